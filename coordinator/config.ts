@@ -7,6 +7,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
+import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import { userAgentVersion } from "#protocol/software-version";
@@ -173,13 +174,19 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
 }
 
 /** Of the page and the contact, what somebody outside can reach. */
-function defaultUserAgent({
-  publicUrl,
-  contact,
-}: Pick<z.infer<typeof configSchema>, "publicUrl" | "contact">): string {
-  const page = `${(publicUrl ?? "http://127.0.0.1:7411").replace(/\/+$/, "")}/about-crawler`;
+function defaultUserAgent({ publicUrl, contact, listen, tls }: z.infer<typeof configSchema>): string {
+  const here = `${tls === null ? "http" : "https"}://${hostInUrl(listen.host)}:${listen.port}`;
+  const page = `${(publicUrl ?? here).replace(/\/+$/, "")}/about-crawler`;
   const reachable = reachableContact(page) ?? reachableContact(contact ?? "") ?? page;
   return `Nearcrawl/${userAgentVersion} (+${reachable})`;
+}
+
+/** The settings of a coordinator that listens at another port than they say: its page is there. */
+export function listeningAt(config: CoordinatorConfig, port: number): CoordinatorConfig {
+  const values = config as z.infer<typeof configSchema> & { userAgent: string };
+  const moved = { ...values, listen: { ...values.listen, port } };
+  const isDefault = values.userAgent === defaultUserAgent(values);
+  return frozen({ ...moved, userAgent: isDefault ? defaultUserAgent(moved) : values.userAgent });
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {

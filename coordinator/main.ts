@@ -326,6 +326,7 @@ async function openRooms(ground: Ground) {
     {
       ...{ ...shared, probing, resolver: ground.resolver, counters, leads, excluded: withoutRoom },
       delegations: recalibration.explaining(stores.delegations),
+      fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
     },
     config,
   );

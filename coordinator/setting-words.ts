@@ -60,7 +60,6 @@ export const settingWords: Readonly<Record<string, string>> = {
     "How long a new fleet may take to assemble and to measure itself before the first probe round.",
   "delegation.expectedCrawlers":
     "Probe rounds wait, for settleSeconds at most, until this many crawlers are connected.",
-  "probe.method": "How crawlers probe: an HTTP HEAD, a TCP connect, or a ping.",
   "lease.addressRestSeconds":
     "How long an address rests before a crawler other than the last one sends it requests.",
   "finer.everySeconds":

@@ -218,11 +218,30 @@ function urlOf(web: FastifyInstance, config: CoordinatorConfig): string {
  */
 const backlog = 4096;
 
-async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {
+async function listen(web: FastifyInstance, at: CoordinatorConfig["listen"]): Promise<void> {
+  await atFreePort(at, async (port) => void (await web.listen({ host: at.host, port, backlog })));
+}
+
+/** The port at which the coordinator will listen, known before anything names its page: the next free one where it is taken. */
+export async function portToListenAt(at: CoordinatorConfig["listen"]): Promise<number> {
+  return await atFreePort(at, async (port) => {
+    const server = createServer().listen(port, at.host);
+    try {
+      await once(server, "listening");
+      return (server.address() as AddressInfo).port;
+    } finally {
+      server.close();
+    }
+  });
+}
+
+async function atFreePort<Found>(
+  { host, port }: CoordinatorConfig["listen"],
+  listenAt: (port: number) => Promise<Found>,
+): Promise<Found> {
   for (let tried = 0; ; tried += 1) {
     try {
-      await web.listen({ host, port: port === 0 ? 0 : port + tried, backlog });
-      return;
+      return await listenAt(port === 0 ? 0 : port + tried);
     } catch (error) {
       const taken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
       if (!taken || tried >= portsTried || port + tried >= 65_535) {

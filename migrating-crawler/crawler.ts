@@ -172,8 +172,8 @@ export class Crawler {
     if (this.#spool.lostBytes > 0)
       log.warn({ bytes: this.#spool.lostBytes }, "the spool's torn end was cut off");
     const { connector } = this.#tools;
-    await Promise.all([this.#prober.start(), within(mostNat64Ms, connector.learnNat64())]);
-    this.#learning = setInterval(() => void connector.learnNat64(), learnAgainMs).unref();
+    await Promise.all([this.#prober.start(), within(mostNat64Ms, connector.learnIpv6())]);
+    this.#learning = setInterval(() => void connector.learnIpv6(), learnAgainMs).unref();
     this.#reviewing = setInterval(() => this.#signingKeys?.review(), reviewKeysMs).unref();
     this.#link.start();
   }
@@ -281,6 +281,8 @@ export class Crawler {
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),
         onDown: (reason) => {
+          // The next hello says what there is then.
+          void this.#tools.connector.learnIpv6();
           this.#record.down(reason);
           this.#loop.onDown();
           this.#moving.onDown();
@@ -370,6 +372,7 @@ export class Crawler {
       heldLeases: heldLeases([...this.#loop.leases, ...this.#carrier.leases]),
       ...(this.#surroundings.dock && { dock: this.#surroundings.dock.helloParts }),
       probeMethods: this.#prober.methods,
+      ipv6: this.#tools.connector.speaksIpv6,
     });
   }
 }

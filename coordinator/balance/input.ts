@@ -7,6 +7,7 @@
  * anycast range whose crawler has not too much: it answers from many places, none of which is its home.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
 import { type CrawlerRecord, defaultMeanPageBytes, type Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { CrawlerLoad, DelegationStore, SubnetLoad } from "../delegation/delegation.ts";
@@ -30,6 +31,8 @@ export interface ReliefPorts {
 export interface ReliefInput extends BalanceInput {
   /** Who may not have a subnet, as the partner says; nobody for those that are missing. For planning they could not measure it. */
   readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
+  /** How what is known of a subnet was measured; others are not compared with it. Of those that are missing nothing is. */
+  readonly methods: ReadonlyMap<SubnetId, ProbeMethod>;
 }
 
 /** Subnets whose RTTs or targets are read at once. */
@@ -54,12 +57,13 @@ export async function reliefInput(
     ({ subnetId, crawlerId }) =>
       present.has(crawlerId) && (over.includes(crawlerId) || !anycast?.has(subnetId)),
   );
-  const known = await knownRtts(loads, ports, now);
+  const { known, methods } = await knownRtts(loads, ports, now);
   const denied = await deniedPairs(loads, { crawlers: [...present], ports }, now);
   for (const [subnetId, crawlerIds] of denied)
     for (const crawlerId of crawlerIds) known.get(subnetId)?.set(crawlerId, unmeasurableMs);
   return {
     denied,
+    methods,
     crawlers: crawlers.map((crawler) => capacityFor(crawler, fleetLoads, loads)),
     subnets: loads.map(({ subnetId, crawlerId, pagesPerDay, bytesPerDay }) => ({
       subnetId,
@@ -125,20 +129,25 @@ async function knownRtts(
   loads: readonly SubnetLoad[],
   { delegations, putOff }: ReliefPorts,
   now: Date,
-): Promise<Map<SubnetId, Map<CrawlerId, number>>> {
+): Promise<{ readonly known: Map<SubnetId, Map<CrawlerId, number>> } & Pick<ReliefInput, "methods">> {
   const known = new Map<SubnetId, Map<CrawlerId, number>>();
+  const methods = new Map<SubnetId, ProbeMethod>();
   for (const { subnetId, rttMs, crawlerId } of loads) {
     known.set(subnetId, new Map(rttMs === null ? [] : [[crawlerId, rttMs]]));
   }
   const subnetIds = [...known.keys()];
   for (let start = 0; start < subnetIds.length; start += batchSize) {
     const rtts = await delegations.probedRtts(subnetIds.slice(start, start + batchSize));
-    for (const { subnetId, crawlerId, rttMs } of rtts) known.get(subnetId)?.set(crawlerId, rttMs);
+    for (const { subnetId, crawlerId, rttMs, method } of rtts) {
+      known.get(subnetId)?.set(crawlerId, rttMs);
+      methods.set(subnetId, method);
+    }
   }
   for (const [subnetId, rtts] of known) {
-    for (const [crawlerId, rttMs] of putOff.of(subnetId, now)) rtts.set(crawlerId, rttMs ?? unmeasurableMs);
+    const believed = putOff.of(subnetId, now, methods.get(subnetId));
+    for (const [crawlerId, rttMs] of believed) rtts.set(crawlerId, rttMs ?? unmeasurableMs);
   }
-  return known;
+  return { known, methods };
 }
 
 /** While nobody denies anything, nothing is read. Who has a subnet is left out: another round sees to that. */
@@ -153,13 +162,18 @@ async function deniedPairs(
   const found = new Map<SubnetId, Set<CrawlerId>>();
   if (!denied?.deniesAnything) return found;
   const ownerOf = new Map(loads.map(({ subnetId, crawlerId }) => [subnetId, crawlerId]));
-  const subnetIds = [...ownerOf.keys()];
+  const subnetIds = [...ownerOf.keys()].filter((subnetId) => denied.concerns(subnetId));
+  for (const subnetId of subnetIds) {
+    const unable = crawlers.filter((crawlerId) => denied.deniesSubnet(crawlerId, subnetId));
+    if (unable.length > 0) found.set(subnetId, new Set(unable));
+  }
   for (let start = 0; start < subnetIds.length; start += batchSize) {
     for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
       const refused = crawlers
         .filter((crawlerId) => crawlerId !== ownerOf.get(target.subnetId))
         .filter((crawlerId) => denied.denies(crawlerId, target, now.getTime()));
-      if (refused.length > 0) found.set(target.subnetId, new Set(refused));
+      if (refused.length > 0)
+        found.set(target.subnetId, new Set([...(found.get(target.subnetId) ?? []), ...refused]));
     }
   }
   return found;

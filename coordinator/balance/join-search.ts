@@ -162,6 +162,7 @@ export class NewcomerSearch {
   /** Of an anycast range there is nothing to gain: it is near to many, and was given away by load. */
   #gainOf(subnetId: SubnetId): PossibleGain | null {
     if (this.#ports.anycast?.has(subnetId)) return null;
+    if (this.#ports.denied?.deniesSubnet(this.#newcomer, subnetId)) return null;
     const delegation = this.#ports.state.delegationOf(subnetId);
     if (delegation === null || delegation.rttMs === null) return null;
     const measured = this.#measuredBy(delegation);

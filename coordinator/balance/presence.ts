@@ -7,7 +7,7 @@
 import type { Secrets } from "#core/access-types";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
-import { parseAddress } from "#core/ip/address";
+import { isIpv6Text, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
@@ -35,13 +35,18 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   const { crawlerId, hello } = arrival;
   const address = publicAddressOf(arrival);
   const subnetId = address === null ? null : ports.state.subnetOf(address);
+  const hadNoIpv6 = ports.state.crawler(crawlerId)?.withoutIpv6 === true;
   const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
+  // Of all that lies behind IPv6 it knows nothing yet.
+  if (hadNoIpv6 && hello.capabilities.ipv6) await ports.crawlers.mustJoin(crawlerId, now);
   if (hello.heldLeases !== null) {
     // What it was leased and no longer has would otherwise lie idle until the leases run out.
     await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
   }
   await refreshCrawlers(ports, [crawlerId]);
-  const mayCrawl = ports.state.crawler(crawlerId)?.measuresOnly !== true;
+  const crawler = ports.state.crawler(crawlerId);
+  const isInReach = crawler?.withoutIpv6 !== true || !isIpv6Text(address ?? "");
+  const mayCrawl = crawler?.measuresOnly !== true && isInReach;
   if (subnetId !== null && mayCrawl && isSeenIn(subnetId, arrival, ports)) {
     await takeOwnSubnet(subnetId, crawlerId, ports, now);
   }

@@ -6,6 +6,7 @@
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { saysNothing } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
@@ -81,6 +82,7 @@ const isKnown = (rttMs: number | undefined) => rttMs !== undefined && rttMs < un
 interface Measuring {
   readonly rtts: Rtts;
   readonly denied: ReliefInput["denied"];
+  readonly methods: ReliefInput["methods"];
   /** Subnets in which nothing was ever resolved: there is nothing to measure, and nothing to lose. */
   readonly empty: Set<SubnetId>;
   /** Asked in this pass: not again, whatever came of it. */
@@ -91,11 +93,11 @@ interface Measuring {
 }
 
 function newMeasuring(
-  { subnets, denied }: ReliefInput,
+  { subnets, denied, methods }: ReliefInput,
   context: Pick<Measuring, "ports" | "settings" | "now">,
 ): Measuring {
   const rtts: Rtts = new Map(subnets.map(({ subnetId, rttMs }) => [subnetId, new Map(rttMs)]));
-  return { rtts, denied, empty: new Set(), asked: new Set(), ...context };
+  return { rtts, denied, methods, empty: new Set(), asked: new Set(), ...context };
 }
 
 /** Asks for what the plan wants to know; what is found is remembered for the next passes too. */
@@ -133,15 +135,17 @@ const nameOf = ({ subnetId, crawlerId }: { subnetId: SubnetId; crawlerId: Crawle
 async function measurePair(
   target: WaitingSubnet,
   crawlerId: CrawlerId,
-  { rtts, ports, settings, now }: Measuring,
+  { rtts, methods, ports, settings, now }: Measuring,
 ): Promise<MeasuredPair> {
   const { subnetId } = target;
-  const asked = { ...originOf(target), address: target.address, ...settings.probe };
-  const outcome = await ports.fleet.probe(crawlerId, asked);
   // Other methods are not compared with what is known of the subnet.
-  const isMeasured = outcome.type === "measured" && outcome.method === settings.probe.method;
+  const method = methods.get(subnetId) ?? settings.probe.method;
+  const asked = { ...originOf(target), address: target.address, ...settings.probe, method };
+  const outcome = await ports.fleet.probe(crawlerId, asked);
+  const isMeasured = outcome.type === "measured" && outcome.method === method;
   const found = isMeasured ? outcome.rttMs : null;
-  ports.putOff.note({ subnetId, to: crawlerId, rttMs: found }, now);
+  // Whoever could not ask for its own limits may be asked again in the next pass.
+  if (!saysNothing(outcome)) ports.putOff.note({ subnetId, to: crawlerId, rttMs: found, method }, now);
   const rttMs = found ?? unmeasurableMs;
   rtts.get(subnetId)?.set(crawlerId, rttMs);
   return { subnetId, crawlerId, rttMs };

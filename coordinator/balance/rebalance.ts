@@ -5,6 +5,7 @@
  * anybody than to its crawler: it is moved where there is too much to do, never to save time.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
 import { PackedSubnets } from "./packed-subnets.ts";
 import {
   type BalanceInput,
@@ -90,6 +91,7 @@ function byVarianceRule(input: BalanceInput): ReliefPlanning {
 interface Attempt {
   /** Null: the crawler could not measure the subnet. */
   readonly rttMs: number | null;
+  readonly method: ProbeMethod | undefined;
   readonly atMs: number;
 }
 
@@ -98,17 +100,24 @@ const believedMs = 3_600_000;
 export class PutOffMoves {
   readonly #attempts = new Map<SubnetId, Map<CrawlerId, Attempt>>();
 
-  note(attempt: { subnetId: SubnetId; to: CrawlerId; rttMs: number | null }, now: Date): void {
-    const { subnetId, to, rttMs } = attempt;
+  note(
+    attempt: { subnetId: SubnetId; to: CrawlerId; rttMs: number | null; method?: ProbeMethod },
+    now: Date,
+  ): void {
+    const { subnetId, to, rttMs, method } = attempt;
     const known = this.#attempts.get(subnetId) ?? new Map<CrawlerId, Attempt>();
-    this.#attempts.set(subnetId, known.set(to, { rttMs, atMs: now.getTime() }));
+    this.#attempts.set(subnetId, known.set(to, { rttMs, method, atMs: now.getTime() }));
   }
 
-  /** What is still believed: measured round trips, and crawlers that could not measure this subnet (null). */
-  of(subnetId: SubnetId, now: Date): ReadonlyMap<CrawlerId, number | null> {
+  /**
+   * What is still believed: round trips that were measured as the subnet's own are (left out: however), and crawlers that
+   * could not measure it (null).
+   */
+  of(subnetId: SubnetId, now: Date, method?: ProbeMethod): ReadonlyMap<CrawlerId, number | null> {
     const believed = new Map<CrawlerId, number | null>();
-    for (const [crawlerId, { rttMs, atMs }] of this.#attempts.get(subnetId) ?? []) {
-      if (now.getTime() - atMs <= believedMs) believed.set(crawlerId, rttMs);
+    for (const [crawlerId, attempt] of this.#attempts.get(subnetId) ?? []) {
+      const isComparable = attempt.method === undefined || method === undefined || attempt.method === method;
+      if (isComparable && now.getTime() - attempt.atMs <= believedMs) believed.set(crawlerId, attempt.rttMs);
     }
     if (believed.size === 0) this.#attempts.delete(subnetId);
     return believed;

@@ -92,7 +92,13 @@ export async function withoutDenied(
 ): Promise<void> {
   const { denied, delegations } = ports;
   if (!denied?.deniesAnything) return;
-  const subnetIds = [...measured.keys()];
+  const subnetIds = [...measured.keys()].filter((subnetId) => denied.concerns(subnetId));
+  for (const subnetId of subnetIds) {
+    const crawlers = measured.get(subnetId)!;
+    for (const crawlerId of crawlers.keys())
+      if (denied.deniesSubnet(crawlerId, subnetId)) crawlers.delete(crawlerId);
+    if (crawlers.size === 0) measured.delete(subnetId);
+  }
   for (let start = 0; start < subnetIds.length; start += batchSize) {
     for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
       const crawlers = measured.get(target.subnetId);
@@ -182,7 +188,8 @@ export async function planSuccession(
   const known = new Set(inherited.map(({ subnetId }) => subnetId));
   const rest = subnets.filter((subnetId) => !known.has(subnetId));
   const { targets, empty } = await withTargets(rest, ports);
-  return { inherited, given: toNeighbour(gone, empty, fleet, ports.state), orphans: targets };
+  const given = toNeighbour(gone, empty, fleet, ports);
+  return { inherited, given, orphans: targets };
 }
 
 /** One line of what would become of a crawler's subnets. */
@@ -266,15 +273,15 @@ async function withTargets(
 
 /**
  * To whoever is nearest to the crawler itself: there is nothing to measure, and nothing to lose. One whose distance
- * nobody knows comes last, and one without room after those that have some.
+ * nobody knows comes last, and one without room after those that have some. What nobody can reach stays.
  */
 function toNeighbour(
   gone: CrawlerId,
   subnets: readonly SubnetId[],
   fleet: FleetLoad,
-  state: CoordinatorState,
+  { state, denied }: Pick<SuccessionPorts, "state" | "denied">,
 ): DelegationMove[] {
-  const [neighbour] = [...roomsOf(fleet)]
+  const neighbours = [...roomsOf(fleet)]
     .map(([crawlerId, room]) => ({ crawlerId, room, rttMs: state.peerRtts.rttMs(gone, crawlerId) }))
     .sort(
       (a, b) =>
@@ -283,15 +290,12 @@ function toNeighbour(
         (a.rttMs ?? 0) - (b.rttMs ?? 0) ||
         a.crawlerId - b.crawlerId,
     );
-  if (neighbour === undefined) return [];
-  return subnets.map((subnetId) => ({
-    subnetId,
-    from: gone,
-    to: neighbour.crawlerId,
-    cause: causeOf(gone, state),
-    reason: `${whyOf(gone, state)}; this one is next to it, and there is nothing to probe`,
-    rttMs: null,
-  }));
+  return subnets.flatMap((subnetId) => {
+    const next = neighbours.find(({ crawlerId }) => !denied?.deniesSubnet(crawlerId, subnetId));
+    if (next === undefined) return [];
+    const reason = `${whyOf(gone, state)}; this one is next to it, and there is nothing to probe`;
+    return [{ subnetId, from: gone, to: next.crawlerId, cause: causeOf(gone, state), reason, rttMs: null }];
+  });
 }
 
 function moveOf(gone: CrawlerId, { subnetId, to, rttMs }: Heir, state: CoordinatorState): DelegationMove {

@@ -46,7 +46,7 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   overload: "its crawler was overloaded",
   operator: "an operator asked for it",
   retry: "an earlier round had no answer",
-  denied: "the partner of its crawler does not allow it",
+  denied: "its crawler may not, or cannot, reach it",
   "differs-by-place": "the name resolves differently by place",
   "measures-apart": "its addresses measure apart from the rest of their subnet",
   "domain-set": "its hosts were in none of the domain sets of its crawler",
@@ -77,7 +77,7 @@ export type RoundCause =
   | "review"
   /** For hosts that their subnet's crawler may not have by its domain sets. */
   | "domain-set"
-  /** The partner of the crawler that had it does not allow it. */
+  /** The partner of the crawler that had it does not allow it, or the crawler does not speak IPv6. */
   | "denied"
   | "refresh"
   /** A sample of how near the delegations are found its crawler far off. */

@@ -22,6 +22,7 @@ export type PreviewName =
   | "rounds"
   | "first-fetches"
   | "probe-pace"
+  | "probe-method"
   | "balance"
   | "recalibration"
   | "pages-due"

@@ -147,7 +147,7 @@ async function noteArrivals(
        select * from jsonb_to_recordset($1) as given (
          crawler_id int, address inet, subnet_id int, place text, country text,
          latitude double precision, longitude double precision,
-         pages_per_day bigint, bytes_per_day bigint, concurrent_hosts int, probe_methods text[],
+         pages_per_day bigint, bytes_per_day bigint, concurrent_hosts int, probe_methods text[], speaks_ipv6 boolean,
          software_version text, at timestamptz, unlisted boolean, contact text, domain_sets text[],
          end_at timestamptz, end_words text
        )
@@ -161,6 +161,7 @@ async function noteArrivals(
          bytes_per_day = least(given.bytes_per_day, granted_bytes_per_day),
          partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
          concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
+         speaks_ipv6 = given.speaks_ipv6,
          -- Who left for good and comes all the same is taken back; what an operator asked for stays.
          draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
          drain_asked_by = nullif(drain_asked_by, 'crawler'),
@@ -190,6 +191,7 @@ function asRecord({ crawlerId, hello, address, subnetId, now }: ArrivingCrawler)
     bytes_per_day: limits.bytesPerDay,
     concurrent_hosts: limits.concurrentHosts,
     probe_methods: hello.capabilities.probeMethods,
+    speaks_ipv6: hello.capabilities.ipv6,
     software_version: hello.softwareVersion,
     unlisted: hello.listAddress === false,
     contact: hello.contact,
@@ -212,6 +214,7 @@ interface CrawlerRow {
   bytes_per_day: string;
   concurrent_hosts: number;
   probe_methods: ProbeMethod[];
+  speaks_ipv6: boolean | null;
   state: CrawlerRecord["state"];
   last_seen_at: Date | null;
   offline_reason: string | null;
@@ -229,7 +232,7 @@ interface CrawlerRow {
 async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, host(seen_address) as seen_address, subnet_id, country, place, latitude, longitude,
-       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
+       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, speaks_ipv6, state, last_seen_at, offline_reason,
        draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
        domain_sets, partner_domain_sets, coordinator_number
      from crawler
@@ -252,6 +255,7 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
     bytesPerDay: Number(row.bytes_per_day),
     concurrentHosts: row.concurrent_hosts,
     probeMethods: row.probe_methods,
+    ...(row.speaks_ipv6 === false ? { withoutIpv6: true } : {}),
     state: row.state,
     lastSeenAt: row.last_seen_at,
     offlineReason: row.offline_reason,

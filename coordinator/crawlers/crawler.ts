@@ -23,6 +23,8 @@ export interface CrawlerRecord {
   readonly bytesPerDay: number;
   readonly concurrentHosts: number;
   readonly probeMethods: readonly ProbeMethod[];
+  /** True: it contacts no site over IPv6, as its last hello said; absent: it does, or said nothing yet. */
+  readonly withoutIpv6?: true;
   readonly state: "online" | "offline" | "draining";
   readonly lastSeenAt: Date | null;
   readonly offlineReason: string | null;

@@ -38,6 +38,8 @@ export interface FinishedRound {
   readonly reason: Readonly<Record<string, unknown>>;
   /** The range answers from many places at once, and was given away by load. */
   readonly anycast?: boolean;
+  /** On a cloud's list, and found not to be anycast there: what need not be found out again. */
+  readonly notAnycast?: string;
 }
 
 export interface RoundProbe {
@@ -126,6 +128,8 @@ export interface DelegationStore {
   delegateProvisionally(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
   /** Subnets that were found to be anycast. */
   anycastSubnets(): Promise<SubnetId[]>;
+  /** What rounds found not to be anycast in clouds' lists. */
+  notAnycast(): Promise<string[]>;
   /** The subnets that these hosts lie in; hosts without one are left out. */
   subnetsOfHosts(hosts: readonly HostHash[]): Promise<SubnetId[]>;
   /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */

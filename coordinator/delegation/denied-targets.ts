@@ -1,18 +1,21 @@
 /**
- * What crawlers may not touch: the lists of their hellos (networks and domains), what they refused when they were
- * asked, and subnets without a host that their domain sets hold. A crawler that denies a target is no candidate for its subnet.
+ * What crawlers may not or cannot touch: the lists of their hellos (networks and domains), what they refused when they
+ * were asked, subnets without a host that their domain sets hold, and all of IPv6 where they do not speak it. A crawler
+ * that denies a target is no candidate for its subnet.
  * The first two are kept in memory alone: a crawler says it anew with every hello.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
+import { type IpAddress, isIpv6Text, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
 import type { CrawlerHello } from "#protocol/messages";
-import type { CrawlerName } from "../crawlers/crawler.ts";
+import type { CrawlerName, CrawlerRecord } from "../crawlers/crawler.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
+import type { SubnetTree } from "../subnets/subnet-tree.ts";
 import type { WaitingSubnet } from "./delegation.ts";
 import { parseReason } from "./policies/reason.ts";
 import { trustInTriangle } from "./policies/round.ts";
 import type { RecordedRound, RuledOut } from "./round-reads.ts";
+import type { CoordinatorState } from "./state.ts";
 
 /** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */
 const refusalKeptMs = 6 * 3_600_000;
@@ -33,14 +36,43 @@ export interface HeldHosts {
   readonly holds: (crawlerId: CrawlerId, hosts: readonly HostToHold[]) => boolean;
 }
 
+/** Who speaks IPv6, and which subnets it takes that for. */
+export interface Ipv6Speakers {
+  readonly isSpokenByAll: () => boolean;
+  readonly speaks: (crawlerId: CrawlerId) => boolean;
+  readonly isIpv6: (subnetId: SubnetId) => boolean;
+}
+
+interface KnownFleet {
+  readonly crawlers: readonly CrawlerRecord[];
+  readonly tree: Pick<SubnetTree, "isIpv6">;
+  crawler(crawlerId: CrawlerId): CrawlerRecord | null;
+}
+
+export function ipv6Speakers(state: KnownFleet): Ipv6Speakers {
+  let looked: { readonly crawlers: readonly CrawlerRecord[]; readonly all: boolean } | null = null;
+  return {
+    isSpokenByAll: () => {
+      const { crawlers } = state;
+      if (looked?.crawlers !== crawlers)
+        looked = { crawlers, all: !crawlers.some(({ withoutIpv6 }) => withoutIpv6) };
+      return looked.all;
+    },
+    speaks: (crawlerId) => state.crawler(crawlerId)?.withoutIpv6 !== true,
+    isIpv6: (subnetId) => state.tree.isIpv6(subnetId),
+  };
+}
+
 export class DeniedTargets {
   readonly #held: HeldHosts | null;
+  readonly #ipv6: Ipv6Speakers | null;
   readonly #lists = new Map<CrawlerId, DenyList>();
   /** When a refusal is forgotten, by `crawler/subnet`; the oldest first. */
   readonly #refusals = new Map<string, number>();
 
-  constructor(held: HeldHosts | null = null) {
+  constructor(held: HeldHosts | null = null, ipv6: Ipv6Speakers | null = null) {
     this.#held = held;
+    this.#ipv6 = ipv6;
   }
 
   /** What a hello says, in place of what the one before said. What is no network counts for nothing. */
@@ -62,12 +94,37 @@ export class DeniedTargets {
     }
   }
 
-  /** False: nobody has a list or a domain set, and nobody refused anything lately. */
+  /** False: nobody has a list or a domain set, nobody refused anything lately, and all speak IPv6. */
   get deniesAnything(): boolean {
+    return this.#hasWishes || !(this.#ipv6?.isSpokenByAll() ?? true);
+  }
+
+  get #hasWishes(): boolean {
     return this.#lists.size + this.#refusals.size > 0 || (this.#held?.isPartitioned() ?? false);
   }
 
+  /** False: any crawler may have the subnet, so that nothing need be read of it. */
+  concerns(subnetId: SubnetId): boolean {
+    return this.#hasWishes || (this.deniesAnything && this.#ipv6!.isIpv6(subnetId));
+  }
+
+  speaksIpv6(crawlerId: CrawlerId): boolean {
+    return this.#ipv6?.speaks(crawlerId) ?? true;
+  }
+
+  /** It cannot have the subnet, whatever is in it. */
+  deniesSubnet(crawlerId: CrawlerId, subnetId: SubnetId): boolean {
+    return !this.speaksIpv6(crawlerId) && this.#ipv6!.isIpv6(subnetId);
+  }
+
+  /** It does not speak the address's protocol. */
+  lacksFamily(crawlerId: CrawlerId, address: string): boolean {
+    return !this.speaksIpv6(crawlerId) && isIpv6Text(address);
+  }
+
   denies(crawlerId: CrawlerId, target: Omit<WaitingSubnet, "url">, nowMs: number): boolean {
+    if (this.lacksFamily(crawlerId, target.address)) return true;
+    if (!this.#hasWishes) return false;
     if (this.#refusedUntilMs(crawlerId, target.subnetId) > nowMs) return true;
     if (this.#held !== null && !this.#held.holds(crawlerId, hostsOf(target))) return true;
     const list = this.#lists.get(crawlerId);
@@ -84,6 +141,29 @@ export class DeniedTargets {
   deniesWhole(crawlerId: CrawlerId, range: IpRange): boolean {
     return this.#lists.get(crawlerId)?.networks.some((network) => rangeCovers(network, range)) ?? false;
   }
+}
+
+/**
+ * Subnets whose crawlers cannot reach them, while somebody is online who can: so many at most, others every turn. A crawler
+ * had IPv6 before, or nobody had when it was gone.
+ */
+export function strandedSubnets(
+  ports: {
+    readonly state: Pick<CoordinatorState, "crawlers" | "subnetsOf">;
+    readonly gateway: { online(): readonly CrawlerId[] };
+    readonly denied?: Pick<DeniedTargets, "deniesSubnet" | "speaksIpv6">;
+  },
+  { most, turn }: { readonly most: number; readonly turn: number },
+): SubnetId[] {
+  const { state, gateway, denied } = ports;
+  if (!denied || !gateway.online().some((crawlerId) => denied.speaksIpv6(crawlerId))) return [];
+  const stranded = state.crawlers.flatMap(({ crawlerId, withoutIpv6 }) =>
+    withoutIpv6
+      ? state.subnetsOf(crawlerId).filter((subnetId) => denied.deniesSubnet(crawlerId, subnetId))
+      : [],
+  );
+  const from = stranded.length <= most ? 0 : (turn * most) % stranded.length;
+  return [...stranded.slice(from), ...stranded.slice(0, from)].slice(0, most);
 }
 
 /** Of a host by itself nothing is said of its language. */

@@ -6,6 +6,7 @@
  *   requested (turned slow, orphaned …) ─┐
  *                                        ├─► round ─► decided
  *   waiting in the database ─► backlog ──┘        └─► nobody, failed ─► rests ─► waits again
+ *                                                        (nobody speaks IPv6 ─► waits until somebody does)
  *
  * A backlog of what waits is read ahead, so that a round that ends makes room for the next at once.
  */
@@ -15,7 +16,7 @@ import type { SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { PlaceKey } from "./placement.ts";
-import { delegateSubnet, type RoundPorts, type RoundSettings } from "./probe-round.ts";
+import { delegateSubnet, isUnspoken, type RoundPorts, type RoundSettings } from "./probe-round.ts";
 
 export interface QueuePorts extends RoundPorts {
   readonly delegations: Pick<
@@ -52,6 +53,8 @@ export class DelegationQueue {
   readonly #settings: QueueSettings;
   readonly #running = new Map<SubnetId, Promise<void>>();
   readonly #resting: RestingSubnets;
+  /** They wait for a crawler that speaks IPv6, however long; with an address of each. */
+  readonly #unspoken = new Map<SubnetId, WaitingSubnet>();
   readonly #requested = new Map<SubnetId, RoundCause>();
   readonly #turns = new HolderTurns();
   #backlog: Task[] = [];
@@ -177,7 +180,10 @@ export class DelegationQueue {
   }
 
   #busy(): SubnetId[] {
-    return [...this.#running.keys(), ...this.#resting.asleep(this.#ports.now().getTime())];
+    const [first] = this.#unspoken.values();
+    if (first !== undefined && !isUnspoken(first, this.#ports)) this.#unspoken.clear();
+    const resting = this.#resting.asleep(this.#ports.now().getTime());
+    return [...this.#running.keys(), ...this.#unspoken.keys(), ...resting];
   }
 
   #start(task: Task): void {
@@ -199,7 +205,9 @@ export class DelegationQueue {
     try {
       const ports = { ...this.#ports, isStopping: () => this.#isStopping(), settings: this.#settings.round };
       const round = await delegateSubnet(target, cause, ports);
-      if (round === null || round.crawlerId === null) this.#resting.rest(subnetId, nowMs());
+      if (round?.reason.type === "no-candidates" && round.reason.needsIpv6)
+        this.#unspoken.set(subnetId, target);
+      else if (round === null || round.crawlerId === null) this.#resting.rest(subnetId, nowMs());
       else this.#resting.forget(subnetId);
       if (round !== null) this.#ports.onDecided(round);
     } catch (error) {

@@ -6,11 +6,14 @@ import type { CrawlerName } from "../crawlers/crawler.ts";
 import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 
-/** Of rounds of whole subnets, decided by measurements of one method; anycast is given away by load, and teaches nothing. */
+/**
+ * Of rounds of whole subnets, decided by measurements of one method. Anycast is given away by load, and where a crawler
+ * kept its subnet for what was known of it, the measurements say too little: both teach nothing.
+ */
 export const decidedByMeasuring = `subnet_id is not null
   and crawler_id is not null
   and method is not null
-  and reason ->> 'type' <> 'anycast'`;
+  and reason ->> 'type' not in ('anycast', 'kept')`;
 
 interface RoundRow {
   round_id: number;

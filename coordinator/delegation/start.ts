@@ -22,8 +22,9 @@ import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
+import { AnycastCandidates } from "./anycast-candidates.ts";
 import type { DelegationStore } from "./delegation.ts";
-import { DeniedTargets } from "./denied-targets.ts";
+import { DeniedTargets, ipv6Speakers, strandedSubnets } from "./denied-targets.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -46,7 +47,7 @@ import { DelegationQueue, type QueuePorts } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
-export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
+export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
   /** Left out, the pool has all hosts. */
   readonly slices?: Slices;
@@ -209,7 +210,7 @@ interface ProbingPorts {
   /** False: its results go to another coordinator; left out, there is none. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
-  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "subnetsOfHosts">;
+  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "notAnycast" | "subnetsOfHosts">;
   readonly now: () => Date;
   /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
@@ -223,7 +224,7 @@ export interface Probing {
   readonly firstFetches: FirstFetches;
   /** What earlier coordinators found to be anycast. */
   restore(): Promise<void>;
-  /** A crawler arrived: subnets of it that its partner now denies as a whole go to others. */
+  /** A crawler arrived: subnets of it that it now denies as a whole, or cannot reach, go to others. */
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
   /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
   onResults(batch: ResultBatch): Promise<void>;
@@ -237,7 +238,7 @@ const firstFetchMs = 30_000;
 export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Probing {
   const { state } = ports;
   const budget = new ProbeBudget(following(() => config.probe.pace));
-  const denied = new DeniedTargets(heldHosts(state, config));
+  const denied = new DeniedTargets(heldHosts(state, config), ipv6Speakers(state));
   const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);
   const firstFetches = new FirstFetches(
@@ -255,13 +256,16 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
     anycast,
     firstFetches,
     restore: async () => {
-      const subnetIds = await ports.delegations.anycastSubnets();
-      anycast.restore(subnetIds, (subnetId) => state.placementOf(subnetId));
+      const { delegations } = ports;
+      const placementOf = (subnetId: SubnetId) => state.placementOf(subnetId);
+      anycast.restore(await delegations.anycastSubnets(), placementOf, await delegations.notAnycast());
     },
     onHello: (crawlerId, hello) => {
       denied.setList(crawlerId, hello.denies);
-      if ((hello.denies?.networks.length ?? 0) === 0) return;
+      const isWilling = (hello.denies?.networks.length ?? 0) === 0 && hello.capabilities.ipv6;
+      if (isWilling) return;
       const lost = state.subnetsOf(crawlerId).filter((subnetId) => {
+        if (denied.deniesSubnet(crawlerId, subnetId)) return true;
         const range = state.tree.get(subnetId)?.range;
         return range !== undefined && denied.deniesWhole(crawlerId, range);
       });
@@ -292,6 +296,9 @@ const unmeasuredBatch = 50;
 
 /** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
 const retryUnmeasuredMs = 30_000;
+
+/** How often some delegations are looked at for whether they may be anycast. */
+const lookForAnycastMs = 60_000;
 
 /** Old decisions that are probed again in a minute: 43,200 a day. */
 const refreshRounds = 30;
@@ -344,8 +351,18 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
   timekeeper.every("refresh-delegations", 60_000, async () => {
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
+  if (ports.anycast) {
+    const { state, anycast: ranges } = ports;
+    const online = () => ports.gateway.online();
+    const candidates = new AnycastCandidates({ state, ranges, online, nowMs: () => ports.now().getTime() });
+    timekeeper.every("look-for-anycast", lookForAnycastMs, async () => {
+      ports.queue.request(candidates.next(), "review");
+    });
+  }
   timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
     ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch, ports.now()), "retry");
+    const turn = Math.floor(ports.now().getTime() / retryUnmeasuredMs);
+    ports.queue.request(strandedSubnets(ports, { most: unmeasuredBatch, turn }), "denied");
   });
 }
 

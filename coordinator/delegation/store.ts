@@ -1,6 +1,7 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import type { RoundCause } from "#core/delegation-cause";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
 import type { ProbeMethod } from "#protocol/messages";
@@ -62,6 +63,7 @@ export function createDelegationStore(
     delegateProvisionally: async (subnetId, crawlerId, now) =>
       await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
     anycastSubnets: async () => await anycastSubnets(pool),
+    notAnycast: async () => await notAnycast(pool),
     subnetsOfHosts: async (hosts) => await subnetsOfHosts(slices, hosts),
   };
 }
@@ -143,6 +145,12 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
   const roundId = asRoundId(rows[0]!.round_id);
   await saveProbes(client, roundId, round);
   if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
+  if (round.notAnycast !== undefined) {
+    await client.query(
+      "insert into anycast_check (place, checked_at) values ($1, $2) on conflict (place) do nothing",
+      [round.notAnycast, round.decidedAt],
+    );
+  }
   return roundId;
 }
 
@@ -150,7 +158,7 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
 export async function saveProbes(
   client: PoolClient,
   roundId: RoundId,
-  round: Pick<FinishedRound, "probes">,
+  round: Pick<FinishedRound, "probes" | "cause">,
 ): Promise<void> {
   await client.query(
     `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail, how)
@@ -163,15 +171,18 @@ export async function saveProbes(
       round.probes.map(({ outcome }) => outcome.method),
       round.probes.map(({ outcome }) => outcome.type),
       round.probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
-      round.probes.map(detailOf),
+      round.probes.map((probe) => detailOf(probe, round.cause)),
       round.probes.map(({ how }) => how ?? "probe"),
     ],
   );
 }
 
-function detailOf({ outcome, how }: RoundProbe): string {
+function detailOf({ outcome, how }: RoundProbe, cause: RoundCause): string {
   if (outcome.type !== "measured") return outcome.reason.replaceAll("\0", "");
-  return how === "get" ? "the crawl's own first fetch, no probe" : "";
+  if (how === "get")
+    return `the crawl's own ${cause === "new-subnet" ? "first fetch" : "latest fetches"}, no probe`;
+  const late = Math.round(outcome.lateMs ?? 0);
+  return late > 0 ? `noticed up to ${late} ms late: its machine was busy` : "";
 }
 
 /** The history gets a line when the crawler changes, not when a round confirms it. */
@@ -289,6 +300,11 @@ async function delegateProvisionally(
     [subnetId, crawlerId, now],
   );
   return rowCount === 1;
+}
+
+async function notAnycast(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
+  return rows.map(({ place }) => place);
 }
 
 async function anycastSubnets(pool: Pool): Promise<SubnetId[]> {

@@ -142,13 +142,18 @@ function isHeldByDefault(terms: ReadonlyMap<string, boolean>): boolean {
 /** In a statement's text: where the hosts of that alias must be held (`withHeldHosts`). */
 export const isHeld = (host: string): string => `held_by_domain_sets(${host})`;
 
-/** The statement with the partition where it says `isHeld`, and the values of its further parameters. */
+/**
+ * The statement with the partition where it says `isHeld`, and the values of its further parameters. `also`: what hosts
+ * must be besides, of an alias.
+ */
 export function withHeldHosts(
   text: string,
   partition: Partition,
   first: number,
+  also: (host: string) => string = () => "true",
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const conditionOf = (_: string, host: string) => heldSql(partition, host, first).condition;
+  const conditionOf = (_: string, host: string) =>
+    `${heldSql(partition, host, first).condition} and ${also(host)}`;
   return {
     text: text.replaceAll(/held_by_domain_sets\((\w+)\)/g, conditionOf),
     values: heldSql(partition, "h", first).values,

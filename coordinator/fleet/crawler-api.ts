@@ -410,6 +410,7 @@ export const crawlerApi = {
             pagesPerDay: 100000,
             concurrentHosts: 1,
             probeMethods: ["head"],
+            speaksIpv6: false,
             softwareVersion: null,
             connectedAt: "2026-03-01T10:00:00.000Z",
             lastSeenAt: "2026-03-01T11:00:00.000Z",

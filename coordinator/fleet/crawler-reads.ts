@@ -173,6 +173,7 @@ export interface CrawlerRecord extends Omit<FleetEntry, "trust" | "incidents" | 
   readonly softwareVersion: string | null;
   readonly concurrentHosts: number;
   readonly probeMethods: readonly string[];
+  readonly speaksIpv6: boolean | null;
   /** In its own words, of its last heartbeat. */
   readonly holdingBack: readonly string[];
   readonly trust: Omit<TrustReport, "evidence" | "crawler">;
@@ -196,12 +197,12 @@ export async function crawlerRecord(
   const entry = await fleetEntry(from, name, now, figures);
   const [report, trusted] = await Promise.all([crawlerNamed(pool, name), trustReport(from, name)]);
   if (entry === null || report === null || trusted === null) return null;
-  const { connectedAt, softwareVersion, concurrentHosts, probeMethods, holdingBack } = report;
+  const { connectedAt, softwareVersion, concurrentHosts, probeMethods, speaksIpv6, holdingBack } = report;
   const { evidence: _evidence, crawler: _crawler, ...trust } = trusted;
   const since = new Date(now.getTime() - incidentMs);
   return {
     ...entry,
-    ...{ connectedAt, softwareVersion, concurrentHosts, probeMethods, holdingBack, trust },
+    ...{ connectedAt, softwareVersion, concurrentHosts, probeMethods, speaksIpv6, holdingBack, trust },
     offers: await offersOf(pool, entry.crawlerId),
     incidents: await createIncidentStore(pool).list({ name, since, most: mostListed }),
   };

@@ -139,6 +139,10 @@ export const fleetLine = z
     pagesPerDay: z.int(),
     concurrentHosts: z.int(),
     probeMethods: z.array(z.string()),
+    speaksIpv6: z
+      .boolean()
+      .nullable()
+      .describe("Whether it contacts sites over IPv6, too; null: not known yet."),
     softwareVersion: z.string().nullable(),
     connectedAt: dateTime().nullable(),
     lastSeenAt: dateTime().nullable(),

@@ -35,12 +35,14 @@ export interface HostRow {
   usual_ms: number | null;
   /** Answers 402 in a row; null: none. */
   payments_asked: number | null;
+  /** Tries in a row that a bot gate answered; null: none. */
+  challenges: number | null;
   tolerated: KeptRate | null;
 }
 
 /** SQL: what a HostRow tells of the pace of the host `h`. */
 export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-       h.usual_ms, h.tolerated, h.payments_asked`;
+       h.usual_ms, h.tolerated, h.payments_asked, h.challenges`;
 
 /** As it was found, not locked. */
 interface DueHost {
@@ -97,7 +99,7 @@ export async function lockDueHosts(
   const locked: LockedHost[] = [];
   for (const alike of byPartition(asked)) {
     const searches = alike.map((one) => new Search(one, at.turns));
-    const find = new Finder(client, alike[0]!.partition, at.now);
+    const find = new Finder(client, alike[0]!, at.now);
     for (let pass = 0; pass < tries; pass++) {
       const open = searches.filter((search) => search.isShort);
       if (open.length === 0) break;
@@ -108,11 +110,12 @@ export async function lockDueHosts(
   return locked;
 }
 
-/** The hosts of a statement are held by one partition. */
+/** The hosts of a statement are held by one partition, and of one protocol. */
 function byPartition(asked: readonly Asked[]): Asked[][] {
   const groups = new Map<string, Asked[]>();
   for (const one of asked) {
-    const key = one.partition.length === 0 ? "" : JSON.stringify(one.partition.map(layerTexts));
+    const sets = one.partition.length === 0 ? "" : JSON.stringify(one.partition.map(layerTexts));
+    const key = `${one.withoutIpv6} ${sets}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [one]);
     else group.push(one);
@@ -334,6 +337,9 @@ async function lookInTurn(find: Finder, searches: readonly Search[], turns: Subn
   }
 }
 
+/** A host is where its first address is, and IPv4 addresses come first. */
+const isIpv4 = (host: string) => `family(${host}.addresses[1]) = 4`;
+
 /** May be leased at time $2: due, and rested. */
 const isReady = (host: string) => `${host}.state = 'resolved'
          and ${host}.lease_id is null
@@ -379,7 +385,7 @@ const fromIndex = (rows: {
   before: `with sought as materialized (
        select own.crawler_id, array_agg(f.host_hash order by ${rows.order.replaceAll("i.", "f.")}, f.host_hash) as host_hashes
        from (
-         select i.host_hash, i.host, i.language, i.due_at, i.not_before, i.subnet_id, i.finer_id, i.worth
+         select i.host_hash, i.host, i.language, i.due_at, i.not_before, i.subnet_id, i.finer_id, i.worth, i.addresses
          from frontier_host i
          where i.state = 'resolved' and i.lease_id is null and ${rows.where}
          order by ${rows.order}, i.host_hash
@@ -480,12 +486,12 @@ const inTurn = `
 /** Asks for many crawlers at once; nothing where there is nobody. */
 class Finder {
   readonly client: PoolClient;
-  readonly #partition: Partition;
+  readonly #asked: Pick<LeaseNeeds, "partition" | "withoutIpv6">;
   readonly #now: Date;
 
-  constructor(client: PoolClient, partition: Partition, now: Date) {
+  constructor(client: PoolClient, asked: Pick<LeaseNeeds, "partition" | "withoutIpv6">, now: Date) {
     this.client = client;
-    this.#partition = partition;
+    this.#asked = asked;
     this.#now = now;
   }
 
@@ -520,7 +526,9 @@ class Finder {
   }
 
   async #find(statement: string, given: readonly unknown[]): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
-    const { text, values } = withHeldHosts(statement, this.#partition, given.length + 1);
+    const { partition, withoutIpv6 } = this.#asked;
+    const also = withoutIpv6 ? isIpv4 : undefined;
+    const { text, values } = withHeldHosts(statement, partition, given.length + 1, also);
     const { rows } = await prepared<DueHost & { finer_id: number | null }>(this.client, text, [
       ...given,
       ...values,
@@ -571,6 +579,8 @@ export interface LeaseNeeds {
   /** What the crawler's hosts must be held by: its domain sets, after those that the request names. */
   readonly partition: Partition;
   readonly hasFinerDelegations: boolean;
+  /** True: it speaks no IPv6, as its last hello said. */
+  readonly withoutIpv6: boolean;
   /** Whether any channel knows texts that leases may say (channels/known-texts). */
   readonly hasKnownTexts: boolean;
 }

@@ -47,9 +47,7 @@ export function leaseValues(
     hosts.map((host) => host.host_hash),
     hosts.map((host) => host.host),
     hosts.map((host) => host.address_keys.join(" ")),
-    hosts.map((host) =>
-      leasedOfHost(Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls), host.payments_asked),
-    ),
+    hosts.map((host) => leasedOfHost(Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls), host)),
   ];
 }
 
@@ -65,6 +63,7 @@ interface NeedsRow {
   readonly operator: string[];
   readonly partner: string[];
   readonly finer: boolean;
+  readonly without_ipv6: boolean;
   readonly known: boolean;
   readonly subnets: SubnetId[];
 }
@@ -77,6 +76,7 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
   const { rows } = await prepared<NeedsRow>(
     client,
     `select c.crawler_id, c.domain_sets as operator, c.partner_domain_sets as partner,
+       c.speaks_ipv6 is not distinct from false as without_ipv6,
        exists (select from finer_delegation f where f.crawler_id = c.crawler_id) as finer,
        exists (select from channel where duplicate_share > 0) as known,
        array(
@@ -93,13 +93,17 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     const { partition = [], crawlerId } = request;
     const row = byCrawler.get(crawlerId);
     if (row === undefined)
-      return { request, partition, dueSubnets: [], hasFinerDelegations: false, hasKnownTexts: false };
+      return {
+        ...{ request, partition, dueSubnets: [], withoutIpv6: false },
+        ...{ hasFinerDelegations: false, hasKnownTexts: false },
+      };
     const own = row.subnets.length > fewSubnets ? null : row.subnets;
     return {
       request,
       dueSubnets: request.dueSubnets ?? own,
       partition: [...partition, ...partitionOf(row.operator, row.partner)],
       hasFinerDelegations: row.finer,
+      withoutIpv6: row.without_ipv6,
       hasKnownTexts: row.known,
     };
   });

@@ -3,6 +3,7 @@ import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
 import type { AlertFacts } from "./alert-facts.ts";
+import type { GatedHosts } from "./bot-gate-reads.ts";
 import type { FailuresByBlame } from "./minute-figures.ts";
 
 /** How far back a history goes, and what one of its points stands for. */
@@ -48,6 +49,7 @@ export interface SpanFigures {
  * Why a host that is due is not being fetched, the first that applies.
  *
  *   no-delegation     no crawler was found for its subnet yet
+ *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
  *   crawler-offline   its crawler is not connected
  *   crawler-draining  its crawler is being emptied
  *   budget            its crawler has fetched today what its partner allows
@@ -57,6 +59,7 @@ export interface SpanFigures {
  */
 export const waitReasons = [
   "no-delegation",
+  "no-ipv6",
   "crawler-offline",
   "crawler-draining",
   "budget",
@@ -107,6 +110,7 @@ export type PaceLimit = (typeof paceLimits)[number];
 export const limitCodes = [
   "nothing-due",
   "no-delegation",
+  "no-ipv6",
   "crawler-offline",
   "crawler-draining",
   "budget",
@@ -187,6 +191,7 @@ export interface OperationReads extends ChartReads {
   queueAges(now: Date): Promise<QueueAges>;
   /** What was left out at the bounds of hosts; at most `shown` of them. */
   leftOutUrls(shown: number): Promise<LeftOutUrls>;
+  gatedHosts(now: Date): Promise<GatedHosts>;
   /** Of the hosts at the front of the queue (`front` of them are looked at), the longest due first. */
   longestWaiting(
     query: { readonly reason: WaitReason | null; readonly most: number },

@@ -4,6 +4,7 @@
  */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
+import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
 import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
 import { hasLeases } from "../frontier/address-turn-writes.ts";
 import { paymentsInARow } from "../frontier/budgets.ts";
@@ -28,10 +29,10 @@ const queueMostBytes = 8 * 2 ** 20;
 
 /**
  * SQL: hosts that could be fetched now, as far as they themselves go; those that ask to be paid, and rest for a week for
- * that, are not for us and wait for nothing. $1 is now.
+ * that, are not for us and wait for nothing; nor do those that rest since a bot gate answered in their place (bot-gate-reads). $1 is now.
  */
 const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
-  and not (coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $1)`;
+  and not ((coalesce(h.payments_asked, 0) >= ${paymentsInARow} or h.challenges is not null) and h.not_before > $1)`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
@@ -39,7 +40,7 @@ const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 an
  * leases that crawlers have of other slices.
  */
 const standingCrawlers = (elsewhere: number) => `
-  select c.crawler_id, c.name, said.holding_back,
+  select c.crawler_id, c.name, c.speaks_ipv6, said.holding_back,
     case
       when c.state = 'offline' or c.revoked_at is not null then 'crawler-offline'
       when c.draining_since is not null or c.state = 'draining' then 'crawler-draining'
@@ -91,7 +92,8 @@ const addressIsTaken = `exists (
   where t.crawler_id <> c.crawler_id and (${hasLeases("$1")} or t.free_at > $1))`;
 
 const reason = `case
-  when c.crawler_id is null then 'no-delegation'
+  when ${needsUnspokenIpv6("h")} then 'no-ipv6'
+  when c.crawler_id is null or ${isBeyondReach("h", "c")} then 'no-delegation'
   when c.standing is not null then c.standing
   when h.not_before > $1 or ${addressIsTaken} then 'politeness'
   when c.is_full then 'crawler-full'

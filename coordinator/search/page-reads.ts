@@ -46,6 +46,7 @@ interface Row {
   crawler: string | null;
   country: string | null;
   words: number;
+  needs_scripts: boolean | null;
   lexemes: number;
   body_bytes: number;
   wire_bytes: number;
@@ -165,7 +166,7 @@ function changeLine(change: PageChange): PageFactsChange {
 const pageSql = `
   select p.url, p.host, p.host_hash, p.url_hash, p.title, p.description, p.headings, p.excerpt, p.language,
     p.declared_language, p.detected_language, p.text_search_config, p.content_type, p.status, p.canonical_url,
-    p.published_at, p.modified_at, p.structured, p.fetched_at, c.name as crawler, s.country, p.words,
+    p.published_at, p.modified_at, p.structured, p.fetched_at, c.name as crawler, s.country, p.words, p.needs_scripts,
     length(p.lexemes) as lexemes, p.body_bytes, p.wire_bytes, p.shipped_bytes, p.digest, p.simhash, p.popularity,
     p.tier, p.noindex, h.opt_out_id is not null as opted_out, u.etag, u.last_modified, h.robots_state, h.robots_at,
     u.discovered_at, u.next_fetch_at, u.visits, u.depth, p.text_group, p.duplicate_host_hash as first_host_hash,
@@ -217,6 +218,7 @@ function factsOf(row: Row): Omit<OwnPage["facts"], "stated" | "changes" | "fetch
     crawler: row.crawler,
     country: row.country,
     words: row.words,
+    needsScripts: row.needs_scripts === true,
     lexemes: row.lexemes,
     bodyBytes: row.body_bytes,
     wireBytes: row.wire_bytes,

@@ -126,7 +126,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
     why: "they govern the first minutes after a start",
   },
   {
-    names: ["probe.method", "allowSpecialPurpose", "resolvers"],
+    names: ["allowSpecialPurpose", "resolvers"],
     why: "results of the old value would mix with those of the new",
   },
   {

@@ -111,7 +111,13 @@ const probe = z.strictObject({
    * A TCP connect measures the round trip alone and is comparable with the crawlers' distances to each other;
    * HEAD adds the server's own time (paper section 4.2 found HEAD and ping about equally good).
    */
-  method: probeMethod.default("connect"),
+  method: policy(probeMethod.default("connect"), {
+    title: "Probe method",
+    help: "How crawlers probe: an HTTP HEAD, a TCP connect, or a ping (ICMP echo). Only what one method measured is compared; crawlers that cannot ping, and sites that do not answer it, are probed by connect.",
+    unit: null,
+    origin: "our judgement, a connect is the path alone; test/bench/results/probe-methods.md",
+    previews: ["probe-method"],
+  }),
   tries: policy(z.int().min(1).max(20).default(6), {
     title: "Tries per probe",
     help: "The most measurements in one probe; two that agree end it early, and the smallest time counts.",

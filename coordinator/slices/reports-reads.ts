@@ -6,6 +6,7 @@
 import { KeptAnswer } from "../database/cached-read.ts";
 import { OverSlices } from "../database/over-slices.ts";
 import type { OpenSlice, Slices } from "../database/slices.ts";
+import { createFindReads } from "../find/find-reads.ts";
 import { KeptAnswers } from "../search/candidate-reads.ts";
 import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { WhoReads } from "../who/place.ts";
@@ -27,8 +28,16 @@ export function createReports(
     const { answers } = await over.ask(async (slice) => await slice.configurations());
     return [...new Set(answers.flat())];
   }, nowMs);
+  const found = createFindReads(slices);
   const whole: WholeOfSlices = {
     ...wholeOverSlices(over),
+    hostsLike: async (text, limit) => {
+      const hosts = await found.hosts(text.toLowerCase(), limit);
+      return (hosts?.rows ?? []).map(({ host }) => ({
+        ...({ type: "host", name: host, handle: null } as const),
+        similarity: Math.min(1, text.length / host.length),
+      }));
+    },
     configurations: async () =>
       over.isOne ? await over.shared.configurations() : await configurations.get(),
     hostsElsewhere: async (space, now) => {

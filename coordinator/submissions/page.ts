@@ -1,19 +1,29 @@
 /** The pages of submitting URLs: the form, the latest receipts, and one receipt with what has become of its URLs. */
 import { mayDo } from "#core/actor";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import { buttonForm, empty } from "../web/components.ts";
 import { askAbout, countText, crawlerLink, instant, sentence } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import { countWords, type FollowedUrl, type Submission, submissionBounds, sumOf } from "./submission.ts";
+import {
+  countWords,
+  type FollowedUrl,
+  notFollowed,
+  type Submission,
+  submissionBounds,
+  sumOf,
+} from "./submission.ts";
 
 interface SubmitPage {
   readonly submissions: readonly Submission[];
   readonly viewer: PageViewer;
+  /** In force now. */
+  readonly scope: CrawlScope;
   /** What was typed, and what is wrong with it. */
   readonly typed?: { readonly values: Readonly<Record<string, string>>; readonly fault: string };
 }
 
-export function submitBody({ submissions, viewer, typed }: SubmitPage): Html {
+export function submitBody({ submissions, viewer, scope, typed }: SubmitPage): Html {
   const { urls = "", deed = "add" } = typed?.values ?? {};
   const chosen = (one: string) => (one === deed ? html` checked` : nothing);
   return html`<h1>Submit URLs</h1>
@@ -25,6 +35,7 @@ ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : nothing}
 <label class="choice"><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them; known URLs keep their schedule</label>
 <label class="choice"><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch known URLs again now, at the usual politeness</label></fieldset>
 <button>Submit</button></form>
+<p class="small">Not followed: ${notFollowed(scope).join("; ")}.</p>
 <p class="small">Longer lists, on the coordinator's machine: <code>nearcrawl urls add FILE</code>. Programs: <code>POST /api/urls</code> with a token of scope url-write.</p>
 ${typed ? nothing : latest(submissions)}`;
 }

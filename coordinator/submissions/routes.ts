@@ -22,7 +22,7 @@ const shownSubmissions = 20;
 const mostBytes = 1024 * 1024;
 
 export function submissionRoutes(ports: SubmissionPorts): WebPart {
-  const { store } = ports;
+  const { store, scope } = ports;
   return ({ views, actions }) => {
     views.describe({
       ...{ path: "/submit", operation: submissionsApi.submissions },
@@ -32,14 +32,15 @@ export function submissionRoutes(ports: SubmissionPorts): WebPart {
           status: 200,
           value: { submissions },
           title: "Submit URLs",
-          body: (viewer) => submitBody({ submissions, viewer }),
+          body: (viewer) => submitBody({ submissions, viewer, scope: scope() }),
         };
       },
     });
     actions.describe({
       ...{ path: "/submit", operation: submissionsApi.submitUrls, mostBytes },
       fromForm: ({ urls = "", deed = "add" }) => ({ urls: linesOf(urls), deed }),
-      refill: (values, viewer, fault) => submitBody({ submissions: [], viewer, typed: { values, fault } }),
+      refill: (values, viewer, fault) =>
+        submitBody({ submissions: [], viewer, scope: scope(), typed: { values, fault } }),
       act: async (asked) => await submit(asked, ports),
     });
     views.describe({

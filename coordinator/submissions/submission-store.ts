@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
+import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
 import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, inTransaction, columnsOf as transposed } from "../database/transaction.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
@@ -68,9 +69,11 @@ export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
     urls: async (submissionId, { after, limit, now }) =>
       await followedUrls(slices, await givenOf(pool, submissionId, after, limit), now),
     statusOf: async (urls, now) => {
-      const given = urls.flatMap(({ place, key }): GivenRow[] =>
-        key === null ? [] : [{ ...key, place, answer: "known", reason: null, submittedAt: null }],
-      );
+      const given = urls.map(({ place, url, key, fault }): GivenRow => {
+        const answered = { place, submittedAt: null } as const;
+        if (key === null) return { ...answered, url, answer: "refused", reason: fault, ...noKey };
+        return { ...answered, ...key, answer: "known", reason: null };
+      });
       return await followedUrls(slices, given, now);
     },
     latest: async (limit) => await submissionsOf(slices, "order by submission_id desc limit $1", [limit]),
@@ -271,6 +274,8 @@ interface GivenRow {
   readonly submittedAt: Date | null;
 }
 
+const noKey = { hostHash: null, urlHash: null };
+
 /** After the last place that is known. */
 async function givenOf(pool: Pool, submissionId: number, after: number, limit: number): Promise<GivenRow[]> {
   const { rows } = await pool.query<GivenRow>(
@@ -313,7 +318,9 @@ async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Pr
        u.last_status as "lastStatus", u.last_reason as "lastReason",
        h.state as "hostState", h.state_reason as "hostReason", h.resolve_at as "resolveAt",
        h.opt_out_id is not null as "optedOut", h.not_before as "notBefore",
-       greatest(h.crawl_delay_ms, h.back_off_ms) as "hostPaceMs", coalesce(ahead.urls, 0) as ahead, c.name as crawler
+       greatest(h.crawl_delay_ms, h.back_off_ms) as "hostPaceMs", coalesce(ahead.urls, 0) as ahead,
+       case when not coalesce(${isBeyondReach("h", "c")}, false) then c.name end as crawler,
+       coalesce(${needsUnspokenIpv6("h")}, false) as "needsUnspokenIpv6"
      from given s
      left join frontier_host h on h.host_hash = s.host_hash
      left join frontier_url u on u.host_hash = s.host_hash and u.url_hash = s.url_hash

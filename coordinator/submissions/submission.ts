@@ -85,6 +85,18 @@ export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<Answe
   return { answer: facts.before ? "known" : "new", reason: null };
 }
 
+/** What of the pages that are fetched will not be followed by the policies in force, and how that is changed. */
+export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofollow }: CrawlScope): string[] {
+  return [
+    ...(admitNewHosts
+      ? []
+      : ["links to hosts that nobody submitted: nearcrawl policy set scope.admitNewHosts=yes follows them"]),
+    `what is more than ${howMany(maxDepth, "link")} from a submitted URL (scope.maxDepth)`,
+    `more than ${howMany(pagesPerHost, "URL")} of a host (scope.pagesPerHost)`,
+    ...(followNofollow ? [] : ["links with rel=nofollow (scope.followNofollow)"]),
+  ];
+}
+
 export interface Submission {
   readonly submissionId: number;
   readonly deed: SubmissionDeed;
@@ -146,6 +158,8 @@ export interface FollowedFacts extends AnsweredUrl {
   /** URLs of its host that are due before it, counted to a bound. */
   readonly ahead: number;
   readonly crawler: string | null;
+  /** It has only IPv6 addresses, and no crawler that is online speaks IPv6. */
+  readonly needsUnspokenIpv6: boolean;
 }
 
 /** What a crawler keeps to unless a site asks for more. */
@@ -181,6 +195,11 @@ function standing(facts: FollowedFacts, now: Date): Standing {
       words: `its host has no address${because(facts.hostReason)}${facts.resolveAt === null ? "" : `; looked up again ${instantWords(facts.resolveAt.toISOString())}`}`,
     };
   if (state === "held") return { state: "held", words: "held until its host's budget grows" };
+  if (facts.needsUnspokenIpv6)
+    return {
+      state: "undelegated",
+      words: "its host has only IPv6 addresses, and no crawler that is online speaks IPv6",
+    };
   if (crawler === null)
     return { state: "undelegated", words: "the nearest crawler to its subnet is being determined" };
   return dueWords(facts, crawler, now);
@@ -227,7 +246,7 @@ export interface SubmissionStore {
     submissionId: number,
     asked: { readonly after: number; readonly limit: number; readonly now: Date },
   ): Promise<readonly FollowedUrl[]>;
-  /** What the frontier holds of them, in the order given; those without a key are left out. */
+  /** What the frontier holds of them, by place; those that are no URL are refused. */
   statusOf(urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]>;
   /** The latest first. */
   latest(limit: number): Promise<readonly Submission[]>;

@@ -89,6 +89,10 @@ export class SubnetTree {
     return this.#subnetOrNull(this.columns.byId.firstRow(id));
   }
 
+  isIpv6(id: SubnetId): boolean {
+    return this.columns.byId.firstRow(id) >= this.columns.ipv6Base;
+  }
+
   /** The smallest subnet that holds the address, be it unary; null where nothing is registered. */
   mostSpecific(address: IpAddress): Subnet | null {
     return this.#subnetOrNull(this.#placeOf(address));

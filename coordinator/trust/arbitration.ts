@@ -14,12 +14,14 @@
  */
 import type { CrawlerId } from "#core/ids";
 import {
+  asErrorPage,
   differenceOf,
   differenceWords,
   isWithin,
   type PageDifference,
   type PageSketch,
   still,
+  trapsExplain,
   type Volatility,
   widest,
 } from "./page-sketch.ts";
@@ -60,11 +62,17 @@ export interface Arbitration {
   readonly volatility: Volatility;
   /** Crawlers that could still be asked and were not. */
   readonly others: number;
+  /** What one of them took for the site's error page is what other pages of the host read, too; absent: no. */
+  readonly isErrorPage?: boolean;
 }
 
-export function nextStep(arbitration: Arbitration): ArbitrationStep {
-  const { opinions, volatility, others } = arbitration;
+export function nextStep(given: Arbitration): ArbitrationStep {
+  const opinions = given.isErrorPage === true ? asErrorPage(given.opinions) : given.opinions;
+  const arbitration = { ...given, opinions };
+  const { volatility, others } = arbitration;
   const silent = opinions.find(({ sketch }) => sketch.kind === "none");
+  // Nobody is at fault for a gate, though whoever meets one in very many comparisons stays unproven (evidence.ts).
+  if (silent?.sketch.isGate) return untold("a bot gate answered one of the fetches");
   if (silent !== undefined)
     return silentAgain(opinions, silent) ?? untold("one of the fetches says nothing of it");
   const [first, second, third] = opinions;
@@ -76,6 +84,8 @@ export function nextStep(arbitration: Arbitration): ArbitrationStep {
     return untold(
       "they run different versions of the software, which may read a page as differently as that",
     );
+  if (trapsExplain(first.sketch, second.sketch, difference))
+    return untold("they differ in links that one of them left out as a trap, by what it knows of the site");
   if (third === undefined) {
     if (others === 0)
       return untold(`with two crawlers nobody can say which is right: ${differenceWords(difference)}`);
@@ -143,7 +153,8 @@ function isApart(one: Opinion, rest: readonly Opinion[], volatility: Volatility)
   const most = own.reduce<Volatility>((widestYet, difference) => widest(widestYet, difference!), volatility);
   return rest.every((other) => {
     const difference = between(one, other);
-    return difference !== null && !isWithin(difference, most) && !versionsExplain(one, other, difference);
+    if (difference === null || isWithin(difference, most)) return false;
+    return !versionsExplain(one, other, difference) && !trapsExplain(one.sketch, other.sketch, difference);
   });
 }
 

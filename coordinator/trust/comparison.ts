@@ -34,6 +34,8 @@ export interface OpenCheck {
   /** The new one included. */
   readonly opinions: readonly StoredOpinion[];
   readonly host: HostRecord;
+  /** What one of the opinions takes for the site's error page is what another page of the host reads in the index. */
+  readonly isErrorPage: boolean;
   /** The host's first address and subnet, as the frontier has them. */
   readonly target: CheckTarget;
 }

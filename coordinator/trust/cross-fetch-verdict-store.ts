@@ -4,6 +4,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
 import { ofAll, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
@@ -12,6 +13,7 @@ import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";
 import type { ArrivedOpinion, CheckStep, NewCheck, OpenCheck, StoredOpinion } from "./comparison.ts";
 import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "./evidence.ts";
+import { readsAs } from "./page-sketch.ts";
 
 interface Taking {
   readonly opinion: ArrivedOpinion;
@@ -157,15 +159,38 @@ async function lockCheck(
   const row = rows[0];
   if (row === undefined) return null;
   const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version, isOffered, sketch };
+  const opinions = [...row.opinions, added];
   return {
     checkId: row.check_id,
     key,
     crawlerId: asCrawlerId(row.crawler_id),
     cause: row.cause,
-    opinions: [...row.opinions, added],
+    opinions,
     host: await hostRecord(client, key.hostHash),
+    isErrorPage: await isErrorPage(client, key, opinions),
     target: { address: row.address ?? "", subnetId: row.subnet_id ?? 0 },
   };
+}
+
+/** Of a host's pages, as many as are looked through for the text of its error page. */
+const mostPagesRead = 2000;
+
+/** The crawler's word is not enough: the index has to have the text at another URL of the host. */
+async function isErrorPage(
+  client: PoolClient,
+  key: UrlKey,
+  opinions: readonly StoredOpinion[],
+): Promise<boolean> {
+  const claim = opinions.find(({ sketch }) => sketch.kind === "missing" && sketch.simhash !== null);
+  if (claim === undefined) return false;
+  const { rows } = await client.query<{ digest: string; simhash: string; title: string; words: number }>(
+    `select digest, simhash, title, words
+     from page
+     where host_hash = $1 and url_hash <> $2
+     limit ${mostPagesRead}`,
+    [key.hostHash, key.urlHash],
+  );
+  return rows.some((page) => readsAs(claim.sketch, page));
 }
 
 async function askNext(

@@ -133,12 +133,12 @@ export class DoubleChecks {
   }
 
   #stepOf(check: OpenCheck, now: Date): CheckStep {
-    const { opinions, host, target } = check;
+    const { opinions, host, target, isErrorPage } = check;
     const asked = opinions.map(({ crawlerId }) => crawlerId);
     const open = this.#mayFetch(target, check.key.host, now).filter(
       (crawlerId) => !asked.includes(crawlerId),
     );
-    const step = nextStep({ opinions, volatility: host.volatility, others: open.length });
+    const step = nextStep({ opinions, volatility: host.volatility, others: open.length, isErrorPage });
     if (step.type === "verdict") return step;
     const wanted = this.#wanted(step.asked, open);
     return { type: "ask", wanted, nextBy: new Date(now.getTime() + this.#settings.slotMs) };

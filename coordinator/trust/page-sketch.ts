@@ -4,12 +4,14 @@
  */
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
-import { type FetchResult, simhashDistance } from "#protocol/result";
+import { type FetchResult, type PageExtract, simhashDistance } from "#protocol/result";
+import { challengeOf } from "../recrawl/visit-findings.ts";
 
 export interface PageSketch {
   /**
    * page      a document that was read
-   * missing   404, 410, or a page that says so
+   * missing   404, 410, or a page that says so: of this one digest, simhash and title are kept, since whether a crawler
+   *           knows it for what it is may depend on what it remembers of the site
    * redirect  somewhere else
    * other     a content type that is not read
    * none      says nothing of the page: no answer, refused, "not now", "not for you"
@@ -24,6 +26,10 @@ export interface PageSketch {
   /** The smallest of the hashes (48 bits) of what the page links to, ascending: all of them up to `maxSketchLinks`. */
   readonly links: readonly number[];
   readonly linkCount: number;
+  /** A bot gate answered in place of the site; absent: it did not. */
+  readonly isGate?: true;
+  /** Links that the crawler left out as traps, some of them by what it remembers of the site; absent: none. */
+  readonly trappedLinks?: number;
 }
 
 /** A link's target, as its 64-bit hash in decimal. */
@@ -33,16 +39,17 @@ export interface SketchedLink {
 
 export const maxSketchLinks = 160;
 
-/** Of a result with its page; null for `unchanged`, which only says that the page is as it was before. */
+/**
+ * Of a result with its page; null where it only says that the page, or its text, is one that the index holds already
+ * (`unchanged`, `textKnown`).
+ */
 export function sketchOfResult(result: FetchResult, links: readonly SketchedLink[]): PageSketch | null {
   const { outcome, page } = result;
   switch (outcome.type) {
     case "unchanged":
       return null;
     case "fetched":
-      if (page === null) return bare("none", null);
-      if (page.softNotFound === true) return bare("missing", null);
-      return sketchOfPage({ digest: page.digest, simhash: page.simhash, title: page.title, links });
+      return page === null ? bare("none", null) : sketchOfExtract(page, links);
     case "redirected":
       return bare("redirect", outcome.location);
     case "unsupported":
@@ -50,8 +57,16 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
     case "http-error":
       return bare(outcome.status === 404 || outcome.status === 410 ? "missing" : "none", null);
     default:
-      return bare("none", null);
+      return { ...bare("none", null), ...(challengeOf(outcome) === null ? {} : { isGate: true as const }) };
   }
+}
+
+function sketchOfExtract(page: PageExtract, links: readonly SketchedLink[]): PageSketch | null {
+  if (page.textKnown === true) return null;
+  const { digest, simhash, title, softNotFound, trappedLinks } = page;
+  const sketch = sketchOfPage({ digest, simhash, title, links });
+  if (softNotFound === true) return { ...sketch, kind: "missing", links: [], linkCount: 0 };
+  return trappedLinks === undefined ? sketch : { ...sketch, trappedLinks };
 }
 
 /** Of a page as the index holds it. */
@@ -117,6 +132,7 @@ export function differenceOf(a: PageSketch, b: PageSketch): PageDifference | nul
   if (a.kind === "none" || b.kind === "none") return null;
   if (a.kind !== b.kind)
     return { kind: true, bits: 64, links: Math.max(a.linkCount, b.linkCount), title: true };
+  if (a.kind === "missing") return { kind: false, ...still };
   return {
     kind: false,
     bits: a.simhash === null || b.simhash === null ? 0 : simhashDistance(a.simhash, b.simhash),
@@ -134,6 +150,52 @@ export function isWithin(difference: PageDifference, volatility: Volatility): bo
     links <= allowance * volatility.links &&
     (!title || volatility.title)
   );
+}
+
+/** Bits in which the texts of one error page may differ; crawlers take so many for one, too (traps/host-memory). */
+const errorPageBits = 5;
+/** A shorter text that differs in a number or in the URL that it repeats has a simhash that differs in more. */
+const shortWords = 60;
+
+/** Whether a page of the index is, but for numbers, the text that a crawler took for its site's error page. */
+export function readsAs(
+  errorPage: PageSketch,
+  page: Pick<PageExtract, "digest" | "simhash" | "title" | "words">,
+): boolean {
+  const { digest, simhash, titleHash } = errorPage;
+  if (simhash === null) return false;
+  return (
+    page.digest === digest ||
+    simhashDistance(page.simhash, simhash) <= errorPageBits ||
+    (page.words < shortWords && hashOfText(page.title) === titleHash)
+  );
+}
+
+/**
+ * What all were given, where one of them took it for the site's error page and other pages of the host show that it is one:
+ * those who did not know the site well enough to see that are taken to have said so, too.
+ */
+export function asErrorPage<Of extends { readonly sketch: PageSketch }>(
+  opinions: readonly Of[],
+): readonly Of[] {
+  const claims = opinions.filter(({ sketch }) => sketch.kind === "missing" && sketch.simhash !== null);
+  return opinions.map((opinion) => {
+    const { sketch } = opinion;
+    const isSame = claims.some(
+      ({ sketch: { digest, simhash } }) =>
+        sketch.digest === digest ||
+        (sketch.simhash !== null && simhashDistance(sketch.simhash, simhash!) <= errorPageBits),
+    );
+    return sketch.kind === "page" && isSame
+      ? { ...opinion, sketch: { ...sketch, kind: "missing" } }
+      : opinion;
+  });
+}
+
+/** True: that one of them left out links as traps, more than the other, explains the difference. */
+export function trapsExplain(a: PageSketch, b: PageSketch, difference: PageDifference): boolean {
+  const leftOut = Math.abs((a.trappedLinks ?? 0) - (b.trappedLinks ?? 0));
+  return difference.links <= leftOut && isWithin({ ...difference, links: 0 }, still);
 }
 
 /** The larger of each. */

@@ -231,7 +231,12 @@ async function notAnnouncing(value: string, { reads }: WhoPorts): Promise<Standi
 }
 
 async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
-  const nearMatches = await ports.reads.namesLike(text.slice(0, 200), nearMatchesShown);
+  const asked = text.slice(0, 200);
+  const [hosts, names] = await Promise.all([
+    ports.reads.hostsLike(asked, nearMatchesShown),
+    ports.reads.namesLike(asked, nearMatchesShown),
+  ]);
+  const nearMatches = [...hosts, ...names].slice(0, nearMatchesShown);
   return { ...emptyAnswer(text, { type: "unknown", value: text }), nearMatches };
 }
 
@@ -358,8 +363,9 @@ async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Prom
 /** An answer that is not dated yet. */
 type Answer = Omit<WhoAnswer, "at">;
 
-function shownPlace({ leaf: _, crawler: __, ...place }: Place): Omit<Place, "leaf" | "crawler"> {
-  return place;
+function shownPlace(place: Place): Omit<Place, "leaf" | "crawler" | "needsUnspokenIpv6"> {
+  const { leaf: _, crawler: __, needsUnspokenIpv6: ___, ...shown } = place;
+  return shown;
 }
 
 function emptyAnswer(question: string, takenFor: TakenFor): Answer {

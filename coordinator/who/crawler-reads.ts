@@ -26,6 +26,7 @@ interface CrawlerRow {
   pages_per_day: number;
   concurrent_hosts: number;
   probe_methods: string[];
+  speaks_ipv6: boolean | null;
   software_version: string | null;
   connected_at: Date | null;
   last_seen_at: Date | null;
@@ -36,7 +37,7 @@ interface CrawlerRow {
 
 const crawlerSelect = `
   select crawler_id, name, state, place, country, latitude, longitude, host(address) as address,
-    pages_per_day, concurrent_hosts, probe_methods, software_version, connected_at, last_seen_at,
+    pages_per_day, concurrent_hosts, probe_methods, speaks_ipv6, software_version, connected_at, last_seen_at,
     offline_reason, revoked_at is not null as revoked, heartbeat
   from crawler`;
 
@@ -161,6 +162,7 @@ function crawlerReport(row: CrawlerRow): CrawlerReport {
     pagesPerDay: row.pages_per_day,
     concurrentHosts: row.concurrent_hosts,
     probeMethods: row.probe_methods,
+    speaksIpv6: row.speaks_ipv6,
     softwareVersion: row.software_version,
     connectedAt: isoOrNull(row.connected_at),
     lastSeenAt: isoOrNull(row.last_seen_at),

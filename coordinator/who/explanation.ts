@@ -5,6 +5,7 @@
 
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
+import { isIpv6Text } from "#core/ip/address";
 import { maySearch } from "#protocol/preferences";
 import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
 import type { ProbeRound } from "../delegation/round-reads.ts";
@@ -45,6 +46,7 @@ export interface WhoFacts extends FinerFacts, HostFacts {
   readonly waiting: WaitingReport | null;
   /** The crawler of the effective delegation. */
   readonly crawler: CrawlerReport | null;
+  readonly needsUnspokenIpv6: boolean;
 }
 
 export function standingOf(facts: WhoFacts, now: Date): Standing[] {
@@ -55,7 +57,7 @@ export function standingOf(facts: WhoFacts, now: Date): Standing[] {
     ...hostLines(facts, now),
     ...wholeHostLines(facts, now),
     ...urlLines(facts, now),
-    ...placeLines(facts),
+    ...(ipv6Line(facts) ?? placeLines(facts)),
     ...finerLines(facts),
     ...domainSetLines(facts.domainSets, facts.effective?.crawler ?? null),
     ...crawlerLines(facts.crawler, now),
@@ -180,6 +182,15 @@ function dueLine(url: UrlReport, now: Date): Standing[] {
       `Scheduled for ${instantWords(url.nextFetchAt)}, ${whenWords(url.nextFetchAt, now)}.${last}`,
     ),
   ];
+}
+
+/** Null: who crawls it speaks IPv6, or it takes none. */
+function ipv6Line({ needsUnspokenIpv6, addresses, crawler }: WhoFacts): Standing[] | null {
+  if (needsUnspokenIpv6)
+    return [stop("no-ipv6", "It has only IPv6 addresses, and no crawler that is online speaks IPv6.")];
+  if (crawler?.speaksIpv6 !== false || !isIpv6Text(addresses[0] ?? "")) return null;
+  const words = `It has only IPv6 addresses, and ${crawler.name} does not speak IPv6: its subnet goes to a crawler that does.`;
+  return [stop("no-ipv6", words)];
 }
 
 function placeLines(facts: WhoFacts): Standing[] {

@@ -1,5 +1,6 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
 import type { CrawlerId, HostHash } from "#core/ids";
+import { isIpv6Text } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
 import type { NameResolver } from "#core/name-resolver";
 import type { UrlKey } from "#core/url-key";
@@ -47,6 +48,8 @@ export interface Place {
   readonly history: readonly DelegationChange[];
   readonly waiting: WaitingReport | null;
   readonly crawler: CrawlerReport | null;
+  /** It takes IPv6 to get there, and no crawler that is online speaks it. */
+  readonly needsUnspokenIpv6: boolean;
 }
 
 function publishedReport({ list, place, range, within }: PublishedWord): PublishedReport {
@@ -68,6 +71,7 @@ export const emptyPlace: Place = {
   history: [],
   waiting: null,
   crawler: null,
+  needsUnspokenIpv6: false,
 };
 
 export interface AskedPlace {
@@ -112,6 +116,11 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
     history,
     waiting,
     crawler: crawlers.find((crawler) => crawler.crawlerId === effective?.crawler.crawlerId) ?? null,
+    needsUnspokenIpv6:
+      isIpv6Text(asked.first) &&
+      crawlers.every(
+        ({ state, revoked, speaksIpv6 }) => state === "offline" || revoked || speaksIpv6 === false,
+      ),
   };
 }
 
@@ -197,6 +206,8 @@ export interface WhoReads extends OwnerReads {
   /** What lies in a space. */
   readonly rollUp: ReadRollUp;
   namesLike(text: string, limit: number): Promise<NearMatch[]>;
+  /** Hosts whose name, or a part of it between dots, begins so; none where looking for them takes too long. */
+  hostsLike(text: string, limit: number): Promise<NearMatch[]>;
   crawlerNamed(name: string): Promise<CrawlerReport | null>;
   allCrawlers(): Promise<CrawlerReport[]>;
   crawlerRtts(): Promise<PeerDistance[]>;

@@ -92,6 +92,7 @@ export interface WholeOfSlices extends WholeReads, WholeCharts {
   readonly hostsElsewhere: HostsElsewhere;
   readonly linkedDepth: (key: UrlKey) => Promise<number | null>;
   readonly configurations: () => Promise<readonly string[]>;
+  readonly hostsLike: WhoReads["hostsLike"];
 }
 
 export interface SliceOptions {
@@ -139,6 +140,7 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
     rollUp: createRollUpReads(pool, nowMs, whole.hostsElsewhere),
     namesLike: (text, limit) => namesLike(pool, text, limit),
+    hostsLike: whole.hostsLike,
     crawlerNamed: (name) => crawlerNamed(pool, name),
     allCrawlers: () => allCrawlers(pool),
     crawlerRtts: () => crawlerRtts(pool),

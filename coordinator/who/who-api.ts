@@ -392,6 +392,16 @@ const hostReport = z
       })
       .nullable()
       .describe("It asks to be paid; null: it does not."),
+    botGate: z
+      .strictObject({
+        provider: z.string().describe("Short name, such as cloudflare; unknown: told by its words or shape."),
+        of: z.enum(["page", "robots"]).describe("What it answered for."),
+        tries: z.int().describe("In a row, one after each rest."),
+        since: dateTime(),
+        lastAt: dateTime(),
+      })
+      .nullable()
+      .describe("A bot gate answers in the host's place, so that it rests; null: it does not."),
     nextUrls: z.array(z.strictObject({ url: z.string(), nextFetchAt: dateTime() })),
     fetches: z.array(fetchLine),
   })
@@ -453,6 +463,10 @@ const crawlerReport = z
     pagesPerDay: z.int(),
     concurrentHosts: z.int(),
     probeMethods: z.array(z.string()),
+    speaksIpv6: z
+      .boolean()
+      .nullable()
+      .describe("Whether it contacts sites over IPv6, too; null: not known yet."),
     softwareVersion: z.string().nullable(),
     connectedAt: dateTime().nullable(),
     lastSeenAt: dateTime().nullable(),
@@ -472,7 +486,7 @@ const standing = z
 
 const nearMatch = z
   .strictObject({
-    type: z.enum(["organisation", "crawler"]),
+    type: z.enum(["organisation", "crawler", "host"]),
     name: z.string(),
     handle: z.string().nullable(),
     similarity: z.number().describe("0 to 1."),

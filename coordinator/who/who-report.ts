@@ -117,6 +117,8 @@ export interface CrawlerReport extends CrawlerName {
   readonly pagesPerDay: number;
   readonly concurrentHosts: number;
   readonly probeMethods: readonly string[];
+  /** As its last hello said; null: it said nothing yet. */
+  readonly speaksIpv6: boolean | null;
   readonly softwareVersion: string | null;
   readonly connectedAt: string | null;
   readonly lastSeenAt: string | null;

@@ -1,12 +1,12 @@
 /** All that a crawler needs of its machine and network, looked at once. */
 import { randomBytes } from "node:crypto";
-import { createSocket } from "node:dgram";
 import { getServers, Resolver } from "node:dns/promises";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { PartnerEnvironment } from "../core/partner-context.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
+import { hasIpv6Route } from "../net/ipv6-route.ts";
 import { type CrawlerConfig, fetchingConfig } from "../settings/config.ts";
 import { type Finding, fix, note, ok, surveyCoordinator } from "./coordinator-findings.ts";
 import { type MachineFacts, machineFindings } from "./machine-findings.ts";
@@ -58,44 +58,24 @@ export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
 const nobodyToReach = (home: string) =>
   note("coordinator", `not looked for: ${home} belongs to no coordinator yet (join makes it so).`);
 
-// Whether this machine has IPv6 that leads anywhere. Nothing is sent: a UDP socket's connect only picks a route.
-
-/** k.root-servers.net, which is anycast from everywhere. */
-const farAddress = "2001:7fd::1";
-
-/** `isWanted`: the setting `ipv6`. `hasRoute`: what `hasIpv6Route` finds. */
+/** `wanted`: the setting `ipv6`. `hasRoute`: what `hasIpv6Route` finds. */
 export async function ipv6Finding(
-  isWanted: boolean,
+  wanted: boolean | null,
   hasRoute: () => Promise<boolean> = hasIpv6Route,
 ): Promise<Finding> {
   const works = await hasRoute();
-  if (isWanted && works) return ok("ipv6", "there is a route.");
-  if (isWanted)
-    return fix(
-      "ipv6",
-      "there is no route to the Internet over IPv6: set ipv6 = false in settings.toml, or ask for one.",
-    );
-  if (works)
+  if (works && wanted === false)
     return note(
       "ipv6",
-      "there is a route, but ipv6 is false in settings.toml: set it to true to crawl sites over it, too.",
+      "there is a route, but ipv6 is false in settings.toml: take the line out to crawl sites over it, too.",
+    );
+  if (works) return ok("ipv6", "there is a route, so sites are crawled over it, too.");
+  if (wanted === true)
+    return fix(
+      "ipv6",
+      "there is no route to the Internet over IPv6: take ipv6 = true out of settings.toml, or ask for one.",
     );
   return ok("ipv6", "not used, and there is no route.");
-}
-
-function hasIpv6Route(): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = createSocket("udp6");
-    const done = (works: boolean) => {
-      socket.close();
-      resolve(works);
-    };
-    socket.once("error", () => done(false));
-    socket.connect(53, farAddress, () => {
-      const { address } = socket.address();
-      done(/^[23]/.test(address));
-    });
-  });
 }
 
 // Whether the DNS servers that the crawler will use answer, and do not lie: each is asked for a name that nobody

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { identityFile } from "../membership/identity.ts";
 import { membershipFile } from "../membership/membership.ts";
 import { signingKeysFile } from "../membership/signing-keys.ts";
-import { canPing } from "../probe/icmp-echo.ts";
+import { systemEchoes } from "../probe/icmp-echo.ts";
 import { type Finding, fix, note, ok } from "./coordinator-findings.ts";
 
 const mebibyte = 1024 * 1024;
@@ -40,7 +40,7 @@ export function factsOfThisMachine(): MachineFacts {
     nodeVersion: process.versions.node,
     memoryBytes: Math.min(os.totalmem(), containerMemoryBytes()),
     openFiles: openFileLimit(),
-    mayPing: canPing,
+    mayPing: async () => await systemEchoes().canPing(),
   };
 }
 

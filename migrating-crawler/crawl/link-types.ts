@@ -9,6 +9,7 @@ import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
 import type { PageLink } from "#protocol/result";
 import { dropBody } from "../fetch/ask-robots.ts";
+import { gateInHeaders } from "../fetch/bot-gate.ts";
 import type { FetchSetting } from "../fetch/fetch-page.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
@@ -71,6 +72,8 @@ export async function headType(
     await dropBody(head, setting.take);
     const { status, headers } = head;
     const wait = retryAfterSeconds(headers["retry-after"], setting.now());
+    if (gateInHeaders(head) !== null)
+      return { type: "stop", answer: answerOfFailure("challenged", tookMs()) };
     const answer = { status, tookMs: tookMs(), retryAfterSeconds: wait };
     if (status === 429 || status >= 500) return { type: "stop", answer };
     const contentType = contentTypeOf(headers["content-type"]);

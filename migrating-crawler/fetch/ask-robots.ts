@@ -1,15 +1,17 @@
 /**
  * Asks an origin for its robots.txt as RFC 9309 section 2.3.1 says: redirects are followed five times, to other
- * hosts too; 4xx stands for no rules at all; 5xx, 429 and no answer forbid everything. Every request of the chain
+ * hosts too; 4xx stands for no rules at all; 5xx, 429, no answer and a bot gate's challenge forbid everything. Every request of the chain
  * waits for its host's turn and is checked by the address guard like any other.
  */
 
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
+import type { Challenge } from "#protocol/bot-gate";
 import { isGzip } from "../extract/unpack-gzip.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
+import { gateFailure, gateInBody, gateInHeaders, mayBeGate, mostGateBytes } from "./bot-gate.ts";
 import { codingsOf, decodeBody } from "./content-codings.ts";
 import { headBytes, type SiteAnswer, type TakeBytes } from "./exchange.ts";
 import { maxRobotsBytes, parseRobots, type RobotsRules } from "./robots-rules.ts";
@@ -26,7 +28,7 @@ export type RobotsAnswer =
   | { readonly type: "rules" | "none"; readonly rules: RobotsRules }
   /** 5xx or 429: all is forbidden, for this reason. */
   | { readonly type: "closed"; readonly why: string }
-  /** No answer: nothing can be fetched. */
+  /** No answer, or a bot gate's: nothing can be fetched. */
   | { readonly type: "unreachable"; readonly failure: Failure };
 
 /** Waits until the site client's host may be asked; what it returns takes note of how that went (null: not at all). */
@@ -104,13 +106,16 @@ async function readStep(
       "accept-encoding": "gzip, deflate, br",
     },
   });
+  await throwGateInHeader(answer, "robots", asking.take);
   const { status, headers } = answer;
   const met = { status, retryAfterSeconds: retryAfterSeconds(headers["retry-after"], new Date()) };
   if (status >= 200 && status < 300) {
     const { bytes } = await readPacked(answer, maxRobotsBytes + 1, asking.take);
+    const { provider } = gateInBody(bytes, answer, "robots");
+    if (provider !== null) throw gateFailure(provider, "robots", status);
     return { ...met, step: { type: "rules", rules: parseRobots(bytes, asking.agent ?? productToken) } };
   }
-  await dropBody(answer, asking.take);
+  await dropUnlessGate(answer, "robots", asking.take);
   const location = [headers.location ?? []].flat()[0];
   if (status >= 300 && status < 400 && location !== undefined) {
     return { ...met, step: { type: "redirect", location } };
@@ -145,17 +150,22 @@ interface BodyBounds {
   readonly wants?: (head: Buffer) => boolean;
 }
 
-/** The decoded body, at most `limit` bytes of it, unpacked where it is gzip without a header that says so. Throws a Failure. */
+/** The decoded body, at most `limit` bytes of it. Throws a Failure. */
+async function readBody(answer: SiteAnswer, limit: number, take: TakeBytes): Promise<Body> {
+  return (await readWantedBody(answer, { limit, take }))!;
+}
+
+/** The same, unpacked where it is gzip without a header that says so. */
 async function readPacked(
   answer: SiteAnswer,
   limit: number,
   take: TakeBytes,
 ): Promise<{ readonly bytes: Buffer }> {
-  const { bytes, truncated } = (await readWantedBody(answer, { limit, take }))!;
+  const { bytes, truncated } = await readBody(answer, limit, take);
   return isGzip(bytes) ? decodeBody("gzip", { bytes, cut: truncated, limit }) : { bytes };
 }
 
-/** The decoded body, at most `limit` bytes of it; null when its first bytes were not wanted. Throws a Failure. */
+/** The same; null when its first bytes were not wanted. */
 export async function readWantedBody(answer: SiteAnswer, bounds: BodyBounds): Promise<Body | null> {
   const { codings, unknown } = await codingsOrDrop(answer, bounds.take);
   const { limit, take, wants } = bounds;
@@ -184,6 +194,32 @@ async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Retur
 /** Reads nothing more: closes the connection unless what is left is small. */
 export async function dropBody(answer: SiteAnswer, take: TakeBytes): Promise<void> {
   await answer.drop(take);
+}
+
+/** The same of an error, whose body may be a bot gate's: throws a Failure then. Any other remains what its status says. */
+export async function dropUnlessGate(
+  answer: SiteAnswer,
+  of: Challenge["of"],
+  take: TakeBytes,
+): Promise<void> {
+  const announced = Number(answer.headers["content-length"] ?? 0);
+  if (!mayBeGate(answer) || announced > mostGateBytes) return dropBody(answer, take);
+  const body = await readBody(answer, mostGateBytes, take).catch(() => null);
+  if (body === null || body.truncated) return;
+  const { provider } = gateInBody(body.bytes, answer, of);
+  if (provider !== null) throw gateFailure(provider, of, answer.status);
+}
+
+/** Where the header says that a bot gate answered: whatever the status is, there is nothing to read. */
+export async function throwGateInHeader(
+  answer: SiteAnswer,
+  of: Challenge["of"],
+  take: TakeBytes,
+): Promise<void> {
+  const provider = gateInHeaders(answer);
+  if (provider === null) return;
+  await dropBody(answer, take);
+  throw gateFailure(provider, of, answer.status);
 }
 
 /** The body of a redirect is not wanted either, but it must have an end. */

@@ -21,7 +21,15 @@ import { robotsWords } from "../preferences/robots-words.ts";
 import { licenseLinks } from "../preferences/rsl.ts";
 import { boundedValues, mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
-import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./ask-robots.ts";
+import {
+  dropUnlessGate,
+  hasEndedRedirect,
+  maxBodyBytes,
+  readWantedBody,
+  type TakeBytes,
+  throwGateInHeader,
+} from "./ask-robots.ts";
+import { type GateFinding, gateFailure, gateInBody } from "./bot-gate.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { type AnswerHeaders, headBytes, type SiteAnswer } from "./exchange.ts";
 import type { OriginRobots } from "./robots.ts";
@@ -66,6 +74,9 @@ export interface FetchedPage {
   readonly retryAfterSeconds: number | null;
   /** False when the host was not contacted at all. */
   readonly contacted: boolean;
+  /** Of a page that is hardly more than a script: what its kind has in common (bot-gate.ts). */
+  readonly shell: string | null;
+  readonly needsScripts: boolean;
 }
 
 export async function fetchPage(request: PageRequest, setting: FetchSetting): Promise<FetchedPage> {
@@ -94,6 +105,8 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
     tookMs: part.timing?.totalMs ?? performance.now() - startedMs,
     retryAfterSeconds: part.retryAfterSeconds ?? null,
     contacted: part.contacted,
+    shell: part.found?.shell ?? null,
+    needsScripts: part.found?.needsScripts ?? false,
   });
   const refusal = refusedByRobots(setting.robots, url.pathname + url.search);
   if (refusal !== null) return made({ ...nothing, outcome: refusal });
@@ -124,6 +137,7 @@ interface Part {
   /** Of the page's uses, by all that was read so far. */
   readonly stated?: readonly StatedPreference[];
   readonly retryAfterSeconds?: number | null;
+  readonly found?: GateFinding | null;
 }
 
 const noTiming: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: null };
@@ -161,6 +175,7 @@ async function judge(
   setting: FetchSetting & { readonly startedMs: number },
 ): Promise<Part> {
   const { status, headers } = answer;
+  await throwGateInHeader(answer, "page", setting.take);
   const known = {
     contacted: true,
     status,
@@ -177,13 +192,17 @@ async function judge(
   if (without !== null) {
     const { take } = setting;
     const isEnded =
-      without.type === "redirected" ? await hasEndedRedirect(answer, take) : await dropBody(answer, take);
+      without.type === "redirected"
+        ? await hasEndedRedirect(answer, take)
+        : await dropUnlessGate(answer, "page", take);
     const outcome = isEnded === false ? endlessRedirect : without;
     return { ...known, outcome, timing: timing(), ...(outcome.type === "unchanged" ? { stated } : {}) };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
   const body = await readWantedBody(answer, { limit: maxBodyBytes, take: setting.take, wants });
   const complete = timing();
+  const found = body === null || body.truncated ? null : gateInBody(body.bytes, answer);
+  if (found?.provider) throw gateFailure(found.provider, "page", status);
   const type = body && typeOfBody(body.bytes.subarray(0, headBytes), contentType, headers);
   const sizes = { wireBytes: body?.wireBytes ?? 0, bodyBytes: body?.bytes.length ?? 0 };
   if (body === null || type === null || documentKind({ contentType: type, bytes: body.bytes }) === "other") {
@@ -208,7 +227,7 @@ async function judge(
     refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
-  return { ...known, ...sizes, outcome, timing: complete, body: toExtract };
+  return { ...known, ...sizes, outcome, timing: complete, body: toExtract, found };
 }
 
 /** What is stated of the page's uses before its body is read. */
@@ -371,5 +390,7 @@ export function outcomeOfFailure(failure: Failure): FetchOutcome {
       block: failure.message.slice(0, 80),
     };
   }
-  return { type: "failed", blame: failure.blame, code: failure.code, reason: failure.message.slice(0, 300) };
+  const { blame, code, challenge } = failure;
+  const reason = failure.message.slice(0, 300);
+  return { type: "failed", blame, code, reason, ...(challenge === null ? {} : { challenge }) };
 }

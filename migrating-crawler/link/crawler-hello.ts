@@ -11,13 +11,15 @@ export interface CrawlerState {
   readonly heldLeases: CrawlerHello["heldLeases"];
   /** Those that the partner allows and this machine can do. */
   readonly probeMethods: CrawlerHello["capabilities"]["probeMethods"];
+  /** It contacts sites over IPv6, too: as the setting says, or the machine's routes. */
+  readonly ipv6: boolean;
   /** What the dock wants said. */
   readonly dock?: Pick<CrawlerHello, "release" | "lastEnd">;
 }
 
 export function crawlerHello(config: CrawlerConfig, state: CrawlerState): CrawlerHello {
-  const { name, key, publicAddress, place, limits, ipv6, contact, listAddress } = config;
-  const { softwareVersion, spoolId, heldLeases, probeMethods, dock } = state;
+  const { name, key, publicAddress, place, limits, contact, listAddress } = config;
+  const { softwareVersion, spoolId, heldLeases, probeMethods, ipv6, dock } = state;
   const ownRanges = limits.ownNetwork ? [] : ownNetworks();
   return {
     type: "crawler:hello",

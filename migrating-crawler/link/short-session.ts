@@ -9,6 +9,7 @@ import type { CrawlerLog } from "../core/log.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import type { Member } from "../membership/member.ts";
 import { isJoining } from "../membership/membership.ts";
+import { speaksIpv6 } from "../net/ipv6-route.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { Spool } from "../spool/spool.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
@@ -48,6 +49,7 @@ async function runSession(
   { spoolId, goodbye }: { readonly spoolId: string; readonly goodbye: string },
 ): Promise<SessionOutcome> {
   const { config, member, log, timeoutMs } = session;
+  const ipv6 = await speaksIpv6(config);
   let finish: (outcome: SessionOutcome) => void = () => {};
   const finished = new Promise<SessionOutcome>((resolve) => {
     finish = resolve;
@@ -62,7 +64,7 @@ async function runSession(
     hello: (connection) => {
       if (connection === null)
         throw new ProtocolError("this coordinator is too old: it knows no invitations");
-      return member.sign(helloOf(config, spoolId), connection);
+      return member.sign(helloOf(config, { spoolId, ipv6 }), connection);
     },
     heartbeat: () => idleHeartbeat,
     random: Math.random,
@@ -99,9 +101,9 @@ function keepKey(message: LinkMessage, { member, log }: ShortSession, link: Coor
   if (member.keepKey(message.key, log)) link.send({ type: "crawler:key-kept" });
 }
 
-function helloOf(config: CrawlerConfig, spoolId: string) {
+function helloOf(config: CrawlerConfig, known: { readonly spoolId: string; readonly ipv6: boolean }) {
   const { probeMethods } = config;
-  return crawlerHello(config, { softwareVersion, spoolId, heldLeases: [], probeMethods });
+  return crawlerHello(config, { softwareVersion, heldLeases: [], probeMethods, ...known });
 }
 
 const idleHeartbeat = {

@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import tls from "node:tls";
+import { parseAddress, unmapAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
@@ -14,6 +15,7 @@ import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
 import { type AddressGuard, addressGuard, literalAddress } from "./address-guard.ts";
 import { Failure, failureOf } from "./failure.ts";
+import { speaksIpv6, withoutIpv6Words } from "./ipv6-route.ts";
 import { NameCache } from "./name-cache.ts";
 import { ipv4OnlyName, type Nat64Prefix, nat64PrefixesOf } from "./nat64-prefixes.ts";
 import { connectThroughProxy } from "./proxy.ts";
@@ -73,6 +75,7 @@ export class Connector {
   /** Not to be contacted, since the coordinator said so. */
   readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;
+  readonly #families: Pick<CrawlerConfig, "ipv6" | "proxy">;
   readonly #proxy: ProxyAddress | null;
   readonly #certificates: string[] | undefined;
   readonly #limits: ConnectorLimits | null;
@@ -81,6 +84,8 @@ export class Connector {
   #lists: TargetLists;
   #learned: LearnedTargets = { seenAddresses: [], nat64Prefixes: [] };
   #closed = false;
+  /** As it was last looked, and the look. */
+  #ipv6: { spoken: boolean; readonly looked: Promise<boolean> };
 
   constructor(
     config: Pick<CrawlerConfig, "proxy" | "resolvers" | "ipv6" | "certificateFile"> & TargetLists,
@@ -90,7 +95,13 @@ export class Connector {
     this.#guard = guardOf(config, this.#learned);
     this.#limits = limits;
     const onQuery = (bytes: number) => limits?.meter.add(bytes);
-    this.#names = new NameCache({ servers: config.resolvers, ipv6: config.ipv6, onQuery });
+    this.#families = config;
+    this.#ipv6 = this.#lookForIpv6(config.ipv6 === true);
+    this.#names = new NameCache({
+      servers: config.resolvers,
+      ipv6: async () => await this.#ipv6.looked,
+      onQuery,
+    });
     this.#proxy = config.proxy === null ? null : parseProxy(config.proxy);
     this.throughProxy = this.#proxy !== null;
     this.#certificates =
@@ -120,12 +131,40 @@ export class Connector {
     this.#guardAnew();
   }
 
-  /** Asks DNS for the network's NAT64 prefixes (RFC 7050); without an answer those that are known stay. */
-  async learnNat64(): Promise<void> {
+  /** Whether sites are contacted over IPv6, as it was last looked. */
+  get speaksIpv6(): boolean {
+    return this.#ipv6.spoken;
+  }
+
+  /**
+   * Looks whether there is IPv6 here now, and asks DNS for the network's NAT64 prefixes (RFC 7050); without an answer
+   * those that are known stay.
+   */
+  async learnIpv6(): Promise<void> {
+    this.#ipv6 = this.#lookForIpv6(this.#ipv6.spoken);
+    await this.#ipv6.looked;
     const addresses = await this.#names.ipv6Of(ipv4OnlyName);
     if (addresses === null || this.#closed) return;
     this.#learned = { ...this.#learned, nat64Prefixes: nat64PrefixesOf(addresses) };
     this.#guardAnew();
+  }
+
+  #lookForIpv6(before: boolean): { spoken: boolean; readonly looked: Promise<boolean> } {
+    const looked = speaksIpv6(this.#families).then((speaks) => {
+      look.spoken = speaks;
+      return speaks;
+    });
+    const look = { spoken: before, looked };
+    return look;
+  }
+
+  /** Why an IPv6 address is not contacted from here; null: it may be, or it is none. */
+  async familyDenial(address: string, port?: number): Promise<string | null> {
+    const parsed = parseAddress(address);
+    if (parsed === null || unmapAddress(parsed).family === 4 || (await this.#ipv6.looked)) return null;
+    // What the partner names is reached over routes of its own.
+    const isNamed = port !== undefined && this.#families.ipv6 === null && this.guard.isAllowed(address, port);
+    return isNamed ? null : `this crawler does not speak IPv6: ${withoutIpv6Words(this.#families)}`;
   }
 
   #guardAnew(): void {
@@ -218,8 +257,15 @@ export class Connector {
     const { addresses, dnsMs } = target.address
       ? { addresses: [target.address], dnsMs: null }
       : await this.#names.resolve(target.host, target.timeoutMs);
-    const [first, ...more] = addresses.filter((address) => this.guard.refusal(address, target.port) === null);
+    const possible = addresses.filter((address) => this.guard.refusal(address, target.port) === null);
+    const denials = await Promise.all(possible.map((address) => this.familyDenial(address, target.port)));
+    const [first, ...more] = possible.filter((_, at) => denials[at] === null);
     if (first !== undefined) return { addresses: [first, ...more], dnsMs };
+    if (possible[0] !== undefined) {
+      const named = target.address ?? target.host;
+      const only = literalAddress(named) === null ? "has only IPv6 addresses" : "is an IPv6 address";
+      throw new Failure("not-allowed", `${named} ${only}, and ${denials[0]}`, { address: possible[0] });
+    }
     for (const address of addresses) {
       const why = this.guard.denial({ address });
       if (why !== null) throw new Failure("not-allowed", why, { address });

@@ -26,16 +26,16 @@ export interface NameAnswer {
 
 export class NameCache {
   readonly #resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 });
-  readonly #ipv6: boolean;
+  readonly #ipv6: () => Promise<boolean>;
   readonly #known = new LRUCache<string, readonly string[] | Failure>({ max: maxNames });
   readonly #asking = new Map<string, Promise<readonly string[]>>();
 
   readonly #onQuery: (bytes: number) => void;
 
-  /** `onQuery`: told about how many bytes a query and its answer had. */
+  /** `ipv6`: whether IPv6 addresses are of use now. `onQuery`: told about how many bytes a query and its answer had. */
   constructor(settings: {
     readonly servers: readonly string[];
-    readonly ipv6: boolean;
+    readonly ipv6: () => Promise<boolean>;
     readonly onQuery?: (bytes: number) => void;
   }) {
     this.#onQuery = settings.onQuery ?? (() => {});
@@ -58,7 +58,7 @@ export class NameCache {
 
   /** Asked anew each time: all IPv6 addresses of a name, none where it has none; null: no resolver answers in time. */
   async ipv6Of(name: string): Promise<string[] | null> {
-    if (!this.#ipv6) return [];
+    if (!(await this.#ipv6())) return [];
     try {
       const found = await this.#resolver.resolve6(name);
       this.#onQuery(messageBytes + 2 * name.length + found.length * recordBytes);
@@ -82,9 +82,7 @@ export class NameCache {
 
   async #query(host: string): Promise<readonly string[]> {
     try {
-      const queries = this.#ipv6 ? 2 : 1;
-      this.#onQuery(queries * (messageBytes + 2 * host.length));
-      const records = await this.#records(host);
+      const records = await this.#records(host, await this.#ipv6());
       this.#onQuery(records.length * recordBytes);
       const addresses = records.slice(0, maxAddresses).map((record) => record.address);
       const ttlSeconds = Math.min(...records.map((record) => record.ttl));
@@ -98,13 +96,24 @@ export class NameCache {
     }
   }
 
-  /** Both families at once; one of them is enough. */
-  async #records(host: string): Promise<{ address: string; ttl: number }[]> {
-    const ipv4 = this.#resolver.resolve4(host, { ttl: true });
-    if (!this.#ipv6) return ipv4;
-    const answers = await Promise.allSettled([ipv4, this.#resolver.resolve6(host, { ttl: true })]);
+  /**
+   * Both families at once, where both are of use; one of them is enough. Otherwise a name without an IPv4 address is
+   * asked for the others, too: that it has those, and no more, is something else than having none.
+   */
+  async #records(host: string, ipv6: boolean): Promise<{ address: string; ttl: number }[]> {
+    const ask = (rrtype: "resolve4" | "resolve6") => {
+      this.#onQuery(messageBytes + 2 * host.length);
+      return this.#resolver[rrtype](host, { ttl: true });
+    };
+    if (!ipv6)
+      return await ask("resolve4").catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code === "ENODATA") return await ask("resolve6").catch(() => Promise.reject(error));
+        throw error;
+      });
+    const answers = await Promise.allSettled([ask("resolve4"), ask("resolve6")]);
     const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-    return records.length > 0 ? records : ipv4;
+    if (records.length > 0) return records;
+    throw (answers[0] as PromiseRejectedResult).reason;
   }
 }
 

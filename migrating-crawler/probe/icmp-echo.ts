@@ -1,6 +1,7 @@
 /**
  * ICMP echo by the system's `ping`, where it exists and may be used: raw sockets need rights that a crawler
- * should not have. Whether it works is tried once, on loopback.
+ * should not have. Systems' pings differ in their options: the first way that brings an answer from loopback is the one
+ * that is used.
  */
 import { execFile } from "node:child_process";
 
@@ -19,35 +20,51 @@ export interface EchoRequest {
   readonly deadlineMs: number;
 }
 
-export function canPing(): Promise<boolean> {
-  return new Promise((resolve) => {
-    execFile("ping", ["-n", "-c", "1", "-W", "1", "127.0.0.1"], options(2000), (error) =>
-      resolve(error === null),
-    );
-  });
-}
+/** Command and arguments, without the address. */
+type Way = (asked: {
+  readonly isIpv6: boolean;
+  readonly tries: number;
+  readonly seconds: number;
+}) => string[];
 
-/** The times of the echoes that came back, in ms; empty when none did. */
-export function timeEchoes(settings: EchoRequest): Promise<number[]> {
-  const deadlineSeconds = Math.max(1, Math.ceil(settings.deadlineMs / 1000));
-  const family = settings.address.includes(":") ? "-6" : "-4";
-  const args = [
-    family,
-    "-n",
-    "-c",
-    `${settings.tries}`,
-    "-i",
-    "0.2",
-    "-w",
-    `${deadlineSeconds}`,
-    settings.address,
-  ];
-  return new Promise((resolve) => {
-    execFile("ping", args, options(settings.deadlineMs), (_error, output) => resolve(timesIn(output)));
-  });
-}
+const ways: readonly Way[] = [
+  // iputils (Linux); of BusyBox those that know fractions of seconds.
+  ({ isIpv6, tries, seconds }) =>
+    `ping ${isIpv6 ? "-6" : "-4"} -n -c ${tries} -i 0.2 -w ${seconds}`.split(" "),
+  // BusyBox otherwise: once a second.
+  ({ isIpv6, tries, seconds }) => `ping ${isIpv6 ? "-6" : "-4"} -c ${tries} -w ${seconds}`.split(" "),
+  // BSD and macOS: IPv6 has a command of its own, less than a second is root's, and -w means something else.
+  ({ isIpv6, tries }) => `${isIpv6 ? "ping6" : "ping"} -n -c ${tries}`.split(" "),
+];
 
-export const systemEchoes: Echoes = { canPing, timeEchoes };
+/** `path`: where the commands are sought. */
+export function systemEchoes(path = searchPath): Echoes {
+  let way: Way | null = null;
+  const echoesBy = async (by: Way, { address, tries, deadlineMs }: EchoRequest): Promise<number[]> => {
+    const seconds = Math.max(1, Math.ceil(deadlineMs / 1000));
+    const [command, ...args] = by({ isIpv6: address.includes(":"), tries, seconds }) as [string, ...string[]];
+    // Interrupted, a ping prints what it has.
+    const options = { timeout: deadlineMs, killSignal: "SIGINT", maxBuffer: 64 * 1024 } as const;
+    const env = { PATH: path, LC_ALL: "C" };
+    return await new Promise((resolve) => {
+      execFile(command, [...args, address], { ...options, encoding: "utf8", env }, (_error, output) =>
+        resolve(timesIn(output)),
+      );
+    });
+  };
+  return {
+    canPing: async () => {
+      for (const one of ways) {
+        const times = await echoesBy(one, { address: "127.0.0.1", tries: 2, deadlineMs: 2000 });
+        if (times.length === 0) continue;
+        way = one;
+        return true;
+      }
+      return false;
+    },
+    timeEchoes: async (asked) => (way === null ? [] : await echoesBy(way, asked)),
+  };
+}
 
 /** `64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=12.3 ms` */
 export function timesIn(output: string): number[] {
@@ -55,10 +72,3 @@ export function timesIn(output: string): number[] {
     .map((match) => Number(match[1]))
     .filter(Number.isFinite);
 }
-
-const options = (timeout: number) => ({
-  timeout,
-  maxBuffer: 64 * 1024,
-  encoding: "utf8" as const,
-  env: { PATH: searchPath, LC_ALL: "C" },
-});

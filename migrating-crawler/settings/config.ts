@@ -151,7 +151,8 @@ const configSchema = z.strictObject({
   /** What the coordinator may give this crawler: hosts in one of these domain sets, each a text; empty: any. */
   domainSets: z.array(domainSet).max(maxDomainSetsInHello).default([]),
   probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
-  ipv6: z.boolean().default(false),
+  /** Null: where this machine has a route, and sites are not reached through a proxy. */
+  ipv6: z.boolean().nullable().default(null),
   /** A PEM file with certificates to trust for sites besides the built-in ones. */
   certificateFile: z.string().nullable().default(null),
   /** A PEM file with the authority (or the certificate itself) that the coordinator is trusted by, alone. */

@@ -63,7 +63,11 @@ const wishes: SettingTable = {
       "Further coordinators of the same fleet, for when the first cannot be reached; the same certificate or authorities are\nasked of them. A coordinator tells of the others by itself. Default: none. Takes a restart.",
     ),
     setting("resolvers", ["192.0.2.53:53"], "DNS servers to ask. Default: the system's. Takes a restart."),
-    setting("ipv6", false, "Whether sites are contacted over IPv6, too. Default: false. Takes a restart."),
+    setting(
+      "ipv6",
+      false,
+      "Whether sites are contacted over IPv6, too. Default: where this machine has a route for it, and no proxy is set.\nTakes a restart.",
+    ),
     setting(
       "publicAddress",
       "198.51.100.7",

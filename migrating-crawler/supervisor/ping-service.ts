@@ -1,7 +1,7 @@
 /** Runs the system's `ping` for the crawler, which may start no process: a few at a time, for addresses only. */
 
 import type { CrawlerToDock } from "../core/supervisor-messages.ts";
-import { canPing, timeEchoes } from "../probe/icmp-echo.ts";
+import { systemEchoes } from "../probe/icmp-echo.ts";
 
 type PingRequest = Extract<CrawlerToDock, { type: "ping" }>;
 
@@ -9,12 +9,13 @@ type PingRequest = Extract<CrawlerToDock, { type: "ping" }>;
 const mostAtOnce = 8;
 
 export class PingService {
+  readonly #echoes = systemEchoes();
   #mayPing = false;
   #running = 0;
 
   /** Finds out, on loopback, whether this machine lets us. */
   async start(): Promise<void> {
-    this.#mayPing = await canPing();
+    this.#mayPing = await this.#echoes.canPing();
   }
 
   get mayPing(): boolean {
@@ -26,7 +27,7 @@ export class PingService {
     if (!this.#mayPing || this.#running >= mostAtOnce) return [];
     this.#running += 1;
     try {
-      return await timeEchoes({ address, tries, deadlineMs });
+      return await this.#echoes.timeEchoes({ address, tries, deadlineMs });
     } finally {
       this.#running -= 1;
     }

@@ -53,6 +53,14 @@ it("neither probes for nor moves to a crawler whose partner denies the subnet", 
   expect(state.delegationOf(second)?.crawlerId).toBe(north);
 });
 
+it("measures what it has to know of a subnet as the subnet was measured, whatever the probe method is by now", async () => {
+  const fleet = southAnswers(26);
+
+  await pass(fleet, { probe: { method: "head", tries: 3, deadlineMs: 3000 } });
+
+  expect(fleet.targets.map(({ address, method }) => [address, method])).toEqual([["5.1.2.7", "connect"]]);
+});
+
 it.each(["min-cost-flow", "variance-rule"] as const)(
   "leaves a crawler with too much where everybody else refused: %s",
   async (policy) => {

@@ -44,7 +44,7 @@ process.exit();
 
 async function sail(): Promise<void> {
   const fleet = await sailingFleet({
-    ...{ sites, pace, crawlers: 3 },
+    ...{ sites, pace },
     pagesOf: () => pagesPerSite,
     politenessFloorMs: 2500,
   });

@@ -1,6 +1,8 @@
 /** The coordinator's settings: what is refused, with every fault at once. */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { readCoordinatorConfig } from "#coordinator/config";
+import { listeningAt, readCoordinatorConfig } from "#coordinator/config";
 import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
@@ -12,6 +14,7 @@ import {
   takeResultsSettings,
   watchRoom,
 } from "#coordinator/room-settings";
+import { portToListenAt } from "#coordinator/start-web";
 import { ConfigError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 
@@ -32,6 +35,24 @@ describe("settings", () => {
     expect(config.listen).toEqual({ host: "127.0.0.1", port: 7411, pagesPort: null });
     expect(config.delegation).toMatchObject({ policy: "nearest", thresholdMs: 50, lambdaMs: 2 });
     expect(config.allowSpecialPurpose).toBe(false);
+  });
+
+  it("name the page that tells sites who asks at the port where it answers, unless a public one is stated", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const stated = readCoordinatorConfig({ listen: { port } });
+
+    const free = await portToListenAt(stated.listen);
+    taken.close();
+    const moved = listeningAt(stated, free);
+    const behind = listeningAt(readCoordinatorConfig({ publicUrl: "https://search.seedcrawl.net" }), free);
+
+    expect(stated.userAgent).toContain(`(+http://127.0.0.1:${port}/about-crawler)`);
+    expect(free).toBeGreaterThan(port);
+    expect(moved.userAgent).toContain(`(+http://127.0.0.1:${free}/about-crawler)`);
+    expect(moved.listen.port).toBe(free);
+    expect(behind.userAgent).toContain("(+https://search.seedcrawl.net/about-crawler)");
   });
 
   it("cannot be changed once they are read, at no depth", () => {

@@ -72,6 +72,7 @@ test("who arrives is online with what its hello says, and hears how far its spoo
       bytesPerDay: 6_000_000_000,
       concurrentHosts: 7,
       probeMethods: ["connect", "head"],
+      withoutIpv6: true,
       state: "online",
       lastSeenAt: noon,
       offlineReason: null,

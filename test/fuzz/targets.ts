@@ -13,6 +13,7 @@ import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
 import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
+import { gateInBody } from "#crawler/fetch/bot-gate";
 import { decodeBody } from "#crawler/fetch/content-codings";
 import { FramingMender } from "#crawler/fetch/odd-framing";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
@@ -24,6 +25,7 @@ import { contentUsage } from "#crawler/preferences/content-usage";
 import { inlineLicense, licenseLinks } from "#crawler/preferences/rsl";
 import { mergedStatements } from "#crawler/preferences/statements";
 import { parseTdmFile, TdmRules, tdmReservation } from "#crawler/preferences/tdm-reservation";
+import { challenge } from "#protocol/bot-gate";
 import { fetchResultSchema } from "#protocol/result";
 import { readCloudRanges } from "#rir-import/formats/cloud-ranges";
 import { GeofeedFinder, GeofeedReader } from "#rir-import/formats/geofeed";
@@ -125,6 +127,39 @@ export const targets: readonly Target[] = [
         'text/html;charset="x-user-defined"',
       ]);
       await extracted(hostileBytes(random, input), contentType);
+    },
+  },
+  {
+    name: "gate",
+    seeds: [
+      '<!doctype html><html><head><title>Making sure you\'re not a bot!</title><meta name="robots" content="noindex"><script id="anubis_version" type="application/json">"v1"</script></head><body><h1>Wait</h1><noscript>Scripts</noscript></body></html>',
+      '<html><head><meta http-equiv="refresh" content="5; URL=\'/?bm-verify=A\'"></head><body><div id="root"></div><script src="/app.js"></script><iframe src="/_Incapsula_Resource?SWUDNSAI=1">Incapsula incident ID: 1</iframe></body></html>',
+    ],
+    tokens: [
+      "<",
+      ">",
+      "<script>",
+      "</script>",
+      "<noscript>",
+      "<title>",
+      "<meta ",
+      "noindex",
+      "document.cookie=",
+      "location.reload(",
+      "&amp;",
+      "are you human",
+    ],
+    check(input, random) {
+      const bytes = hostileBytes(random, input);
+      for (const of of ["page", "robots"] as const) {
+        const { provider, shell } = gateInBody(
+          bytes,
+          { status: pick(random, [200, 202, 403, 503]), headers: {} },
+          of,
+        );
+        if (provider !== null) challenge.parse({ provider, of, status: 200 });
+        if (provider !== null && shell !== null) throw new Error("a gate's shell");
+      }
     },
   },
   {

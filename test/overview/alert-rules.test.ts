@@ -119,6 +119,10 @@ const failing = (failures: number): JobFacts => ({
 });
 const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - seconds * 1000 });
 
+const withGates = (asked: number, newHosts: number): Partial<AlertFacts> => ({
+  botGates: { asked, providers: [{ provider: "cloudflare", hosts: newHosts + 5, newHosts }] },
+});
+
 /** What differs; the last value where nothing is said yet, and the first where something is. */
 const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
   "database-does-not-answer": [
@@ -137,6 +141,7 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     { wentBack: { atMs: nowMs - 1, failed: 0 } },
     { wentBack: { atMs: nowMs - 29 * dayMs, failed: null } },
   ],
+  "bot-gates-grow": [withGates(1000, 10), withGates(1000, 11)],
   "nobody-leads": [
     withOwn({ leaderlessSinceMs: nowMs - 59_999 }),
     withOwn({ leaderlessSinceMs: nowMs - minuteMs }),

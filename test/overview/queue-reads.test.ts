@@ -1,5 +1,6 @@
 /** What waits and for what: one host for each reason, due one minute longer than the one before. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { gatedHosts } from "#coordinator/overview/bot-gate-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { waitReasons } from "#coordinator/overview/overview-types";
 import { waitWords } from "#coordinator/overview/overview-words";
@@ -8,10 +9,13 @@ import type { SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
 
+/** What has IPv6 addresses alone is in delegation/ipv6.test.ts. */
+const reasons = waitReasons.filter((reason) => reason !== "no-ipv6");
+
 let world: FlowWorld;
 beforeAll(async () => {
   world = await newFlowWorld();
-  for (const [index, reason] of waitReasons.entries()) await waitingFor(reason, index);
+  for (const [index, reason] of reasons.entries()) await waitingFor(reason, index);
   await inTheWay();
 });
 afterAll(async () => await world.close());
@@ -53,7 +57,7 @@ it("each host is counted under the first thing in its way, and the longest waiti
   const hosts = await longestWaiting(world.pool, all, noon);
 
   expect(hosts.map(({ host, reason }) => [host, reason])).toEqual(
-    [...waitReasons.entries()].reverse().map(([index, reason]) => [`s${index}.example`, reason]),
+    [...reasons.entries()].reverse().map(([index, reason]) => [`s${index}.example`, reason]),
   );
   expect(hosts.map((host) => waitWords(host, noon))).toEqual([
     "nothing is in the way; in-line will ask for it",
@@ -99,7 +103,7 @@ it("ages are told for all and for each reason", async () => {
     isEstimate: false,
   });
   expect(ages.reasons.map(({ reason, oldestSeconds }) => [reason, oldestSeconds])).toEqual(
-    waitReasons.map((reason, index) => [reason, 60 * (index + 1)]),
+    reasons.map((reason, index) => [reason, 60 * (index + 1)]),
   );
 });
 
@@ -164,5 +168,42 @@ describe("large tables", () => {
     expect(ages.medianSeconds).toBe(120);
     expect(ages.oldestSeconds).toBe(420);
     expect(await queueAges(world.pool, noon, bytes)).toEqual(ages);
+  });
+});
+
+it("a host behind a bot gate waits for nothing while it rests, and is told beside those that wait", async () => {
+  const day = 86_400_000;
+  const [since, nextTry] = [new Date(noon.getTime() - 3 * day), new Date(noon.getTime() + day)];
+  const challenged = async (host: string, provider: string, at: Date, notBefore: Date) =>
+    await world.pool.query(
+      `update frontier_host set challenges = 2, challenge_provider = $2, challenge_of = 'page', challenged_since = $3,
+         challenged_at = $3, not_before = $4 where host = $1`,
+      [host, provider, at, notBefore],
+    );
+  const waits = async () =>
+    (await longestWaiting(world.pool, all, noon)).some(({ host }) => host === "s4.example");
+
+  await challenged("s4.example", "cloudflare", since, nextTry);
+  await challenged("s5.example", "anubis", new Date(noon.getTime() - day / 2), nextTry);
+  const [whileItRests, gated] = [await waits(), await gatedHosts(world.pool, noon)];
+  await challenged("s4.example", "cloudflare", since, noon);
+  const afterwards = await waits();
+  expect([whileItRests, afterwards]).toEqual([false, true]);
+  expect(gated).toMatchObject({
+    hosts: 2,
+    providers: [
+      { provider: "anubis", hosts: 1, newHosts: 1 },
+      { provider: "cloudflare", hosts: 1, newHosts: 0 },
+    ],
+    longest: [
+      {
+        host: "s4.example",
+        provider: "cloudflare",
+        since: since.toISOString(),
+        tries: 2,
+        nextTryAt: nextTry.toISOString(),
+      },
+      { host: "s5.example" },
+    ],
   });
 });

@@ -80,6 +80,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   const changes = [
     { name: "delegation.policy", before: null, after: "ipmicra" },
     { name: "probe.pace.perSecond", before: null, after: 700 },
+    { name: "probe.method", before: null, after: "head" },
     { name: "recalibration.slowerThanFactor", before: null, after: 2 },
     { name: "recrawl.intervalHours", before: null, after: 24 },
     { name: "scope.newHostsPerCrawlerAndDay", before: null, after: 7 },
@@ -88,7 +89,10 @@ it("what keeps its settings from the start reads them as they are now", async ()
   await createPolicyStore(database.pool).save(versionOf(changes), 0);
   await until(() => config.delegation.policy === "ipmicra", 10_000);
 
-  expect(queue.round).toMatchObject({ policy: "ipmicra", probe: { pace: { perSecond: 700 } } });
+  expect(queue.round).toMatchObject({
+    policy: "ipmicra",
+    probe: { method: "head", pace: { perSecond: 700 } },
+  });
   expect(rule).toMatchObject({ factor: 2, inARow: 2 });
   expect(taking.recrawl.intervalSeconds).toBe(86_400);
   expect(outbox.newHosts?.left(asCrawlerId(1), noon)).toBe(7);

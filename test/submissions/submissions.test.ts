@@ -150,6 +150,7 @@ const facts = {
     resolveAt: null,
   } as const),
   ...({ optedOut: false, notBefore: null, hostPaceMs: null, ahead: 0, crawler: "north" } as const),
+  needsUnspokenIpv6: false,
 };
 
 test("its turn is told by what is due before it and by its host's pace", () => {

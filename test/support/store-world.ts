@@ -164,6 +164,7 @@ const emptied = [
   "host_signals",
   "delegation_history",
   "delegation",
+  "anycast_check",
   "finer_delegation",
   "probe",
   "probe_round",

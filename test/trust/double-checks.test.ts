@@ -334,6 +334,60 @@ describe("a crawler that is asked again and is silent", () => {
 
 const quick = { dnsMs: 1, connectMs: 1, tlsMs: null, firstByteMs: 1 };
 
+describe("what a crawler remembers of a site", () => {
+  const paths = ["a", "b", "c", "d"];
+  const errorPage = { words: 40, title: "Harbour line", simhash: "00000000000000ff", digest: "e".repeat(64) };
+  /** As whoever crawls the host sees it: the second and later URLs with the error page are known for what they are. */
+  const remembered = (url: string) =>
+    /\/[b-d]$/.test(url) ? { page: { ...errorPage, softNotFound: true, lexemes: "" } } : seen(url);
+  const seen = (url: string): Shipped | null =>
+    /\/[a-d]$/.test(url) ? { page: errorPage, links: ["http://s1.example/"] } : null;
+  const outcomes = async () =>
+    (await world.rows<{ outcome: string }>("select distinct outcome from check_outcome")).map(
+      ({ outcome }) => outcome,
+    );
+
+  it("counts against nobody, where it knows the error page that others take for a page", async () => {
+    await sites([1, 2, 3, 4, 5], ...paths);
+    world.lieOf(owner, remembered);
+    for (const other of [second, third, fourth]) world.lieOf(other, seen);
+
+    await world.crawlOn(noon);
+
+    expect(await outcomes()).toEqual(["agree"]);
+    expect(await trustReport(world.pool, "owner")).toMatchObject({ standing: "trusted", distrusted: null });
+  });
+
+  it("does not excuse a page that is said to be missing, where no other page of the host reads so", async () => {
+    await sites([1], "a", "b");
+    const gone = { ...text(18), softNotFound: true, lexemes: "" } as const;
+    const others = (url: string) => (url.endsWith("/a") ? { page: text(3) } : null);
+    for (const other of [second, third, fourth]) world.lieOf(other, others);
+    world.lieOf(owner, (url) => (url.endsWith("/b") ? { page: gone } : others(url)));
+
+    await world.crawlOn(noon);
+
+    const alone = (await world.verdicts()).filter(({ verdict }) => verdict === "alone");
+    expect(alone).toMatchObject([{ url: "http://s1.example/b", suspect: owner }]);
+  });
+
+  it("makes links into a known trap no difference that can be judged", async () => {
+    await sites([1]);
+    const links = ["http://s1.example/1", "http://s1.example/2", "http://s1.example/3"];
+    world.lieOf(owner, () => ({ page: { ...text(18), trappedLinks: 2 }, links: links.slice(0, 1) }));
+    for (const other of [second, third, fourth]) world.lieOf(other, () => ({ page: text(18), links }));
+
+    await world.crawlOn(noon);
+
+    const verdicts = await world.verdicts();
+    expect(new Set(verdicts.map(({ verdict, words }) => `${verdict}: ${words}`))).toEqual(
+      new Set([
+        "cannot-tell: they differ in links that one of them left out as a trap, by what it knows of the site",
+      ]),
+    );
+  });
+});
+
 describe("a crawler that stands alone", () => {
   const paths = ["a", "b", "c"];
   const altered = (url: string) => (url.endsWith("/b") ? { page: text(99) } : null);

@@ -8,9 +8,11 @@ import {
   maxSketchLinks,
   samplingShare,
   sketchOfPage,
+  sketchOfResult,
   still,
 } from "#coordinator/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
+import { resultOf, text } from "../results/shipping-world.ts";
 import { page, without } from "./sketches.ts";
 
 const linksTo = (numbers: readonly number[]) => numbers.map((number) => ({ urlHash: String(number) }));
@@ -27,6 +29,12 @@ describe("a sketch", () => {
     const sketch = withLinks(upTo(2000));
 
     expect([sketch.links.length, sketch.linkCount]).toEqual([maxSketchLinks, 2000]);
+  });
+
+  it("is the index's, where a crawler left out a text that the index has: its title is left out, too", () => {
+    const known = { ...text(1), title: "", textKnown: true } as const;
+
+    expect(sketchOfResult(resultOf("http://s.example/", { page: known }, new Date(0)), [])).toBeNull();
   });
 
   it("takes negative hashes, as the database has them", () => {

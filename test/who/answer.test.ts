@@ -140,6 +140,22 @@ describe("names", () => {
     expect(answer.nearMatches[0]).toMatchObject({ type: "organisation", name: "Example Networks" });
   });
 
+  it("the beginning of a host's name brings the hosts that the box at the top of every page finds", async () => {
+    await database.pool.query(
+      `insert into site (host_hash, host, standing, channels, pages, urls, due_urls, counted_day, failed_days,
+         fetched_days, failures, fetches, added_at, bytes)
+       select host_hash, host, 'unresolved', 0, 0, 1, 1, 0, '{}', '{}', 0, 0, now(), 0
+       from frontier_host
+       where host = 'nowhere.example.org'
+       on conflict do nothing`,
+    );
+
+    const answer = await who("Nowher");
+
+    expect(answer.found).toBe(false);
+    expect(answer.nearMatches[0]).toMatchObject({ type: "host", name: "nowhere.example.org" });
+  });
+
   it("percent and underscore in a name stand for themselves", async () => {
     expect((await who("Example%")).found).toBe(false);
     expect((await who("Exampl_ Networks")).found).toBe(false);

@@ -34,6 +34,12 @@ export function parseAddress(text: string): IpAddress | null {
   }
 }
 
+/** Whether it takes IPv6 to get there: an IPv4-mapped address is an IPv4 address, whatever its form. */
+export function isIpv6Text(text: string): boolean {
+  const address = text.includes(":") ? parseAddress(text) : null;
+  return address !== null && unmapAddress(address).family === 6;
+}
+
 /** Canonical text: dotted decimal, or RFC 5952 section 4 for IPv6 (embedded IPv4 addresses in hexadecimal too). */
 export function formatAddress(address: IpAddress): string {
   return address.family === 4

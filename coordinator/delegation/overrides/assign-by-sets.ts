@@ -109,11 +109,14 @@ interface HostsTogether {
 function groups(
   hosts: readonly MisplacedHost[],
   able: readonly CrawlerId[],
-  { partitionOf }: DelegateBySetsPorts,
+  { partitionOf, denied }: DelegateBySetsPorts,
 ): HostsTogether[] {
   const found = new Map<string, { hosts: MisplacedHost[]; crawlers: readonly CrawlerId[] }>();
   for (const host of hosts) {
-    const crawlers = able.filter((crawlerId) => partitionHolds(partitionOf(crawlerId), host));
+    const crawlers = able.filter(
+      (crawlerId) =>
+        partitionHolds(partitionOf(crawlerId), host) && !denied?.lacksFamily(crawlerId, host.address),
+    );
     if (crawlers.length === 0) continue;
     const key = `${host.subnetId}/${crawlers.join()}`;
     const together = found.get(key) ?? { hosts: [], crawlers };

@@ -2,6 +2,7 @@
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
 import { boundsFor, type Measurements, middleOf } from "../../balance/predict-rtt.ts";
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "../../delegation/fleet.ts";
 import type { Placement } from "../../delegation/placement.ts";
@@ -103,6 +104,45 @@ export const previewFirstFetches: PreviewPolicies = async ({ before, after }, { 
     basis: `The subnets without a crawler that have URLs due, ${mostWaiting.toLocaleString("en-GB")} at most.`,
     limits: [
       "Only probes by connect can be held against a fetch: with another method none is fetched first.",
+    ],
+  };
+};
+
+/** Delegations and rounds that are counted. */
+const mostCounted = 100_000;
+
+export const previewMethod: PreviewPolicies = async ({ before, after }, { samples, crawlers }) => {
+  const [old, changed] = [before.probe.method, after.probe.method];
+  const known = await samples.measuredBy(mostCounted);
+  const online = (await crawlers.list()).filter(({ state }) => state !== "offline");
+  const able = (method: ProbeMethod) =>
+    online.filter(({ probeMethods }) => probeMethods.length === 0 || probeMethods.includes(method)).length;
+  const delegations = (method: ProbeMethod) => known.get(method)?.delegations ?? 0;
+  const rounds = (method: ProbeMethod) => known.get(method)?.rounds ?? 0;
+  const count = (number: number, what: string) =>
+    `${number.toLocaleString("en-GB")} ${what}${number === 1 ? "" : "s"}`;
+  const figure = (name: string, words: string, unit: string, of: (method: ProbeMethod) => number) => ({
+    ...{ name, words, unit },
+    ...{ before: of(old), after: of(changed) },
+  });
+  return {
+    title: "Probes: what is known by each method",
+    figures: [
+      figure("able", "Crawlers online that can measure so", "crawlers", able),
+      figure("delegations", "Delegations that were measured so", "subnets", delegations),
+      figure("rounds", "Rounds that new ones learn from", "rounds", rounds),
+    ],
+    basis: `${count(online.length, "crawler")} online, and ${mostCounted.toLocaleString("en-GB")} measured delegations and rounds at most.`,
+    limits: [
+      `Measurements by ${old} stay and are not compared with those by ${changed}: ${count(delegations(old), "subnet")} measured by ${old} keep crawler and RTT until they are probed again, as ages, slow fetches and refreshes have it (recalibration.refreshDays), and what joins and balance ask about them meanwhile is measured by ${old}.`,
+      `Rounds by ${changed} learn from rounds by ${changed} alone: until there are as many, they take more probes.`,
+      "Crawlers' distances to each other are measured as before. Against HEAD, which has the site's own time in it, they rule out fewer crawlers.",
+      ...(changed === "connect"
+        ? []
+        : [`No subnet is fetched first and probed meanwhile: a fetch tells its connect, and no ${changed}.`]),
+      ...(changed === "icmp"
+        ? ["Where a site does not answer a ping, or a crawler cannot send one, the round is held by connect."]
+        : []),
     ],
   };
 };

@@ -13,7 +13,7 @@ import { meanIntervalDays } from "../../recrawl/recrawl-settings.ts";
 import { previewsOf } from "../catalogue.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
 import { previewFrontier, previewLeases, previewLinks, previewPace } from "./crawl.ts";
-import { previewDelegation, previewFirstFetches } from "./delegation.ts";
+import { previewDelegation, previewFirstFetches, previewMethod } from "./delegation.ts";
 import { previewDistrust, previewRecalibration, previewSampling } from "./rates-and-trust.ts";
 import type { PolicyEffect, PolicyFigure, PolicyStep, PreviewPolicies, PreviewPorts } from "./types.ts";
 
@@ -86,6 +86,7 @@ const previews: Readonly<Record<PreviewName, { readonly title: string; readonly 
       preview: previewFirstFetches,
     },
     "probe-pace": { title: "Probes: what waits", preview: previewPace },
+    "probe-method": { title: "Probes: what is known by each method", preview: previewMethod },
     balance: { title: "Balance: the present loads planned again", preview: previewBalance },
     recalibration: {
       title: "Recalibration: the latest fetches weighed again",

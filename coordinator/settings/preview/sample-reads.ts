@@ -5,9 +5,10 @@
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { estimatedRows, sampleOf } from "#db/table-sizes";
+import type { ProbeMethod } from "#protocol/messages";
 import { hostBudgetSql } from "../../frontier/host-budget-sql.ts";
 import { sampledRounds } from "./round-sample-reads.ts";
-import type { FrontierSizes, LinkSample, PolicySamples, ProbeRates } from "./types.ts";
+import type { FrontierSizes, LinkSample, MeasuredByMethod, PolicySamples, ProbeRates } from "./types.ts";
 
 /** Rows that are looked at in one reading, about. */
 const mostHosts = 200_000;
@@ -65,6 +66,7 @@ export function createPolicySamples(pool: Pool, now: () => Date): PolicySamples 
       );
       return rows.map(({ distrusted, ...row }) => ({ ...row, isDistrusted: distrusted }));
     },
+    measuredBy: async (most) => await measuredBy(pool, most),
     probeRates: async (mostWaiting) => await probeRates(pool, mostWaiting),
     leases: async (most) => {
       const { rows } = await pool.query<{
@@ -247,6 +249,25 @@ async function fetchRates(pool: Pool, most: number, now: Date): ReturnType<Polic
     watchedUntilPage: row.watched,
   }));
   return { fetches, hours, crawlers };
+}
+
+async function measuredBy(pool: Pool, most: number): Promise<ReadonlyMap<ProbeMethod, MeasuredByMethod>> {
+  const { rows } = await pool.query<MeasuredByMethod & { readonly method: ProbeMethod }>(
+    `select method, sum(delegations)::int as delegations, sum(rounds)::int as rounds
+     from (
+       (select r.method, 1 as delegations, 0 as rounds
+        from delegation d
+        join probe_round r on r.round_id = d.round_id
+        where d.measured
+        limit $1)
+       union all
+       (select method, 0, 1 from probe_round where method is not null order by round_id desc limit $1)
+     ) known
+     where method is not null
+     group by method`,
+    [most],
+  );
+  return new Map(rows.map(({ method, ...counts }) => [method, counts]));
 }
 
 async function probeRates(pool: Pool, mostWaiting: number): Promise<ProbeRates> {

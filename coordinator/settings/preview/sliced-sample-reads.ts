@@ -15,6 +15,7 @@ export function policySamplesOver(from: Pool | Slices, now: () => Date): PolicyS
     rounds: async (most) => await over.shared.rounds(most),
     decidedBefore: async (before, most) => await over.shared.decidedBefore(before, most),
     trustScores: async () => await over.shared.trustScores(),
+    measuredBy: async (most) => await over.shared.measuredBy(most),
     fetches: async (mostHosts, perHost) => {
       const { answers } = await over.ask(async (slice) => await slice.fetches(each(mostHosts), perHost));
       const fetches = answers.flatMap((answer) => answer.fetches);

@@ -3,6 +3,7 @@
 import type { AlarmClock } from "#core/clock";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
+import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerStore } from "../../crawlers/crawler.ts";
 import type { DelegationStore } from "../../delegation/delegation.ts";
 import type { Placement } from "../../delegation/placement.ts";
@@ -93,6 +94,11 @@ export interface ProbeRates {
   readonly online: number;
 }
 
+export interface MeasuredByMethod {
+  readonly delegations: number;
+  readonly rounds: number;
+}
+
 export interface PastLease {
   /** From its grant to its end. */
   readonly seconds: number;
@@ -117,6 +123,8 @@ export interface PolicySamples {
   fetchRates(most: number): Promise<FetchRates>;
   trustScores(): Promise<readonly TrustScore[]>;
   probeRates(mostWaiting: number): Promise<ProbeRates>;
+  /** Of so many measured delegations, and of so many of the latest rounds, how many were decided by each method. */
+  measuredBy(most: number): Promise<ReadonlyMap<ProbeMethod, MeasuredByMethod>>;
   leases(most: number): Promise<readonly PastLease[]>;
   /** Of so many subnets that wait, those with this many URLs due or more. */
   waitingWithUrls(urls: number, most: number): Promise<number>;

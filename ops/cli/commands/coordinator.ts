@@ -4,12 +4,14 @@ import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { noteOwnChanges } from "#coordinator/access/system-audit-store";
+import { listeningAt } from "#coordinator/config";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { policyNames } from "#coordinator/delegation/policies/policies";
 import { startCoordinator } from "#coordinator/main";
 import { contactWarnings } from "#coordinator/opt-outs/start";
 import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
 import type { RegistryHost } from "#coordinator/registry/registry-view";
+import { portToListenAt } from "#coordinator/start-web";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";
@@ -108,10 +110,10 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const work = async (database: Database) => {
     await migrate(database);
     const asked = untilAskedToStop();
-    let { listen } = config;
+    let here = listeningAt(config, await portToListenAt(config.listen));
     for (let isFirst = true; ; isFirst = false) {
       const coordinator = await startCoordinator({
-        config: { ...config, listen },
+        config: here,
         database,
         log,
         version,
@@ -156,7 +158,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       if (server.error !== null) throw server.error;
       if (end !== "went-back") return;
       // Where it is known to its crawlers.
-      listen = { ...listen, port: Number(new URL(webUrl).port) || listen.port };
+      here = listeningAt(config, Number(new URL(webUrl).port) || here.listen.port);
     }
   };
   await withDatabase(context, work, { onServer: server.onServer });

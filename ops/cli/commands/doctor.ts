@@ -3,6 +3,10 @@ import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
+import { policiesOf } from "#coordinator/live-config";
+import { knownPolicies } from "#coordinator/settings/change";
+import type { PolicySettings } from "#coordinator/settings/schema";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, fix, ok } from "#crawler/check/coordinator-findings";
@@ -16,6 +20,7 @@ import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
 import {
   contactFindings,
+  crawlFindings,
   databaseFindings,
   folderFindings,
   hintFindings,
@@ -80,27 +85,44 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
   const folder = folderFindings(context.home);
   const tls = tlsFindings(config, now());
   const own = [...folder, ...contact, dns, ...tls, ...ports, ...address, ...hintFindings(config)];
-  return [...own, ...(await database(context, now))];
+  const found = await database(context, now, policiesOf(config));
+  return [...own, ...crawlFindings(found.policies), ...found.findings];
+}
+
+interface LookedAt {
+  readonly findings: readonly Finding[];
+  /** The file's, or as they were changed since. */
+  readonly policies: PolicySettings;
 }
 
 /** The embedded one is looked at where it is there, and not made. */
-async function database(context: CommandContext, now: () => Date): Promise<Finding[]> {
+async function database(
+  context: CommandContext,
+  now: () => Date,
+  policies: PolicySettings,
+): Promise<LookedAt> {
   const isEmbedded = context.databaseUrl === null;
+  const alone = (finding: Finding): LookedAt => ({ findings: [finding], policies });
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
-    return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
+    return alone(ok("postgres", "an embedded one, which the coordinator makes as it starts first."));
   const silence = await silenceOf(context);
-  if (silence !== null) return [fix("postgres", silence)];
+  if (silence !== null) return alone(fix("postgres", silence));
   const servers: Finding[] = [];
   try {
     if (context.databaseUrl !== null) servers.push(...(await serversFindings(context.databaseUrl)));
-    const look = async ({ pool, schema }: Database) =>
-      await databaseFindings({ pool, schema, isEmbedded, now });
-    return [...servers, ...(await withDatabase(context, look, { anySchema: true }))];
+    const look = async ({ pool, schema }: Database): Promise<LookedAt> => {
+      const findings = await databaseFindings({ pool, schema, isEmbedded, now });
+      const isReadable = findings.every(({ subject }) => subject !== "schema");
+      const stored = isReadable ? await createPolicyStore(pool).read() : null;
+      return {
+        findings: [...servers, ...findings],
+        policies: stored === null ? policies : knownPolicies(stored, policies).settings,
+      };
+    };
+    return await withDatabase(context, look, { anySchema: true });
   } catch (error) {
-    return [
-      ...servers,
-      fix("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`),
-    ];
+    const words = `${(error as Error).message}: is the server up, and databaseUrl right?`;
+    return { findings: [...servers, fix("postgres", words)], policies };
   }
 }
 

@@ -15,6 +15,8 @@ import { contactTrouble } from "../setup/contact-check.ts";
 import {
   checkedDatabaseUrl,
   type InitAnswers,
+  type ScopeName,
+  scopeNames,
   settingsText,
   unitFile,
 } from "../setup/coordinator-settings.ts";
@@ -30,6 +32,7 @@ interface InitOptions {
   readonly databaseUrl?: string;
   readonly resolver?: readonly string[];
   readonly registries?: readonly string[];
+  readonly scope?: string;
   readonly home?: string;
   readonly force?: boolean;
   readonly json?: boolean;
@@ -56,12 +59,16 @@ export function initCommand(): Command {
       "--registries <name...>",
       `whose data rir fetch gets: ${registries.join(", ")}, or none (default: all)`,
     )
+    .option(
+      "--scope <scope>",
+      "these-sites: the hosts of submitted URLs only (the default); follow-links: hosts that they link to, too",
+    )
     .option("--home <folder>", "where everything is kept")
     .option("--force", "write over a settings file that is there")
     .option("--json", "print for programs; asks nothing")
     .addHelpText(
       "after",
-      "\nWrites coordinator.toml, nearcrawl-coordinator.service and, where registries are left out, registry-sources.json in the home folder.\nExit codes: 0 done, 1 failed, 2 wrong or missing input, or a file is there already; then nothing is written.\n\nExamples:\n  nearcrawl init\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --behind-proxy\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --tls-certificate /etc/nearcrawl/certificate.pem --tls-key /etc/nearcrawl/key.pem --database-url postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl",
+      "\nWrites coordinator.toml, nearcrawl-coordinator.service and, where registries are left out, registry-sources.json in the home folder.\nExit codes: 0 done, 1 failed, 2 wrong or missing input, or a file is there already; then nothing is written.\n\nExamples:\n  nearcrawl init\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --behind-proxy --scope follow-links\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --tls-certificate /etc/nearcrawl/certificate.pem --tls-key /etc/nearcrawl/key.pem --database-url postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl",
     )
     .action(async (options: InitOptions) => await init(options));
 }
@@ -124,7 +131,14 @@ function answersOf(options: InitOptions): InitAnswers {
     behindProxy,
     databaseUrl: databaseUrl === undefined ? null : checkedDatabaseUrl(databaseUrl),
     resolvers: resolver,
+    scope: scopeOf(options.scope ?? "these-sites"),
   };
+}
+
+function scopeOf(text: string): ScopeName {
+  const known = scopeNames.find((name) => name === text);
+  if (known === undefined) throw new UsageError(`--scope ${text}: must be one of ${scopeNames.join(", ")}`);
+  return known;
 }
 
 function listenOf(text: string): InitAnswers["listen"] {
@@ -195,7 +209,11 @@ async function ask(terminal: Interface, given: InitOptions): Promise<InitOptions
     (await answer(`Whose registry data? Some of ${registries.join(" ")}, or none. Empty: all of them.`))
       .split(/[\s,]+/)
       .filter((name) => name !== "");
-  const defined = { contact, publicUrl, tlsCertificate, tlsKey, databaseUrl };
+  const scope = await text(
+    given.scope,
+    "What is crawled? these-sites: the hosts of the URLs that you submit. follow-links: the hosts that they link to, too, and so on.\nEmpty: these-sites.",
+  );
+  const defined = { contact, publicUrl, tlsCertificate, tlsKey, databaseUrl, scope };
   const answers = Object.fromEntries(Object.entries(defined).filter(([, value]) => value !== undefined));
   return { ...given, ...answers, behindProxy, ...(named.length === 0 ? {} : { registries: named }) };
 }

@@ -9,9 +9,12 @@ import {
   type AnsweredUrl,
   countWords,
   type FollowedUrl,
+  type GivenUrl,
   givenUrl,
+  notFollowed,
   type Submission,
   type SubmissionDeed,
+  type SubmissionStore,
   submissionBounds,
   submitUrls,
   sumOf,
@@ -24,14 +27,15 @@ import { exitCodes } from "../exit-codes.ts";
 import { formatTable, ProgressLine, printAnswer, printable } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
 import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { writeOut } from "../rir/lookup-command.ts";
 
 const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
 
 /** Refused lines that are named. */
 const namedUrls = 20;
 
-/** Of a list whose state is asked for. */
-const mostAsked = 10_000;
+/** URLs whose state is read and printed at a time, so that lists may have any length. */
+const statusBatch = 1000;
 
 export function urlsCommand(): Command {
   const command = new Command("urls")
@@ -74,7 +78,7 @@ async function submit(
   const progress = new ProgressLine();
   const refused: AnsweredUrl[] = [];
   const startedMs = performance.now();
-  const { submission, link } = await readSlices(commandContext(options), async (slices, { pool }) => {
+  const { submission, link, left } = await readSlices(commandContext(options), async (slices, { pool }) => {
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(slices), {
       deed,
@@ -92,10 +96,12 @@ async function submit(
       },
     });
     await recordCommand(pool, submissionChange(submission, given[0] as string));
-    return { submission, link: await receiptLink(pool, submission.submissionId) };
+    const left = deed === "add" ? notFollowed(scope) : [];
+    return { submission, link: await receiptLink(pool, submission.submissionId), left };
   });
   progress.done();
-  printAnswer(options, { ...submission, link }, receiptText({ submission, refused, link }));
+  const answer = { ...submission, link, notFollowed: left };
+  printAnswer(options, answer, receiptText({ submission, refused, link, left }));
   const { urls } = submission;
   if (urls.new + urls.known + urls.elsewhere === 0) process.exitCode = exitCodes.usage;
 }
@@ -119,9 +125,11 @@ interface Receipt {
   readonly submission: Submission;
   readonly refused: readonly AnsweredUrl[];
   readonly link: string | null;
+  /** What will not be followed of them. */
+  readonly left: readonly string[];
 }
 
-function receiptText({ submission, refused, link }: Receipt): string {
+function receiptText({ submission, refused, link, left }: Receipt): string {
   const more = submission.urls.refused - refused.length;
   const all = sumOf(submission);
   return [
@@ -129,69 +137,99 @@ function receiptText({ submission, refused, link }: Receipt): string {
     ...refused.map(({ place, url, reason }) => `  refused, line ${place}: ${printable(url, 200)}: ${reason}`),
     ...(more > 0 ? [`  refused: ${more.toLocaleString("en-GB")} more, all on the receipt`] : []),
     `follow them: nearcrawl urls status ${submission.submissionId}${link === null ? "" : `   or ${link}`}`,
+    ...left.map((words, at) => `${at === 0 ? "not followed:" : "             "} ${words}`),
   ].join("\n");
 }
 
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
-  const answer = await readSlices(commandContext(options), async (slices) => {
+  await readSlices(commandContext(options), async (slices) => {
     const store = createSubmissionStore(slices);
-    const now = new Date();
-    if (number === null) return { submission: null, urls: await store.statusOf(await askedUrls(given), now) };
-    const submission = await store.find(number);
-    const asked = { after: 0, limit: mostAsked, now };
-    return { submission, urls: submission === null ? [] : await store.urls(number, asked) };
+    const submission = number === null ? null : await store.find(number);
+    if (number !== null && submission === null) {
+      process.stderr.write(`nearcrawl: there is no receipt ${number}, or no longer\n`);
+      process.exitCode = exitCodes.notFound;
+      return;
+    }
+    const batches = number === null ? statesOf(given, store) : receiptStates(number, store);
+    let isKnown = false;
+    async function* seen() {
+      for await (const batch of batches) {
+        isKnown ||= batch.some(({ state }) => state !== "unknown" && state !== "refused");
+        yield batch;
+      }
+    }
+    const pieces = options.json ? statusJson(submission, seen()) : statusText(submission, seen());
+    for await (const piece of pieces) if (!(await writeOut(piece))) return;
+    if (!isKnown && submission === null) process.exitCode = exitCodes.notFound;
   });
-  if (number !== null && answer.submission === null) {
-    process.stderr.write(`nearcrawl: there is no receipt ${number}, or no longer\n`);
-    process.exitCode = exitCodes.notFound;
-    return;
-  }
-  printAnswer(options, answer, statusText(answer));
-  if (answer.urls.every(({ state }) => state === "unknown")) process.exitCode = exitCodes.notFound;
 }
 
-async function askedUrls(given: readonly string[]) {
-  const asked: ReturnType<typeof givenUrl>[] = [];
+/** In the order of the lists, each line once; one that is no URL is refused in its place, and ends nothing. */
+async function* statesOf(
+  given: readonly string[],
+  store: Pick<SubmissionStore, "statusOf">,
+): AsyncGenerator<readonly FollowedUrl[]> {
+  let place = 0;
+  let batch: GivenUrl[] = [];
   for await (const text of textsOf(given)) {
+    place += 1;
     const line = text.trim();
     if (line === "" || line.startsWith("#")) continue;
-    const one = givenUrl(line, asked.length + 1, true);
-    if (one.key === null) throw new UsageError(`${printable(one.url, 200)}: ${one.fault}`);
-    asked.push(one);
-    if (asked.length > mostAsked)
-      throw new UsageError(
-        `more than ${mostAsked.toLocaleString("en-GB")} URLs; give a receipt, or split them`,
-      );
+    batch.push(givenUrl(line, place, true));
+    if (batch.length < statusBatch) continue;
+    yield await store.statusOf(batch, new Date());
+    batch = [];
   }
-  return asked;
+  if (batch.length > 0) yield await store.statusOf(batch, new Date());
+  else if (place === 0) throw new UsageError("no URL was given");
 }
 
-function statusText(answer: {
-  readonly submission: Submission | null;
-  readonly urls: readonly FollowedUrl[];
-}): string {
-  const { submission, urls } = answer;
-  const fetched = submission?.fetched ?? null;
-  const head =
-    submission === null
-      ? []
-      : [
-          `submission ${submission.submissionId} (${submission.deed}) by ${submission.submittedBy}, ${submission.submittedAt.slice(0, 19).replace("T", " ")} UTC: ${countWords(submission)}${fetched === null ? "" : `; ${fetched} fetched since`}`,
-          "",
-        ];
-  const table = formatTable(
-    [{ title: "URL" }, { title: "state" }, { title: "crawler" }, { title: "" }],
-    urls.map(({ url, state, crawler, words }) => [
-      printable(url, 120),
-      state,
-      crawler ?? "–",
-      printable(words, 200),
-    ]),
-  );
-  const more =
-    submission !== null && sumOf(submission) > urls.length
-      ? [`… and ${sumOf(submission) - urls.length} more`]
-      : [];
-  return [...head, table, ...more].join("\n");
+async function* receiptStates(
+  number: number,
+  store: Pick<SubmissionStore, "urls">,
+): AsyncGenerator<readonly FollowedUrl[]> {
+  for (let after = 0; ; ) {
+    const urls = await store.urls(number, { after, limit: statusBatch, now: new Date() });
+    if (urls.length > 0) yield urls;
+    if (urls.length < statusBatch) return;
+    after = urls.at(-1)!.place;
+  }
+}
+
+type States = AsyncIterable<readonly FollowedUrl[]>;
+
+/** Columns are as wide as a batch needs them; the first has their titles. */
+async function* statusText(submission: Submission | null, states: States): AsyncGenerator<string> {
+  if (submission !== null) {
+    const { submissionId, deed, submittedBy, submittedAt, fetched } = submission;
+    const at = `${submittedAt.slice(0, 19).replace("T", " ")} UTC`;
+    const since = fetched === null ? "" : `; ${fetched} fetched since`;
+    yield `submission ${submissionId} (${deed}) by ${submittedBy}, ${at}: ${countWords(submission)}${since}\n\n`;
+  }
+  let isFirst = true;
+  for await (const batch of states) {
+    const table = formatTable(
+      [{ title: "URL" }, { title: "state" }, { title: "crawler" }, { title: "" }],
+      batch.map(({ url, state, crawler, words }) => [
+        printable(url, 120),
+        state,
+        crawler ?? "–",
+        printable(words, 200),
+      ]),
+    );
+    yield `${isFirst ? table : table.split("\n").slice(2).join("\n")}\n`;
+    isFirst = false;
+  }
+}
+
+/** One JSON value, written as its parts come. */
+async function* statusJson(submission: Submission | null, states: States): AsyncGenerator<string> {
+  yield `{"submission": ${JSON.stringify(submission)}, "urls": [`;
+  let before = "\n";
+  for await (const batch of states) {
+    yield before + batch.map((one) => JSON.stringify(one)).join(",\n");
+    before = ",\n";
+  }
+  yield "\n]}\n";
 }

@@ -138,14 +138,18 @@ function signingText({
 }
 
 function limitLines(record: CrawlerRecord): string[] {
-  const { pagesToday, pagesPerDay, bytesToday, bytesPerDay, concurrentHosts, probeMethods } = record;
+  const { pagesToday, pagesPerDay, bytesToday, bytesPerDay, concurrentHosts, probeMethods, speaksIpv6 } =
+    record;
   const probes = probeMethods.length === 0 ? "none" : probeMethods.join(", ");
   return [
     labelled(
       "today",
       `${count(pagesToday)} of ${count(pagesPerDay)} pages, ${count(bytesToday)} of ${count(bytesPerDay)} bytes`,
     ),
-    labelled("it allows", `${count(concurrentHosts)} sites at a time, probes by ${probes}`),
+    labelled(
+      "it allows",
+      `${count(concurrentHosts)} sites at a time, probes by ${probes}${speaksIpv6 === null ? "" : `, ${speaksIpv6 ? "IPv6, too" : "no IPv6"}`}`,
+    ),
     labelled("work", `${count(record.subnets)} subnets, ${count(record.openLeases)} leases open`),
   ];
 }

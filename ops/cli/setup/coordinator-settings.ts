@@ -67,6 +67,21 @@ export function withPlaces<T>(file: string | null, check: () => T): T {
   }
 }
 
+/**
+ * What new crawls have in place of the defaults, which stay as they are for crawls that began with them. *ncis* keeps more of
+ * the index fresh for as many fetches as one interval for all pages (test/bench/results/recrawl.md, recrawl-signals.md and
+ * sarss.md; decision 0031: without signals it is *optimal*). By back-links more of what counts is fetched sooner
+ * (test/bench/results/anansi.md; web-sailor.md sees it gain less on a small web), for a lease that costs twice as much
+ * (leases.md); by PageRank it would be a little more, once somebody computes that.
+ */
+export const ofNewCrawls = {
+  recrawl: { strategy: "ncis" },
+  frontier: { order: "back-links" },
+} as const;
+
+export const scopeNames = ["these-sites", "follow-links"] as const;
+export type ScopeName = (typeof scopeNames)[number];
+
 export interface InitAnswers {
   readonly contact: string | null;
   readonly publicUrl: string | null;
@@ -75,6 +90,7 @@ export interface InitAnswers {
   readonly behindProxy: boolean;
   readonly databaseUrl: string | null;
   readonly resolvers: readonly string[];
+  readonly scope: ScopeName;
 }
 
 /** The file's text, which is known to read as these answers. Throws a ConfigError for answers that cannot be. */
@@ -82,7 +98,7 @@ export function settingsText(answers: InitAnswers): {
   readonly text: string;
   readonly config: CoordinatorConfig;
 } {
-  const { contact, publicUrl, listen, tls, behindProxy, databaseUrl, resolvers } = answers;
+  const { contact, publicUrl, listen, tls, behindProxy, databaseUrl, resolvers, scope } = answers;
   const line = (name: string, value: unknown) => stringify({ [name]: value }).trimEnd();
   const orExample = (name: string, value: unknown, example: unknown) =>
     value === null ? `# ${line(name, example)}` : line(name, value);
@@ -104,6 +120,21 @@ ${orExample("databaseUrl", databaseUrl, "postgres://nearcrawl:PASSWORD@db.exampl
 
 # DNS servers, as address:port. Left out: the system's.
 ${orExample("resolvers", resolvers.length === 0 ? null : resolvers, ["192.0.2.53:53"])}
+
+[scope]
+# A policy, as those of [recrawl] and [frontier]: it changes while the coordinator runs (nearcrawl policy set scope.admitNewHosts=yes).
+# False: these sites only, those of URLs that are submitted; links to others are kept in the web graph and not followed.
+# True: links to other hosts are followed, maxDepth links from a seed at most.
+${line("admitNewHosts", scope === "follow-links")}
+
+[recrawl]
+# Each page at the rate that keeps most of the index fresh, with as many fetches as one every intervalHours for all; what
+# sites signal of changes brings a page's turn forward. "fixed": every page after intervalHours.
+${line("strategy", ofNewCrawls.recrawl.strategy)}
+
+[frontier]
+# Which URLs of a host come first: those with the most links. "breadth-first": those due longest.
+${line("order", ofNewCrawls.frontier.order)}
 
 [listen]
 # Beyond loopback it needs [tls], or behindProxy.

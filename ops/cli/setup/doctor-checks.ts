@@ -8,6 +8,8 @@ import { request } from "undici";
 import type { CoordinatorConfig } from "#coordinator/config";
 import { hintWarnings } from "#coordinator/hints/start";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
+import type { PolicySettings } from "#coordinator/settings/schema";
+import { notFollowed } from "#coordinator/submissions/submission";
 import { foreignDateMs } from "#core/foreign-dates";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
@@ -81,6 +83,27 @@ export async function contactFindings(config: CoordinatorConfig): Promise<Findin
       ? ok("contact", `${config.contact} takes what webmasters write.`)
       : fix("contact", `${config.contact}: ${trouble}.`);
   return [answers, ...warnings];
+}
+
+/** How far the crawl goes, and how it goes on, by the policies in force: what is left at its default is easily overlooked. */
+export function crawlFindings({ scope, recrawl, frontier }: PolicySettings): Finding[] {
+  const words = `not followed: ${notFollowed(scope).join("; ")}.`;
+  const every = `every page is fetched again after ${howMany(recrawl.intervalHours, "hour")}, however often it changes`;
+  return [
+    (scope.admitNewHosts ? ok : note)("scope", words),
+    recrawl.strategy === "fixed"
+      ? note(
+          "recrawl",
+          `${every}: nearcrawl policy set recrawl.strategy=ncis goes by how often each changes.`,
+        )
+      : ok("recrawl", `by the strategy ${recrawl.strategy}.`),
+    frontier.order === "breadth-first"
+      ? note(
+          "order",
+          "of a host's URLs those due longest come first: nearcrawl policy set frontier.order=back-links goes by what links to them.",
+        )
+      : ok("order", `of a host's URLs, by ${frontier.order}.`),
+  ];
 }
 
 export const hintFindings = (config: CoordinatorConfig): Finding[] =>

@@ -11,6 +11,8 @@ import { coverageOfSeeds } from "#coordinator/channels/coverage-reads";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import { knownPolicies } from "#coordinator/settings/change";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { UsageError } from "#core/errors";
 import { plainLines } from "#core/plain-lines";
 import { urlKeyOf } from "#core/url-key";
@@ -21,6 +23,7 @@ import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printable } from "../output.ts";
+import { ofNewCrawls } from "../setup/coordinator-settings.ts";
 import { followRun, limitText, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
@@ -183,7 +186,8 @@ async function startProcesses(
   options: RealWebRunOptions & { readonly steadily: ThroughOutages },
 ): Promise<string> {
   const { context, parameters, steadily } = options;
-  const coordinator = await processes.startCoordinator(coordinatorSettings(parameters, options.port), {
+  const kept = await steadily(async () => await keptFrom(database));
+  const coordinator = await processes.startCoordinator(coordinatorSettings(parameters, options.port, kept), {
     home: context.home,
     databaseUrl: context.databaseUrl,
     schema,
@@ -210,14 +214,26 @@ async function startProcesses(
   return webUrl;
 }
 
+type KeptFrom = { readonly [Section in keyof typeof ofNewCrawls]: object };
+
+/** How a crawl goes on that began before: a new one has what new ones have. */
+async function keptFrom({ pool }: Database): Promise<KeptFrom> {
+  const stored = await createPolicyStore(pool).read();
+  if (stored.file === null) return ofNewCrawls;
+  const { recrawl, frontier } = knownPolicies(stored).file;
+  return { recrawl: { strategy: recrawl.strategy }, frontier: { order: frontier.order } };
+}
+
 function coordinatorSettings(
   { policy, crawlers, pagesPerSite, contact, allow }: RealWebParameters,
   port: number,
+  kept: KeptFrom = ofNewCrawls,
 ) {
   return {
     listen: { host: "127.0.0.1", port },
     delegation: { policy, expectedCrawlers: crawlers, settleSeconds: 5 },
     scope: { pagesPerHost: pagesPerSite, maxDepth, admitNewHosts: false },
+    ...kept,
     ...(contact === undefined ? {} : { contact }),
     ...(allow.length === 0 ? {} : { allowSpecialPurpose: allow }),
   };

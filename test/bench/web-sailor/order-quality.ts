@@ -12,6 +12,8 @@ import { sailingFleet } from "./sailing-fleet.ts";
 export interface OrderedCrawl {
   readonly order: OrderName;
   readonly clients: readonly { readonly connections: number; readonly sets: readonly string[] }[];
+  /** URLs of a host in one lease, which are fetched before what later pages say of others: 4 when left out. */
+  readonly urlsPerHost?: number;
 }
 
 export interface FirstPages {
@@ -28,9 +30,10 @@ const mostSeconds = 30;
 const mostStartSeconds = 30;
 
 /** The same web each time. */
-export async function crawlInOrder({ order, clients }: OrderedCrawl): Promise<FirstPages & { world: World }> {
+export async function crawlInOrder(crawl: OrderedCrawl): Promise<FirstPages & { world: World }> {
+  const { clients, ...settings } = crawl;
   const fleet = await sailingFleet({
-    ...{ sites, order, crawlers: clients.length },
+    ...{ sites, ...settings },
     pagesOf: (site) => 10 + ((site * 37) % 51),
     politenessFloorMs: 300,
   });

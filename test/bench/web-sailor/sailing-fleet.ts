@@ -36,7 +36,6 @@ export interface SailingSettings {
   readonly pagesOf: (site: number) => number;
   /** Between two requests to a host: what a connection works through. */
   readonly politenessFloorMs: number;
-  readonly crawlers: number;
   /** Left out: the coordinator's own. */
   readonly pace?: {
     readonly slowDownUnder: number;
@@ -45,6 +44,8 @@ export interface SailingSettings {
   };
   /** Which URLs of a host go first; left out: the coordinator's own. */
   readonly order?: OrderName;
+  /** URLs of a host in one lease: 4 when left out. */
+  readonly urlsPerHost?: number;
 }
 
 export interface Client {
@@ -77,7 +78,7 @@ export async function sailingFleet(settings: SailingSettings) {
       resolvers: [internet.dnsAddress],
       logLevel: "silent",
       delegation: { settleSeconds: 3 },
-      lease: { urlsPerHost: 4, hostsPerRequest: 20, addressRestSeconds: 1 },
+      lease: { urlsPerHost: settings.urlsPerHost ?? 4, hostsPerRequest: 20, addressRestSeconds: 1 },
       scope,
       trust: { share: 0, newcomerShare: 0 },
       ...(settings.pace === undefined ? {} : { pace: settings.pace }),
@@ -133,12 +134,18 @@ export async function sailingFleet(settings: SailingSettings) {
   };
 }
 
+/**
+ * The generator draws crawlers before sites, so another number of crawlers gives another web. Fleets of fewer clients have
+ * the web of the largest one, or their orders could not be compared.
+ */
+const mostClients = 3;
+
 /** Sites with one address that everybody sees, renamed, each of so many pages. */
-function namedWorld({ sites: wanted, pagesOf, crawlers }: SailingSettings): World {
+function namedWorld({ sites: wanted, pagesOf }: SailingSettings): World {
   const domains = Object.entries(wanted).flatMap(([domain, count]) =>
     Array.from({ length: count }, () => domain),
   );
-  const world = generateWorld({ seed: 2006, sites: domains.length, crawlers });
+  const world = generateWorld({ seed: 2006, sites: domains.length, crawlers: mostClients });
   const sites = world.sites.map((site, at) => ({
     ...site,
     host: site.host.replace(/\.[a-z]+$/, `.${domains[(at * 7919) % domains.length]!}`),

@@ -177,6 +177,8 @@ describe("IPv6", () => {
     [true, false, "fix"],
     [false, true, "note"],
     [false, false, "ok"],
+    [null, true, "ok"],
+    [null, false, "ok"],
   ])("wanted: %s, there: %s is %s", async (isWanted, isThere, state) => {
     expect((await ipv6Finding(isWanted, async () => isThere)).state).toBe(state);
   });

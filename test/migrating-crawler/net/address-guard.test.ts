@@ -262,7 +262,7 @@ describe("a connector", () => {
     const translated = ["2a00:db8:64::a00:1", "2a00:db8:64::909:909", "2a00:db8:64::808:808"];
 
     const before = await Promise.all(translated.map((host) => own(connector, host)));
-    await connector.learnNat64();
+    await connector.learnIpv6();
     const after = await Promise.all(translated.map((host) => own(connector, host)));
 
     expect(before).toEqual(["allowed", "allowed", "allowed"]);

@@ -32,7 +32,7 @@ async function startDns(table: Record<string, { address: string; ttl: number }[]
     );
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  const names = new NameCache({ servers: [`127.0.0.1:${socket.address().port}`], ipv6: false });
+  const names = new NameCache({ servers: [`127.0.0.1:${socket.address().port}`], ipv6: async () => false });
   cleanups.push(
     () => socket.close(),
     () => names.close(),

@@ -2,8 +2,9 @@
 import dgram from "node:dgram";
 import { createServer, type Server } from "node:net";
 import { decode, encode } from "dns-packet";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { Connector } from "#crawler/net/connector";
+import type { Failure } from "#crawler/net/failure";
 import { testConfig } from "../support/test-config.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -86,6 +87,50 @@ it("IPv6 is used where IPv4 fails and the crawler has it", async () => {
 
   await expect(without.open(to(port))).rejects.toMatchObject({ code: "connect-refused" });
   expect(opened.address).toBe("::ffff:127.0.0.6");
+});
+
+describe("a host that has only IPv6 addresses", () => {
+  const [host, literal] = ["many.example", "2a00:1:1::7"];
+  const pickedBy = async (connector: Connector, asked: string) =>
+    await connector.pick({ host: asked }).then(
+      ({ address }) => address,
+      ({ code, message }: Failure) => `${code}: ${message}`,
+    );
+
+  it.each([
+    [{ ipv6: false }, "ipv6 is false in its settings"],
+    [{ proxy: "http://127.0.0.1:9" }, "it goes through a proxy, and ipv6 is not set"],
+  ] as const)("is another crawler's, which is said, by name and by address: %j", async (changes, why) => {
+    const connector = await connectorFor(() => ({ AAAA: [literal] }), changes);
+
+    expect(await pickedBy(connector, host)).toBe(
+      `not-allowed: many.example has only IPv6 addresses, and this crawler does not speak IPv6: ${why}`,
+    );
+    expect(await pickedBy(connector, literal)).toBe(
+      `not-allowed: 2a00:1:1::7 is an IPv6 address, and this crawler does not speak IPv6: ${why}`,
+    );
+    expect(connector.speaksIpv6).toBe(false);
+  });
+
+  it("is contacted where the settings say so, and by any machine where an address of both families is meant", async () => {
+    const speaking = await connectorFor(() => ({ AAAA: [literal] }), {
+      ipv6: true,
+      proxy: "http://127.0.0.1:9",
+    });
+    const both = await connectorFor(() => ({ A: ["127.0.0.3"], AAAA: [literal] }), { ipv6: false });
+
+    expect(await pickedBy(speaking, host)).toBe(literal);
+    expect([await pickedBy(both, host), await pickedBy(both, "::ffff:127.0.0.3")]).toEqual([
+      "127.0.0.3",
+      "::ffff:7f00:3",
+    ]);
+  });
+
+  it("is told from one that has none", async () => {
+    const connector = await connectorFor(() => ({}), { ipv6: false });
+
+    expect(await pickedBy(connector, host)).toBe("dns-no-such-name: many.example has no address (ENODATA)");
+  });
 });
 
 it("a name that comes to point at a private address is refused at the next connection", async () => {

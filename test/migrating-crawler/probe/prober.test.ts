@@ -1,11 +1,15 @@
 /** Latency measurements on real sockets: which method was used, and what each failure is called. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Connector } from "#crawler/net/connector";
-import { timesIn } from "#crawler/probe/icmp-echo";
+import { systemEchoes, timesIn } from "#crawler/probe/icmp-echo";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
 import type { CrawlerSettings } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
 import { probeOutcome } from "#protocol/messages";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { afterConnecting } from "../support/after-connecting.ts";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import { testConfig } from "../support/test-config.ts";
@@ -201,6 +205,14 @@ describe("what the partner does not want", () => {
     expect(origin.connections()).toBe(0);
   });
 
+  it("is not probed: an IPv6 address, by a crawler that does not speak IPv6", async () => {
+    for (const method of ["head", "connect", "icmp"] as const)
+      expect(await probe({ address: "2a00:1::7", port: 80, method }, { ipv6: false })).toMatchObject({
+        type: "not-allowed",
+        reason: "this crawler does not speak IPv6: ipv6 is false in its settings",
+      });
+  });
+
   it("is not probed: a domain that the partner denies, at whatever address", async () => {
     const origin = await raw((socket) => socket.write(ok));
 
@@ -220,6 +232,48 @@ describe("what the partner does not want", () => {
     const through = await prober({ proxy: "http://127.0.0.1:9" });
 
     expect(through.methods).toEqual(["head", "connect"]);
+  });
+});
+
+describe("a machine that is busy", () => {
+  /** Nothing else is done meanwhile, as where ten programs want each processor. */
+  const compute = (ms: number) => {
+    const endMs = performance.now() + ms;
+    while (performance.now() < endMs);
+  };
+
+  it.each(["connect", "head"] as const)("says by how much it noticed an answer late: %s", async (method) => {
+    const origin = await raw((socket) => {
+      socket.write(ok);
+      compute(150);
+    });
+    const one = await prober();
+    if (method === "connect") cleanups.push(afterConnecting(() => compute(150)));
+
+    const asked = {
+      host: "x.example",
+      address: "127.0.0.1",
+      port: origin.port,
+      secure: false,
+      deadlineMs: 5000,
+    };
+    const probing = one.probe({ ...asked, method, tries: 1 });
+    const outcome = probeOutcome.parse(await probing);
+
+    const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
+    expect(outcome).toMatchObject({ type: "measured", method });
+    expect(rttMs).toBeGreaterThan(100);
+    expect(lateMs).toBeGreaterThan(100);
+    expect(rttMs - lateMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it("is not one whose site takes its time", async () => {
+    const origin = await raw((socket) => void setTimeout(() => socket.write(ok), 200));
+
+    const outcome = await probe({ port: origin.port, tries: 1, deadlineMs: 5000 });
+
+    const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
+    expect(rttMs - lateMs).toBeGreaterThan(100);
   });
 });
 
@@ -257,4 +311,41 @@ it("ping's output is read line by line, whatever it reports besides", () => {
     "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=12.3 ms\n64 bytes from 192.0.2.1: icmp_seq=3 ttl=57 time=0.045 ms\n\n--- statistics ---\n3 packets transmitted, 2 received, 33% packet loss, time 2003ms\n";
 
   expect(timesIn(output)).toEqual([12.3, 0.045]);
+});
+
+describe("ping, of which every system has its own,", () => {
+  /** A ping that ends with an error where one of its arguments is in `refused`. */
+  function pingThatRefuses(refused: string): string {
+    const folder = temporaryFolder("nearcrawl-ping-");
+    for (const name of ["ping", "ping6"]) {
+      const script = `#!/bin/sh\nfor one; do case "$one" in ${refused}) echo "invalid option" >&2; exit 64;; esac; done
+echo "64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time=12.5 ms ($0)"\n`;
+      writeFileSync(join(folder, name), script, { mode: 0o755 });
+    }
+    return folder;
+  }
+
+  it.each([
+    ["iputils", "never"],
+    ["BusyBox without fractions of seconds", "0.2|-n"],
+    ["BSD and macOS", "-4|-6|-w"],
+  ])("is used by options that it knows: %s", async (_, refused) => {
+    const echoes = systemEchoes(pingThatRefuses(refused));
+
+    expect(await echoes.canPing()).toBe(true);
+    for (const address of ["192.0.2.1", "2001:db8::1"])
+      expect(await echoes.timeEchoes({ address, tries: 3, deadlineMs: 3000 })).toEqual([12.5]);
+  });
+
+  it("is not offered where it answers, but not to what is asked later", async () => {
+    expect(await systemEchoes(pingThatRefuses("-4|-c")).canPing()).toBe(false);
+    expect(await systemEchoes("/nowhere").canPing()).toBe(false);
+  });
+
+  const real = systemEchoes();
+  it("of this machine measures loopback, if it says that it can", async ({ skip }) => {
+    if (!(await real.canPing())) return skip("this machine has no ping, or does not let us");
+
+    expect(await real.timeEchoes({ address: "127.0.0.1", tries: 2, deadlineMs: 2000 })).toHaveLength(2);
+  });
 });

@@ -2,7 +2,15 @@
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,6 +18,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import type { Database } from "#db/server-database";
 import { doctorCommand } from "#ops/cli/commands/doctor";
 import { initCommand } from "#ops/cli/commands/init";
+import { readCoordinatorSettings } from "#ops/cli/setup/coordinator-settings";
 import { coordinatorUnit, usualCoordinatorPaths } from "#ops/cli/setup/coordinator-unit";
 import {
   clockFinding,
@@ -89,6 +98,53 @@ describe("init", () => {
 
     expect([code, err]).toEqual([2, expect.stringContaining(words)]);
     expect(existsSync(home)).toBe(false);
+  });
+
+  it("states how far the crawl goes, and what new crawls have besides: rates of each page, and what is linked to first", async () => {
+    const [home, other] = [newHome(), newHome()];
+    const contact = ["--contact", "noc@mail.test-domain.org"];
+
+    const [made, followed, wrong] = [
+      await init(home, ...contact),
+      await init(other, ...contact, "--scope", "follow-links"),
+      await init(newHome(), ...contact, "--scope", "everything"),
+    ];
+    const [these, links] = [home, other].map((at) =>
+      readCoordinatorConfig(readCoordinatorSettings(join(at, "coordinator.toml"))),
+    );
+    const doctor = await inProcess(doctorCommand(), ["--json", "--home", home]);
+    const found = findingsOf(doctor.out).filter(({ subject }) =>
+      ["scope", "recrawl", "order"].includes(subject),
+    );
+
+    expect([made.code, followed.code, wrong.code]).toEqual([0, 0, 2]);
+    expect(wrong.err).toContain("must be one of these-sites, follow-links");
+    expect([these, links].map((config) => config!.scope.admitNewHosts)).toEqual([false, true]);
+    expect(these).toMatchObject({ recrawl: { strategy: "ncis" }, frontier: { order: "back-links" } });
+    expect(found.map(({ state, subject }) => [subject, state])).toEqual([
+      ["scope", "note"],
+      ["recrawl", "ok"],
+      ["order", "ok"],
+    ]);
+    expect(found[0]!.words).toContain("nearcrawl policy set scope.admitNewHosts=yes follows them");
+  });
+
+  it("leaves what crawls that began before have: the defaults of a file without it are those of before", async () => {
+    const home = newHome();
+    mkdirSync(home);
+    writeFileSync(join(home, "coordinator.toml"), 'contact = "noc@mail.test-domain.org"\n');
+
+    const config = readCoordinatorConfig(readCoordinatorSettings(join(home, "coordinator.toml")));
+    const { out } = await inProcess(doctorCommand(), ["--json", "--home", home]);
+    const words = findingsOf(out).map((finding) => `${finding.state} ${finding.words}`);
+
+    expect(config).toMatchObject({ recrawl: { strategy: "fixed" }, frontier: { order: "breadth-first" } });
+    expect(words).toContainEqual(
+      "note every page is fetched again after 168 hours, however often it changes: nearcrawl policy set recrawl.strategy=ncis goes by how often each changes.",
+    );
+    expect(words).toContainEqual(
+      expect.stringMatching(/^note of a host's URLs those due longest come first/),
+    );
   });
 
   it("asks nobody for the real web's contact where none is given, and says what is missing", async () => {

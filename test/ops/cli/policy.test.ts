@@ -45,6 +45,18 @@ it("previews, changes and takes back, and the audit log has who did it", { timeo
   ]);
 });
 
+it("the probe method is changed while all runs, and the preview says what becomes of what is known", async () => {
+  const preview = await policy("preview", "probe.method=icmp");
+  const set = await policy("set", "probe.method=icmp");
+  const wrong = await policy("set", "probe.method=pigeon");
+
+  expect([preview.code, set.code, wrong.code]).toEqual([0, 0, 2]);
+  expect(preview.out).toContain("Measurements by connect stay and are not compared with those by icmp");
+  expect(preview.out).toMatch(/Crawlers online that can measure so/);
+  expect(set.out).toContain("probe.method: connect → icmp");
+  expect(wrong.err).toContain('probe.method: "pigeon" is not one of head, connect, icmp');
+});
+
 it("ends with 2 for what cannot be and with 3 for what is not there", { timeout: 120_000 }, async () => {
   const outcomes = await Promise.all([
     policy("set", "lease.seconds=10"),

@@ -18,6 +18,14 @@ afterAll(async () => await database.close());
 const run = async (...args: string[]) =>
   await nearcrawl([...args, "--home", temporaryFolder("nearcrawl-real-"), "--database-url", database.url]);
 
+/** What the coordinator that ran last was told. */
+const crawledBy = async () =>
+  (
+    await database.pool.query(
+      "select settings #>> '{recrawl,strategy}' as strategy, settings #>> '{frontier,order}' as \"order\" from nearcrawl.policy_file",
+    )
+  ).rows;
+
 const up = ["up", "--no-world", "--port", "0", "--exit", "--json"];
 const contact = ["--contact", "me@example.org"];
 
@@ -31,7 +39,7 @@ it.each([
 
     expect([code, err.trimEnd().split("\n").length]).toEqual([2, 1]);
     expect(err).toMatch(
-      /^nearcrawl: the User-Agent "Nearcrawl\/0\.2 \(\+http:\/\/127\.0\.0\.1:7411\/about-crawler\)"/,
+      /^nearcrawl: the User-Agent "Nearcrawl\/0\.2 \(\+http:\/\/127\.0\.0\.1:\d+\/about-crawler\)"/,
     );
     expect(err).toMatch(/ by nearcrawl (up|coordinator) .* --contact you@example\.org\n$/);
   },
@@ -78,11 +86,19 @@ it("crawls one's own network where it is allowed, and no other", { timeout: 120_
   site.close();
 
   expect(JSON.parse(crawled.out).pages).toBe(1);
+  expect(await crawledBy()).toEqual([{ strategy: "ncis", order: "back-links" }]);
   expect([crawled.code, crawled.err]).toEqual([2, expect.stringContaining("not crawled: http://10.1.2.3/")]);
   expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--allow mine: must be a range")]);
 });
 
-it("names what DNS says cannot be crawled, and fails for it", { timeout: 90_000 }, async () => {
+it("a crawl that began with other defaults keeps them; what DNS says cannot be crawled is named, and fails", {
+  timeout: 90_000,
+}, async () => {
+  const before = { recrawl: { strategy: "fixed" }, frontier: { order: "breadth-first" } };
+  await database.pool.query("update nearcrawl.policy_file set settings = settings || $1", [
+    JSON.stringify(before),
+  ]);
+
   const { code, out, err } = await run(...up, ...contact, "--url", "http://localhost/");
 
   expect([code, err], err).toEqual([
@@ -90,6 +106,7 @@ it("names what DNS says cannot be crawled, and fails for it", { timeout: 90_000 
     expect.stringMatching(/^nearcrawl: not crawled: http:\/\/localhost\/: .+$/m),
   ]);
   expect(JSON.parse(out)).toMatchObject({ finished: true, refused: [{ url: "http://localhost/" }] });
+  expect(await crawledBy()).toEqual([{ strategy: "fixed", order: "breadth-first" }]);
 });
 
 it("crawls the others, and ends as wrong input does", { timeout: 90_000 }, async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
 import type { Database } from "#db/server-database";
 import { urlsCommand } from "#ops/cli/commands/urls";
 import { inProcess } from "../../support/command-in-process.ts";
@@ -87,6 +88,27 @@ it("a sitemap in UTF-16 is one", async () => {
   expect((await run("add", file("wide.xml", written))).out).toMatch(/^2 URLs: 2 new/);
 });
 
+it("what will not be followed stands at the end, with how it is changed, as the policies are by then", async () => {
+  const before = await run("add", "http://scope.example/");
+  await createPolicyStore(database.pool).save(
+    {
+      ...{ changedAt: new Date(), changedBy: "anna", words: "", takesBack: null },
+      changes: [{ name: "scope.admitNewHosts", before: null, after: true }],
+    },
+    0,
+  );
+  const after = await run("add", "http://scope.example/2", "--json");
+  const recrawl = await run("recrawl", "http://scope.example/");
+  await database.pool.query("truncate setting, policy_version");
+
+  expect(before.out).toContain(
+    "not followed: links to hosts that nobody submitted: nearcrawl policy set scope.admitNewHosts=yes follows them\n",
+  );
+  expect(before.out).toContain("what is more than 8 links from a submitted URL (scope.maxDepth)");
+  expect(JSON.parse(after.out).notFollowed.join()).not.toContain("hosts that nobody submitted");
+  expect(recrawl.out).not.toContain("not followed");
+});
+
 it("sitemaps are read, packed or not; a URL is taken as it stands", async () => {
   const plain = file("sitemap.xml", sitemap("map.example"));
   const packed = file("sitemap.xml.gz", gzipSync(sitemap("packed.example")));
@@ -107,6 +129,33 @@ it("tells of single URLs, and by its exit code that nothing is known", async () 
   expect(known).toMatchObject({ code: 0, out: expect.stringContaining("address is being looked up") });
   expect(unknown).toMatchObject({ code: 3, out: expect.stringContaining("not in the crawl") });
   expect(nowhere).toMatchObject({ code: 3, err: expect.stringContaining("there is no receipt 99999") });
+});
+
+it("the state of a list of any length is told line by line, and a line that is no URL ends nothing", async () => {
+  const many = Array.from({ length: 10_500 }, (_, page) => `http://long.example/${page}`);
+  const list = file("long.txt", ["http://one.example/", "no URL", ...many].join("\n"));
+
+  const { code, out } = await run("status", list, "--json");
+  const text = (await run("status", list)).out.split("\n");
+
+  expect(code).toBe(0);
+  expect(JSON.parse(out).urls.map(({ state }: { state: string }) => state)).toEqual([
+    "resolving",
+    "refused",
+    ...many.map(() => "unknown"),
+  ]);
+  expect(JSON.parse(out).urls.at(-1).url).toBe(many.at(-1));
+  expect(text.filter((line) => line.startsWith("http"))).toHaveLength(10_501);
+  expect(text.find((line) => line.startsWith("no URL"))).toMatch(/refused .*cannot be parsed/);
+});
+
+it("all URLs of a receipt are listed, however many there are", async () => {
+  const many = Array.from({ length: 2500 }, (_, page) => `http://receipt.example/${page}`);
+  const { submissionId } = JSON.parse((await run("add", file("many.txt", many.join("\n")), "--json")).out);
+
+  const { out } = await run("status", String(submissionId), "--json");
+
+  expect(JSON.parse(out).urls.map(({ url }: { url: string }) => url)).toEqual(many);
 });
 
 it("what cannot be read leaves no receipt, and what is refused altogether is no success", async () => {

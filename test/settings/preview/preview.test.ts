@@ -79,6 +79,19 @@ it("a policy: the stored round is played again, tokyo's answer is predicted, and
   expect(effect?.limits[0]).toContain("as they were run, they took 2.0 probes each");
 });
 
+it("a probe method: who can measure so, what was, and that the rest is kept apart", async () => {
+  const [effect, ...others] = await preview({ "probe.method": "head" });
+
+  expect(others).toEqual([]);
+  expect(effect?.figures.map(({ name, before, after }) => [name, before, after])).toEqual([
+    ["able", 1, 2],
+    ["delegations", 0, 1],
+    ["rounds", 0, 1],
+  ]);
+  expect(effect?.limits[0]).toContain("0 subnets measured by connect keep crawler and RTT");
+  expect(effect?.limits.join()).toContain("No subnet is fetched first");
+});
+
 it("a recrawl interval: 70 URLs once a week are 10 pages per day, and once a day 70 of the 200 that are allowed", async () => {
   const found = await figures({ "recrawl.intervalHours": 24 });
 

@@ -6,6 +6,8 @@ Standard input has one JSON object a line; a line's keys replace those of earlie
   namespaces  {place: name of its network namespace}
   places      {address: place}; packets to any other address are dropped, as by a router without a route
   oneWayMs    {"place place", sorted: delay between the two}; within a place a packet takes half a millisecond
+  siteOneWayMs {address: {place: delay between the two}}, in place of oneWayMs
+  queueMs     what queues add to each packet: the mean of an exponential; two addresses' packets stay in order
 The router ends with its standard input.
 """
 
@@ -15,6 +17,7 @@ import heapq
 import ipaddress
 import json
 import os
+import random
 import select
 import struct
 import sys
@@ -46,9 +49,14 @@ def destination(packet):
     return packet[16:20] if packet[0] >> 4 == 4 else packet[24:40]
 
 
+def source(packet):
+    return packet[12:16] if packet[0] >> 4 == 4 else packet[8:24]
+
+
 def main():
     own = os.open("/proc/self/ns/net", os.O_RDONLY)
     tunnels, place_of_tunnel, place_of_address, delays = {}, {}, {}, {}
+    site_delays, queue_seconds, latest = {}, 0, {}
     waiting, count, text = [], 0, b""
     while True:
         seconds = max(0, waiting[0][0] - time.monotonic()) if waiting else None
@@ -67,6 +75,10 @@ def main():
                         place_of_address[ipaddress.ip_address(address).packed] = place
                     for pair, milliseconds in told.get("oneWayMs", {}).items():
                         delays[pair] = milliseconds / 1000
+                    for address, of_places in told.get("siteOneWayMs", {}).items():
+                        site = ipaddress.ip_address(address).packed
+                        site_delays[site] = {place: ms / 1000 for place, ms in of_places.items()}
+                    queue_seconds = told.get("queueMs", queue_seconds * 1000) / 1000
                     print("heard", flush=True)
                 continue
             sender = place_of_tunnel[ready]
@@ -78,10 +90,21 @@ def main():
                 receiver = place_of_address.get(destination(packet))
                 if receiver is None:
                     continue
-                delay = LOCAL_SECONDS if receiver == sender else delays[" ".join(sorted((sender, receiver)))]
+                of_site = site_delays.get(destination(packet), {}).get(sender)
+                if of_site is None:
+                    of_site = site_delays.get(source(packet), {}).get(receiver)
+                if of_site is not None:
+                    delay = of_site
+                else:
+                    delay = LOCAL_SECONDS if receiver == sender else delays[" ".join(sorted((sender, receiver)))]
+                due = time.monotonic() + delay
+                if queue_seconds > 0:
+                    path = source(packet) + destination(packet)
+                    due = max(due + random.expovariate(1 / queue_seconds), latest.get(path, 0))
+                    latest[path] = due
                 # The count keeps packets of the same moment in their order.
                 count += 1
-                heapq.heappush(waiting, (time.monotonic() + delay, count, tunnels[receiver], packet))
+                heapq.heappush(waiting, (due, count, tunnels[receiver], packet))
         while waiting and waiting[0][0] <= time.monotonic():
             _, _, tunnel, packet = heapq.heappop(waiting)
             try:

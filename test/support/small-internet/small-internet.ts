@@ -355,7 +355,7 @@ async function ownerOf({ pool }: Database, address: string): Promise<string | nu
      join delegation d using (subnet_id)
      join crawler c using (crawler_id)
      where s.removed_in is null and $1::inet between s.first_address and s.last_address
-     order by s.last_address - s.first_address
+     order by s.first_address desc, s.last_address
      limit 1`,
     [address],
   );

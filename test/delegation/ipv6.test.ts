@@ -1,0 +1,256 @@
+/**
+ * Who speaks IPv6, and what becomes of hosts that have no other address: north does not, south does, and both are asked
+ * about 2a00:1:1::7, which is nearer to north.
+ */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { welcomeCrawler } from "#coordinator/balance/presence";
+import { PutOffMoves } from "#coordinator/balance/rebalance";
+import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
+import { replaceCrawler } from "#coordinator/balance/successors";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { DeniedTargets, ipv6Speakers, strandedSubnets } from "#coordinator/delegation/denied-targets";
+import { explainReason } from "#coordinator/delegation/policies/reason";
+import { DelegationQueue } from "#coordinator/delegation/queue";
+import { startProbing } from "#coordinator/delegation/start";
+import type { CoordinatorState } from "#coordinator/delegation/state";
+import { waitWords } from "#coordinator/overview/overview-words";
+import { longestWaiting } from "#coordinator/overview/queue-reads";
+import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { silentLog } from "#core/log";
+import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";
+import { balanceSettings } from "../support/two-crawlers.ts";
+import { nearestRound, runRound } from "./round-world.ts";
+
+let world: FlowWorld;
+let north: CrawlerId;
+let south: CrawlerId;
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  north = await arrived("north", false);
+  south = await arrived("south", true);
+});
+afterAll(async () => await world.close());
+
+const speaking = (name: string, ipv6: boolean, pagesPerDay = 1000) =>
+  hello(name, {
+    capabilities: { probeMethods: ["head", "connect"], ipv6 },
+    limits: { pagesPerDay, bytesPerDay: 1e12, concurrentHosts: 10 },
+  });
+
+async function arrived(name: string, ipv6: boolean, pagesPerDay?: number): Promise<CrawlerId> {
+  const known = await world.rows<{ crawler_id: CrawlerId }>(
+    `select crawler_id from crawler where name = '${name}'`,
+  );
+  const crawlerId = known[0]?.crawler_id ?? (await world.crawler(name));
+  const spoken = speaking(name, ipv6, pagesPerDay);
+  await world.crawlers.arrive({ crawlerId, hello: spoken, address: null, subnetId: null, now: noon });
+  return crawlerId;
+}
+
+/** The /48 number `number`, with http://v<number>.example/ at 2a00:1:<number>::7 alone, due. */
+async function ipv6Site(number: number, ...paths: string[]): Promise<SubnetId> {
+  const subnetId = await world.subnet(`2a00:1:${number}::`, `2a00:1:${number}:ffff:ffff:ffff:ffff:ffff`);
+  await world.frontier.admit(
+    seeds(...["", ...paths].map((path) => `http://v${number}.example/${path}`)),
+    scope,
+    noon,
+  );
+  await world.resolve(`v${number}.example`, `2a00:1:${number}::7`, subnetId);
+  return subnetId;
+}
+
+const deniedOf = (state: CoordinatorState) => new DeniedTargets(null, ipv6Speakers(state));
+const answering = (...online: CrawlerId[]) =>
+  new TableFleet(online, {
+    "2a00:1:1::7": new Map([
+      [north, 1],
+      [south, 50],
+    ]),
+  });
+const exhaustive = { ...nearestRound, policy: "exhaustive" } as const;
+
+it("a crawler without IPv6 is no candidate for an IPv6 subnet, however near: it is neither probed nor runner-up", async () => {
+  const subnetId = await ipv6Site(1);
+  const state = await world.state();
+  const fleet = answering(north, south);
+
+  const round = await runRound(world, subnetId, {
+    state,
+    fleet,
+    denied: deniedOf(state),
+    settings: exhaustive,
+  });
+
+  expect(round).toMatchObject({ crawlerId: south, runnerUpId: null });
+  expect(fleet.asked.map(({ crawlerId }) => crawlerId)).not.toContain(north);
+});
+
+it("while nobody who is online speaks IPv6 its subnets wait, one round says why, and who comes with it gets them at once", async () => {
+  const subnetId = await ipv6Site(1);
+  const state = await world.state();
+  const fleet = answering(north);
+  const reasons: string[] = [];
+  const queue = new DelegationQueue(
+    {
+      ...{ state, fleet, delegations: world.delegations, denied: deniedOf(state), log: silentLog },
+      ...{ random: () => 0, now: () => noon, excluded: () => new Set<CrawlerId>() },
+      onDecided: (round) => reasons.push(explainReason(round.reason, String)),
+    },
+    { round: exhaustive, concurrentRounds: 4, retryMs: 30_000 },
+  );
+  const filled = async () => {
+    await queue.fill();
+    await queue.idle();
+  };
+
+  await filled();
+  await filled();
+  queue.request([subnetId], "crawler-left");
+  await filled();
+
+  expect(reasons).toEqual([expect.stringContaining("no crawler that was online speaks it")]);
+  expect(state.ownerOf(subnetId)).toBeNull();
+
+  fleet.goOnline(north, south);
+  await filled();
+
+  expect(state.ownerOf(subnetId)).toBe(south);
+});
+
+it("a crawler without IPv6 is leased no host that has only IPv6 addresses, even of a subnet that is its own", async () => {
+  const owned = [await ipv6Site(1), await world.site(1)];
+  await world.frontier.admit(seeds("http://both.example/"), scope, noon);
+  await world.frontier.saveResolutions(
+    [
+      {
+        type: "resolved",
+        host: "both.example",
+        addresses: ["5.1.1.8", "2a00:1:1::8"],
+        subnetId: owned[1]!,
+        ttlSeconds: 3600,
+      },
+    ],
+    noon,
+  );
+  for (const subnetId of owned) await world.delegations.delegateOwnSubnet(subnetId, north, noon);
+
+  const without = await world.lease(north);
+  await arrived("north", true);
+  const withIpv6 = await world.lease(north);
+
+  expect(without.map(({ host }) => host).toSorted()).toEqual(["both.example", "s1.example"]);
+  expect(withIpv6.map(({ host }) => host)).toEqual(["v1.example"]);
+});
+
+it("what a crawler has of IPv6 goes to others when it comes back without it, and is not forgotten while nobody can have it", async () => {
+  const [subnetId, plain] = [await ipv6Site(1), await world.site(1)];
+  for (const id of [subnetId, plain]) await world.delegations.delegateOwnSubnet(id, north, noon);
+  const state = await world.state();
+  const fleet = new TableFleet([north]);
+  const requested: unknown[] = [];
+  const request = (ids: readonly SubnetId[], cause: string) =>
+    requested.push(...ids.map((id) => [id, cause]));
+  const probing = startProbing(
+    { fleet, state, delegations: world.delegations, now: () => noon, request },
+    readCoordinatorConfig({}),
+  );
+  const stranded = () =>
+    strandedSubnets({ state, gateway: fleet, denied: probing.denied }, { most: 5, turn: 3 });
+
+  probing.onHello(north, speaking("north", false));
+  const alone = stranded();
+  fleet.goOnline(north, south);
+
+  expect(requested).toEqual([[subnetId, "denied"]]);
+  expect([alone, stranded()]).toEqual([[], [subnetId]]);
+});
+
+it("a crawler that comes back with IPv6 is given what is nearest to it there, as one that joins", async () => {
+  for (const crawlerId of [north, south]) await world.crawlers.hasJoined(crawlerId);
+  const state = await world.state();
+  const joining = async (name: string, crawlerId: CrawlerId) => {
+    const arrival = { crawlerId, hello: speaking(name, true), remoteAddress: "10.1.1.1" };
+    await welcomeCrawler(arrival, { ...world, state }, noon);
+    return state.crawler(crawlerId)?.joiningSince;
+  };
+
+  expect([await joining("north", north), await joining("south", south)]).toEqual([noon, null]);
+});
+
+it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does not speak it", async () => {
+  const [full, gone] = [await arrived("full", true, 1), await arrived("gone", true)];
+  const [heavy, left, empty] = [
+    await ipv6Site(1, "a", "b"),
+    await ipv6Site(2),
+    await world.subnet("2a00:1:3::", "2a00:1:3::ff"),
+  ];
+  const rtts = (owner: CrawlerId) =>
+    [
+      [owner, 10],
+      [north, 11],
+    ] as const;
+  await world.delegations.saveRound(roundOf(heavy, rtts(full)));
+  await world.delegations.saveRound(roundOf(left, rtts(gone)));
+  await world.delegations.delegateOwnSubnet(empty, gone, noon);
+  const state = await world.state();
+  const ports = { ...world, state, denied: deniedOf(state), fleet: new TableFleet([north, full]) };
+
+  const moved = await rebalanceLoad({ ...ports, putOff: new PutOffMoves() }, balanceSettings, noon);
+  const replaced = await replaceCrawler(gone, { ...ports, recrawlDays: 7, online: () => [north] }, noon);
+
+  expect(moved).toEqual([]);
+  expect(replaced).toMatchObject({ moved: [], orphans: [left] });
+  expect(state.ownerOf(empty)).toBe(gone);
+});
+
+it("a crawler at an IPv6 address has the subnet that it stands in only if it speaks IPv6 to sites", async () => {
+  const subnetId = await world.subnet("2a00:1:9::", "2a00:1:9::ff");
+  const state = await world.state();
+  const remoteAddress = "2a00:1:9::1";
+  const arriving = async (crawlerId: CrawlerId, name: string, ipv6: boolean) =>
+    await welcomeCrawler(
+      { crawlerId, hello: speaking(name, ipv6), remoteAddress },
+      { ...world, state },
+      noon,
+    );
+
+  await arriving(north, "north", false);
+  const without = state.ownerOf(subnetId);
+  await arriving(south, "south", true);
+
+  expect([without, state.ownerOf(subnetId)]).toEqual([null, south]);
+});
+
+it("queue and receipts say that nobody who is online speaks IPv6 as long as that is so, whoever had the subnet", async () => {
+  const subnetId = await ipv6Site(1);
+  await world.delegations.delegateOwnSubnet(subnetId, north, noon);
+  const told = async () => {
+    const [host] = await longestWaiting(world.pool, { reason: null, most: 1 }, noon);
+    const [url] = await createSubmissionStore(world.pool).statusOf(
+      [{ place: 1, url: "http://v1.example/", key: keyOf("http://v1.example/"), fault: null }],
+      noon,
+    );
+    return [host!.reason, waitWords(host!, noon), url!.words];
+  };
+
+  const online = await told();
+  await world.crawlers.leave({ crawlerId: south, reason: "it was stopped", now: noon });
+  const offline = await told();
+
+  expect(online).toEqual([
+    "no-delegation",
+    "no crawler was found for its subnet yet",
+    "the nearest crawler to its subnet is being determined",
+  ]);
+  expect(offline).toEqual([
+    "no-ipv6",
+    "it has only IPv6 addresses, and no crawler that is online speaks IPv6",
+    "its host has only IPv6 addresses, and no crawler that is online speaks IPv6",
+  ]);
+});
