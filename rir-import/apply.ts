@@ -3,6 +3,7 @@
  * differences and tells the coordinators. Killed anywhere, the old generation serves on; the next import
  * clears away what was left.
  */
+
 import type { Pool, PoolClient } from "pg";
 import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import type { Database } from "#db/server-database";
@@ -32,6 +33,7 @@ import {
 } from "./plan.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import type { SourcePath } from "./read/open-source.ts";
 import { requireLossesMeant } from "./shrinkage.ts";
 import type { RegistryState } from "./tree/registry-state.ts";
 
@@ -77,7 +79,7 @@ export interface ApplyOptions {
  */
 export async function applyImport(
   database: Database,
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   options: ApplyOptions = {},
 ): Promise<AppliedImport> {
   const onProgress = options.onProgress ?? (() => {});

@@ -3,7 +3,7 @@ import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
-import { listSourceFiles } from "./read/open-source.ts";
+import { listSourceFiles, type SourcePath } from "./read/open-source.ts";
 import { readInThreads } from "./read/read-in-threads.ts";
 import { readPublished, withoutPublished } from "./read/read-published.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
@@ -27,7 +27,7 @@ export interface SourceCheck {
 
 /** Reads and reports, touches nothing. What is broken is passed over, and told. */
 export async function checkSources(
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   onProgress: OnProgress = () => {},
 ): Promise<SourceCheck> {
   const startedAt = performance.now();
@@ -39,13 +39,13 @@ export async function checkSources(
 
 /** Where anything is broken, each file is read by itself to find out, and those that are not once more together. */
 async function readUnbroken(
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   onProgress: OnProgress,
   broken: BrokenSource[],
 ): Promise<ReadSources> {
   const first = await orBroken(async () => await readState(paths, onProgress), []);
   if (first !== null) return first;
-  const files: string[] = [];
+  const files: SourcePath[] = [];
   for (const path of paths)
     for (const file of (await orBroken(async () => await listSourceFiles([path]), broken)) ?? [])
       if ((await orBroken(async () => await readState([file], onProgress), broken)) !== null)
@@ -71,7 +71,7 @@ export interface ReadSources {
   readonly published: PublishedRanges;
 }
 
-export async function readState(paths: readonly string[], onProgress: OnProgress): Promise<ReadSources> {
+export async function readState(paths: readonly SourcePath[], onProgress: OnProgress): Promise<ReadSources> {
   let records = 0;
   const { registryFiles, publishedFiles } = await withoutPublished(await listSourceFiles(paths));
   const read = await readInThreads(registryFiles, (progress) => {

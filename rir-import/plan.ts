@@ -36,6 +36,7 @@ import {
 } from "./database/tree-difference.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import type { SourcePath } from "./read/open-source.ts";
 import { type Loss, suspiciousLosses } from "./shrinkage.ts";
 import { type OutdatedFile, outdatedFiles } from "./status.ts";
 import { HoldingRanges } from "./tree/holding-ranges.ts";
@@ -87,7 +88,7 @@ const mostLargest = 20;
 /** Throws SourceFileError for a source that is not what it claims to be. */
 export async function planImport(
   database: Database,
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   options: PlanOptions = {},
 ): Promise<ImportPlan> {
   const onProgress = options.onProgress ?? (() => {});

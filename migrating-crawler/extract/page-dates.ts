@@ -266,7 +266,7 @@ function withTime(date: string | null, time: Partial<Time>): string | null {
   if (date === null || time.hours === undefined || time.minutes === undefined) return date;
   if (Number(time.hours) > 23 || Number(time.minutes) > 59 || Number(time.seconds ?? 0) > 59) return date;
   const seconds = time.seconds === undefined ? "" : `:${time.seconds}`;
-  return `${date}T${two(Number(time.hours))}:${time.minutes}${seconds}${seconds === "" ? "" : zoneOf(time.zone)}`;
+  return `${date}T${two(Number(time.hours))}:${time.minutes}${seconds}${zoneOf(time.zone)}`;
 }
 
 function zoneOf(zone: string | undefined): string {

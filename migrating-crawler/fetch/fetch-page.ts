@@ -4,7 +4,7 @@
  * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
  * frontier decides who fetches it. Never throws.
  */
-import { isUtf8 } from "node:buffer";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { withoutUser } from "#core/ip/url-host";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
@@ -12,7 +12,6 @@ import { documentKind } from "../extract/document-kind.ts";
 import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { askedPrice } from "../preferences/asked-price.ts";
@@ -282,7 +281,7 @@ function headerText(header: string | string[] | undefined, most: number): string
 }
 
 // Where a redirect leads (RFC 9110 section 10.2.2, WHATWG Fetch "location URL"): Location against the page's
-// own URL, bytes beyond ASCII taken for UTF-8 where they are, else for ISO-8859-1.
+// own URL.
 
 /** 305 and 306 name proxies; 304 answers a condition. */
 const redirecting = new Set([300, 301, 302, 303, 307, 308]);
@@ -306,20 +305,15 @@ function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string
   const [location] = locations;
   if (!redirecting.has(answer.status) || location === undefined || location === "") return null;
   if (locations.size > 1) return new Failure("bad-redirect", `${locations.size} different Locations`);
-  const target = resolveUrl(textOf(location), page.url);
+  const target = resolveUrl(location, page.url);
   if (target === null) return new Failure("bad-redirect", `not a URL that is crawled: ${shown(location)}`);
   if (target === withoutFragment(page.url)) {
-    const isSpelledAlike = new URL(textOf(location), page.url).href.replace(/#.*/s, "") === target;
+    const isSpelledAlike = new URL(location, page.url).href.replace(/#.*/s, "") === target;
     const whereto = isSpelledAlike ? "itself" : "another spelling of its own URL";
     return new Failure("redirect-loop", `the page redirects to ${whereto}`);
   }
   if (page.redirects < maxRedirects) return target;
   return new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`);
-}
-
-function textOf(latin1: string): string {
-  const bytes = Buffer.from(latin1, "latin1");
-  return isUtf8(bytes) ? bytes.toString("utf8") : latin1;
 }
 
 function shown(location: string): string {

@@ -253,8 +253,10 @@ function twoWords(line: string): [string, string] {
   return words.length === 2 ? [words[0]!, words[1]!] : ["", ""];
 }
 
+/** Half of the world writes a comma before decimals. */
 function secondsOf(text: string): number | null {
-  const seconds = Number(/^\d{1,9}(\.\d{1,9})?|^\.\d{1,9}/.exec(text)?.[0] ?? Number.NaN);
+  const written = /^\d{1,9}([.,]\d{1,9})?|^[.,]\d{1,9}/.exec(text)?.[0];
+  const seconds = Number(written?.replace(",", ".") ?? Number.NaN);
   return Number.isFinite(seconds) ? seconds : null;
 }
 

@@ -6,8 +6,8 @@
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { answerOfFailure } from "../limits/request-outcome.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { Failure, failureOf } from "../net/failure.ts";

@@ -5,6 +5,7 @@
 
 import { gzipSync } from "node:zlib";
 import { SourceFileError } from "#core/errors";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
@@ -14,9 +15,9 @@ import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { gateInBody } from "#crawler/fetch/bot-gate";
 import { decodeBody } from "#crawler/fetch/content-codings";
+import { FramingMender } from "#crawler/fetch/odd-framing";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { usesOfPath } from "#crawler/fetch/robots-uses";
-import { retryAfterSeconds } from "#crawler/limits/host-pace";
 import { Failure } from "#crawler/net/failure";
 import { askedPrice } from "#crawler/preferences/asked-price";
 import { contentSignal } from "#crawler/preferences/content-signal";
@@ -224,6 +225,42 @@ export const targets: readonly Target[] = [
         if (!(error instanceof Failure)) throw error;
       });
       if (decoded && decoded.bytes.length > 10_000) throw new Error(`${decoded.bytes.length} bytes`);
+    },
+  },
+  {
+    name: "framing",
+    seeds: [
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nTransfer-Encoding: chunked\r\n\r\n3  \r\nabc\r\n0\r\n\r\n",
+      "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n\tchunked\r\n\r\n3 ;a=b\r\nabc\r\n0\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+    ],
+    tokens: [
+      "\r\n",
+      "\r",
+      "\n",
+      " ",
+      "\t",
+      "HTTP/1.1 100",
+      "HTTP/1.1 200 OK",
+      "chunked",
+      ":",
+      ";",
+      "0",
+      "ff",
+    ],
+    check(input, random) {
+      const bytes = Buffer.from(input, "latin1");
+      const [whole, mender] = [new FramingMender(), new FramingMender()];
+      const pieces: Buffer[] = [];
+      for (let at = 0; at < bytes.length; ) {
+        const end = at + 1 + Math.floor(30 * random());
+        pieces.push(mender.push(bytes.subarray(at, end)));
+        at = end;
+      }
+      const given = whole.push(bytes);
+      if (!Buffer.concat(pieces).equals(given)) throw new Error("depends on the border of a packet");
+      if (!whole.isOdd && !bytes.subarray(0, given.length).equals(given))
+        throw new Error("mended in silence");
     },
   },
   {

@@ -2,6 +2,7 @@
  * What a URL says of its authority. Its host as the frontier, leases and connections name it: a name in lower case
  * without a trailing dot, or a literal address without brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
  */
+import { isUtf8 } from "node:buffer";
 import { parseAddress } from "./address.ts";
 
 /**
@@ -26,6 +27,16 @@ export function withoutUser(text: string): string {
 /** A text that may hold several URLs, such as a `Link` header, without users and passwords. */
 export function withoutUsers(text: string): string {
   return text.includes("@") ? text.replace(anyUserinfo, "$1") : text;
+}
+
+/**
+ * The text of an HTTP field that holds URLs, given as ISO-8859-1 as parsers give it. Sites send paths in it as they are in
+ * their files: UTF-8 where the bytes are that (as browsers have it), else ISO-8859-1.
+ */
+export function urlTextOf(field: string): string {
+  if (!/[\x80-\xff]/.test(field) || /[^\0-\xff]/.test(field)) return field;
+  const bytes = Buffer.from(field, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : field;
 }
 
 /** Throws a TypeError for text that is no URL. */

@@ -1,9 +1,11 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
+
 import { Command, Option } from "commander";
 import { LosesFacts, RemovesInUse, TooFewRoutes, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
+import type { SourcePath } from "#rir-import/read/open-source";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigratedSlices } from "./cache-options.ts";
@@ -135,7 +137,7 @@ export function withSources(command: Command): Command {
 export async function sourcesOf(
   sources: readonly string[],
   options: SourceOptions,
-): Promise<readonly string[]> {
+): Promise<readonly SourcePath[]> {
   if (options.cache === undefined) {
     if (sources.length > 0) return sources;
     throw new UsageError("name the files to import, or --cache for those that `nearcrawl rir fetch` brought");

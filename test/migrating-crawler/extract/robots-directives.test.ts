@@ -54,6 +54,9 @@ describe("robots directives", () => {
     ["unavailable_after: 2026-11-23", false],
     ["unavailable_after: 2026-11-21T00:00:00Z", true],
     ["unavailable_after: soon", false],
+    ["unavailable_after: May", false],
+    ["unavailable_after: Sat Nov 21 15:00:00 2026", true],
+    ["unavailable_after: 21 November 2026 15:00 PST", true],
     ["otherbot: unavailable_after: 2020-01-01", false],
   ])("%s: the page is over: %s", (value, noindex) => {
     expect(said([value]).noindex).toBe(noindex);
