@@ -3,12 +3,14 @@
  * one of those that are allowed (straight or through the partner's proxy), then TLS verified against the
  * host's name. Each phase is timed. Nothing else in the crawler opens sockets to sites.
  */
+
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import tls from "node:tls";
 import { formatRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
+import { timerMs } from "#core/timer-ms";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
@@ -346,7 +348,7 @@ function dialTcp(
     const startedMs = performance.now();
     const socket = net.connect({ host: address, port, noDelay: true });
     const late = () => new Failure("connect-timeout", `no connection within ${Math.round(timeoutMs)} ms`);
-    const timer = setTimeout(() => socket.destroy(late()), timeoutMs);
+    const timer = setTimeout(() => socket.destroy(late()), timerMs(timeoutMs));
     const onError = (error: Error) => {
       clearTimeout(timer);
       reject(failureOf(error));
@@ -377,7 +379,7 @@ function secureWithTls(
       ...(certificates ? { ca: [...certificates] } : {}),
     });
     const late = () => new Failure("connect-timeout", "the TLS handshake took too long");
-    const timer = setTimeout(() => secured.destroy(late()), settings.timeoutMs);
+    const timer = setTimeout(() => secured.destroy(late()), timerMs(settings.timeoutMs));
     const onError = (error: Error) => {
       clearTimeout(timer);
       secured.destroy();

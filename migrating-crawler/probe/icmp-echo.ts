@@ -3,6 +3,7 @@
  * should not have. Whether it works is tried once, on loopback.
  */
 import { execFile } from "node:child_process";
+import { timerMs } from "#core/timer-ms";
 
 const searchPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
@@ -43,7 +44,9 @@ export function timeEchoes(settings: EchoRequest): Promise<number[]> {
     settings.address,
   ];
   return new Promise((resolve) => {
-    execFile("ping", args, options(settings.deadlineMs), (_error, output) => resolve(timesIn(output)));
+    execFile("ping", args, options(timerMs(settings.deadlineMs)), (_error, output) =>
+      resolve(timesIn(output)),
+    );
   });
 }
 

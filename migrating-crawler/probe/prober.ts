@@ -15,7 +15,9 @@
  * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
  * allows by name (`allowRanges`).
  */
+
 import { hostInUrl } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { SignRequest } from "../fetch/sign-request.ts";
@@ -253,7 +255,7 @@ export class Prober {
       this.#limits.addBytes(connectBytes);
       const { socket } = await this.#connector.open({ host, address, port, secure, timeoutMs });
       const late = new Failure("first-byte-timeout", `no answer to HEAD within ${request.deadlineMs} ms`);
-      const timer = setTimeout(() => socket.destroy(late), Math.max(1, deadlineAtMs - performance.now()));
+      const timer = setTimeout(() => socket.destroy(late), timerMs(deadlineAtMs - performance.now()));
       try {
         const mayGoOn = () => this.#limits.gate.mayGoOn();
         const said = { userAgent: this.#userAgent(), sign: this.#sign, mayGoOn };
