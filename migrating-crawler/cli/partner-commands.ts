@@ -42,7 +42,8 @@ export type PartnerWork<Options> = (
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
   for (const add of [addJoin, addCheck, addRun, addStatus, addPause, addResume]) add(parent, run);
-  for (const add of [addDrain, addRenewSigningKey, addLog, addLeave, addUninstall, addUnit]) add(parent, run);
+  for (const add of [addDrain, addRenewSigningKey, addLog, addFetched, addLeave, addUninstall, addUnit])
+    add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -203,6 +204,26 @@ function addLog(parent: Command, run: Runner): void {
     .action(
       run<PartnerOptions & { readonly lines: number; readonly follow?: boolean }>(async (context, options) =>
         (await import("./log-command.ts")).logCommand(context, options),
+      ),
+    );
+}
+
+function addFetched(parent: Command, run: Runner): void {
+  parent
+    .command("fetched")
+    .description("what was asked of whom, and when: URL, time, status, address; to answer a complaint")
+    .option(...homeOption)
+    .option("--since <when>", "so long ago (90m, 12h, 7d), a day or a moment of ISO 8601", "1d")
+    .option("--until <when>", "likewise; else now")
+    .option("--host <host>", "only of this host and what is below it, or of this address")
+    .option("--json", "for programs: each line as it was written")
+    .addHelpText(
+      "after",
+      "\nIt is kept for 30 days, in 256 MiB at most ([fetched] in settings.toml), and read whether the crawler runs or not.\nExit codes: 0 done, 2 wrong usage, 3 nothing of that is in the list.",
+    )
+    .action(
+      run<PartnerOptions & { readonly since: string; readonly until?: string; readonly host?: string }>(
+        async (context, options) => (await import("./fetched-command.ts")).fetchedCommand(context, options),
       ),
     );
 }

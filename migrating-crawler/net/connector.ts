@@ -65,6 +65,16 @@ export interface ConnectorLimits {
   readonly slots: ConnectionSlots;
 }
 
+/** What somebody at the other end may ask the partner about. */
+export interface MadeContact {
+  readonly url: string;
+  /** The request's method; of a measurement, by what it was made. */
+  readonly how: string;
+  readonly status: number | null;
+  readonly address: string | null;
+  readonly failure?: string;
+}
+
 interface Connected {
   readonly host: string;
   readonly address: string;
@@ -72,6 +82,8 @@ interface Connected {
 
 export class Connector {
   readonly throughProxy: boolean;
+  /** Told of each request and measurement that went out, where the partner keeps a list of them. */
+  contacted: (made: MadeContact) => void = () => {};
   /** Not to be contacted, since the coordinator said so. */
   readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;

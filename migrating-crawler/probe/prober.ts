@@ -190,12 +190,20 @@ export class Prober {
     try {
       // Much may have changed while it waited.
       const deadlineMs = Math.max(1, Math.round(leftUntil(times.deadlineAtMs)));
-      return this.#refused(request) ?? (await this.#measure({ ...request, deadlineMs }));
+      return this.#refused(request) ?? this.#noted(request, await this.#measure({ ...request, deadlineMs }));
     } finally {
       this.#running--;
       endTurn();
       if (this.#running === 0) for (const wake of this.#whenQuiet.splice(0)) wake();
     }
+  }
+
+  /** For the partner's list of what was asked of whom. */
+  #noted({ host, address, port, secure }: ProbeRequest, outcome: ProbeOutcome): ProbeOutcome {
+    const url = `${secure ? "https" : "http"}://${hostInUrl(host)}:${port}/`;
+    const failure = outcome.type === "measured" ? {} : { failure: outcome.type };
+    this.#connector.contacted({ url, how: `probe by ${outcome.method}`, status: null, address, ...failure });
+    return outcome;
   }
 
   async #turn({ host, address, port, secure, method }: ProbeRequest, { mayBeginUntilMs }: ProbeTimes) {
