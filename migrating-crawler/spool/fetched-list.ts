@@ -129,8 +129,8 @@ export class FetchedList {
     const files = filesIn(this.#folder);
     let bytes = files.reduce((sum, { bytes }) => sum + bytes, 2 * roomBytes);
     files.forEach((file, at) => {
-      // It ends where the next one begins.
-      const endedMs = files[at + 1]?.fromMs ?? Number.POSITIVE_INFINITY;
+      // It ends where the next one begins, and is written for a day at most.
+      const endedMs = Math.min(files[at + 1]?.fromMs ?? Number.POSITIVE_INFINITY, file.fromMs + dayMs);
       if (bytes <= maxBytes && endedMs >= this.#now().getTime() - days * dayMs) return;
       rmSync(file.path, { force: true });
       bytes -= file.bytes;
