@@ -8,6 +8,7 @@
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
+import type { JoinOptions } from "./join-command.ts";
 
 /** What the two programs give; only they read the environment. */
 export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
@@ -74,15 +75,19 @@ function addJoin(parent: Command, run: Runner): void {
       "--again",
       "a folder that has joined already becomes a new member: new identity, new key, same limits",
     )
+    .option("--kilobytes-per-second <n>", "all that its connections carry in a second, at most; none: any")
+    .option("--bytes-per-day <n>", "and in a day")
+    .option("--cpu-share <n>", "processors' time, in processors, such as 0.5; none: what nobody else wants")
+    .option("--memory-bytes <n>", "of the process, at most; none: what it needs")
+    .option("--disk-bytes <n>", "of everything in the folder, at most; none: what it needs")
     .option(...jsonOption)
     .addHelpText(
       "after",
-      "\nIt looks at the machine first (as check does), makes the folder, and connects once. Cut short, it goes on when\nit is run again. Exit codes: 0 joined, 1 the coordinator is not reached or a test failed, 2 the invitation or the\nfolder is not right, 4 the coordinator refused.",
+      "\nIt looks at the machine first (as check does), proposes limits by what it measured, where none is named, and tells them;\nthen it makes the folder, and connects once. With --yes, or without a terminal, the proposal holds. Cut short, it goes on when\nit is run again. Exit codes: 0 joined, 1 the coordinator is not reached or a test failed, 2 the invitation or the\nfolder is not right, 4 the coordinator refused.",
     )
     .action(
-      run<PartnerOptions & { readonly yes?: boolean; readonly again?: boolean }>(
-        async (context, options, [token = ""]) =>
-          (await import("./join-command.ts")).joinCommand(context, { ...options, token }),
+      run<PartnerOptions & Omit<JoinOptions, "token">>(async (context, options, [token = ""]) =>
+        (await import("./join-command.ts")).joinCommand(context, { ...options, token }),
       ),
     );
 }

@@ -112,7 +112,8 @@ export class FetchedList {
   /** One that is not packed in time stays as it is, and is read like the others. */
   #pack(file: string): void {
     gzip(readFileSync(file), (error, packed) => {
-      if (error !== null) return;
+      // It may have been forgotten meanwhile.
+      if (error !== null || !existsSync(file)) return;
       try {
         writeFileSync(`${file}.gz.new`, packed, { mode: 0o600 });
         renameSync(`${file}.gz.new`, `${file}.gz`);
