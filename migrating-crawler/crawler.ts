@@ -29,6 +29,7 @@ import { Moving } from "./move/moving.ts";
 import { measurePeers } from "./probe/peers.ts";
 import { Prober } from "./probe/prober.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
+import { FetchedList } from "./spool/fetched-list.ts";
 import { Spool } from "./spool/spool.ts";
 import { CrawlerView } from "./status/crawler-view.ts";
 import { Drain } from "./status/drain.ts";
@@ -54,6 +55,7 @@ export class Crawler {
   readonly #extraction: ExtractionPool;
   readonly #warc: Warc | null;
   readonly #spool: Spool;
+  readonly #fetched: FetchedList;
   readonly #prober: Prober;
   /** Null: it was given its key by hand, and has no identity. */
   readonly #member: Member | null;
@@ -107,6 +109,11 @@ export class Crawler {
     });
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: () => governor.spoolMostBytes() });
+    this.#fetched = new FetchedList({
+      kept: { home: config.home, warn: (fields, words) => surroundings.log.warn(fields, words) },
+      wanted: () => this.#live.config.fetched,
+    });
+    connector.contacted = (made) => this.#fetched.note(made);
     const probeMethods = allowedProbes(config);
     const limits = {
       gate: new ProbeGate({ limits: () => governor.probeLimits(), waitMs: () => governor.probeWaitMs() }),
@@ -239,6 +246,7 @@ export class Crawler {
     closeTools(this.#tools);
     await this.#extraction.close();
     await this.#warc?.close();
+    this.#fetched.write();
     this.#spool.close();
     this.#record.close();
   }

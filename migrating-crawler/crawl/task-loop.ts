@@ -7,6 +7,7 @@
  * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
  */
 import { canParseUrl, type SitePart } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
@@ -120,7 +121,10 @@ export class TaskLoop {
    */
   onDown(): void {
     if (this.#up && !this.#stopping && Number.isFinite(this.#keptMs)) {
-      this.#lost = setTimeout(() => this.#abortAll("the coordinator was away for too long"), this.#keptMs);
+      this.#lost = setTimeout(
+        () => this.#abortAll("the coordinator was away for too long"),
+        timerMs(this.#keptMs),
+      );
     }
     this.#up = false;
     this.#answered();
@@ -153,7 +157,7 @@ export class TaskLoop {
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#ask();
-    }, waitMs);
+    }, timerMs(waitMs));
   }
 
   /** Gives back what an earlier process of this crawler left in the spool and nobody works on any more. */
