@@ -47,6 +47,7 @@ export interface SpanFigures {
 /**
  * Why a host that is due is not being fetched, the first that applies.
  *
+ *   no-address        DNS was not asked yet, or has not answered
  *   no-delegation     no crawler was found for its subnet yet
  *   crawler-offline   its crawler is not connected
  *   crawler-draining  its crawler is being emptied
@@ -56,6 +57,7 @@ export interface SpanFigures {
  *   in-line           nothing is in the way: its crawler will ask for it
  */
 export const waitReasons = [
+  "no-address",
   "no-delegation",
   "crawler-offline",
   "crawler-draining",
@@ -107,6 +109,7 @@ export type PaceLimit = (typeof paceLimits)[number];
 export const limitCodes = [
   "nothing-due",
   "no-delegation",
+  "no-address",
   "crawler-offline",
   "crawler-draining",
   "budget",

@@ -6,6 +6,7 @@ import type { HistoryRange, WaitingHost, WaitReason } from "./overview-types.ts"
 
 /** What a host that is due waits for. */
 export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
+  "no-address": "an address (DNS)",
   "no-delegation": "a crawler for their subnet",
   "crawler-offline": "their crawler, which is offline",
   "crawler-draining": "their crawler's subnets to go to others",
@@ -17,6 +18,7 @@ export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
 
 /** The same where there is little room. */
 export const waitReasonNames: Readonly<Record<WaitReason, string>> = {
+  "no-address": "no address yet",
   "no-delegation": "no crawler yet",
   "crawler-offline": "crawler offline",
   "crawler-draining": "crawler draining",
@@ -46,6 +48,8 @@ export const rangeWords: Readonly<Record<HistoryRange, string>> = {
 export function waitWords(host: WaitingHost, now: Date): string {
   const crawler = host.crawler ?? "its crawler";
   switch (host.reason) {
+    case "no-address":
+      return "DNS has not been asked for its address yet, or has not answered";
     case "no-delegation":
       return host.range === null
         ? "its address lies in no registered subnet"

@@ -67,7 +67,7 @@ describe("what is behind the numbers", () => {
     ]);
     expect([reason.statusCode, reason.json().error.message]).toEqual([
       400,
-      expect.stringContaining("must be one of no-delegation, crawler-offline"),
+      expect.stringContaining("must be one of no-address, no-delegation, crawler-offline"),
     ]);
   });
 
