@@ -218,7 +218,8 @@ async function crawlerFacts(
          where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
            and i.last_at > $1::timestamptz - interval '1 day'
        ) as copied,
-       c.state = 'offline' and c.public_key is not null and c.release_version is null as never_ran,
+       c.state = 'offline' and c.public_key is not null and c.release_version is null
+         and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id) as never_ran,
        c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits,
        (select max(i.redeemed_at) from invitation i where i.name = c.name) as joined_at,
        case when c.state = 'online' then c.connected_at end as connected_at, ${idleWhy} as idle_why
