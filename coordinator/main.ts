@@ -568,6 +568,7 @@ function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: 
   const { fleet, stores, others } = ground;
   const queue: JobPorts["queue"] = {
     fill: async () => await delegations.queue.fill(),
+    isUnderWay: (subnetId) => delegations.queue.isUnderWay(subnetId),
     request: (subnetIds, cause) => others.request(subnetIds, cause),
   };
   return {

@@ -60,6 +60,9 @@ const startDeadlineMs = 120_000;
 
 const lookAgainMs = 50;
 
+/** A server that starts fills its file with its process number sooner than this. */
+const pidFileFilledMs = 500;
+
 interface StartOptions {
   /** A backup's log may take longer to replay than a crash's. */
   readonly withinMs?: number;
@@ -262,7 +265,7 @@ async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> 
   const [, name] = /lock file "([^"]+)" is empty/.exec(said) ?? [];
   if (name === undefined) return;
   const file = resolve(dataFolder, name);
-  await delay(10 * lookAgainMs);
+  await delay(pidFileFilledMs);
   if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return;
   const advice = `if no Postgres serves ${dataFolder}, delete it and start again`;
   throw new DatabaseError(

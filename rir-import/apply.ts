@@ -34,6 +34,7 @@ import {
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { SourcePath } from "./read/open-source.ts";
+import { requireLossesMeant } from "./shrinkage.ts";
 import type { RegistryState } from "./tree/registry-state.ts";
 
 export interface AppliedImport {
@@ -66,12 +67,14 @@ export interface ApplyOptions {
   readonly removeInUse?: number | null;
   /** Sources whose published places may move however much. */
   readonly yesMoved?: AcceptedMoves;
+  /** So many holders, countries and published ranges in all are meant to be lost; needed where they are suspiciously many. */
+  readonly loseFacts?: number | null;
   /** The routing table is meant to have only so many prefixes; needed where it loses more than half. */
   readonly keptRoutes?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse or TooFewRoutes (tree unchanged), and
+ * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse, LosesFacts or TooFewRoutes (tree unchanged), and
  * DatabaseError when another import is running.
  */
 export async function applyImport(
@@ -97,6 +100,7 @@ export async function applyImport(
     lap();
     const current = plan.generation;
     requireMeant(plan.inUse, options.removeInUse ?? null);
+    requireLossesMeant(plan.losses, options.loseFacts ?? null);
     requireRoutesMeant(plan.routes, options.keptRoutes ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew

@@ -37,6 +37,8 @@ import {
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { SourcePath } from "./read/open-source.ts";
+import { type Loss, suspiciousLosses } from "./shrinkage.ts";
+import { type OutdatedFile, outdatedFiles } from "./status.ts";
 import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
@@ -57,6 +59,10 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly published: PublishedPlan;
   /** Who announces what. */
   readonly routes: RoutingChanges;
+  /** What subnets that stay, and published lists, lose suspiciously much of. */
+  readonly losses: readonly Loss[];
+  /** Files whose data are older than a quarter, though their publisher has newer ones. */
+  readonly outdated: readonly OutdatedFile[];
 }
 
 export interface PlanOptions {
@@ -147,6 +153,8 @@ export async function compareState(work: {
     inUse: await inUseOf(client, difference, work.slices),
     published: publishedDifference.plan,
     routes: compareRoutes(state.routes, await readRoutingTable(client, generation), limit),
+    losses: suspiciousLosses(difference, publishedDifference.plan),
+    outdated: outdatedFiles(files, new Date()),
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);

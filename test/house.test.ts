@@ -55,9 +55,9 @@ it("knows in the protocol nothing above the core", () => {
   expect(importing("coordinator/core/", above)).toEqual([]);
 });
 
-it("lets the crawler know the protocol, core/ip, three files of the core, and nothing else of ours", () => {
+it("lets the crawler know the protocol, core/ip, four files of the core, and nothing else of ours", () => {
   const others =
-    /^(?!coordinator\/(protocol\/|core\/ip\/|core\/(errors|foreign-dates|running-process)\.ts$))(coordinator|db|rir-import|ops)\//;
+    /^(?!coordinator\/(protocol\/|core\/ip\/|core\/(errors|foreign-dates|running-process|timer-ms)\.ts$))(coordinator|db|rir-import|ops)\//;
 
   expect(importing("migrating-crawler/", others)).toEqual([]);
 });
@@ -97,3 +97,31 @@ it("reads dates of foreign text nowhere by Date.parse or new Date, which take th
 
   expect(found).toEqual([]);
 });
+
+it("hands to Node's timers no time that was computed, unless timerMs made it one", () => {
+  const computed = files.flatMap(({ path, code }) =>
+    [...code.matchAll(/(?<![.#\w])(?:setTimeout|setInterval|delay|AbortSignal\.timeout)\(/g)]
+      .flatMap(({ index, 0: { length } }) => argumentsAt(code, index + length))
+      .filter((given) => /^[^"`{>]*\w[^"`{>]*$/.test(given) && /\s[-+*/]\s|Math\./.test(given))
+      .filter((given) => !given.startsWith("timerMs("))
+      .map((given) => `${path}: ${given}`),
+  );
+
+  expect(computed).toEqual([]);
+});
+
+/** Of a call whose parenthesis was opened just before. */
+function argumentsAt(code: string, start: number): string[] {
+  const given: string[] = [];
+  let [depth, from, at] = [1, start, start];
+  for (; depth > 0 && at < code.length; at++) {
+    const sign = code.charAt(at);
+    if ("([{".includes(sign)) depth++;
+    else if (")]}".includes(sign)) depth--;
+    if (depth === 0 || (depth === 1 && sign === ",")) {
+      given.push(code.slice(from, at).trim());
+      from = at + 1;
+    }
+  }
+  return given;
+}

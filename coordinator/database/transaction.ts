@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { foreignDateMs } from "../core/foreign-dates.ts";
+import { timerMs } from "../core/timer-ms.ts";
 
 /** deadlock_detected and serialization_failure: nothing was written, and another try may succeed. */
 const passingCodes: readonly string[] = ["40P01", "40001"];
@@ -28,7 +29,7 @@ export async function inTransaction<T>(
       return await once(pool, work, settings);
     } catch (error) {
       if (!isPassing(error) || attempt === maxTries) throw error;
-      await delay(5 * attempt);
+      await delay(timerMs(5 * attempt));
     }
   }
 }

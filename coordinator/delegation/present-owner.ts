@@ -127,7 +127,8 @@ export class PresentOwner {
   ): { readonly ending: Decided; readonly teaches: boolean } {
     const { crawlerId, before, marginMs } = this.#context;
     const own = this.#answer(questions);
-    const isAnswered = decision.measured || own.isHeldBack;
+    const isAlone = decision.reason.type === "only-candidate";
+    const isAnswered = decision.measured || own.isHeldBack || isAlone;
     const knownMs = before?.measured && isAnswered ? before.rttMs : null;
     const isOwn = decision.crawlerId === crawlerId;
     const asBefore = { measured: true, rttMs: own.isSure ? own.rttMs : (knownMs ?? own.rttMs) };
@@ -199,9 +200,10 @@ interface OwnAnswer extends Pick<Heard, "by"> {
   readonly isHeldBack: boolean;
 }
 
-/** Another crawler would have it, or nobody answered. */
+/** Another crawler would have it, or nobody answered; who is alone is not asked, since there is nobody to compare it with. */
 function takesAway(step: RoundStep, owner: CrawlerId): boolean {
-  if (step.type !== "decided") return false;
+  if (step.type !== "decided" || (step.crawlerId === owner && step.reason.type === "only-candidate"))
+    return false;
   return !step.measured || (step.crawlerId !== owner && step.rttMs !== null);
 }
 

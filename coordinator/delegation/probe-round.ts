@@ -100,10 +100,17 @@ export async function delegateSubnet(
       reason: { ...ending.reason, notAnycast },
     }),
   };
+  if (isKnown(finished, ports.state)) return finished;
   await ports.delegations.saveRound(finished);
   remember(finished, { ...ports, placement });
   if (teaches && finished.measured && finished.reason.type !== "anycast") questions.learn();
   return finished;
+}
+
+/** There was still nobody to compare with: nothing is to be written of it. */
+function isKnown({ subnetId, crawlerId, measured, probes }: FinishedRound, state: CoordinatorState): boolean {
+  const present = state.delegationOf(subnetId);
+  return !measured && probes.length === 0 && present?.measured === false && present.crawlerId === crawlerId;
 }
 
 interface LiveRound {
@@ -131,7 +138,8 @@ interface Ending {
 /** Asks until the round has its end; null when we stop before. */
 async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Ending | null> {
   const look = lookFor(round, questions);
-  const owner = presentOwner(round, questions);
+  const hasFetched = await takeFetched(round, questions);
+  const owner = hasFetched ? null : presentOwner(round, questions);
   const second = new SecondQuestions(round.ports.settings.parameters);
   for (;;) {
     if (round.ports.isStopping?.()) return null;
@@ -139,7 +147,7 @@ async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<En
     if (range !== null) return { ending: decidedByLoad(range), teaches: false, notAnycast: null };
     const step = questions.step();
     const suspect = allowed(look?.next(questions, step) ?? null, round);
-    const doubted = suspect === null ? doubtedFetch(questions, step) : null;
+    const doubted = suspect === null ? doubtedFetch(questions, step, round.ports.settings.probe.tries) : null;
     if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
     else if (step.type !== "probe") {
       if (await second.ask(questions, step)) continue;
@@ -194,13 +202,29 @@ function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
 const allowed = (crawlerId: CrawlerId | null, { subnet, ports }: LiveRound) =>
   crawlerId !== null && isDenied(crawlerId, subnet, ports) ? null : crawlerId;
 
+/** Whoever has the subnet without ever having been compared has fetched there: those times are its answer. */
+async function takeFetched({ subnet, cause, ports }: LiveRound, questions: RoundQuestions): Promise<boolean> {
+  const { fleet, method } = questions;
+  const { subnetId, url } = subnet;
+  const crawlerId = ports.state.ownerOf(subnetId);
+  if (crawlerId === null || !fleet.indexOf.has(crawlerId) || fleet.candidates.length < 2) return false;
+  if (method !== "connect" || (cause !== "joined" && cause !== "retry")) return false;
+  const times = (await ports.fetchTimes?.({ subnetId, crawlerId, url, cause })) ?? null;
+  if (times === null || times.connectMs === null) return false;
+  const { connectMs: rttMs, fetches: tries } = times;
+  questions.take({ crawlerId, outcome: { type: "measured", method, rttMs, tries }, how: "get" });
+  return true;
+}
+
 /**
  * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
- * subnet is taken from the crawler that fetched first, it is probed as well.
+ * subnet is taken from the crawler that fetched so few times, it is probed as well.
  */
-function doubtedFetch(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
-  const fetched = questions.probes.find(({ how }) => how === "get")?.crawlerId;
-  if (fetched === undefined || step.type !== "decided" || step.crawlerId === fetched) return null;
+function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number): CrawlerId | null {
+  const first = questions.probes.find(({ how }) => how === "get");
+  if (first === undefined || (first.outcome.type === "measured" && first.outcome.tries >= tries)) return null;
+  const fetched = first.crawlerId;
+  if (step.type !== "decided" || step.crawlerId === fetched) return null;
   const isProbed = questions.probes.some(({ crawlerId, how }) => crawlerId === fetched && how !== "get");
   return isProbed ? null : fetched;
 }

@@ -15,6 +15,10 @@ export const decidedByMeasuring = `subnet_id is not null
   and method is not null
   and reason ->> 'type' not in ('anycast', 'kept')`;
 
+/** SQL: the crawler of that probe is where it was when that round began; what it measured from elsewhere is void. */
+export const isFromHere = (probe: string, round: string) =>
+  `not exists (select from crawler moved where moved.crawler_id = ${probe}.crawler_id and moved.placed_at > ${round}.started_at)`;
+
 interface RoundRow {
   round_id: number;
   subnet_id: number;

@@ -327,6 +327,7 @@ const outcomeNames: Readonly<Record<string, string>> = {
   "refused-by-robots": "disallowed by robots.txt",
   "refused-address": "special-purpose address",
   "outside-channel": "skipped by its channel",
+  "opted-out": "opted out",
 };
 
 const outcomeText = (outcome: string, status: number | null) =>

@@ -301,7 +301,8 @@ async function answerHosted(
       ? emptyPlace
       : await placeOf({ first, last: first, host: known ? hostHashOf(seen.hostName) : null }, ports);
   const address = first === undefined ? null : parseAddress(first);
-  const wishes = await ports.reads.wishesOf(seen.hostName, addresses);
+  const asked = seen.takenFor.type === "url" ? seen.takenFor.value : null;
+  const wishes = await ports.reads.wishesOf(seen.hostName, addresses, asked);
   const owner = await ownerOfHosted(seen, ports, first ?? null);
   const facts = {
     wishes,

@@ -229,7 +229,8 @@ export interface WhoReads extends OwnerReads {
   /** Of a URL that the frontier does not hold; null: no channel leaves it out. */
   leavingChannel(key: UrlKey): Promise<LeavingChannel | null>;
   /** Of a host (null: none was asked for) and of addresses. */
-  wishesOf(host: string | null, addresses: readonly string[]): Promise<SiteWishes>;
+  /** `url`: canonical, where it is one that is asked about. */
+  wishesOf(host: string | null, addresses: readonly string[], url?: string | null): Promise<SiteWishes>;
   /** Slices of the web that do not answer, of which nothing is told; left out: there is one. */
   partial?(): readonly number[];
 }

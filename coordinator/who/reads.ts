@@ -157,7 +157,7 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     waitingIn: async (subnetId) => waitingReport(subnetId, [await waitingHosts(pool, subnetId)]),
     rejectionOf: (url) => rejectionOf(pool, url),
     leavingChannel: (key) => leavingChannel(pool, key, () => whole.linkedDepth(key)),
-    wishesOf: (host, addresses) => wishesOf(pool, host, addresses),
+    wishesOf: (host, addresses, url) => wishesOf(pool, host, addresses, url),
   };
 }
 

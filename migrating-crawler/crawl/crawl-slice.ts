@@ -110,6 +110,7 @@ type Task = Lease["urls"][number];
 
 async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
   const { lease, tools, visit } = slice;
+  if (isStopped(slice, task.url)) return null;
   if (!belongsTo(task.url, lease.host)) return keep(slice, strayResult(task.url, tools.now()));
   const { origin, pathname, search } = new URL(task.url);
   let robots = usable(tools.robots.known(origin));
@@ -323,7 +324,9 @@ async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots)
   return { ...result, page: { ...page, links } };
 }
 
-async function askType({ tools, visit }: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+async function askType(slice: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+  const { tools, visit } = slice;
+  if (isStopped(slice, url.href)) return "readable";
   if (!allows(robots, url.pathname + url.search)) return "readable";
   if ((await visit.rest()) !== null) return "stop";
   try {
@@ -356,7 +359,14 @@ function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: 
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }
 
+/** The coordinator has taken it off the lease. */
+function isStopped({ lease, tools }: Slice, url: string): boolean {
+  return tools.connector.stoppedSites.isStopped(url, lease.host, Date.now());
+}
+
+/** What was stopped while it was fetched is kept nowhere. */
 function keep(slice: Slice, result: FetchResult): SliceEnding {
+  if (isStopped(slice, result.url)) return null;
   return slice.tools.keep(slice.lease.leaseId, result) ? null : "the spool is full";
 }
 

@@ -269,12 +269,13 @@ function newestFirst(links: readonly Link[]): Link[] {
 /**
  * Meta robots and X-Robots-Tag: what the page asks us not to do with it, of all crawlers or of us by name. A value
  * that begins with another crawler's name is not for us. Where several apply, the one that forbids more holds, as
- * with the large search engines, whose rules these are (they are in no standard).
+ * with the large search engines, whose rules these are (they are in no standard). `noarchive` and `nocache` forbid a copy of the
+ * page, which nobody is shown here, and `noimageindex`, `notranslate` and the like speak of what we do not do.
  */
 export interface RobotsDirectives {
   readonly noindex: boolean;
   readonly nofollow: boolean;
-  /** The longest excerpt that may be shown; 0: none (nosnippet, noarchive). */
+  /** The longest part of its text or description that may be shown; 0: none (nosnippet). */
   readonly excerptCharacters: number;
 }
 
@@ -292,7 +293,7 @@ export function robotsDirectives(said: {
   return {
     noindex: isOver || says("noindex", "none"),
     nofollow: says("nofollow", "none"),
-    excerptCharacters: says("nosnippet", "noarchive", "nocache") ? 0 : maxSnippet(rules),
+    excerptCharacters: says("nosnippet") ? 0 : maxSnippet(rules),
   };
 }
 

@@ -17,7 +17,9 @@
  * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
  * allows by name (`allowRanges`).
  */
+
 import { hostInUrl } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
 import { heldBackWords, type ProbeMethod, type ProbeOutcome } from "#protocol/messages";
 import type { SignRequest } from "../fetch/sign-request.ts";
@@ -192,13 +194,21 @@ export class Prober {
     try {
       // Much may have changed while it waited.
       const deadlineMs = Math.max(1, Math.round(leftUntil(times.deadlineAtMs)));
-      return this.#refused(request) ?? (await this.#measure({ ...request, deadlineMs }));
+      return this.#refused(request) ?? this.#noted(request, await this.#measure({ ...request, deadlineMs }));
     } finally {
       this.#running--;
       this.#ticks.end();
       endTurn();
       if (this.#running === 0) for (const wake of this.#whenQuiet.splice(0)) wake();
     }
+  }
+
+  /** For the partner's list of what was asked of whom. */
+  #noted({ host, address, port, secure }: ProbeRequest, outcome: ProbeOutcome): ProbeOutcome {
+    const url = `${secure ? "https" : "http"}://${hostInUrl(host)}:${port}/`;
+    const failure = outcome.type === "measured" ? {} : { failure: outcome.type };
+    this.#connector.contacted({ url, how: `probe by ${outcome.method}`, status: null, address, ...failure });
+    return outcome;
   }
 
   async #turn({ host, address, port, secure, method }: ProbeRequest, { mayBeginUntilMs }: ProbeTimes) {
@@ -263,7 +273,7 @@ export class Prober {
       this.#limits.addBytes(connectBytes);
       const { socket } = await this.#connector.open({ host, address, port, secure, timeoutMs });
       const late = new Failure("first-byte-timeout", `no answer to HEAD within ${request.deadlineMs} ms`);
-      const timer = setTimeout(() => socket.destroy(late), Math.max(1, deadlineAtMs - performance.now()));
+      const timer = setTimeout(() => socket.destroy(late), timerMs(deadlineAtMs - performance.now()));
       try {
         const mayGoOn = () => this.#limits.gate.mayGoOn();
         const lateMs = () => this.#ticks.lateMs();

@@ -119,7 +119,7 @@ it("is marked in the database, teaches nothing about its holder's place, and is 
   expect(await world.rows("select anycast, measured, retry_at from delegation")).toEqual([
     { anycast: true, measured: true, retry_at: null },
   ]);
-  expect(await world.delegations.unmeasured(10, secondsAfterNoon(1e7))).toEqual([]);
+  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(1e7))).toEqual([]);
   expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([]);
   const known = state.delegationOf(sites[0]!);
   await restart();

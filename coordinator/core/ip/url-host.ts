@@ -114,3 +114,21 @@ function unescaped(host: string): string {
 
 /** A host name or address as it stands in a URL or a Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+// Parts of a site, which opt-outs name without a scheme, for http and https alike: //host/path, or //host:port/path.
+
+/** Of a canonical URL. */
+export const withoutScheme = (url: string): string => url.slice(url.indexOf("//"));
+
+/** A URL, a URL with everything below it, or a host. `of`: without its scheme and, of a prefix, its last slash; or the host's name. */
+export interface SitePart {
+  readonly scope: "url" | "prefix" | "host";
+  readonly of: string;
+}
+
+/** Whether a canonical URL lies in the part. A prefix ends with a path segment: `//host/a` covers `/a`, `/a?b` and `/a/b`, not `/ab`. */
+export function isInPart({ scope, of }: SitePart, url: string): boolean {
+  if (scope === "host") return urlHost(url) === of;
+  const rest = withoutScheme(url);
+  return rest === of || (scope === "prefix" && rest.startsWith(of) && /^[/?]/.test(rest.slice(of.length)));
+}

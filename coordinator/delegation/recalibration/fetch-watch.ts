@@ -21,6 +21,8 @@ export interface WatchedFetch {
   /** Hosts of one subnet may turn slow together by one route; null or absent: not known. */
   readonly subnetId?: SubnetId | null;
   readonly atMs: number;
+  /** Since when its crawler is where it is: what is older says nothing. Left out: it has never moved. */
+  readonly placedAtMs?: number;
   /** Null: no new connection. */
   readonly connectMs: number | null;
   readonly firstByteMs: number | null;
@@ -91,11 +93,11 @@ export class FetchWatch {
     return alarms;
   }
 
-  #hostOf({ hostKey, crawlerId }: WatchedFetch): WatchedHost {
+  #hostOf({ hostKey, crawlerId, placedAtMs = 0 }: WatchedFetch): WatchedHost {
     const known = this.#hosts.get(hostKey);
     this.#hosts.delete(hostKey);
     const host: WatchedHost =
-      known?.crawlerId === crawlerId
+      known?.crawlerId === crawlerId && known.lastAtMs >= placedAtMs
         ? known
         : {
             crawlerId,

@@ -35,6 +35,10 @@ const coolDownMs = 3_600_000;
 /** Of a host that is not slow: as many as would have raised an alarm, had all of them been slow. */
 const fetchesThatCount = 4;
 
+/** Of a subnet whose crawler was never compared with another: so many of its fetches count, and for a day. */
+const fetchesUncompared = 20;
+const uncomparedMs = 86_400_000;
+
 /** Hosts read from the database in one pass; the rest waits for the next. */
 const hostsPerPass = 2000;
 
@@ -103,19 +107,23 @@ export class RecalibrationQueue {
 
   /**
    * The quickest of the fetches that a subnet's crawler just made in it: where some of them were slow and led to the
-   * round, of those and what came after; else of the last few of the host, within the hour.
+   * round, of those and what came after; where it was never compared with another, of the last day; else of the last few of
+   * the host, within the hour. None from before it came to where it is.
    */
   async fetchTimes({ subnetId, crawlerId, url, cause }: OwnFetches): Promise<FetchTimes | null> {
     const key = urlKeyOf(url);
     const slow = cause === "slow-fetches" ? this.#probed.get(subnetId) : undefined;
     if (typeof key === "string") return null;
     const hosts = [...new Set([key.hostHash, ...(slow ? [slow.hostHash] : [])])];
-    const most = Math.max(fetchesThatCount, slow?.evidence.fetches ?? 0);
+    const isUncompared = cause === "joined" || cause === "retry";
+    const most = Math.max(isUncompared ? fetchesUncompared : fetchesThatCount, slow?.evidence.fetches ?? 0);
     const fetches = await this.#ports.results.recentFetches(hosts, most);
     const slowSince = fetches
       .filter(({ hostHash }) => hostHash === slow?.hostHash)
       .at(-(slow?.evidence.fetches ?? 1));
-    const sinceMs = slowSince?.fetchedAt.getTime() ?? this.#nowMs() - coolDownMs;
+    const asLongMs = isUncompared ? uncomparedMs : coolDownMs;
+    const placedAtMs = this.#ports.state.crawler(crawlerId)?.placedAt?.getTime() ?? 0;
+    const sinceMs = Math.max(placedAtMs, slowSince?.fetchedAt.getTime() ?? this.#nowMs() - asLongMs);
     const own = fetches.filter((one) => one.crawlerId === crawlerId && one.fetchedAt.getTime() >= sinceMs);
     if (own.length === 0) return null;
     const quickest = (kind: "connectMs" | "firstByteMs") =>
@@ -150,7 +158,9 @@ export class RecalibrationQueue {
   }
 
   #weigh(fetch: WeighedFetch, sinceMs = Number.NEGATIVE_INFINITY): void {
-    const alarm = this.#watch.note({ ...fetch, hostKey: fetch.hostHash });
+    const placedAtMs = this.#ports.state.crawler(fetch.crawlerId)?.placedAt?.getTime() ?? 0;
+    if (fetch.atMs < placedAtMs) return;
+    const alarm = this.#watch.note({ ...fetch, placedAtMs, hostKey: fetch.hostHash });
     if (!alarm || alarm.atMs < sinceMs) return;
     this.#alarms.set(fetch.hostHash, alarm);
     if (this.#alarms.size > mostAlarms) this.#alarms.delete(this.#alarms.keys().next().value!);

@@ -40,7 +40,7 @@ describe("robots directives", () => {
     expect(said([], "Nearcrawl*: noindex")).toMatchObject({ noindex: true });
     expect(said([], "Nearcrawl/0.1: noindex")).toMatchObject({ noindex: true });
     expect(said([], "Nearcrawler: noindex")).toMatchObject({ noindex: false });
-    expect(said([], "nofollow, otherbot: noindex, nearcrawl: noarchive")).toEqual({
+    expect(said([], "nofollow, otherbot: noindex, nearcrawl: nosnippet")).toEqual({
       noindex: false,
       nofollow: true,
       excerptCharacters: 0,
@@ -65,7 +65,9 @@ describe("robots directives", () => {
 
   it.each([
     ["nosnippet", 0],
-    ["noarchive", 0],
+    ["noarchive", unbounded],
+    ["nocache, noimageindex, notranslate", unbounded],
+    ["noarchive, max-snippet:20", 20],
     ["max-snippet:0", 0],
     ["max-snippet: 50, max-snippet:80", 50],
     ["max-snippet:-1", unbounded],
