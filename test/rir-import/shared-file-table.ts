@@ -56,7 +56,8 @@ export async function readRow(folder: string, path: string): Promise<FileRow> {
 
 async function reportsOf(file: string): Promise<readonly FileReport[] | string> {
   const { files, broken } = await checkSources([file]);
-  return broken[0] === undefined ? files : `${broken[0].file}: ${broken[0].reason}`;
+  const [fault] = broken;
+  return fault === undefined ? files : `${fault.file}:${fault.line}: ${fault.reason}`;
 }
 
 function countsOf({ read, kept, ignored, malformed }: FileReport): RecordCounts {
