@@ -18,12 +18,14 @@ import { coordinatorsSettings, parentFaults, parentSettings } from "./federation
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { type DeepReadonly, policySections } from "./settings/schema.ts";
 
+const usualPort = 7411;
+
 const seconds = (most: number) => z.number().positive().max(most);
 
 const listen = z.strictObject({
   host: z.string().min(1).max(253).default("127.0.0.1"),
   /** 0 takes any free port. */
-  port: z.int().min(0).max(65_535).default(7411),
+  port: z.int().min(0).max(65_535).default(usualPort),
   /** Pages, API and /health here as well, in no line behind crawlers that connect; 0 takes any free port; null: none. */
   pagesPort: z.int().min(0).max(65_535).nullable().default(null),
 });
@@ -173,11 +175,13 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
 }
 
 /** Of the page and the contact, what somebody outside can reach. */
-function defaultUserAgent({
-  publicUrl,
-  contact,
-}: Pick<z.infer<typeof configSchema>, "publicUrl" | "contact">): string {
-  const page = `${(publicUrl ?? "http://127.0.0.1:7411").replace(/\/+$/, "")}/about-crawler`;
+function defaultUserAgent(
+  given: Pick<z.infer<typeof configSchema>, "publicUrl" | "contact" | "listen" | "tls">,
+): string {
+  const { publicUrl, contact, listen: at, tls: own } = given;
+  // Port 0 is any that is free, which is not known yet.
+  const here = `${own === null ? "http" : "https"}://127.0.0.1:${at.pagesPort || at.port || usualPort}`;
+  const page = `${(publicUrl ?? here).replace(/\/+$/, "")}/about-crawler`;
   const reachable = reachableContact(page) ?? reachableContact(contact ?? "") ?? page;
   return `Nearcrawl/${userAgentVersion} (+${reachable})`;
 }

@@ -6,10 +6,17 @@
 import { KeptAnswer } from "../database/cached-read.ts";
 import { OverSlices } from "../database/over-slices.ts";
 import type { OpenSlice, Slices } from "../database/slices.ts";
+import { createFindReads } from "../find/find-reads.ts";
 import { KeptAnswers } from "../search/candidate-reads.ts";
 import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { WhoReads } from "../who/place.ts";
-import { type Reports, type SliceReports, sliceReports, type WholeOfSlices } from "../who/reads.ts";
+import {
+  hostsLike,
+  type Reports,
+  type SliceReports,
+  sliceReports,
+  type WholeOfSlices,
+} from "../who/reads.ts";
 import { waitingReport } from "../who/url-reads.ts";
 import { overviewOverSlices, wholeOverSlices } from "./overview-reads.ts";
 import { searchOverSlices } from "./search-reads.ts";
@@ -48,6 +55,7 @@ export function createReports(
   return {
     ...over.shared,
     ...whoOverSlices(over),
+    hostsLike: (text, limit) => hostsLike(createFindReads(slices), text, limit),
     ...overviewOverSlices(over),
     ...searchOverSlices(over, (question, make) => answers.of(question, make), index !== undefined),
     partial: () => over.partial(),

@@ -90,7 +90,14 @@ async function answerName(
   const host = await ports.reads.hostReport(hostHashOf(single));
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
   const takenFor = { type: "host", value: single } as const;
-  return answerHosted({ takenFor, hostName: single, url: null, host, rejection: null }, ports, now);
+  const answer = await answerHosted(
+    { takenFor, hostName: single, url: null, host, rejection: null },
+    ports,
+    now,
+  );
+  return host === null
+    ? { ...answer, nearMatches: await ports.reads.hostsLike(single, nearMatchesShown) }
+    : answer;
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
@@ -231,7 +238,14 @@ async function notAnnouncing(value: string, { reads }: WhoPorts): Promise<Standi
 }
 
 async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
-  const nearMatches = await ports.reads.namesLike(text.slice(0, 200), nearMatchesShown);
+  const asked = text.slice(0, 200);
+  const [names, hosts] = await Promise.all([
+    ports.reads.namesLike(asked, nearMatchesShown),
+    ports.reads.hostsLike(asked, nearMatchesShown),
+  ]);
+  const nearMatches = [...names, ...hosts]
+    .sort((a, b) => b.similarity - a.similarity)
+    .slice(0, nearMatchesShown);
   return { ...emptyAnswer(text, { type: "unknown", value: text }), nearMatches };
 }
 

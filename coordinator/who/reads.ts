@@ -3,10 +3,13 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { KeptAnswer } from "../database/cached-read.ts";
+import { oneSlice } from "../database/slices.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
 import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
+import type { FindReads } from "../find/find.ts";
+import { createFindReads } from "../find/find-reads.ts";
 import { leavingChannel, linkedDepth, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
 import type { WholeReads } from "../overview/alert-reads.ts";
@@ -34,7 +37,7 @@ import type { PageReads } from "../search/page-facts.ts";
 import { type PageParts, pageParts } from "../search/page-reads.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { configurationReads, createSearchReads } from "../search/search-reads.ts";
-import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
+import { type NearMatch, namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
 import { announcedSpaceOf, announcementOf, hasRoutingTable } from "../subnets/routing-table-store.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
@@ -45,6 +48,7 @@ import {
   crawlerOutcomes,
   crawlerRtts,
   fleetShares,
+  membersAt,
   type Share,
 } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
@@ -64,6 +68,15 @@ import {
   waitingHosts,
   waitingReport,
 } from "./url-reads.ts";
+
+/** The longer the name, the less of it was asked for. */
+export async function hostsLike(reads: FindReads, text: string, limit: number): Promise<NearMatch[]> {
+  const found = await reads.hosts(text.toLowerCase(), limit);
+  return (found?.rows ?? []).map(({ host }) => {
+    const similarity = Math.min(1, Math.round((100 * text.length) / host.length) / 100);
+    return { type: "host", name: host, handle: null, similarity };
+  });
+}
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
 
@@ -140,7 +153,9 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     rollUp: createRollUpReads(pool, nowMs, whole.hostsElsewhere),
     namesLike: (text, limit) => namesLike(pool, text, limit),
     crawlerNamed: (name) => crawlerNamed(pool, name),
+    hostsLike: (text, limit) => hostsLike(createFindReads(oneSlice(pool)), text, limit),
     allCrawlers: () => allCrawlers(pool),
+    membersAt: (at) => membersAt(pool, at),
     crawlerRtts: () => crawlerRtts(pool),
     roundById: (roundId) => roundById(pool, roundId),
     latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),

@@ -472,7 +472,7 @@ const standing = z
 
 const nearMatch = z
   .strictObject({
-    type: z.enum(["organisation", "crawler"]),
+    type: z.enum(["organisation", "crawler", "host"]),
     name: z.string(),
     handle: z.string().nullable(),
     similarity: z.number().describe("0 to 1."),

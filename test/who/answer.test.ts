@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { oneSlice } from "#coordinator/database/slices";
+import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
 import type { WhoAnswer } from "#coordinator/who/who-report";
@@ -68,6 +69,31 @@ describe("where something lies and who crawls it", () => {
     expect(round?.notAsked).toEqual([
       { crawler: { crawlerId: 3, name: "tokyo", state: "online" }, lowerBoundMs: 140, ruledOut: true },
     ]);
+  });
+
+  // Issue 41: a crawler that came yesterday was said to have been left out of a round of last month.
+  it("a past round is told with the crawlers that were there then", async () => {
+    const leftOut = async () => (await who("1.2.4.4")).round?.notAsked.map(({ crawler }) => crawler.name);
+    const started = new Date((await who("1.2.4.4")).round!.startedAt);
+    const around = (ms: number) => new Date(started.getTime() + ms);
+    const set = async (createdAt: Date, revokedAt: Date | null) =>
+      void (await database.pool.query(
+        "update crawler set created_at = $1, revoked_at = $2 where name = 'tokyo'",
+        [createdAt, revokedAt],
+      ));
+    const { rows } = await database.pool.query<{ created_at: Date }>(
+      "select created_at from crawler where name = 'tokyo'",
+    );
+
+    await set(around(1000), null);
+    const newcomer = await leftOut();
+    await set(around(-1000), around(1000));
+    const gone = await leftOut();
+    await set(around(-1000), around(-500));
+    const goneBefore = await leftOut();
+    await set(rows[0]!.created_at, null);
+
+    expect([newcomer, gone, goneBefore]).toEqual([[], ["tokyo"], []]);
   });
 
   it("the history of the delegation in force is told, newest first", async () => {
@@ -138,6 +164,19 @@ describe("names", () => {
 
     expect(answer.found).toBe(false);
     expect(answer.nearMatches[0]).toMatchObject({ type: "organisation", name: "Example Networks" });
+  });
+
+  // Issue 41: the box at the top of the page found the host, and who knew nothing of it.
+  it("the beginning of a host's name brings the hosts that the box finds", async () => {
+    while (!(await keepSites(database.pool, worldNow)).rests);
+    const hostsOf = async (question: string) =>
+      (await who(question)).nearMatches.filter(({ type }) => type === "host").map(({ name }) => name);
+
+    expect([await hostsOf("exampl"), await hostsOf("www.exam"), await hostsOf("river")]).toEqual([
+      ["www.example.org"],
+      ["www.example.org"],
+      [],
+    ]);
   });
 
   it("percent and underscore in a name stand for themselves", async () => {

@@ -1,4 +1,5 @@
 /** `nearcrawl urls`: submit URLs, have them fetched again, and see their state. */
+import { once } from "node:events";
 import { Command } from "commander";
 import type { Pool } from "pg";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
@@ -30,8 +31,8 @@ const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for stand
 /** Refused lines that are named. */
 const namedUrls = 20;
 
-/** Of a list whose state is asked for. */
-const mostAsked = 10_000;
+/** URLs whose state is asked for in one statement. */
+const askedAtOnce = 1000;
 
 export function urlsCommand(): Command {
   const command = new Command("urls")
@@ -132,55 +133,90 @@ function receiptText({ submission, refused, link }: Receipt): string {
   ].join("\n");
 }
 
+/** In batches, so that a list of any length is answered as it is read, and no answer is kept. */
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
-  const answer = await readSlices(commandContext(options), async (slices) => {
+  await readSlices(commandContext(options), async (slices) => {
     const store = createSubmissionStore(slices);
+    const submission = number === null ? null : await store.find(number);
+    if (number !== null && submission === null) {
+      process.stderr.write(`nearcrawl: there is no receipt ${number}, or no longer\n`);
+      process.exitCode = exitCodes.notFound;
+      return;
+    }
     const now = new Date();
-    if (number === null) return { submission: null, urls: await store.statusOf(await askedUrls(given), now) };
-    const submission = await store.find(number);
-    const asked = { after: 0, limit: mostAsked, now };
-    return { submission, urls: submission === null ? [] : await store.urls(number, asked) };
+    const batches = number === null ? ofSources(given, store, now) : ofReceipt(number, store, now);
+    const isKnown = await printStatus(options, submission, batches);
+    if (!isKnown) process.exitCode = exitCodes.notFound;
   });
-  if (number !== null && answer.submission === null) {
-    process.stderr.write(`nearcrawl: there is no receipt ${number}, or no longer\n`);
-    process.exitCode = exitCodes.notFound;
-    return;
-  }
-  printAnswer(options, answer, statusText(answer));
-  if (answer.urls.every(({ state }) => state === "unknown")) process.exitCode = exitCodes.notFound;
 }
 
-async function askedUrls(given: readonly string[]) {
-  const asked: ReturnType<typeof givenUrl>[] = [];
+type SubmissionStore = ReturnType<typeof createSubmissionStore>;
+
+async function* ofSources(
+  given: readonly string[],
+  store: SubmissionStore,
+  now: Date,
+): AsyncGenerator<readonly FollowedUrl[]> {
+  let asked: ReturnType<typeof givenUrl>[] = [];
+  let line = 0;
   for await (const text of textsOf(given)) {
-    const line = text.trim();
-    if (line === "" || line.startsWith("#")) continue;
-    const one = givenUrl(line, asked.length + 1, true);
+    const trimmed = text.trim();
+    if (trimmed === "" || trimmed.startsWith("#")) continue;
+    const one = givenUrl(trimmed, ++line, true);
     if (one.key === null) throw new UsageError(`${printable(one.url, 200)}: ${one.fault}`);
     asked.push(one);
-    if (asked.length > mostAsked)
-      throw new UsageError(
-        `more than ${mostAsked.toLocaleString("en-GB")} URLs; give a receipt, or split them`,
-      );
+    if (asked.length < askedAtOnce) continue;
+    yield await store.statusOf(asked, now);
+    asked = [];
   }
-  return asked;
+  if (asked.length > 0) yield await store.statusOf(asked, now);
 }
 
-function statusText(answer: {
-  readonly submission: Submission | null;
-  readonly urls: readonly FollowedUrl[];
-}): string {
-  const { submission, urls } = answer;
-  const fetched = submission?.fetched ?? null;
-  const head =
-    submission === null
-      ? []
-      : [
-          `submission ${submission.submissionId} (${submission.deed}) by ${submission.submittedBy}, ${submission.submittedAt.slice(0, 19).replace("T", " ")} UTC: ${countWords(submission)}${fetched === null ? "" : `; ${fetched} fetched since`}`,
-          "",
-        ];
-  const table = formatTable(
+async function* ofReceipt(
+  number: number,
+  store: SubmissionStore,
+  now: Date,
+): AsyncGenerator<readonly FollowedUrl[]> {
+  for (let after = 0; ; ) {
+    const urls = await store.urls(number, { after, limit: askedAtOnce, now });
+    const last = urls.at(-1);
+    if (last === undefined) return;
+    yield urls;
+    after = last.place;
+  }
+}
+
+/** Whether anything is known of one of them. */
+async function printStatus(
+  { json = false }: DatabaseOptions,
+  submission: Submission | null,
+  batches: AsyncIterable<readonly FollowedUrl[]>,
+): Promise<boolean> {
+  const write = async (text: string) => {
+    if (!process.stdout.write(text)) await once(process.stdout, "drain");
+  };
+  let isKnown = false;
+  let hasBegun = false;
+  if (json) await write(`{"submission":${JSON.stringify(submission)},"urls":[`);
+  else if (submission !== null) await write(`${receiptLine(submission)}\n\n`);
+  for await (const urls of batches) {
+    isKnown ||= urls.some(({ state }) => state !== "unknown");
+    if (json) await write(`${hasBegun ? "," : ""}\n${urls.map((one) => JSON.stringify(one)).join(",\n")}`);
+    else await write(`${statusTable(urls)}\n`);
+    hasBegun = true;
+  }
+  if (json) await write("]}\n");
+  return isKnown;
+}
+
+function receiptLine(submission: Submission): string {
+  const { submissionId, deed, submittedBy, submittedAt, fetched } = submission;
+  return `submission ${submissionId} (${deed}) by ${submittedBy}, ${submittedAt.slice(0, 19).replace("T", " ")} UTC: ${countWords(submission)}${fetched === null ? "" : `; ${fetched} fetched since`}`;
+}
+
+const statusTable = (urls: readonly FollowedUrl[]) =>
+  formatTable(
     [{ title: "URL" }, { title: "state" }, { title: "crawler" }, { title: "" }],
     urls.map(({ url, state, crawler, words }) => [
       printable(url, 120),
@@ -189,9 +225,3 @@ function statusText(answer: {
       printable(words, 200),
     ]),
   );
-  const more =
-    submission !== null && sumOf(submission) > urls.length
-      ? [`… and ${sumOf(submission) - urls.length} more`]
-      : [];
-  return [...head, table, ...more].join("\n");
-}

@@ -79,6 +79,22 @@ it("tells of single URLs, and by its exit code that nothing is known", async () 
   expect(nowhere).toMatchObject({ code: 3, err: expect.stringContaining("there is no receipt 99999") });
 });
 
+// Issue 41: more than 10,000 lines were refused, and a receipt was cut there.
+it("tells of a list of any length, in order, and of a receipt as long", async () => {
+  const urls = Array.from({ length: 10_500 }, (_, at) => `http://long.example/${at}`);
+  const list = file("long.txt", `# all of them\n${urls.join("\n")}\n`);
+
+  const unknown = await run("status", list, "--json");
+  const { submissionId } = JSON.parse((await run("add", list, "--json")).out);
+  const receipt = await run("status", String(submissionId), "--json");
+  const text = await run("status", list);
+
+  const urlsOf = (out: string) => JSON.parse(out).urls.map(({ url }: { url: string }) => url);
+  expect([unknown.code, urlsOf(unknown.out)]).toEqual([3, urls]);
+  expect([receipt.code, urlsOf(receipt.out)]).toEqual([0, urls]);
+  expect(text.out.match(/http:\/\/long\.example\/\d+/g)).toEqual(urls);
+});
+
 it("what cannot be read leaves no receipt, and what is refused altogether is no success", async () => {
   const before = (await createAuditLog(database.pool).list({ limit: 50 })).entries.length;
   const wrong = [
