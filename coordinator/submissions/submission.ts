@@ -119,6 +119,7 @@ export const followedStates = [
   "failed",
   "gone",
   "held",
+  "scheduled",
   "due",
 ] as const;
 
@@ -224,7 +225,9 @@ function dueWords(facts: FollowedFacts, crawler: string, now: Date): Standing {
   const from = Math.max(now.getTime(), facts.nextFetchAt?.getTime() ?? 0, facts.notBefore?.getTime() ?? 0);
   const at = new Date(from + facts.ahead * Math.max(usualPaceMs, facts.hostPaceMs ?? 0)).toISOString();
   const before = facts.ahead === 0 ? "" : `, after ${howMany(facts.ahead, "URL")} of its host`;
-  return { state: "due", words: `${crawler} fetches it about ${instantWords(at)}${before}`, aboutAt: at };
+  // As the site's page has it: what is to be fetched later is not due.
+  const state = facts.nextFetchAt !== null && facts.nextFetchAt > now ? "scheduled" : "due";
+  return { state, words: `${crawler} fetches it about ${instantWords(at)}${before}`, aboutAt: at };
 }
 
 const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);

@@ -90,7 +90,14 @@ async function answerName(
   const host = await ports.reads.hostReport(hostHashOf(single));
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
   const takenFor = { type: "host", value: single } as const;
-  return answerHosted({ takenFor, hostName: single, url: null, host, rejection: null }, ports, now);
+  const answer = await answerHosted(
+    { takenFor, hostName: single, url: null, host, rejection: null },
+    ports,
+    now,
+  );
+  return host === null
+    ? { ...answer, nearMatches: await ports.reads.hostsLike(single, nearMatchesShown) }
+    : answer;
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
