@@ -21,7 +21,7 @@ export interface JobPorts {
   readonly state: CoordinatorState;
   /** `online`: the whole fleet; `here`: those that are connected to this coordinator, the only one that can send to them. */
   readonly gateway: Pick<CrawlerGateway, "online" | "probe" | "send"> & { here?(): readonly CrawlerId[] };
-  readonly queue: Pick<DelegationQueue, "fill" | "request">;
+  readonly queue: Pick<DelegationQueue, "fill" | "isUnderWay" | "request">;
   readonly settling: FleetSettling;
   readonly recalibration: RecalibrationQueue;
   readonly crawlers: CrawlerStore;

@@ -326,6 +326,7 @@ async function openRooms(ground: Ground) {
     {
       ...{ ...shared, probing, resolver: ground.resolver, counters, leads, excluded: withoutRoom },
       delegations: recalibration.explaining(stores.delegations),
+      fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
     },
     config,
   );
@@ -567,6 +568,7 @@ function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: 
   const { fleet, stores, others } = ground;
   const queue: JobPorts["queue"] = {
     fill: async () => await delegations.queue.fill(),
+    isUnderWay: (subnetId) => delegations.queue.isUnderWay(subnetId),
     request: (subnetIds, cause) => others.request(subnetIds, cause),
   };
   return {

@@ -21,7 +21,7 @@ import {
   statSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";
@@ -59,6 +59,9 @@ export const passingVisitor = "nearcrawl looks";
 const startDeadlineMs = 120_000;
 
 const lookAgainMs = 50;
+
+/** A server that starts fills its file with its process number sooner than this. */
+const pidFileFilledMs = 500;
 
 interface StartOptions {
   /** A backup's log may take longer to replay than a crash's. */
@@ -249,8 +252,25 @@ async function start(
   const said = `${ended}: ${await logSince(home, before)}`;
   // Another process was faster, whatever its server has written to the log since.
   if (serverIsAlive(home) && readPidFile(home)?.pid !== server.pid) return said;
+  await refuseEmptyLock(said, dataFolder);
   if (passingFailure.test(said) && !lastingFailure.test(said)) return said;
   throw new DatabaseError(`the embedded Postgres in ${home} does not start: ${said}`);
+}
+
+/**
+ * A lock file that a full disk or a power cut left empty names no process. Postgres takes it for that of a server that is about
+ * to start, which fills it within milliseconds, and would do so for ever.
+ */
+async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> {
+  const [, name] = /lock file "([^"]+)" is empty/.exec(said) ?? [];
+  if (name === undefined) return;
+  const file = resolve(dataFolder, name);
+  await delay(pidFileFilledMs);
+  if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return;
+  const advice = `if no Postgres serves ${dataFolder}, delete it and start again`;
+  throw new DatabaseError(
+    `${file} is empty, as a full disk or a power cut leaves it, and the embedded Postgres does not start: ${advice}`,
+  );
 }
 
 /** Resolves with "" when the process with this pid serves the home, or when nobody waits for it any more. */

@@ -29,6 +29,7 @@ import { Moving } from "./move/moving.ts";
 import { measurePeers } from "./probe/peers.ts";
 import { Prober } from "./probe/prober.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
+import { FetchedList } from "./spool/fetched-list.ts";
 import { Spool } from "./spool/spool.ts";
 import { CrawlerView } from "./status/crawler-view.ts";
 import { Drain } from "./status/drain.ts";
@@ -54,6 +55,7 @@ export class Crawler {
   readonly #extraction: ExtractionPool;
   readonly #warc: Warc | null;
   readonly #spool: Spool;
+  readonly #fetched: FetchedList;
   readonly #prober: Prober;
   /** Null: it was given its key by hand, and has no identity. */
   readonly #member: Member | null;
@@ -107,6 +109,11 @@ export class Crawler {
     });
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: () => governor.spoolMostBytes() });
+    this.#fetched = new FetchedList({
+      kept: { home: config.home, warn: (fields, words) => surroundings.log.warn(fields, words) },
+      wanted: () => this.#live.config.fetched,
+    });
+    connector.contacted = (made) => this.#fetched.note(made);
     const probeMethods = allowedProbes(config);
     const limits = {
       gate: new ProbeGate({ limits: () => governor.probeLimits(), waitMs: () => governor.probeWaitMs() }),
@@ -239,6 +246,7 @@ export class Crawler {
     closeTools(this.#tools);
     await this.#extraction.close();
     await this.#warc?.close();
+    this.#fetched.write();
     this.#spool.close();
     this.#record.close();
   }
@@ -335,6 +343,10 @@ export class Crawler {
       case "coordinator:stop-hosts":
         this.#loop.stopSites(message.domains, message.reason);
         break;
+      case "coordinator:stop-parts":
+        this.#loop.stopParts(message.parts, message.reason);
+        this.#erase(message.parts.flatMap(({ of, erases }) => (erases ? [of] : [])));
+        break;
       case "coordinator:release":
         this.#surroundings.dock?.onOffer(message);
         break;
@@ -363,6 +375,20 @@ export class Crawler {
     const measured = await measurePeers(this.#prober, peers, measuring.signal);
     // A list that a newer one cut short has measured some: they count.
     if (measured.length > 0) this.#link.send({ type: "crawler:peer-rtts", peers: measured });
+  }
+
+  /** Of pages that the coordinator has erased nothing stays here either; archives are the partner's own. `urls`: without their schemes. */
+  #erase(urls: readonly string[]): void {
+    if (urls.length === 0) return;
+    this.#spool.erase();
+    const { log } = this.#surroundings;
+    log.info({ pages: urls.length }, "the coordinator has erased pages: what the spool has of them goes");
+    const folder = this.#config.warc?.folder;
+    if (folder !== undefined)
+      log.warn(
+        { folder, urls },
+        "pages were erased: remove their records (WARC-Target-URI) from the archive",
+      );
   }
 
   #hello(): CrawlerHello {

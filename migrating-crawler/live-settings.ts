@@ -80,6 +80,7 @@ const changeable = [
   "denyDomains",
   "domainSets",
   "probeMethods",
+  "fetched",
 ] as const;
 
 /** Said in the hello. */

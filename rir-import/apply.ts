@@ -3,6 +3,7 @@
  * differences and tells the coordinators. Killed anywhere, the old generation serves on; the next import
  * clears away what was left.
  */
+
 import type { Pool, PoolClient } from "pg";
 import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import type { Database } from "#db/server-database";
@@ -32,6 +33,8 @@ import {
 } from "./plan.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import type { SourcePath } from "./read/open-source.ts";
+import { requireLossesMeant } from "./shrinkage.ts";
 import type { RegistryState } from "./tree/registry-state.ts";
 
 export interface AppliedImport {
@@ -64,17 +67,19 @@ export interface ApplyOptions {
   readonly removeInUse?: number | null;
   /** Sources whose published places may move however much. */
   readonly yesMoved?: AcceptedMoves;
+  /** So many holders, countries and published ranges in all are meant to be lost; needed where they are suspiciously many. */
+  readonly loseFacts?: number | null;
   /** The routing table is meant to have only so many prefixes; needed where it loses more than half. */
   readonly keptRoutes?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse or TooFewRoutes (tree unchanged), and
+ * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse, LosesFacts or TooFewRoutes (tree unchanged), and
  * DatabaseError when another import is running.
  */
 export async function applyImport(
   database: Database,
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   options: ApplyOptions = {},
 ): Promise<AppliedImport> {
   const onProgress = options.onProgress ?? (() => {});
@@ -95,6 +100,7 @@ export async function applyImport(
     lap();
     const current = plan.generation;
     requireMeant(plan.inUse, options.removeInUse ?? null);
+    requireLossesMeant(plan.losses, options.loseFacts ?? null);
     requireRoutesMeant(plan.routes, options.keptRoutes ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew

@@ -3,11 +3,17 @@ import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
-import { listSourceFiles } from "./read/open-source.ts";
+import { listSourceFiles, type SourcePath } from "./read/open-source.ts";
 import { readInThreads } from "./read/read-in-threads.ts";
 import { readPublished, withoutPublished } from "./read/read-published.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 import { buildState } from "./tree/to-subnets.ts";
+
+export interface BrokenSource {
+  readonly file: string;
+  readonly line: number | null;
+  readonly reason: string;
+}
 
 export interface SourceCheck {
   readonly files: readonly FileReport[];
@@ -15,17 +21,48 @@ export interface SourceCheck {
   /** Ranges that networks publish places of. */
   readonly publishedRanges: number;
   readonly seconds: number;
+  /** Files that are not what they claim to be, or not there: nothing of them is in the rest. */
+  readonly broken: readonly BrokenSource[];
 }
 
-/** Reads and reports, touches nothing. Throws SourceFileError for a file that is not what it claims to be. */
+/** Reads and reports, touches nothing. What is broken is passed over, and told. */
 export async function checkSources(
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   onProgress: OnProgress = () => {},
 ): Promise<SourceCheck> {
   const startedAt = performance.now();
-  const { files, state, published } = await readState(paths, onProgress);
+  const broken: BrokenSource[] = [];
+  const { files, state, published } = await readUnbroken(paths, onProgress, broken);
   const seconds = (performance.now() - startedAt) / 1000;
-  return { files, state: state.summary, publishedRanges: published.count, seconds };
+  return { files, state: state.summary, publishedRanges: published.count, seconds, broken };
+}
+
+/** Where anything is broken, each file is read by itself to find out, and those that are not once more together. */
+async function readUnbroken(
+  paths: readonly SourcePath[],
+  onProgress: OnProgress,
+  broken: BrokenSource[],
+): Promise<ReadSources> {
+  const first = await orBroken(async () => await readState(paths, onProgress), []);
+  if (first !== null) return first;
+  const files: SourcePath[] = [];
+  for (const path of paths)
+    for (const file of (await orBroken(async () => await listSourceFiles([path]), broken)) ?? [])
+      if ((await orBroken(async () => await readState([file], onProgress), broken)) !== null)
+        files.push(file);
+  return await readState(files, onProgress);
+}
+
+/** Null: it was a fault of a file, which is noted. */
+async function orBroken<T>(read: () => Promise<T>, broken: BrokenSource[]): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof SourceFileError)) throw error;
+    const { file, line, reason } = error;
+    broken.push({ file, line, reason });
+    return null;
+  }
 }
 
 export interface ReadSources {
@@ -34,7 +71,7 @@ export interface ReadSources {
   readonly published: PublishedRanges;
 }
 
-export async function readState(paths: readonly string[], onProgress: OnProgress): Promise<ReadSources> {
+export async function readState(paths: readonly SourcePath[], onProgress: OnProgress): Promise<ReadSources> {
   let records = 0;
   const { registryFiles, publishedFiles } = await withoutPublished(await listSourceFiles(paths));
   const read = await readInThreads(registryFiles, (progress) => {

@@ -2,6 +2,7 @@
  * The chain of ranges that hold an address or a range, straight from registry files: what `lookup.ts` gives from
  * the database, without one. The files are read and nested once; each look-up then takes microseconds.
  */
+
 import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
 import { registryAt, unpackCountry } from "#coordinator/subnets/subnet-rows";
 import { SourceFileError } from "#core/errors";
@@ -10,6 +11,7 @@ import { readState } from "./check.ts";
 import { type FoundSubnet, type LookUp, readAsked } from "./lookup.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import { fileOf, type SourcePath } from "./read/open-source.ts";
 import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { FamilyState, RegistryState, StateSummary } from "./tree/registry-state.ts";
 
@@ -22,12 +24,12 @@ export interface FileLookUps {
 
 /** Throws SourceFileError for a file that is not what it claims to be, or when no file has a subnet. */
 export async function openFileLookUps(
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   onProgress: OnProgress = () => {},
 ): Promise<FileLookUps> {
   const { files, state } = await readState(paths, onProgress);
   if (state.summary.subnets === 0)
-    throw new SourceFileError(paths.join(", "), null, "no subnets in these files");
+    throw new SourceFileError(paths.map(fileOf).join(", "), null, "no subnets in these files");
   return { files, summary: state.summary, lookUp: lookUpsIn(state) };
 }
 

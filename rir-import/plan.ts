@@ -36,6 +36,9 @@ import {
 } from "./database/tree-difference.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import type { SourcePath } from "./read/open-source.ts";
+import { type Loss, suspiciousLosses } from "./shrinkage.ts";
+import { type OutdatedFile, outdatedFiles } from "./status.ts";
 import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
@@ -56,6 +59,10 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly published: PublishedPlan;
   /** Who announces what. */
   readonly routes: RoutingChanges;
+  /** What subnets that stay, and published lists, lose suspiciously much of. */
+  readonly losses: readonly Loss[];
+  /** Files whose data are older than a quarter, though their publisher has newer ones. */
+  readonly outdated: readonly OutdatedFile[];
 }
 
 export interface PlanOptions {
@@ -81,7 +88,7 @@ const mostLargest = 20;
 /** Throws SourceFileError for a source that is not what it claims to be. */
 export async function planImport(
   database: Database,
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   options: PlanOptions = {},
 ): Promise<ImportPlan> {
   const onProgress = options.onProgress ?? (() => {});
@@ -146,6 +153,8 @@ export async function compareState(work: {
     inUse: await inUseOf(client, difference, work.slices),
     published: publishedDifference.plan,
     routes: compareRoutes(state.routes, await readRoutingTable(client, generation), limit),
+    losses: suspiciousLosses(difference, publishedDifference.plan),
+    outdated: outdatedFiles(files, new Date()),
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);

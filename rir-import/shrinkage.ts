@@ -1,6 +1,9 @@
-/** Registries that an import would leave with suspiciously less than they had: mostly an incomplete file. */
-import type { Registry } from "#coordinator/subnets/subnet";
+/** What an import would leave with suspiciously less than it had: mostly an incomplete file. */
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { LosesFacts } from "#core/errors";
 import type { RegistryChange } from "./database/change-breakdown.ts";
+import type { PublishedPlan } from "./database/published-lists.ts";
+import { changeKinds, type FamilyDifference, type TreeDifference } from "./database/tree-difference.ts";
 
 export interface Shrinkage {
   readonly registry: Registry;
@@ -37,4 +40,98 @@ function shrinkageOf({ registry, before, after, removed }: RegistryChange): Shri
     lostIpv4Share: lost(before?.ipv4Addresses, after?.ipv4Addresses),
     lostIpv6Share: lost(before?.ipv6Slash48s, after?.ipv6Slash48s),
   };
+}
+
+// What subnets that stay would lose of what is known of them: an organisations' file that is missing takes no subnet away.
+
+export interface Loss {
+  readonly what: "holders" | "countries" | "published places";
+  /** A registry, or a list's source. */
+  readonly of: string;
+  /** In the tree in force. */
+  readonly before: number;
+  /** Of those, holders that are none any more or have another name, subnets whose country is lost or another, ranges that go. */
+  readonly lost: number;
+}
+
+/** Clouds give up whole regions' ranges at once, registries do not. */
+const suspiciousPublishedShare = 0.5;
+
+/** Those that are suspicious. */
+export function suspiciousLosses(
+  { ipv4, ipv6, holders }: Pick<TreeDifference, "ipv4" | "ipv6" | "holders">,
+  { sources, geofeeds }: Pick<PublishedPlan, "sources" | "geofeeds">,
+): readonly Loss[] {
+  const what = "published places";
+  const lists = sources.filter(({ isNamedByObjects, isHeldBack }) => !isNamedByObjects && !isHeldBack);
+  const ofLists = [
+    ...lists.map(({ source, rangesBefore, removed }) => ({
+      of: source,
+      before: rangesBefore,
+      lost: removed,
+    })),
+    { of: "the geofeeds that registry objects name", before: geofeeds.rangesBefore, lost: geofeeds.removed },
+  ].map((loss): Loss => ({ what, ...loss }));
+  const isSuspicious =
+    (share: number) =>
+    ({ before, lost }: Loss) =>
+      before >= fewestSubnets && lost > share * before;
+  return [
+    ...lossesOfTree([ipv4, ipv6], new Set(holders.renamed)).filter(isSuspicious(suspiciousShare)),
+    ...ofLists.filter(isSuspicious(suspiciousPublishedShare)),
+  ];
+}
+
+/** A holder of whom only the handle is left has another name. `renamed`: in the state that is wanted. */
+function lossesOfTree(families: readonly FamilyDifference[], renamed: ReadonlySet<number>): readonly Loss[] {
+  const sums = registries.map(() => ({
+    before: new Set<number>(),
+    after: new Set<number>(),
+    countries: 0,
+    lost: 0,
+  }));
+  for (const { kinds, rows, current, wanted } of families)
+    rows.forEach((row, place) => {
+      if (row < 0 || changeKinds[kinds[place] as number] === "returned") return;
+      const sum = sums[current.registries[row] as number]!;
+      const holder = current.holderIds[row] as number;
+      const holderNow = wanted.holders[place] as number;
+      if (holder > 0) sum.before.add(holder);
+      if (holder > 0 && holderNow >= 0 && !renamed.has(holderNow)) sum.after.add(holderNow);
+      const country = current.countries[row] as number;
+      if (country === 0) return;
+      sum.countries += 1;
+      if (wanted.countries[place] !== country) sum.lost += 1;
+    });
+  return sums.flatMap(({ before, after, countries, lost }, index): Loss[] => {
+    const of = registries[index]!;
+    return [
+      { what: "holders", of, before: before.size, lost: Math.max(0, before.size - after.size) },
+      { what: "countries", of, before: countries, lost },
+    ];
+  });
+}
+
+export const lostSum = (losses: readonly Loss[]): number => losses.reduce((sum, { lost }) => sum + lost, 0);
+
+const lossWords: Readonly<Record<Loss["what"], string>> = {
+  holders: "holders (or their names) whose subnets stay",
+  countries: "countries of subnets that stay (lost, or another)",
+  "published places": "published ranges",
+};
+
+/** For people: "13,425 of the 16,378 holders (or their names) whose subnets stay of apnic". */
+export function lossText({ what, of, before, lost }: Loss): string {
+  const count = (value: number) => value.toLocaleString("en-GB");
+  return `${count(lost)} of the ${count(before)} ${lossWords[what]} of ${of}`;
+}
+
+/** Throws LosesFacts unless that number of them in all is meant to go, or nothing suspicious goes. */
+export function requireLossesMeant(losses: readonly Loss[], meant: number | null): void {
+  const sum = lostSum(losses);
+  if (losses.length === 0 || meant === sum) return;
+  const named = meant === null ? "" : ` (and not ${meant})`;
+  throw new LosesFacts(
+    `this loses ${losses.map(lossText).join(", ")}${named}: are the files complete? Nothing was changed; if that is meant, say --yes-lose ${sum}`,
+  );
 }

@@ -93,6 +93,28 @@ function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
   return [...youngest].filter(([, ageDays]) => ageDays > quarterDays).map(([name]) => name);
 }
 
+export interface OutdatedFile {
+  readonly file: string;
+  readonly fileDate: string;
+  readonly ageDays: number;
+}
+
+/** The oldest first. */
+export function outdatedFiles(
+  files: readonly Pick<SourceStatus, "file" | "format" | "fileDate">[],
+  now: Date,
+): readonly OutdatedFile[] {
+  return files
+    .flatMap(({ file, format, fileDate }) => {
+      const ageDays = fileDate === null ? null : ageOf(fileDate, now);
+      const isOld = ageDays !== null && ageDays > quarterDays && !timeless.has(format);
+      return isOld ? [{ file, fileDate: fileDate!, ageDays }] : [];
+    })
+    .sort((a, b) => b.ageDays - a.ageDays);
+}
+
+const ageOf = (date: string, now: Date) => Math.floor((now.getTime() - Date.parse(date)) / dayMs);
+
 async function readTotals(database: Database) {
   const { rows } = await database.pool.query<Record<"ipv4" | "ipv6" | "holders" | "delegations", string>>(`
     select
@@ -206,7 +228,7 @@ async function readSourceRows(
     format: row.format,
     registry: row.registry,
     fileDate: row.file_date,
-    ageDays: row.file_date ? Math.floor((now.getTime() - Date.parse(row.file_date)) / dayMs) : null,
+    ageDays: row.file_date ? ageOf(row.file_date, now) : null,
     kept: row.counts.kept ?? 0,
     malformed: row.counts.malformed ?? 0,
     sha256: row.sha256,

@@ -55,9 +55,9 @@ it("knows in the protocol nothing above the core", () => {
   expect(importing("coordinator/core/", above)).toEqual([]);
 });
 
-it("lets the crawler know the protocol, core/ip, core/errors and core/running-process, and nothing else of ours", () => {
+it("lets the crawler know the protocol, core/ip, four files of the core, and nothing else of ours", () => {
   const others =
-    /^(?!coordinator\/(protocol\/|core\/ip\/|core\/(errors|running-process)\.ts$))(coordinator|db|rir-import|ops)\//;
+    /^(?!coordinator\/(protocol\/|core\/ip\/|core\/(errors|foreign-dates|running-process|timer-ms)\.ts$))(coordinator|db|rir-import|ops)\//;
 
   expect(importing("migrating-crawler/", others)).toEqual([]);
 });
@@ -82,3 +82,46 @@ it("reads the environment and the arguments in commands alone", () => {
 it("asks nowhere URL.canParse, which Node 20 answers wrongly", () => {
   expect(thatSay(/URL\.canParse\(/)).toEqual([]);
 });
+
+it("reads dates of foreign text nowhere by Date.parse or new Date, which take them for the machine's own time", () => {
+  const readsForeignText =
+    /^(migrating-crawler\/(check|crawl|extract|fetch|limits|net|preferences|probe|traps)|rir-import\/formats)\/|^coordinator\/web\/validators/;
+  const isNumber = /^\)|ms\b|Ms\b|\* 1000|Date\.(UTC|now)|T00:00:00Z/;
+  const found = files
+    .filter(({ path }) => readsForeignText.test(path))
+    .flatMap(({ path, code }) =>
+      [...code.matchAll(/\bDate\.parse\(.*|\bnew Date\((.*)/g)]
+        .filter(([, argument]) => argument === undefined || !isNumber.test(argument))
+        .map(([line]) => `${path}: ${line}`),
+    );
+
+  expect(found).toEqual([]);
+});
+
+it("hands to Node's timers no time that was computed, unless timerMs made it one", () => {
+  const computed = files.flatMap(({ path, code }) =>
+    [...code.matchAll(/(?<![.#\w])(?:setTimeout|setInterval|delay|AbortSignal\.timeout)\(/g)]
+      .flatMap(({ index, 0: { length } }) => argumentsAt(code, index + length))
+      .filter((given) => /^[^"`{>]*\w[^"`{>]*$/.test(given) && /\s[-+*/]\s|Math\./.test(given))
+      .filter((given) => !given.startsWith("timerMs("))
+      .map((given) => `${path}: ${given}`),
+  );
+
+  expect(computed).toEqual([]);
+});
+
+/** Of a call whose parenthesis was opened just before. */
+function argumentsAt(code: string, start: number): string[] {
+  const given: string[] = [];
+  let [depth, from, at] = [1, start, start];
+  for (; depth > 0 && at < code.length; at++) {
+    const sign = code.charAt(at);
+    if ("([{".includes(sign)) depth++;
+    else if (")]}".includes(sign)) depth--;
+    if (depth === 0 || (depth === 1 && sign === ",")) {
+      given.push(code.slice(from, at).trim());
+      from = at + 1;
+    }
+  }
+  return given;
+}

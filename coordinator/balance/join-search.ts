@@ -50,13 +50,28 @@ const yieldWindow = 40;
 const mostShare = 0.5;
 
 /** Kept between two rankings of everything. */
-const keptCandidates = 2000;
+export const keptCandidates = 2000;
 
 /** Crawlers of a large fleet whose subnets are ranked. */
 const ownersLookedAt = 256;
 
 /** Subnets ranked between two looks at whatever else is to be done. */
-const rankedAtOnce = 5000;
+export const rankedAtOnce = 5000;
+
+/** Whether what was asked about lately was worth it. */
+export class LatestFinds {
+  #latest: boolean[] = [];
+
+  note(isFind: boolean): void {
+    this.#latest = [...this.#latest.slice(1 - yieldWindow), isFind];
+  }
+
+  get arePoor(): boolean {
+    return (
+      this.#latest.length >= yieldWindow && this.#latest.filter(Boolean).length < leastYield * yieldWindow
+    );
+  }
+}
 
 interface Candidate extends PossibleGain {
   readonly subnetId: SubnetId;
@@ -71,15 +86,14 @@ export class NewcomerSearch {
   readonly #findings: NewcomerFindings;
   readonly #asked = new Set<SubnetId>();
   #kept = new Map<SubnetId, Candidate>();
-  #latest: boolean[] = [];
+  readonly #latest = new LatestFinds();
   #gained = 0;
   #probes = 0;
 
-  constructor(newcomer: CrawlerId, ports: SearchPorts) {
-    const own = ports.state.crawler(newcomer)?.subnetId ?? null;
+  constructor(newcomer: CrawlerId, findings: NewcomerFindings, ports: SearchPorts) {
     this.#newcomer = newcomer;
     this.#ports = ports;
-    this.#findings = new NewcomerFindings(own === null ? null : ports.state.placementOf(own));
+    this.#findings = findings;
   }
 
   get figures(): SearchFigures {
@@ -105,9 +119,10 @@ export class NewcomerSearch {
   }
 
   #isEnough(): boolean {
-    const finds = this.#latest.filter(Boolean).length;
-    const isPoor = this.#latest.length >= yieldWindow && finds < leastYield * yieldWindow;
-    return isPoor || this.#probes >= Math.max(yieldWindow, mostShare * this.#ports.state.delegationCount);
+    return (
+      this.#latest.arePoor ||
+      this.#probes >= Math.max(yieldWindow, mostShare * this.#ports.state.delegationCount)
+    );
   }
 
   #best(most: number): Candidate[] {
@@ -229,7 +244,7 @@ export class NewcomerSearch {
     // Another method is not comparable with the owner's.
     const isMeasured = outcome.type === "measured" && outcome.method === method;
     const isNearer = isMeasured && outcome.rttMs < candidate.ownerRttMs - joinMarginMs;
-    this.#latest = [...this.#latest.slice(1 - yieldWindow), isNearer];
+    this.#latest.note(isNearer);
     if (isMeasured) this.#findings.note(candidate.placement, isNearer);
     if (!isNearer) return null;
     const ms = `${outcome.rttMs.toFixed(1)} ms against ${candidate.ownerRttMs.toFixed(1)} ms`;
@@ -308,7 +323,7 @@ export class NewcomerFindings {
 
   /** The newcomer was asked about this subnet and was nearer by the margin, or was not. */
   note(placement: Placement, isNearer: boolean): void {
-    for (const level of backOffLevels(placement)) {
+    for (const level of levelsOf(placement)) {
       const key = keyOf(level);
       const count = this.#counts.get(key) ?? { tried: 0, won: 0 };
       count.tried += 1;
@@ -327,17 +342,17 @@ export class NewcomerFindings {
       const gapMs = peerRttMs === null ? rttMs : Math.abs(peerRttMs - rttMs);
       fit /= 1 + (gapMs / (fitScaleMs + fitScalePerMs * rttMs)) ** 2;
     }
-    const before = this.#shareAround(placement);
+    const before = this.shareAround(placement);
     const likelihood = fit / chanceFit ** measured.length;
     const nearer = (before * likelihood) / (before * likelihood + 1 - before);
     return (nearer * savingMs) / 2;
   }
 
   /** How often it was nearer around here: each level speaks with the weight of its evidence, s / (s + 1). */
-  #shareAround(placement: Placement): number {
+  shareAround(placement: Placement): number {
     let share = 0;
     let rest = 1;
-    for (const level of backOffLevels(placement)) {
+    for (const level of levelsOf(placement)) {
       const count = this.#counts.get(keyOf(level));
       if (count === undefined) continue;
       share += (rest * count.won) / (count.tried + 1);
@@ -346,5 +361,11 @@ export class NewcomerFindings {
     return leastShare + (1 - 2 * leastShare) * share;
   }
 }
+
+/** What networks publish of their places says more than what they are registered for. */
+const levelsOf = (placement: Placement): Level[] => [
+  ...(placement.published ?? []).map(({ place }): Level => ({ kind: "published", key: place })),
+  ...backOffLevels(placement),
+];
 
 const keyOf = ({ kind, key }: Level) => `${kind} ${key}`;

@@ -1,20 +1,24 @@
 /**
  * A crawler that joins a fleet at work gets what is nearest to it, at a bounded rate: first what it had before
- * it left, where its own measurement still beats that of the crawler that has it now; then by a search
- * (newcomer-search). One that is there before anything is delegated needs neither: the rounds ask it.
+ * it left, where its own measurement still beats that of the crawler that has it now; then what nobody was compared for
+ * (unmeasured-search), and what it measures nearer to than whoever has it (join-search). One that is there before anything
+ * is delegated needs none of this: the rounds ask it.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";
-import type { DelegationMove, DelegationStore } from "../delegation/delegation.ts";
+import type { DelegationMove, DelegationStore, UnmeasuredSubnet } from "../delegation/delegation.ts";
 import { fleetLoad, roomsOf } from "./input.ts";
-import { NewcomerSearch, type SearchPorts } from "./join-search.ts";
+import { NewcomerFindings, NewcomerSearch, type SearchPorts } from "./join-search.ts";
 import { refreshCrawlers } from "./presence.ts";
 import { makeMoves, withoutDenied } from "./successors.ts";
+import { type UnmeasuredPorts, UnmeasuredSearch } from "./unmeasured-search.ts";
 
-export interface SettlingPorts extends SearchPorts {
+export interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
+  readonly fleet: SearchPorts["fleet"];
   readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;
-  readonly delegations: SearchPorts["delegations"] & Pick<DelegationStore, "crawlerLoads" | "formerSubnets">;
+  readonly delegations: SearchPorts["delegations"] &
+    Pick<DelegationStore, "crawlerLoads" | "formerSubnets" | "unmeasured">;
   readonly recrawlDays: number;
   readonly onMoved: (subnets: number) => void;
   readonly log: Log;
@@ -22,6 +26,13 @@ export interface SettlingPorts extends SearchPorts {
 
 /** Probes of one pass, of all newcomers together. */
 const probesPerPass = 10;
+/** Rounds under way for what nobody was compared for, of all newcomers together. */
+const roundsAtOnce = 60;
+/** Of what nobody was compared for, so many subnets are looked at, those of which most is fetched; they are read again so often. */
+const mostUnmeasured = 200_000;
+const unmeasuredMs = 60_000;
+/** How often a search that takes long is told of. */
+const tellMs = 60_000;
 /** Subnets that go back to their former crawler in one pass. */
 const returnsPerPass = 1000;
 /** What a crawler measured before it left is believed for so long. */
@@ -37,9 +48,12 @@ const patienceMs = 60_000;
 const roomsMs = 60_000;
 
 interface Newcomer {
+  readonly unmeasured: UnmeasuredSearch;
   readonly search: NewcomerSearch;
+  isSearching: boolean;
   returned: number;
   isBack: boolean;
+  toldAtMs: number;
 }
 
 export class NewcomerSettling {
@@ -48,7 +62,9 @@ export class NewcomerSettling {
   /** Since when each waits. */
   readonly #since = new Map<CrawlerId, number>();
   /** At the beginning of the pass. */
-  #measured: readonly CrawlerId[] = [];
+  #owners: readonly CrawlerId[] = [];
+  #unmeasured: readonly UnmeasuredSubnet[] = [];
+  #unmeasuredAtMs = Number.NEGATIVE_INFINITY;
   #rooms = new Map<CrawlerId, number>();
   #roomsAtMs = Number.NEGATIVE_INFINITY;
 
@@ -61,15 +77,17 @@ export class NewcomerSettling {
     const here = new Set(waiting.map(({ crawlerId }) => crawlerId));
     for (const waited of [this.#newcomers, this.#since])
       for (const crawlerId of waited.keys()) if (!here.has(crawlerId)) waited.delete(crawlerId);
-    this.#measured = this.#withMeasurements();
+    this.#owners = this.#withSubnets();
     const ready = this.#firstReady(waiting);
     if (ready.length === 0) return;
     const rooms = await this.#freshRooms(ready);
+    await this.#readUnmeasured(ready.some(({ crawlerId }) => !this.#newcomers.has(crawlerId)));
     const probes = Math.max(1, Math.floor(probesPerPass / ready.length));
+    const rounds = Math.floor(roundsAtOnce / ready.length);
     for (const crawler of ready) {
       const { crawlerId } = crawler;
       const room = rooms.get(crawlerId) ?? 0;
-      const { goesOn, gained } = await this.#settle(crawler, room, probes);
+      const { goesOn, gained } = await this.#settle(crawler, { room, probes, rounds });
       rooms.set(crawlerId, room - gained);
       this.#ports.onMoved(gained);
       if (!goesOn) await this.#hasJoined(crawler);
@@ -107,19 +125,20 @@ export class NewcomerSettling {
     return this.#ports.state.knowsDistances(crawlerId, online, enoughDistances);
   }
 
-  /** Nothing of the others was measured yet: they have but the subnets that they stand in. */
+  /** The others have but the subnets that they stand in. */
   #isFirst(newcomer: CrawlerId): boolean {
-    return this.#measured.every((crawlerId) => crawlerId === newcomer);
+    return this.#owners.every((crawlerId) => crawlerId === newcomer);
   }
 
-  /** Crawlers that have a subnet that was measured; two of them tell all that is asked here. */
-  #withMeasurements(): CrawlerId[] {
+  /** Crawlers that have a subnet by which they can be compared, or that they got without; two of them tell all that is asked here. */
+  #withSubnets(): CrawlerId[] {
     const { state } = this.#ports;
     const found: CrawlerId[] = [];
     for (const { crawlerId } of state.crawlers) {
-      const hasOne = state
-        .subnetsOf(crawlerId)
-        .some((subnetId) => (state.delegationOf(subnetId)?.rttMs ?? null) !== null);
+      const hasOne = state.subnetsOf(crawlerId).some((subnetId) => {
+        const delegation = state.delegationOf(subnetId);
+        return delegation !== null && (delegation.rttMs !== null || !delegation.measured);
+      });
       if (hasOne) found.push(crawlerId);
       if (found.length === 2) break;
     }
@@ -129,10 +148,25 @@ export class NewcomerSettling {
   #newcomerOf(crawlerId: CrawlerId): Newcomer {
     const known = this.#newcomers.get(crawlerId);
     if (known) return known;
-    const search = new NewcomerSearch(crawlerId, this.#ports);
-    const newcomer = { search, returned: 0, isBack: false };
+    const { state, now } = this.#ports;
+    const own = state.crawler(crawlerId)?.subnetId ?? null;
+    const findings = new NewcomerFindings(own === null ? null : state.placementOf(own));
+    const newcomer = {
+      unmeasured: new UnmeasuredSearch(crawlerId, findings, this.#ports),
+      search: new NewcomerSearch(crawlerId, findings, this.#ports),
+      ...{ isSearching: true, returned: 0, isBack: false, toldAtMs: now().getTime() },
+    };
     this.#newcomers.set(crawlerId, newcomer);
     return newcomer;
+  }
+
+  /** One look at all of them a minute, while somebody joins, and for whoever begins with them. */
+  async #readUnmeasured(isFirstLook: boolean): Promise<void> {
+    const { delegations, recrawlDays, now } = this.#ports;
+    if (!isFirstLook && now().getTime() - this.#unmeasuredAtMs < unmeasuredMs) return;
+    const asked = { limit: mostUnmeasured, dueBy: null, except: [], recrawlDays };
+    this.#unmeasured = await delegations.unmeasured(asked);
+    this.#unmeasuredAtMs = now().getTime();
   }
 
   /** One sum over all hosts a minute; in between, what came is taken off. */
@@ -166,8 +200,7 @@ export class NewcomerSettling {
   /** False when it has what is nearest to it, or is full. */
   async #settle(
     { crawlerId }: CrawlerRecord,
-    room: number,
-    probes: number,
+    { room, probes, rounds }: Record<"room" | "probes" | "rounds", number>,
   ): Promise<{ readonly goesOn: boolean; readonly gained: number }> {
     const newcomer = this.#newcomerOf(crawlerId);
     const own = newcomer.isBack ? 0 : await this.#giveOwnBack(crawlerId);
@@ -179,9 +212,26 @@ export class NewcomerSettling {
       newcomer.isBack = returned < returnsPerPass;
       return { goesOn: true, gained: own + returned };
     }
-    const before = newcomer.search.figures.gained;
-    const goesOn = await newcomer.search.step(Math.min(room, probes));
-    return { goesOn, gained: newcomer.search.figures.gained - before };
+    const { unmeasured, search } = newcomer;
+    const before = gainedBy(newcomer);
+    const isComparing = await unmeasured.step(this.#unmeasured, { rounds, room });
+    newcomer.isSearching &&= await search.step(Math.min(room, probes));
+    this.#tell(crawlerId, newcomer);
+    return { goesOn: isComparing || newcomer.isSearching, gained: gainedBy(newcomer) - before };
+  }
+
+  #tell(crawlerId: CrawlerId, newcomer: Newcomer): void {
+    const nowMs = this.#ports.now().getTime();
+    if (nowMs - newcomer.toldAtMs < tellMs) return;
+    newcomer.toldAtMs = nowMs;
+    const { asked } = newcomer.unmeasured.figures;
+    const counts = {
+      crawlerId,
+      gained: gainedBy(newcomer),
+      rounds: asked,
+      unmeasured: this.#unmeasured.length,
+    };
+    this.#ports.log.info(counts, "a crawler is joining: it is asked about what may be near to it");
   }
 
   /** The subnet that it stands in (paper section 4.1), where it had that before: nobody can be nearer. */
@@ -243,8 +293,14 @@ export class NewcomerSettling {
     this.#since.delete(crawlerId);
     await crawlers.hasJoined(crawlerId);
     await refreshCrawlers(this.#ports, [crawlerId]);
-    const { probes = 0, gained = 0 } = newcomer?.search.figures ?? {};
-    const counts = { crawlerId, returned: newcomer?.returned ?? 0, gained, probes };
-    log.info(counts, "a crawler has joined: it has what is nearest to it");
+    const gained = newcomer === undefined ? 0 : gainedBy(newcomer);
+    const asked = {
+      rounds: newcomer?.unmeasured.figures.asked ?? 0,
+      probes: newcomer?.search.figures.probes ?? 0,
+    };
+    const counts = { crawlerId, returned: newcomer?.returned ?? 0, gained, ...asked };
+    log.info(counts, "a crawler has joined: it has what was found nearest to it");
   }
 }
+
+const gainedBy = ({ unmeasured, search }: Newcomer) => unmeasured.figures.gained + search.figures.gained;

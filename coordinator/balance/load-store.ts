@@ -10,8 +10,9 @@ import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
-import { apartOf, type Slices } from "../database/slices.ts";
-import type { DelegationStore } from "../delegation/delegation.ts";
+import { apartOf, ofAll, type Slices } from "../database/slices.ts";
+import type { DelegationStore, UnmeasuredAsked, UnmeasuredSubnet } from "../delegation/delegation.ts";
+import { isFromHere } from "../delegation/round-reads.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;
@@ -151,6 +152,36 @@ async function subnetLoads(
   return rows;
 }
 
+/**
+ * Subnets of which nobody knows who is near, and that have something to probe. Hosts of one subnet that lie in several slices are
+ * summed where each slice has it among its first.
+ */
+export async function unmeasured(slices: Slices, asked: UnmeasuredAsked): Promise<UnmeasuredSubnet[]> {
+  const { limit, dueBy, except, recrawlDays } = asked;
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ subnet_id: number; pages: number }>(
+      `select d.subnet_id, sum(h.pages) as pages
+       from delegation d
+       join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
+       where not d.measured
+         and d.cause <> 'own-subnet'
+         and case when $2::timestamptz is null then d.unanswered_rounds = 0 else d.retry_at is null or d.retry_at <= $2 end
+         and d.subnet_id <> all($3::int[])
+       group by d.subnet_id
+       order by pages desc, d.subnet_id
+       limit $4`,
+      [recrawlDays, dueBy, except, limit],
+    );
+    return rows;
+  });
+  const pages = new Map<number, number>();
+  for (const row of found.flat()) pages.set(row.subnet_id, (pages.get(row.subnet_id) ?? 0) + row.pages);
+  return [...pages]
+    .map(([subnetId, pagesPerDay]) => ({ subnetId: asSubnetId(subnetId), pagesPerDay }))
+    .sort((a, b) => b.pagesPerDay - a.pagesPerDay || a.subnetId - b.subnetId)
+    .slice(0, limit);
+}
+
 /** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */
 export async function probedRtts(
   pool: Pool,
@@ -166,16 +197,19 @@ export async function probedRtts(
        (array_agg(p.method order by p.rtt_ms))[1] as method
      from unnest($1::int[]) as given (subnet_id)
      cross join lateral (
-       select r.round_id, r.method
+       select r.round_id, r.method, r.started_at
        from probe_round r
        where r.subnet_id = given.subnet_id
-         and exists (select from probe p where p.round_id = r.round_id and p.outcome = 'measured')
+         and exists (
+           select from probe p where p.round_id = r.round_id and p.outcome = 'measured' and ${isFromHere("p", "r")}
+         )
        order by r.decided_at desc, r.round_id desc
        limit 1
      ) latest
      join probe p on p.round_id = latest.round_id
        and p.outcome = 'measured'
        and p.method = coalesce(latest.method, p.method)
+       and ${isFromHere("p", "latest")}
      group by given.subnet_id, p.crawler_id
      order by given.subnet_id, min(p.rtt_ms)`,
     [subnetIds],

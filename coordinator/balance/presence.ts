@@ -1,6 +1,6 @@
 /**
  * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
- * (paper section 4.1). A crawler leaves: for a while nothing happens, since most come back; after that its
+ * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it has. A crawler leaves: for a while nothing happens, since most come back; after that its
  * leases return and its subnets go to the runners-up.
  */
 
@@ -14,6 +14,7 @@ import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerStore } from "../crawlers/crawler.ts";
 import type { DueRotation, IdentityStore } from "../crawlers/identity.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
+import type { PlaceKey } from "../delegation/placement.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 
@@ -22,6 +23,7 @@ export interface PresencePorts {
   readonly delegations: DelegationStore;
   readonly frontier: FrontierStore;
   readonly state: CoordinatorState;
+  readonly log?: { warn(fields: object, message: string): void };
 }
 
 export interface Arrival {
@@ -36,6 +38,8 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   const address = publicAddressOf(arrival);
   const subnetId = address === null ? null : ports.state.subnetOf(address);
   const hadNoIpv6 = ports.state.crawler(crawlerId)?.withoutIpv6 === true;
+  // First: if the process ends in between, it comes from elsewhere once more.
+  if (isElsewhere(arrival, address, ports.state)) await leavePlace(crawlerId, ports, now);
   const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
   // Of all that lies behind IPv6 it knows nothing yet.
   if (hadNoIpv6 && hello.capabilities.ipv6) await ports.crawlers.mustJoin(crawlerId, now);
@@ -93,6 +97,54 @@ function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
 function isPublic(text: string | null): text is string {
   const address = text === null ? null : parseAddress(text);
   return address !== null && specialPurposeOf(address) === null;
+}
+
+/** Whether the crawler is at another place than it was: by where it says it is, or by where its connection comes from. */
+function isElsewhere(arrival: Arrival, address: string | null, state: CoordinatorState): boolean {
+  const before = state.crawler(arrival.crawlerId);
+  if (before === null || before.lastSeenAt === null) return false;
+  const { hello, remoteAddress } = arrival;
+  if (before.address === null && address === null) {
+    const country = hello.place?.country ?? null;
+    return country !== null && before.country !== null && country !== before.country;
+  }
+  const seen = [before.seenAddress ?? null, remoteAddress].map((one) => (isPublic(one) ? one : null));
+  return areApart(before.address, address, state) || areApart(seen[0]!, seen[1]!, state);
+}
+
+/**
+ * An address alone does not tell: those of homes change every day. Other addresses of a holder's, or an AS's, in one country are
+ * taken for the same place, unless networks publish that they are at others; so are two of both families in a country, since
+ * a host has both.
+ */
+function areApart(one: string | null, other: string | null, state: CoordinatorState): boolean {
+  if (one === null || other === null || one === other) return false;
+  const [was, is] = [one, other].map((address) => {
+    const subnetId = state.subnetOf(address);
+    return subnetId === null ? null : state.placementOf(subnetId);
+  });
+  if (!was || !is) return was !== is;
+  if (was.subnetKey === is.subnetKey) return false;
+  const [places, others] = [was, is].map(({ published = [] }) => published.map(({ place }) => place));
+  if (places!.length > 0 && others!.length > 0) return !places!.some((place) => others!.includes(place));
+  if (was.country !== is.country) return true;
+  const isSame = (a: PlaceKey | null = null, b: PlaceKey | null = null) => a !== null && a === b;
+  const areFamilies = parseAddress(one)?.family !== parseAddress(other)?.family;
+  return !areFamilies && !isSame(was.holderKey, is.holderKey) && !isSame(was.asKey, is.asKey);
+}
+
+/** Delegations that are read at once. */
+const readTogether = 5000;
+
+async function leavePlace(crawlerId: CrawlerId, ports: PresencePorts, now: Date): Promise<void> {
+  const { delegations, state, log } = ports;
+  const changed = await delegations.leavePlace(crawlerId, now);
+  for (let start = 0; start < changed.length; start += readTogether) {
+    const read = await delegations.read(changed.slice(start, start + readTogether));
+    for (const delegation of read) state.setDelegation(delegation);
+  }
+  const subnets = state.subnetCountOf(crawlerId);
+  log?.warn({ crawlerId, subnets }, "a crawler is at another place: what it measured before is void");
 }
 
 /** What a crawler states is its partner's word: it gets no subnet for it when its connection comes from elsewhere. */

@@ -6,6 +6,7 @@
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { saysNothing } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
@@ -143,7 +144,8 @@ async function measurePair(
   const outcome = await ports.fleet.probe(crawlerId, asked);
   const isMeasured = outcome.type === "measured" && outcome.method === method;
   const found = isMeasured ? outcome.rttMs : null;
-  ports.putOff.note({ subnetId, to: crawlerId, rttMs: found, method }, now);
+  // Whoever could not ask for its own limits may be asked again in the next pass.
+  if (!saysNothing(outcome)) ports.putOff.note({ subnetId, to: crawlerId, rttMs: found, method }, now);
   const rttMs = found ?? unmeasurableMs;
   rtts.get(subnetId)?.set(crawlerId, rttMs);
   return { subnetId, crawlerId, rttMs };

@@ -41,6 +41,13 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
   const newcomers = new NewcomerSettling({
     ...ports,
     fleet: believed,
+    rounds: {
+      isUnderWay: (subnetId) => ports.queue.isUnderWay(subnetId),
+      request: (subnetIds, cause) => {
+        ports.queue.request(subnetIds, cause);
+        if (subnetIds.length > 0) timekeeper.hurry(jobs.delegate);
+      },
+    },
     get probe() {
       return config.probe;
     },

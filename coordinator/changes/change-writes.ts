@@ -205,15 +205,15 @@ async function differencesOf(
   );
 }
 
-/** Nothing of the texts of an opt-out's hosts stays. */
-export async function forgetDifferencesOfHosts(pool: Pool, optOutId: number): Promise<void> {
+/** Nothing of the texts of what opted out stays. `sql`: of rows `p` with a host's hash and a URL. */
+export async function forgetDifferencesOf(
+  pool: Pool,
+  { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
+): Promise<void> {
   for (const table of ["page_change_inbox", "page_change"])
-    await pool.query(
-      `update ${table}
-       set difference = null
-       where host_hash in (select host_hash from frontier_host where opt_out_id = $1) and difference is not null`,
-      [optOutId],
-    );
+    await pool.query(`update ${table} p set difference = null where ${sql} and difference is not null`, [
+      ...values,
+    ]);
 }
 
 /** What was kept of a page's text goes when it is not to be searched any more. */

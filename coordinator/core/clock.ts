@@ -1,4 +1,6 @@
 /** Time for what waits: a monotonic clock and alarms. Tests turn one by hand. */
+import { timerMs } from "./timer-ms.ts";
+
 export interface AlarmClock {
   nowMs(): number;
   /** Calls back once, not before `delayMs` are over; returns how to call it off. */
@@ -9,7 +11,7 @@ export const systemClock: AlarmClock = {
   nowMs: () => performance.now(),
   wake: (delayMs, callback) => {
     // Node's timers may fire a fraction of a millisecond early.
-    const timer = setTimeout(callback, Math.ceil(delayMs) + 1);
+    const timer = setTimeout(callback, timerMs(delayMs + 1));
     return () => clearTimeout(timer);
   },
 };

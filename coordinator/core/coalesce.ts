@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { timerMs } from "./timer-ms.ts";
 
 /** Of thousands who ask one after the other, so long is gathered at most: a piece of work costs about as much as 20 items in it. */
 const usualLingerMs = 40;
@@ -45,7 +46,7 @@ export class Gathered<Item, Answer> {
       this.#waiting = this.#waiting.slice(this.#most);
       await this.#answer(together);
       const isCrowd = together.length > 1 && this.#waiting.length < this.#most;
-      if (isCrowd) await delay(Math.min(this.#mostLingerMs, lingerEachMs * together.length));
+      if (isCrowd) await delay(timerMs(Math.min(this.#mostLingerMs, lingerEachMs * together.length)));
     }
     this.#isWorking = false;
   }

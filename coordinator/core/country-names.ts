@@ -16,6 +16,16 @@ export function countryName(code: string): string {
 /** Codes that stand for no country: private use, or nowhere (CLDR names them all the same). */
 const noCountries: ReadonlySet<string> = new Set(["ZZ", "XA", "XB", "QO", "EZ", "UN"]);
 
+/** Withdrawn codes of what became several countries: which one is meant, nobody can tell. */
+const dissolved: ReadonlySet<string> = new Set(["AN", "CS", "NT", "PC", "SU", "YU"]);
+
+/** GB for UK, DE for DD: the code that took the place of a withdrawn one; any other code as it is. */
+export function codeInForce(code: string): string {
+  if (dissolved.has(code)) return code;
+  const [canonical = ""] = Intl.getCanonicalLocales(`und-${code}`);
+  return canonical.slice("und-".length);
+}
+
 let codesByName: ReadonlyMap<string, string> | null = null;
 
 /** Of a code or an English name, in any case; null: there is no such country. */

@@ -11,6 +11,8 @@ export type DelegationCause =
   | "drained"
   | "joined"
   | "operator"
+  /** Its crawler has moved to another place since it was measured. */
+  | "crawler-moved"
   | "differs-by-place"
   | "measures-apart"
   | "domain-set";
@@ -33,6 +35,7 @@ export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
   drained: "taken over from a crawler that is being drained",
   joined: "taken over by a crawler that joined and is nearer",
   operator: "set by an operator",
+  "crawler-moved": "its crawler has moved since it was measured; it will be measured again",
   "differs-by-place": "the name resolves differently by place; nearest to what it sees",
   "measures-apart": "this part of the subnet measures apart; nearest to it",
   "domain-set": "in none of the domain sets of its subnet's crawler; nearest of those whose sets hold it",
@@ -45,7 +48,8 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   drained: "its crawler is being drained",
   overload: "its crawler was overloaded",
   operator: "an operator asked for it",
-  retry: "an earlier round had no answer",
+  retry: "no crawler had been measured for it yet",
+  joined: "another crawler had joined",
   denied: "its crawler may not, or cannot, reach it",
   "differs-by-place": "the name resolves differently by place",
   "measures-apart": "its addresses measure apart from the rest of their subnet",
@@ -69,6 +73,8 @@ export type RoundCause =
   | "overload"
   | "operator"
   | "retry"
+  /** Nobody had been compared for it, and somebody came who may be nearer. */
+  | "joined"
   /** For one host: its name resolves differently by place. */
   | "differs-by-place"
   /** For a part of a leaf. */

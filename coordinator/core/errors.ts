@@ -53,6 +53,9 @@ export class UsageError extends NearcrawlError {
 /** The command ends with exit code 2, and the tree stays as it was: many subnets in use would go, and nobody said that it is meant. */
 export class RemovesInUse extends UsageError {}
 
+/** The same, where much of what is known of subnets that stay would go: holders, countries, published places. */
+export class LosesFacts extends UsageError {}
+
 /** The same, where most of the routing table would go. */
 export class TooFewRoutes extends UsageError {}
 

@@ -54,6 +54,8 @@ export type StandingCode =
   | "gone"
   /** The site asks to be paid (402): for the URL, or for all that was asked of the host lately. */
   | "payment-required"
+  /** A bot gate answers in the host's place. */
+  | "bot-gate"
   /** Its site states that it is not to be searched. */
   | "not-searched"
   | "not-due"

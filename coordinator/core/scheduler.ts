@@ -5,7 +5,9 @@
  * Where several coordinators share a database, a flow is for the one that leads (crawlers/coordinator-presence-store), unless
  * it is one of `onEveryCoordinator`: at the others its turns pass.
  */
+
 import type { Log } from "./log.ts";
+import { timerMs } from "./timer-ms.ts";
 
 /** What each coordinator does for itself: for its sessions, its memory and its figures. */
 const onEveryCoordinator: ReadonlySet<string> = new Set([
@@ -188,7 +190,7 @@ export class Timekeeper {
       duty.timer = null;
       duty.setMs = null;
       duty.running = this.#run(duty);
-    }, delayMs);
+    }, timerMs(delayMs));
   }
 
   async #run(duty: Duty): Promise<void> {

@@ -1,8 +1,10 @@
+import { timerMs } from "./timer-ms.ts";
+
 /** Null: it takes longer than that. It goes on, and whoever asked is answered without it. */
 export async function within<T>(mostMs: number, work: Promise<T>): Promise<T | null> {
   let late: NodeJS.Timeout | undefined;
   const waited = new Promise<null>((resolve) => {
-    late = setTimeout(() => resolve(null), mostMs);
+    late = setTimeout(() => resolve(null), timerMs(mostMs));
   });
   return await Promise.race([work, waited]).finally(() => clearTimeout(late));
 }

@@ -220,6 +220,7 @@ interface CrawlerRow {
   offline_reason: string | null;
   draining_since: Date | null;
   joining_since: Date | null;
+  placed_at: Date | null;
   distrusted_at: Date | null;
   probes_doubted_at: Date | null;
   seen_address: string | null;
@@ -233,7 +234,7 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, host(seen_address) as seen_address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, speaks_ipv6, state, last_seen_at, offline_reason,
-       draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
+       draining_since, joining_since, placed_at, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
        domain_sets, partner_domain_sets, coordinator_number
      from crawler
      left join crawler_trust using (crawler_id)
@@ -261,6 +262,7 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
     offlineReason: row.offline_reason,
     drainingSince: row.draining_since,
     joiningSince: row.joining_since,
+    ...(row.placed_at === null ? {} : { placedAt: row.placed_at }),
     ...(row.coordinator_number === null ? {} : { coordinatorNumber: row.coordinator_number }),
     ...(row.measures_only ? { measuresOnly: true } : {}),
     ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),

@@ -32,6 +32,8 @@ export interface CrawlerRecord {
   readonly drainingSince: Date | null;
   /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
   readonly joiningSince: Date | null;
+  /** Since when it is where it is: what was measured from and to it before is void. Absent: it has never moved. */
+  readonly placedAt?: Date;
   /** Of the coordinator that it is, or was last, connected to. Absent: none said so. */
   readonly coordinatorNumber?: number;
   /** True: its key is for measurements, so it is given no subnet and no lease; absent: it crawls, too. */

@@ -7,6 +7,8 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from "pg";
+import { foreignDateMs } from "../core/foreign-dates.ts";
+import { timerMs } from "../core/timer-ms.ts";
 
 /** deadlock_detected and serialization_failure: nothing was written, and another try may succeed. */
 const passingCodes: readonly string[] = ["40P01", "40001"];
@@ -27,7 +29,7 @@ export async function inTransaction<T>(
       return await once(pool, work, settings);
     } catch (error) {
       if (!isPassing(error) || attempt === maxTries) throw error;
-      await delay(5 * attempt);
+      await delay(timerMs(5 * attempt));
     }
   }
 }
@@ -108,18 +110,8 @@ const dayMs = 86_400_000;
 
 /** A day or time of ISO 8601 (without a zone: UTC); null where it is none, or cannot be a page's. */
 export function pageDate(text: string | undefined, now: Date): Date | null {
-  if (text === undefined) return null;
-  const hasZone = /T.*(Z|[+-]\d\d:\d\d)$/.test(text);
-  const date = new Date(text.includes("T") && !hasZone ? `${text}Z` : text);
-  const atMs = date.getTime();
-  if (Number.isNaN(atMs) || atMs < earliestMs || atMs > now.getTime() + dayMs) return null;
-  return isOfTheCalendar(text) ? date : null;
-}
-
-/** JavaScript takes 31 February for 2 March. */
-function isOfTheCalendar(text: string): boolean {
-  const day = text.slice(0, 10);
-  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+  const atMs = foreignDateMs(text ?? "");
+  return atMs === null || atMs < earliestMs || atMs > now.getTime() + dayMs ? null : new Date(atMs);
 }
 
 // Statements that run all day, prepared: each connection parses and plans them once. Planning is what they mostly cost

@@ -13,11 +13,12 @@ import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
-import type { ProbeMethod } from "#protocol/messages";
+import { type ProbeMethod, saysNothing } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "./anycast.ts";
 import type { Delegation, DelegationStore, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
+import { isLate } from "./present-owner.ts";
 import { originOf, type ProbeSettings } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 
@@ -70,7 +71,7 @@ export async function isSampleDue(
   return lastAt === null || now().getTime() - lastAt.getTime() >= hourMs / subnetsPerHour;
 }
 
-/** Takes one sample; null: there was nothing to compare or nothing to measure. */
+/** Takes one sample; null: there was nothing to compare or nothing to measure, or its crawler could not, or not well. */
 export async function sampleAccuracy(
   ports: SamplingPorts,
   settings: SamplingSettings,
@@ -109,7 +110,7 @@ async function measure(
   { subnetId, crawlerId: ownerId }: Delegation,
   target: WaitingSubnet,
   { ports, settings }: { readonly ports: SamplingPorts; readonly settings: SamplingSettings },
-): Promise<AccuracySample> {
+): Promise<AccuracySample | null> {
   const asked = crawlersFor(target, ownerId, { ports, settings });
   const probe = { ...originOf(target), address: target.address, ...settings.probe };
   const answers = await Promise.all(
@@ -117,6 +118,7 @@ async function measure(
   );
   // What another method measured is not compared, as in rounds; the owner may have had to fall back to one.
   const own = answers.find(({ crawlerId }) => crawlerId === ownerId)?.outcome;
+  if (own !== undefined && (saysNothing(own) || isLate(own))) return null;
   const method = own?.type === "measured" ? own.method : settings.probe.method;
   const rtts = answers.flatMap(({ crawlerId, outcome }) =>
     outcome.type === "measured" && outcome.method === method ? [{ crawlerId, rttMs: outcome.rttMs }] : [],

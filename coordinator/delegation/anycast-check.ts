@@ -5,17 +5,20 @@
  * - check: the round is decided by a fast answer, and the range is suspect: other ranges of its holder are
  *   anycast, or it is registered in another country than the one the fast crawler stands in, or so much waits
  *   in it that it matters who has the load. One crawler far from the fast one is asked. A holder that was
- *   checked and clear is not checked again for a while.
+ *   checked and clear is not checked again for a while. Of what a cloud or CDN has in its own list of ranges, two far
+ *   crawlers are asked, once for each region of the list, or range without one.
  * - confirm: two answers contradict one place. One of the two crawlers may be at fault (something beside it
  *   answers for everybody), so one or two more are asked, until every one of them could be left out and a
- *   contradiction would remain: somebody far from both, or neighbours of the two.
+ *   contradiction would remain: somebody far from both, or neighbours of the two. Where the list names a range and no
+ *   place for it, its publisher has confirmed it.
  *
- * So a round asks at most three crawlers more than its policy, and most rounds none.
+ * So a round asks at most four crawlers more than its policy, and most rounds none.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   type AnycastEvidence,
   type AnycastRanges,
+  clearMs,
   contradictions,
   type KnownFleet,
   leastSum,
@@ -24,7 +27,7 @@ import {
   someOf,
 } from "./anycast.ts";
 import type { CandidateFleet } from "./fleet.ts";
-import type { Placement } from "./placement.ts";
+import type { ListedRange, Placement } from "./placement.ts";
 import type { PolicyName } from "./policies/policies.ts";
 import type { ReasonOf } from "./policies/reason.ts";
 import type { RoundStep } from "./policies/round.ts";
@@ -33,7 +36,7 @@ import type { Decided } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
 
 /** An answer faster than this can come from a machine beside the crawler; two of them must contradict to tell. */
-const fastMs = 15;
+export const fastMs = 15;
 
 interface AnycastCrawler {
   readonly crawlerId: CrawlerId;
@@ -57,12 +60,15 @@ export interface AnycastView {
   readonly holder: boolean | null;
   /** There is so much to fetch in it that it matters who does. */
   readonly isLarge: boolean;
+  /** What a cloud lists it as, and whether that was checked; null: it is on no list. */
+  readonly listed: (ListedRange & { readonly isClear: boolean }) | null;
 }
 
 interface AnycastRange {
   readonly evidence: AnycastEvidence;
-  /** Another crawler whose answer contradicts as well. */
-  readonly confirmed: Answer;
+  /** Another crawler whose answer contradicts as well; null: its publisher's word is enough. */
+  readonly confirmed: Answer | null;
+  readonly listed: ListedRange | null;
   /** Those that answered fast, the one with the most room first. */
   readonly byLoad: readonly Answer[];
 }
@@ -76,10 +82,12 @@ interface Answer {
 export function provenAnycast(view: AnycastView): AnycastRange | null {
   const pairs = contradictions(placed(view), view.fleet);
   const [first] = pairs;
-  if (first === undefined || suspectsOf(pairs).length > 0) return null;
+  const { listed } = view;
+  if (first === undefined) return null;
+  if (suspectsOf(pairs).length > 0 && listed?.isEverywhere !== true) return null;
   const pair = new Set([first.near.crawlerId, first.far.crawlerId]);
-  const confirmed = answersOf(pairs).find(({ crawlerId }) => !pair.has(crawlerId));
-  return confirmed === undefined ? null : { evidence: first, confirmed, byLoad: fastByLoad(view) };
+  const confirmed = answersOf(pairs).find(({ crawlerId }) => !pair.has(crawlerId)) ?? null;
+  return { evidence: first, confirmed, listed, byLoad: fastByLoad(view) };
 }
 
 /** Whom to ask so that no single crawler can be at fault; null where nothing contradicts, or nobody could tell. */
@@ -123,13 +131,16 @@ export function checkingCrawler(view: AnycastView, fastest: Answer): CrawlerId |
   const own = crawlerOf(view, fastest.crawlerId);
   if (own === null || fastest.rttMs > fastMs || !isSuspect(view, own)) return null;
   const asked = [...view.asked].flatMap((crawlerId) => view.crawlers.get(crawlerId) ?? []);
-  const wasChecked = asked.some((other) => other !== own && roomBetween(view, other, [fastest]) >= fastMs);
-  if (wasChecked) return null;
+  const far = asked.filter((other) => other !== own && roomBetween(view, other, [fastest]) >= fastMs);
+  if (far.length >= farAsked(view)) return null;
   // Where it is registered, a range that is announced from many places most likely has one of them.
   const { country } = view;
   const choose = view.holder ? idlest : farthest;
   return (country === null ? null : choose(view, [fastest], country)) ?? choose(view, [fastest]);
 }
+
+/** A publisher's list is reason enough to ask two: of a network with few places, one may have none of them near. */
+const farAsked = ({ listed }: Pick<AnycastView, "listed">): number => (listed === null ? 1 : 2);
 
 /** Of those so far from all of these that a fast answer of theirs would contradict: the farthest. */
 function farthest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
@@ -160,7 +171,8 @@ function idlest(view: AnycastView, answers: readonly Answer[], country?: string)
   return byLoad.find(({ crawler }) => isFar(crawler))?.crawler.crawlerId ?? null;
 }
 
-function isSuspect({ holder, country, isLarge }: AnycastView, fastest: AnycastCrawler): boolean {
+function isSuspect({ listed, holder, country, isLarge }: AnycastView, fastest: AnycastCrawler): boolean {
+  if (listed !== null) return !listed.isClear;
   if (holder !== null) return holder;
   return isLarge || (country !== null && fastest.country !== null && country !== fastest.country);
 }
@@ -231,7 +243,7 @@ function best(crawlers: readonly AnycastCrawler[], score: (crawler: AnycastCrawl
 }
 
 // A live round's look-out for anycast (delegation/anycast-check says when and whom to ask): at most one
-// check and two confirmations, each one probe.
+// check, two of a listed range, and two confirmations, each one probe.
 
 interface AnycastContext {
   readonly policy: PolicyName;
@@ -247,10 +259,17 @@ interface AnycastContext {
 
 const mostConfirmations = 2;
 
+export interface NotAnycast {
+  /** Of the list. */
+  readonly place: string;
+  /** Crawlers far from the nearest that were asked. */
+  readonly far: number;
+}
+
 export class AnycastLook {
   readonly #context: AnycastContext;
   #seen: { readonly probes: number; readonly view: AnycastView } | null = null;
-  #checked = false;
+  #checks = 0;
   #confirmations = 0;
   /** Of a large fleet, whom this round looks at. */
   #crawlers: Map<CrawlerId, AnycastCrawler> | null = null;
@@ -273,20 +292,39 @@ export class AnycastLook {
       if (crawlerId !== null) return crawlerId;
     }
     // The other policies are there for comparison, and ask whom they ask.
-    if (this.#checked || this.#context.policy !== "nearest") return null;
+    if (this.#checks >= farAsked(view) || this.#context.policy !== "nearest") return null;
     if (step.type !== "decided" || step.rttMs === null) return null;
-    this.#checked = true;
+    this.#checks += 1;
     const { ranges, subnetId, fleet } = this.#context;
     const witness = ranges.takeWitness(subnetId);
     if (witness !== null && fleet.indexOf.has(witness) && !view.asked.has(witness)) return witness;
     return checkingCrawler(view, { crawlerId: step.crawlerId, rttMs: step.rttMs });
   }
 
-  /** The round is over and found nothing: what was looked at need not be looked at again soon. */
-  noteNothing(questions: RoundQuestions): void {
+  /**
+   * The round is over and found nothing: what was looked at need not be looked at again soon. Returns what is known now of
+   * a listed range for good.
+   */
+  noteNothing(questions: RoundQuestions): NotAnycast | null {
     const { ranges, placement, nowMs } = this.#context;
-    const suspected = this.#checked && this.#view(questions).answers.length >= 2;
-    if (suspected && this.#confirmations === 0) ranges.noteClear(placement.holderKey, nowMs);
+    const view = this.#view(questions);
+    const { listed, answers } = view;
+    const suspected = this.#checks > 0 && answers.length >= 2;
+    const isClear = suspected && this.#confirmations === 0;
+    if (isClear) ranges.noteClear(placement.holderKey, nowMs);
+    const fastest = answers.toSorted((a, b) => a.rttMs - b.rttMs)[0];
+    if (listed === null || listed.isClear || fastest === undefined || fastest.rttMs > fastMs) return null;
+    const far = [...view.asked].filter((crawlerId) => {
+      const crawler = crawlerOf(view, crawlerId);
+      return (
+        crawlerId !== fastest.crawlerId && crawler !== null && roomBetween(view, crawler, [fastest]) >= fastMs
+      );
+    });
+    if (far.length === 0) return null;
+    const isHeard = far.some((crawlerId) => answers.some((answer) => answer.crawlerId === crawlerId));
+    const isOnePlace = isHeard && contradictions(placed(view), view.fleet).length === 0;
+    ranges.noteListedClear(listed.place, isOnePlace ? Number.POSITIVE_INFINITY : nowMs + clearMs);
+    return isOnePlace ? { place: listed.place, far: far.length } : null;
   }
 
   #view(questions: RoundQuestions): AnycastView {
@@ -298,6 +336,7 @@ export class AnycastLook {
   #viewOf(questions: RoundQuestions): AnycastView {
     const { placement, fleet, state, ranges, nowMs, isLarge } = this.#context;
     const { asked } = questions;
+    const { listed } = placement;
     const crawlers = this.#crawlersWith(asked);
     return {
       crawlers,
@@ -314,6 +353,7 @@ export class AnycastLook {
       country: placement.country,
       holder: ranges.ofHolder(placement.holderKey, nowMs),
       isLarge,
+      listed: listed === undefined ? null : { ...listed, isClear: ranges.isListedClear(listed, nowMs) },
     };
   }
 
@@ -375,12 +415,13 @@ function placedAnswers(crawlerId: CrawlerId, state: CoordinatorState): AnycastCr
 }
 
 /** The range goes to the crawler with the most room among those that answered fast. */
-export function decidedByLoad({ evidence, confirmed, byLoad }: AnycastRange): Decided {
+export function decidedByLoad({ evidence, confirmed, listed, byLoad }: AnycastRange): Decided {
   const [first, second = null] = byLoad;
   const reason: ReasonOf<"anycast"> = {
     type: "anycast",
     ...evidence,
     confirmed,
+    ...(listed !== null && { listed: listed.place }),
     fast: byLoad.length,
     runnerUp: second === null ? null : { ...second, atMostMs: null },
   };

@@ -17,7 +17,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { PeerRttTable } from "./fleet.ts";
-import type { PlaceKey, Placement } from "./placement.ts";
+import type { ListedRange, PlaceKey, Placement } from "./placement.ts";
 import type { ReasonOf } from "./policies/reason.ts";
 import type { CoordinatorState } from "./state.ts";
 
@@ -196,7 +196,7 @@ function noteAnswer(crawlerId: CrawlerId, address: string, outcome: ProbeOutcome
   if (ranges.suspect(subnetId, crawlerId, ports.nowMs())) request(subnetId);
 }
 
-function answerOf(crawlerId: CrawlerId, rttMs: number, state: CoordinatorState): PlacedAnswer {
+export function answerOf(crawlerId: CrawlerId, rttMs: number, state: CoordinatorState): PlacedAnswer {
   const { latitude = null, longitude = null } = state.crawler(crawlerId) ?? {};
   const place = latitude === null || longitude === null ? null : { latitude, longitude };
   return { crawlerId, rttMs, place };
@@ -207,7 +207,7 @@ function answerOf(crawlerId: CrawlerId, rttMs: number, state: CoordinatorState):
 // range registered abroad is not checked again and again. Read from the database at the start.
 
 /** A holder that was clear may have become one since. */
-const clearMs = 24 * 3_600_000;
+export const clearMs = 24 * 3_600_000;
 
 const mostClearHolders = 50_000;
 
@@ -221,11 +221,19 @@ export class AnycastRanges {
   /** Until when a holder counts as clear; the oldest first. */
   readonly #clear = new Map<PlaceKey, number>();
 
+  /** Of the clouds' lists: the places that were checked and are one place, and until when that counts. */
+  readonly #listedClear = new Map<string, number>();
+
   /** Who answered so fast that one machine cannot explain it; the oldest first. */
   readonly #suspects = new Map<SubnetId, { readonly witness: CrawlerId | null; readonly untilMs: number }>();
 
   /** What earlier coordinators found. */
-  restore(subnetIds: readonly SubnetId[], placementOf: (subnetId: SubnetId) => Placement | null): void {
+  restore(
+    subnetIds: readonly SubnetId[],
+    placementOf: (subnetId: SubnetId) => Placement | null,
+    checkedPlaces: readonly string[] = [],
+  ): void {
+    for (const place of checkedPlaces) this.noteListedClear(place);
     for (const subnetId of subnetIds) this.mark(subnetId, placementOf(subnetId)?.holderKey ?? null);
   }
 
@@ -238,6 +246,16 @@ export class AnycastRanges {
     if (holderKey === null) return null;
     if (this.#holders.has(holderKey)) return true;
     return (this.#clear.get(holderKey) ?? 0) > nowMs ? false : null;
+  }
+
+  /** Whether it was found out that what a cloud lists there answers from one place. */
+  isListedClear({ place }: ListedRange, nowMs: number): boolean {
+    return (this.#listedClear.get(place) ?? 0) > nowMs;
+  }
+
+  /** For good, unless a time is given: publishers name few places, and contradicting answers are looked into anyway. */
+  noteListedClear(place: string, untilMs = Number.POSITIVE_INFINITY): void {
+    this.#listedClear.set(place, untilMs);
   }
 
   /**

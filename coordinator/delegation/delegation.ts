@@ -38,6 +38,8 @@ export interface FinishedRound {
   readonly reason: Readonly<Record<string, unknown>>;
   /** The range answers from many places at once, and was given away by load. */
   readonly anycast?: boolean;
+  /** On a cloud's list, and found not to be anycast there: what need not be found out again. */
+  readonly notAnycast?: string;
 }
 
 export interface RoundProbe {
@@ -106,6 +108,19 @@ export interface MeasuredRound {
   readonly probes: readonly { readonly crawlerId: CrawlerId; readonly rttMs: number }[];
 }
 
+export interface UnmeasuredAsked {
+  readonly limit: number;
+  /** Those whose next try is due by then; null: those for which nobody has been asked, which can be compared at any time. */
+  readonly dueBy: Date | null;
+  readonly except: readonly SubnetId[];
+  readonly recrawlDays: number;
+}
+
+export interface UnmeasuredSubnet {
+  readonly subnetId: SubnetId;
+  readonly pagesPerDay: number;
+}
+
 export interface DelegationStore {
   /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
   readEach(visit: (delegation: Delegation) => void): Promise<number>;
@@ -126,6 +141,8 @@ export interface DelegationStore {
   delegateProvisionally(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
   /** Subnets that were found to be anycast. */
   anycastSubnets(): Promise<SubnetId[]>;
+  /** What rounds found not to be anycast in clouds' lists. */
+  notAnycast(): Promise<string[]>;
   /** The subnets that these hosts lie in; hosts without one are left out. */
   subnetsOfHosts(hosts: readonly HostHash[]): Promise<SubnetId[]>;
   /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */
@@ -149,8 +166,10 @@ export interface DelegationStore {
   probedRtts(
     subnetIds: readonly SubnetId[],
   ): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; rttMs: number; method: ProbeMethod }[]>;
-  /** Delegations without any answer whose next try is due, those that wait longest first. */
-  unmeasured(limit: number, now: Date): Promise<SubnetId[]>;
+  /** Delegations that nobody measured and something can be probed in, those first of which most is fetched a day. */
+  unmeasured(asked: UnmeasuredAsked): Promise<UnmeasuredSubnet[]>;
+  /** The crawler is elsewhere now: what it measured of its subnets, and others of it, is void. Returns the delegations that are others now. */
+  leavePlace(crawlerId: CrawlerId, now: Date): Promise<SubnetId[]>;
   /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */
   decidedBefore(before: Date, behind: AgedDelegation | null, limit: number): Promise<AgedDelegation[]>;
   /** What the latest rounds tell of how long decisions last. */

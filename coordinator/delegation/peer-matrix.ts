@@ -132,6 +132,17 @@ export class PeerMatrix {
     while (row.touched > most) this.#forget(from, row.longestAlone(to));
   }
 
+  /** All that this slot and the others measured of each other. */
+  forget(slot: number): void {
+    const { peers, length } = this.#rows[slot]!;
+    for (const peer of peers.slice(0, length))
+      for (const [from, to] of [
+        [slot, peer],
+        [peer, slot],
+      ] as const)
+        if (this.#rows[from]!.find(to) >= 0) this.#forget(from, to);
+  }
+
   /** The RTT between two slots in ms; NaN where neither has measured the other. */
   rttMs(a: number, b: number): number {
     const [one, other] = [this.#rows[a], this.#rows[b]];

@@ -9,10 +9,11 @@
  * hold IPv6 in blocks of about that size (2001::/16, 2600::/12 …).
  */
 import type { SubnetId } from "#core/ids";
+import { formatRange } from "#core/ip/range";
 import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-places.ts";
 import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
 import { extentIn, oddExtent, topBit } from "../subnets/place-index.ts";
-import { nothingPublished, type PublishedRanges } from "../subnets/published-ranges.ts";
+import { nothingPublished, type PublishedRanges, type PublishedWord } from "../subnets/published-ranges.ts";
 import { asText, type OriginTable } from "../subnets/routing-table.ts";
 import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
@@ -36,6 +37,17 @@ export interface Placement {
   readonly asKey?: PlaceKey | null;
   /** Where networks publish that the range lies, one for each source that speaks of it; absent: none does. */
   readonly published?: readonly PublishedPlace[];
+  /** What a cloud or CDN says in its own list of ranges, which may be announced from many places; absent: it is on none. */
+  readonly listed?: ListedRange;
+}
+
+export interface ListedRange {
+  /** Whose list: "cloudflare". */
+  readonly source: string;
+  /** "aws eu-central-1", and of a range without a place "cloudflare 104.16.0.0/13": what was found out there holds for all of it. */
+  readonly place: string;
+  /** The list names no place for it. */
+  readonly isEverywhere: boolean;
 }
 
 /** What one source says of a range (RFC 8805, or a cloud's list of ranges by region). Both texts are shown to people. */
@@ -57,7 +69,9 @@ export function placementOf(
   if (place < 0) return null;
   const holderId = columns.holderIds[place] as number;
   const isIpv4 = place < columns.ipv6Base;
-  const places = published.count === 0 ? [] : publishedPlaces(columns, place, published);
+  const words = published.count === 0 ? [] : published.of(rangeOf(columns, place));
+  const places = publishedPlaces(words);
+  const listed = listedRange(words);
   const above = isIpv4 ? aboveIpv4(columns, place) : aboveIpv6(columns, place - columns.ipv6Base);
   return {
     subnetKey: subnetId,
@@ -67,19 +81,24 @@ export function placementOf(
     country: countries[columns.labels[place] as number] ?? null,
     slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
     ...(places.length > 0 && { published: places }),
+    ...(listed !== null && { listed }),
     ...(origins === undefined || origins.size === 0 ? {} : { asKey: asKeyOf(columns, place, origins) }),
   };
 }
 
 /** Of those sources that name a single place. */
-function publishedPlaces(
-  columns: TreeColumns,
-  place: number,
-  published: PublishedRanges,
-): readonly PublishedPlace[] {
-  return published
-    .of(rangeOf(columns, place))
-    .flatMap(({ list, place: where }) => (where === null ? [] : { source: list.source, place: where }));
+function publishedPlaces(words: readonly PublishedWord[]): readonly PublishedPlace[] {
+  return words.flatMap(({ list, place }) => (place === null ? [] : { source: list.source, place }));
+}
+
+/** A geofeed's range without a place is merely one that its holder says nothing of. */
+function listedRange(words: readonly PublishedWord[]): ListedRange | null {
+  const listed = words.filter(({ list }) => list.kind !== "geofeed");
+  const word = listed.find(({ place }) => place === null) ?? listed[0];
+  if (word === undefined) return null;
+  const { source } = word.list;
+  const isEverywhere = word.place === null;
+  return { source, place: word.place ?? `${source} ${formatRange(word.range)}`, isEverywhere };
 }
 
 /** "AS3333", as people write it. */

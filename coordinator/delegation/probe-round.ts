@@ -12,15 +12,16 @@ import { isIpv6Text, parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import type { Fleet } from "../crawlers/crawler.ts";
+import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import type { AnycastRanges } from "./anycast.ts";
-import { AnycastLook, decidedByLoad } from "./anycast-check.ts";
-import type { DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
+import { AnycastLook, decidedByLoad, type NotAnycast } from "./anycast-check.ts";
+import type { Delegation, DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type { Placement } from "./placement.ts";
 import type { PolicyName } from "./policies/policies.ts";
 import type { PolicyParameters, RoundStep } from "./policies/round.ts";
+import { type FetchTimes, isCheck, PresentOwner, SecondQuestions } from "./present-owner.ts";
 import { originOf, type ProbeSettings, RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided, kept, remember } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -48,11 +49,24 @@ export interface RoundPorts {
   readonly anycast?: AnycastRanges;
   /** Without it, no round begins with a fetch. */
   readonly firstFetches?: FirstFetches;
+  /** What the latest fetches of a subnet's crawler took; without it, they do not count. */
+  readonly fetchTimes?: (asked: OwnFetches) => Promise<FetchTimes | null>;
   /** True: what is under way is given up, and nothing more is stored. */
   readonly isStopping?: () => boolean;
 }
 
-/** Runs the round and stores it; null when the subnet is no longer in the tree, may not be probed, or we stop. */
+/** Whose fetches, and where; of a round for slow fetches, those that were slow. */
+export interface OwnFetches {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly url: string;
+  readonly cause: RoundCause;
+}
+
+/**
+ * Runs the round and stores it; null when the subnet is no longer in the tree, may not be probed, its crawler is away
+ * for a moment, or we stop.
+ */
 export async function delegateSubnet(
   subnet: WaitingSubnet,
   cause: RoundCause,
@@ -61,11 +75,14 @@ export async function delegateSubnet(
   const placement = ports.state.placementOf(subnet.subnetId);
   if (!placement || isForbidden(subnet.address, ports.settings)) return null;
   const startedAt = ports.now();
-  const round: LiveRound = { subnet, cause, placement, ports };
+  const before = ports.state.delegationOf(subnet.subnetId);
+  const round: LiveRound = { subnet, cause, placement, ports, before };
+  if (isOwnerAway(round)) return null;
   const parameters = parametersOf(round);
   const questions = openQuestions(round, parameters);
-  const ending = await endingOf(round, questions);
-  if (ending === null) return null;
+  const result = await endingOf(round, questions);
+  if (result === null) return null;
+  const { ending, teaches, notAnycast } = result;
   const finished: FinishedRound = {
     subnetId: subnet.subnetId,
     cause,
@@ -78,11 +95,22 @@ export async function delegateSubnet(
     probes: questions.probes,
     method: questions.method,
     ...ending,
+    ...(notAnycast !== null && {
+      notAnycast: notAnycast.place,
+      reason: { ...ending.reason, notAnycast },
+    }),
   };
+  if (isKnown(finished, ports.state)) return finished;
   await ports.delegations.saveRound(finished);
   remember(finished, { ...ports, placement });
-  if (finished.measured && finished.reason.type !== "anycast") questions.learn();
+  if (teaches && finished.measured && finished.reason.type !== "anycast") questions.learn();
   return finished;
+}
+
+/** There was still nobody to compare with: nothing is to be written of it. */
+function isKnown({ subnetId, crawlerId, measured, probes }: FinishedRound, state: CoordinatorState): boolean {
+  const present = state.delegationOf(subnetId);
+  return !measured && probes.length === 0 && present?.measured === false && present.crawlerId === crawlerId;
 }
 
 interface LiveRound {
@@ -90,22 +118,44 @@ interface LiveRound {
   readonly cause: RoundCause;
   readonly placement: Placement;
   readonly ports: RoundPorts & { readonly settings: RoundSettings };
+  /** As it was delegated when the round began. */
+  readonly before: Delegation | null;
+}
+
+/** A crawler that lost its connection is waited for until it counts as gone, which others see to. */
+function isOwnerAway({ before, cause, ports }: LiveRound): boolean {
+  if (before === null || !isCheck(cause) || cause === "operator") return false;
+  return !ports.fleet.online().includes(before.crawlerId) && mayKeep(before.crawlerId, ports);
+}
+
+interface Ending {
+  readonly ending: Decided;
+  /** Later rounds may learn from its answers. */
+  readonly teaches: boolean;
+  readonly notAnycast: NotAnycast | null;
 }
 
 /** Asks until the round has its end; null when we stop before. */
-async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Decided | null> {
+async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Ending | null> {
   const look = lookFor(round, questions);
+  const hasFetched = await takeFetched(round, questions);
+  const owner = hasFetched ? null : presentOwner(round, questions);
+  const second = new SecondQuestions(round.ports.settings.parameters);
   for (;;) {
     if (round.ports.isStopping?.()) return null;
     const range = look?.proven(questions) ?? null;
-    if (range !== null) return decidedByLoad(range);
+    if (range !== null) return { ending: decidedByLoad(range), teaches: false, notAnycast: null };
     const step = questions.step();
     const suspect = allowed(look?.next(questions, step) ?? null, round);
-    const doubted = suspect === null ? doubtedFetch(questions, step) : null;
+    const doubted = suspect === null ? doubtedFetch(questions, step, round.ports.settings.probe.tries) : null;
     if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
     else if (step.type !== "probe") {
-      look?.noteNothing(questions);
-      return keptOrNot(round, questions, decided(step));
+      if (await second.ask(questions, step)) continue;
+      if (await owner?.hear(questions, step)) continue;
+      const notAnycast = look?.noteNothing(questions) ?? null;
+      const decision = decided(step);
+      const judged = owner?.judged(questions, decision);
+      return { notAnycast, ...(judged ?? { ending: keptOrNot(round, questions, decision), teaches: true }) };
     } else if (step.how === "get") await fetchFirst(round, questions, step.crawlerId);
     else await questions.probe(step.crawlerId);
   }
@@ -127,17 +177,54 @@ export function isUnspoken(
   return isIpv6Text(address) && fleet.online().every((crawlerId) => denied?.speaksIpv6(crawlerId) === false);
 }
 
+/** The crawler that has the subnet, where the round checks whether it is still to have it. */
+function presentOwner(round: LiveRound, { fleet }: RoundQuestions): PresentOwner | null {
+  const { before, cause, subnet, ports } = round;
+  if (before === null || !isCheck(cause) || ports.anycast?.has(subnet.subnetId)) return null;
+  const { crawlerId } = before;
+  if (!fleet.indexOf.has(crawlerId) || isDenied(crawlerId, subnet, ports)) return null;
+  const { subnetId, url } = subnet;
+  return new PresentOwner({
+    ...{ crawlerId, cause, before, marginMs: ports.settings.parameters.lambdaMs },
+    fetchTimes: async () => (await ports.fetchTimes?.({ subnetId, crawlerId, url, cause })) ?? null,
+  });
+}
+
+/** Nothing but its day's work being done keeps it from new subnets. */
+function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
+  const crawler = state.crawler(crawlerId);
+  return (
+    crawler !== null && crawler.state !== "draining" && crawler.measuresOnly !== true && isBelieved(crawler)
+  );
+}
+
 /** Whom the look-out for anycast chose, if its partner allows the target. */
 const allowed = (crawlerId: CrawlerId | null, { subnet, ports }: LiveRound) =>
   crawlerId !== null && isDenied(crawlerId, subnet, ports) ? null : crawlerId;
 
+/** Whoever has the subnet without ever having been compared has fetched there: those times are its answer. */
+async function takeFetched({ subnet, cause, ports }: LiveRound, questions: RoundQuestions): Promise<boolean> {
+  const { fleet, method } = questions;
+  const { subnetId, url } = subnet;
+  const crawlerId = ports.state.ownerOf(subnetId);
+  if (crawlerId === null || !fleet.indexOf.has(crawlerId) || fleet.candidates.length < 2) return false;
+  if (method !== "connect" || (cause !== "joined" && cause !== "retry")) return false;
+  const times = (await ports.fetchTimes?.({ subnetId, crawlerId, url, cause })) ?? null;
+  if (times === null || times.connectMs === null) return false;
+  const { connectMs: rttMs, fetches: tries } = times;
+  questions.take({ crawlerId, outcome: { type: "measured", method, rttMs, tries }, how: "get" });
+  return true;
+}
+
 /**
  * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
- * subnet is taken from the crawler that fetched first, it is probed as well.
+ * subnet is taken from the crawler that fetched so few times, it is probed as well.
  */
-function doubtedFetch(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
-  const fetched = questions.probes.find(({ how }) => how === "get")?.crawlerId;
-  if (fetched === undefined || step.type !== "decided" || step.crawlerId === fetched) return null;
+function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number): CrawlerId | null {
+  const first = questions.probes.find(({ how }) => how === "get");
+  if (first === undefined || (first.outcome.type === "measured" && first.outcome.tries >= tries)) return null;
+  const fetched = first.crawlerId;
+  if (step.type !== "decided" || step.crawlerId === fetched) return null;
   const isProbed = questions.probes.some(({ crawlerId, how }) => crawlerId === fetched && how !== "get");
   return isProbed ? null : fetched;
 }
@@ -196,11 +283,11 @@ function isForbidden(address: string, settings: RoundSettings): boolean {
 // The beginning of a live round: who is a candidate, by which method they measure, and how one is asked.
 
 function openQuestions(
-  { subnet, placement, ports }: LiveRound,
+  { subnet, cause, placement, ports, before }: LiveRound,
   parameters: PolicyParameters,
 ): RoundQuestions {
   const { settings, state, fleet } = ports;
-  const candidates = candidatesFor(subnet, ports);
+  const candidates = candidatesFor(subnet, isCheck(cause) ? before : null, ports);
   const input = {
     placement,
     fleet: state.fleetOf(candidates),
@@ -229,12 +316,17 @@ const largestCheckedFleet = 1000;
 
 function candidatesFor(
   subnet: WaitingSubnet,
+  /** It may keep what it has although it gets nothing new. */
+  present: Delegation | null,
   ports: RoundPorts & { readonly settings: RoundSettings },
 ): CrawlerId[] {
   const excluded = ports.excluded(subnet);
   const online = ports.fleet.online();
+  const kept = present !== null && mayKeep(present.crawlerId, ports) ? present.crawlerId : null;
   const able = online.filter(
-    (crawlerId) => !excluded.has(crawlerId) && !ports.denied?.lacksFamily(crawlerId, subnet.address),
+    (crawlerId) =>
+      (crawlerId === kept || !excluded.has(crawlerId)) &&
+      !ports.denied?.lacksFamily(crawlerId, subnet.address),
   );
   if (ports.settings.policy === "nearest" && able.length > largestCheckedFleet) return able;
   return able.filter((crawlerId) => !isDenied(crawlerId, subnet, ports));

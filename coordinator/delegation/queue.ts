@@ -83,6 +83,11 @@ export class DelegationQueue {
     }
   }
 
+  /** Whether a round for this subnet was asked for, or runs. */
+  isUnderWay(subnetId: SubnetId): boolean {
+    return this.#requested.has(subnetId) || this.#running.has(subnetId);
+  }
+
   /**
    * Fills the free places with rounds; returns how many it started. One call at a time: of two, the later
    * could hold an answer from before a round that the earlier started and that has ended since.
@@ -135,8 +140,8 @@ export class DelegationQueue {
     const picked = [...this.#requested].filter(([subnetId]) => !this.#running.has(subnetId)).slice(0, most);
     if (picked.length === 0) return [];
     const causes = new Map(picked);
-    for (const [subnetId] of picked) this.#requested.delete(subnetId);
     const targets = await this.#ports.delegations.targetsFor([...causes.keys()]);
+    for (const [subnetId] of picked) this.#requested.delete(subnetId);
     return targets.map((target) => ({ target, cause: causes.get(target.subnetId) ?? "operator" }));
   }
 

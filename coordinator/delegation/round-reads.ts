@@ -6,11 +6,18 @@ import type { CrawlerName } from "../crawlers/crawler.ts";
 import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 
-/** Of rounds of whole subnets, decided by measurements of one method; anycast is given away by load, and teaches nothing. */
+/**
+ * Of rounds of whole subnets, decided by measurements of one method. Anycast is given away by load, and where a crawler
+ * kept its subnet for what was known of it, the measurements say too little: both teach nothing.
+ */
 export const decidedByMeasuring = `subnet_id is not null
   and crawler_id is not null
   and method is not null
-  and reason ->> 'type' <> 'anycast'`;
+  and reason ->> 'type' not in ('anycast', 'kept')`;
+
+/** SQL: the crawler of that probe is where it was when that round began; what it measured from elsewhere is void. */
+export const isFromHere = (probe: string, round: string) =>
+  `not exists (select from crawler moved where moved.crawler_id = ${probe}.crawler_id and moved.placed_at > ${round}.started_at)`;
 
 interface RoundRow {
   round_id: number;

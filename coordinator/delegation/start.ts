@@ -22,6 +22,7 @@ import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
+import { AnycastCandidates } from "./anycast-candidates.ts";
 import type { DelegationStore } from "./delegation.ts";
 import { DeniedTargets, ipv6Speakers, strandedSubnets } from "./denied-targets.ts";
 import { PeerTurns } from "./measure-peers.ts";
@@ -42,11 +43,11 @@ import type { FinerRoundPorts } from "./overrides/round.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import { FirstFetches, type RoundSettings } from "./probe-round.ts";
-import { DelegationQueue, type QueuePorts } from "./queue.ts";
+import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
-export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
+export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
   /** Left out, the pool has all hosts. */
   readonly slices?: Slices;
@@ -209,7 +210,7 @@ interface ProbingPorts {
   /** False: its results go to another coordinator; left out, there is none. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
-  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "subnetsOfHosts">;
+  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "notAnycast" | "subnetsOfHosts">;
   readonly now: () => Date;
   /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
@@ -255,8 +256,9 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
     anycast,
     firstFetches,
     restore: async () => {
-      const subnetIds = await ports.delegations.anycastSubnets();
-      anycast.restore(subnetIds, (subnetId) => state.placementOf(subnetId));
+      const { delegations } = ports;
+      const placementOf = (subnetId: SubnetId) => state.placementOf(subnetId);
+      anycast.restore(await delegations.anycastSubnets(), placementOf, await delegations.notAnycast());
     },
     onHello: (crawlerId, hello) => {
       denied.setList(crawlerId, hello.denies);
@@ -290,10 +292,14 @@ function refusedHosts({ results }: ResultBatch) {
   return [...new Set(keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash])))];
 }
 
+/** Subnets of which nobody knows who is near are asked about at this pace: those of which most is fetched first, 18,000 an hour. */
 const unmeasuredBatch = 50;
+const retryUnmeasuredMs = 10_000;
+/** One of which nothing was learned is left alone for so long, and longer every time. */
+const unmeasuredRestMs = 300_000;
 
-/** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
-const retryUnmeasuredMs = 30_000;
+/** How often some delegations are looked at for whether they may be anycast. */
+const lookForAnycastMs = 60_000;
 
 /** Old decisions that are probed again in a minute: 43,200 a day. */
 const refreshRounds = 30;
@@ -346,10 +352,32 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
   timekeeper.every("refresh-delegations", 60_000, async () => {
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
+  if (ports.anycast) {
+    const { state, anycast: ranges } = ports;
+    const online = () => ports.gateway.online();
+    const candidates = new AnycastCandidates({ state, ranges, online, nowMs: () => ports.now().getTime() });
+    timekeeper.every("look-for-anycast", lookForAnycastMs, async () => {
+      ports.queue.request(candidates.next(), "review");
+    });
+  }
+  const resting = new RestingSubnets(unmeasuredRestMs);
+  ports.state.watch((subnetId) => {
+    if (subnetId !== null && ports.state.delegationOf(subnetId)?.measured) resting.forget(subnetId);
+  });
   timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
-    ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch, ports.now()), "retry");
-    const turn = Math.floor(ports.now().getTime() / retryUnmeasuredMs);
+    const nowMs = ports.now().getTime();
+    const turn = Math.floor(nowMs / retryUnmeasuredMs);
     ports.queue.request(strandedSubnets(ports, { most: unmeasuredBatch, turn }), "denied");
+    // A crawler that is alone can be compared with nobody.
+    if (ports.gateway.online().length < 2) return;
+    const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
+    const asked = { dueBy: ports.now(), except: resting.asleep(nowMs), recrawlDays: recrawlDays() };
+    const due = await ports.delegations.unmeasured({ ...asked, limit: unmeasuredBatch });
+    for (const { subnetId } of due) resting.rest(subnetId, nowMs);
+    ports.queue.request(
+      due.map(({ subnetId }) => subnetId),
+      "retry",
+    );
   });
 }
 

@@ -109,6 +109,7 @@ export class CoordinatorState {
   }
 
   setCrawlers(crawlers: readonly CrawlerRecord[]): void {
+    this.#forgetOldPlaces(crawlers);
     this.#crawlers = crawlers;
     this.#crawlerAt = new Map(crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
   }
@@ -116,6 +117,7 @@ export class CoordinatorState {
   /** Some of them have changed, or are new. */
   putCrawlers(changed: readonly CrawlerRecord[]): void {
     if (changed.length === 0) return;
+    this.#forgetOldPlaces(changed);
     const crawlers = [...this.#crawlers];
     const strangers = changed.filter((crawler) => {
       const index = this.#crawlerAt.get(crawler.crawlerId);
@@ -124,6 +126,17 @@ export class CoordinatorState {
     });
     if (strangers.length === 0) this.#crawlers = crawlers;
     else this.setCrawlers([...crawlers, ...strangers].sort((a, b) => a.crawlerId - b.crawlerId));
+  }
+
+  /** Of crawlers that are elsewhere than before, what was measured of the way to them and from them is void. */
+  #forgetOldPlaces(changed: readonly CrawlerRecord[]): void {
+    for (const { crawlerId, placedAt } of changed) {
+      const known = this.crawler(crawlerId);
+      if (known === null || known.placedAt?.getTime() === placedAt?.getTime()) continue;
+      const { matrix } = this.rtts;
+      matrix.forget(matrix.slotOf(crawlerId));
+      for (const learned of this.#learnedRtts.values()) learned.forget(crawlerId);
+    }
   }
 
   crawler(crawlerId: CrawlerId): CrawlerRecord | null {

@@ -1,10 +1,11 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import type { RoundCause } from "#core/delegation-cause";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
 import type { ProbeMethod } from "#protocol/messages";
-import { crawlerLoads, loads, probedRtts } from "../balance/load-store.ts";
+import { crawlerLoads, loads, probedRtts, unmeasured } from "../balance/load-store.ts";
 import { fence } from "../crawlers/coordinator-presence-store.ts";
 import { type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
@@ -13,7 +14,7 @@ import type { Delegation, DelegationStore, FinishedRound, MeasuredRound, RoundPr
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
 import { retryWaitMs } from "./queue.ts";
 import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";
-import { decidedByMeasuring } from "./round-reads.ts";
+import { decidedByMeasuring, isFromHere } from "./round-reads.ts";
 import { formerSubnets, move, subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
 
 /** Of crawlers that arrive at once. */
@@ -58,10 +59,13 @@ export function createDelegationStore(
     checkOutcomes: async (mostRounds) => await checkOutcomes(pool, mostRounds),
     saveMoveRates: async (rates) => await asLeader(async (client) => await saveMoveRates(client, rates)),
 
-    unmeasured: async (limit, now) => await unmeasured(pool, limit, now),
+    unmeasured: async (asked) => await unmeasured(slices, asked),
+    leavePlace: async (crawlerId, now) =>
+      await inTransaction(pool, async (client) => await leavePlace(client, crawlerId, now)),
     delegateProvisionally: async (subnetId, crawlerId, now) =>
       await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
     anycastSubnets: async () => await anycastSubnets(pool),
+    notAnycast: async () => await notAnycast(pool),
     subnetsOfHosts: async (hosts) => await subnetsOfHosts(slices, hosts),
   };
 }
@@ -143,6 +147,12 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
   const roundId = asRoundId(rows[0]!.round_id);
   await saveProbes(client, roundId, round);
   if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
+  if (round.notAnycast !== undefined) {
+    await client.query(
+      "insert into anycast_check (place, checked_at) values ($1, $2) on conflict (place) do nothing",
+      [round.notAnycast, round.decidedAt],
+    );
+  }
   return roundId;
 }
 
@@ -150,7 +160,7 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
 export async function saveProbes(
   client: PoolClient,
   roundId: RoundId,
-  round: Pick<FinishedRound, "probes">,
+  round: Pick<FinishedRound, "probes" | "cause">,
 ): Promise<void> {
   await client.query(
     `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail, how)
@@ -163,15 +173,18 @@ export async function saveProbes(
       round.probes.map(({ outcome }) => outcome.method),
       round.probes.map(({ outcome }) => outcome.type),
       round.probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
-      round.probes.map(detailOf),
+      round.probes.map((probe) => detailOf(probe, round.cause)),
       round.probes.map(({ how }) => how ?? "probe"),
     ],
   );
 }
 
-function detailOf({ outcome, how }: RoundProbe): string {
+function detailOf({ outcome, how }: RoundProbe, cause: RoundCause): string {
   if (outcome.type !== "measured") return outcome.reason.replaceAll("\0", "");
-  return how === "get" ? "the crawl's own first fetch, no probe" : "";
+  if (how === "get")
+    return `the crawl's own ${cause === "new-subnet" ? "first fetch" : "latest fetches"}, no probe`;
+  const late = Math.round(outcome.lateMs ?? 0);
+  return late > 0 ? `noticed up to ${late} ms late: its machine was busy` : "";
 }
 
 /** The history gets a line when the crawler changes, not when a round confirms it. */
@@ -184,7 +197,9 @@ async function delegate(
     "select crawler_id, unanswered_rounds from delegation where subnet_id = $1 for update",
     [round.subnetId],
   );
-  const unanswered = round.measured ? 0 : (rows[0]?.unanswered_rounds ?? 0) + 1;
+  // Where nobody could be compared, nobody was silent: it is due again as soon as somebody can be.
+  const isUnanswered = !round.measured && round.probes.length > 0;
+  const unanswered = isUnanswered ? (rows[0]?.unanswered_rounds ?? 0) + 1 : 0;
   await client.query(
     `insert into delegation (subnet_id, crawler_id, round_id, cause, measured, rtt_ms, runner_up_id,
        runner_up_rtt_ms, delegated_at, anycast, unanswered_rounds, retry_at)
@@ -256,15 +271,47 @@ async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<bool
 
 // Delegations that are not the last word: for the time being, unmeasured, or by load.
 
-/** Delegations without an answer whose next try is due; those that a move left unmeasured are due at once. */
-async function unmeasured(pool: Pool, limit: number, now: Date): Promise<SubnetId[]> {
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    `select subnet_id
-     from delegation
-     where not measured and cause <> 'own-subnet' and (retry_at is null or retry_at <= $2)
-     order by retry_at nulls first, delegated_at, subnet_id
-     limit $1`,
-    [limit, now],
+/**
+ * From here on the crawler is elsewhere (`placed_at`). Its delegations wait to be measured, also that of the subnet that it was in;
+ * who would inherit from others is not known any more, where it was this one; and it looks for what is near to it as a newcomer
+ * does. Anycast ranges were given away by load, which has not changed.
+ */
+async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): Promise<SubnetId[]> {
+  await client.query(
+    "update crawler set placed_at = $2, joining_since = coalesce(joining_since, $2) where crawler_id = $1",
+    [crawlerId, now],
+  );
+  await client.query("delete from crawler_rtt where $1 in (from_crawler_id, to_crawler_id)", [crawlerId]);
+  await client.query(
+    `update finer_delegation
+     set measured = false, rtt_ms = null, review_at = least(review_at, $2)
+     where crawler_id = $1`,
+    [crawlerId, now],
+  );
+  await client.query(
+    "update finer_delegation set runner_up_id = null, runner_up_rtt_ms = null where runner_up_id = $1",
+    [crawlerId],
+  );
+  const { rows } = await client.query<{ subnet_id: number }>(
+    `with held as (
+       select subnet_id
+       from delegation
+       where crawler_id = $1 and not anycast or runner_up_id = $1
+       order by subnet_id
+       for update
+     )
+     update delegation d
+     set cause = case when d.crawler_id = $1 and not anycast then 'crawler-moved' else cause end,
+         measured = measured and (d.crawler_id <> $1 or anycast),
+         rtt_ms = case when d.crawler_id = $1 and not anycast then null else rtt_ms end,
+         unanswered_rounds = case when d.crawler_id = $1 and not anycast then 0 else unanswered_rounds end,
+         retry_at = case when d.crawler_id = $1 and not anycast then null else retry_at end,
+         runner_up_id = nullif(runner_up_id, $1),
+         runner_up_rtt_ms = case when runner_up_id = $1 then null else runner_up_rtt_ms end
+     from held
+     where d.subnet_id = held.subnet_id
+     returning d.subnet_id`,
+    [crawlerId],
   );
   return rows.map((row) => asSubnetId(row.subnet_id));
 }
@@ -291,6 +338,11 @@ async function delegateProvisionally(
   return rowCount === 1;
 }
 
+async function notAnycast(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
+  return rows.map(({ place }) => place);
+}
+
 async function anycastSubnets(pool: Pool): Promise<SubnetId[]> {
   const { rows } = await pool.query<{ subnet_id: number }>(
     "select subnet_id from delegation where anycast order by subnet_id",
@@ -304,7 +356,7 @@ async function anycastSubnets(pool: Pool): Promise<SubnetId[]> {
 async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]> {
   const { rows } = await pool.query<LatestRow>(
     `with latest as (
-       select round_id, subnet_id, method
+       select round_id, subnet_id, method, started_at
        from probe_round
        where ${decidedByMeasuring}
        order by round_id desc
@@ -315,6 +367,7 @@ async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]>
        array_agg(p.rtt_ms order by p.ordinal) as rtts_ms
      from latest l
      join probe p on p.round_id = l.round_id and p.method = l.method and p.rtt_ms is not null
+       and ${isFromHere("p", "l")}
      group by l.round_id, l.subnet_id, l.method
      order by l.round_id`,
     [limit],

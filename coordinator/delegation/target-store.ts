@@ -10,6 +10,7 @@ import { ofAll, type Slices } from "../database/slices.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
 import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
 import type { DelegationMove, DelegationStore, WaitingSubnet } from "./delegation.ts";
+import { isFromHere } from "./round-reads.ts";
 
 /** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
 const perHolder = 8;
@@ -331,6 +332,7 @@ export async function formerSubnets(
        and p.crawler_id = $1
        and p.outcome = 'measured'
        and p.method = coalesce(r.method, p.method)
+       and ${isFromHere("p", "r")}
      group by d.subnet_id
      order by d.subnet_id`,
     [crawlerId, since],

@@ -1,5 +1,5 @@
 /** Answers of the explorer: a map's figures, a level of the tree, a list of subnets. */
-import { formatRange, type IpRange, parseRange } from "#core/ip/range";
+import { formatRange, type IpRange, parseRange, rangeAsWritten } from "#core/ip/range";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { type Colouring, colourings, tileCorner } from "./colours.ts";
 import type { ExploredMap, Explorer } from "./explorer.ts";
@@ -281,7 +281,7 @@ export async function drawnCell(
   return { subnet, subnets: weights.size };
 }
 
-const tileRange = (tile: Tile): IpRange => parseRange(tileText(tile)) as IpRange;
+const tileRange = (tile: Tile): IpRange => rangeAsWritten(tileText(tile)) as IpRange;
 
 async function showTree(
   ports: ExplorePorts,

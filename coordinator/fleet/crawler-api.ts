@@ -85,7 +85,7 @@ const crawlerOperation = fleetEntrySchema
   .pick({
     ...{ standing: true, pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true },
     ...{ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true },
-    ...{ joiningSince: true, trust: true, release: true },
+    ...{ unmeasured: true, joiningSince: true, trust: true, release: true },
   })
   .extend({
     incidentsInSevenDays: z.int(),
@@ -456,6 +456,7 @@ export const crawlerApi = {
             granted: { pagesPerDay: null, bytesPerDay: null },
             partnerAllows: { pagesPerDay: null, bytesPerDay: null },
             draining: null,
+            unmeasured: 0,
             joiningSince: null,
             trust: "not-compared",
             release: null,

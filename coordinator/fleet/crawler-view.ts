@@ -26,6 +26,7 @@ export type Operation = Pick<
   | "granted"
   | "partnerAllows"
   | "draining"
+  | "unmeasured"
   | "joiningSince"
   | "trust"
   | "release"
@@ -98,6 +99,7 @@ function publicPart(entry: FleetEntry): Omit<Operation, "activity" | "work" | "a
     granted: entry.granted,
     partnerAllows: entry.partnerAllows,
     draining: entry.draining,
+    unmeasured: entry.unmeasured,
     joiningSince: entry.joiningSince,
     trust: entry.trust,
     release: entry.release,

@@ -213,6 +213,7 @@ export const fleetApi = {
               revoked: false,
               softwareVersion: null,
               subnets: 2,
+              unmeasured: 0,
               meanRttMs: 0,
               openLeases: 0,
               pagesToday: 0,

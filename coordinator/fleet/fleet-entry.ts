@@ -86,6 +86,9 @@ export const fleetEntrySchema = z
     revoked: z.boolean(),
     softwareVersion: z.string().nullable(),
     subnets: z.int(),
+    unmeasured: z
+      .int()
+      .describe("Of these, those for which no crawlers have been compared yet, or none had an answer."),
     meanRttMs: z.number().nullable().describe("To the subnets that it has, as measured; null: none was."),
     openLeases: z.int(),
     pagesToday: z.int().describe("Fetches since midnight (UTC)."),
@@ -152,6 +155,7 @@ export const fleetColumns: readonly FleetColumn[] = [
   { key: "why", value: (entry) => stateWords(entry).why },
   { key: "version", page: "Version", value: versionOf },
   { key: "subnets", page: "Subnets", command: "subnets", isNumber: true, value: ({ subnets }) => subnets },
+  { key: "unmeasured", page: "Unmeasured", isNumber: true, value: ({ unmeasured }) => unmeasured },
   {
     ...{ key: "pages_today", page: "Pages today", command: "pages today", isNumber: true },
     value: ({ pagesToday }) => pagesToday,

@@ -125,6 +125,7 @@ function entryOf(
 
 const figuresOf = (figures: Omit<FleetFigures, "comparisons" | "untold">) => ({
   subnets: figures.subnets,
+  unmeasured: figures.unmeasured,
   meanRttMs: figures.meanRttMs,
   openLeases: figures.openLeases,
   pagesToday: figures.pagesToday,
@@ -176,6 +177,7 @@ export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork
 
 interface FleetFigures {
   readonly subnets: number;
+  readonly unmeasured: number;
   readonly meanRttMs: number | null;
   readonly openLeases: number;
   readonly pagesToday: number;
@@ -190,6 +192,7 @@ interface FleetFigures {
 
 const noFigures: FleetFigures = {
   subnets: 0,
+  unmeasured: 0,
   meanRttMs: null,
   openLeases: 0,
   pagesToday: 0,
@@ -229,10 +232,11 @@ export async function fleetFigures(
 }
 
 const ownedByCrawler =
-  "select crawler_id, count(*) as subnets, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id";
+  "select crawler_id, count(*) as subnets, count(*) filter (where not measured) as unmeasured, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id";
 
 /** Delegations are shared: one slice counts them. */
-const ownedByNobody = "select null::int as crawler_id, 0 as subnets, null::float8 as mean_rtt_ms where false";
+const ownedByNobody =
+  "select null::int as crawler_id, 0 as subnets, 0 as unmeasured, null::float8 as mean_rtt_ms where false";
 
 async function figureRows(
   pool: Pool,
@@ -240,6 +244,7 @@ async function figureRows(
 ): Promise<FiguresRow[]> {
   const { rows } = await pool.query<FiguresRow>(
     `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
+       coalesce(d.unmeasured, 0)::int as unmeasured,
        d.mean_rtt_ms::float8 as "meanRttMs", coalesce(l.leases, 0)::int as "openLeases",
        coalesce(f.pages, 0)::int as "pagesToday", coalesce(f.bytes, 0)::float8 as "bytesToday",
        coalesce(f.body_bytes, 0)::float8 as "bodyBytesToday",

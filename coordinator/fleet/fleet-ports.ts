@@ -10,7 +10,7 @@ import type { MoveStore } from "../crawlers/move-store.ts";
 import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import type { ComplaintStore } from "../opt-outs/complaints.ts";
-import type { OptOutStore } from "../opt-outs/opt-out.ts";
+import type { OptOutMarks, OptOutStore } from "../opt-outs/opt-out.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { ReleaseFleetStore, ReleaseStore } from "../releases/release-store.ts";
 import type { FleetReads } from "./fleet-view.ts";
@@ -29,7 +29,8 @@ export interface FleetPorts {
   readonly moves: Pick<MoveStore, "ask">;
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
   readonly releaseFleet: Pick<ReleaseFleetStore, "counts" | "docks" | "watched">;
-  readonly optOuts: Pick<OptOutStore, "list" | "request" | "confirm" | "lift">;
+  readonly optOuts: Pick<OptOutStore, "list" | "request" | "preview" | "confirm" | "lift">;
+  readonly marks: OptOutMarks;
   readonly complaints: Pick<ComplaintStore, "add" | "list" | "close">;
   readonly links: Pick<SignInLinkStore, "issue">;
   /** Null: there is no crawler of that name. */

@@ -13,6 +13,7 @@ import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
 import { frontierOver } from "../frontier/sliced-frontier-store.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { createComplaintStore } from "../opt-outs/complaint-store.ts";
+import { createOptOutMarks } from "../opt-outs/mark-writes.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
 import { createOptOutStore } from "../opt-outs/store.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
@@ -68,6 +69,7 @@ function fleetPorts(slices: Slices, now: () => Date): Omit<FleetPorts, "successi
     releases: createReleaseStore(pool),
     releaseFleet: createReleaseFleetStore(slices),
     optOuts: createOptOutStore(slices),
+    marks: createOptOutMarks(slices),
     complaints: createComplaintStore(slices),
     links: createSignInLinkStore(pool),
     domainSets: createDomainSetStore(slices),

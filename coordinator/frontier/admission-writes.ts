@@ -7,7 +7,13 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress, type UrlKey, urlKeyOf } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { listOf, prepared } from "../database/transaction.ts";
-import { addBackLinks, type LinkedUrl, linksWithin, withoutOptedOut } from "./back-link-writes.ts";
+import {
+  addBackLinks,
+  type LinkedUrl,
+  linksWithin,
+  optedOutAmong,
+  withoutOptedOut,
+} from "./back-link-writes.ts";
 import type { AdmittedUrl } from "./frontier.ts";
 import { type HeldUrl, heldAmong, takeNamed, takeWithinBudget, writeHeld } from "./held-url-store.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
@@ -111,7 +117,7 @@ export async function welcomeHosts(
 ): Promise<WelcomedHosts> {
   const fresh = { refused: null, ...roomAtFirst(at.pagesPerHost), lists: 0 };
   const rooms = new Map(keys.map(({ hostHash }) => [hostHash, fresh]));
-  const theirs = await withinChannels(
+  const theirs = await wanted(
     client,
     urls.filter(({ key }) => rooms.has(key.hostHash)),
   );
@@ -153,7 +159,7 @@ export async function addUrls(
   given: readonly AdmittedUrl[],
   { links, welcomed = nobody, outsideLinks = new Map(), ...limits }: Admission,
 ): Promise<AddedUrls> {
-  const urls = await withinChannels(
+  const urls = await wanted(
     client,
     given.filter(({ key }) => !welcomed.hosts.has(key.hostHash)),
   );
@@ -188,6 +194,19 @@ export async function addUrls(
     newUrls: added.filter((one) => !isHeld(one)).length,
     held: [...seen, ...added.map(({ url }) => url)].map(({ key }) => key.urlHash),
   };
+}
+
+/** Without what channels leave out, and without URLs that opted out: none of them comes in, whoever names it. */
+async function wanted<Url extends AdmittedUrl>(
+  client: PoolClient,
+  given: readonly Url[],
+): Promise<readonly Url[]> {
+  const urls = await withinChannels(client, given);
+  const out = await optedOutAmong(
+    client,
+    urls.map(({ key }) => key),
+  );
+  return out.size === 0 ? urls : urls.filter(({ key }) => !out.has(key.url));
 }
 
 const nobody: WelcomedHosts = { hosts: new Set(), placed: [] };
@@ -315,9 +334,9 @@ async function letIn(client: PoolClient, taken: readonly HeldUrl[], now: Date): 
     const key = urlKeyOf(url);
     return typeof key === "string" ? [] : [{ ...held, key }];
   });
-  const wanted = await withinChannels(client, urls);
-  const known = await knownAmong(client, wanted);
-  const due = wanted.filter((_url, index) => !known.has(index));
+  const free = await wanted(client, urls);
+  const known = await knownAmong(client, free);
+  const due = free.filter((_url, index) => !known.has(index));
   for (const { key } of due) {
     const count = countOf(key.hostHash);
     count.urls += 1;

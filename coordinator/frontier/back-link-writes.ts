@@ -1,9 +1,11 @@
 /** Column back_links of frontier_url: how many links lead to a URL, kept by what pages gain and lose. */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
+import { isInPart, type SitePart, withoutScheme } from "#core/ip/url-host";
 import { domainsAbove, nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
 import { mostLinks } from "#protocol/exchange";
 import { listOf, prepared } from "../database/transaction.ts";
+import { optedOutUrl } from "./frontier.ts";
 
 /** How many links to a URL came, less those that went. */
 export interface LinkedUrl extends UrlAddress {
@@ -50,9 +52,9 @@ export function sumLinks(
   return [...sums.values()].filter(({ links }) => links !== 0);
 }
 
-// What opt-outs in force cover: whole hosts, by their name or by one of their addresses (column opt_out_id of
-// frontier_host, which opt-out-marks.ts keeps in line). A host that is marked has nothing due, so it gets no lease,
-// no probe and no look-up, and nothing of it is admitted.
+// What opt-outs in force cover: whole hosts, by their name or by one of their addresses (column opt_out_id of frontier_host,
+// which opt-outs/mark-writes keeps in line), or single URLs (`isOptedOut` of frontier_url). A host that is marked has nothing
+// due, so it gets no lease, no probe and no look-up, and nothing of it is admitted; a URL that is marked is refused.
 
 /**
  * SQL: the key of an advisory lock, which whoever adds hosts shares, and whoever records an opt-out has alone. Of each
@@ -68,7 +70,8 @@ export const isOfSite = (host: string, site: string): string => `(reverse(${host
   or (reverse(${host}) ~>=~ reverse('.' || ${site}) and reverse(${host}) ~<~ reverse('/' || ${site})))`;
 
 /** SQL: the opt-out in force (as `o`) covers the host (as `h`). */
-const coversHost = `(${isOfSite("h.host", "o.site")}
+const coversHost = `((o.scope is null and ${isOfSite("h.host", "o.site")})
+  or (o.scope = 'host' and h.host = o.site)
   or (o.site is null and exists (
     select from unnest(h.addresses) a where a between o.first_address and o.last_address)))`;
 
@@ -83,19 +86,55 @@ export const optOutOfHost = optOutWith(coversHost);
 export const otherOptOutOfHost = (optOutId: string): string =>
   optOutWith(`o.opt_out_id <> ${optOutId} and ${coversHost}`);
 
+/** SQL: the row of frontier_url is marked; its host may have opted out beside it. */
+export const isOptedOut = (u: string): string =>
+  `(${u}.state = 'refused' and ${u}.last_outcome = '${optedOutUrl}')`;
+
+/** SQL: the canonical URL lies in the part of a site that an opt-out with these columns names (core/ip/url-host, isInPart). */
+export const isInPartSql = (url: string, scope: string, of: string): string => {
+  const rest = `substr(${url}, strpos(${url}, '//'))`;
+  return `(${rest} = ${of} or (${scope} = 'prefix' and starts_with(${rest}, ${of})
+    and substr(${rest}, length(${of}) + 1, 1) in ('/', '?')))`;
+};
+
+/** Of these URLs, those (by `url`) that opted out without their whole host. */
+export async function optedOutAmong(
+  client: Pool | PoolClient,
+  keys: readonly Pick<UrlKey, "host" | "url">[],
+): Promise<ReadonlySet<string>> {
+  if (keys.length === 0) return new Set();
+  const { rows } = await prepared<SitePart>(
+    client,
+    `select scope, url as of from opt_out
+     where ended_at is null and in_force_at is not null and url is not null and site = any($1::text[])`,
+    [[...new Set(keys.map(({ host }) => host))]],
+  );
+  if (rows.length === 0) return new Set();
+  const urls = new Set(rows.map(({ of }) => of));
+  const prefixes = rows.filter(({ scope }) => scope === "prefix");
+  const isOut = (url: string) =>
+    urls.has(withoutScheme(url)) || prefixes.some((prefix) => isInPart(prefix, url));
+  return new Set(keys.map(({ url }) => url).filter(isOut));
+}
+
 /** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   if (keys.length === 0) return [];
   await prepared(client, `select pg_advisory_xact_lock_shared(${optOutLock})`, []);
   const domainsOf = new Map(keys.map(({ host }) => [host, domainsAbove(host)]));
-  const { rows } = await prepared<{ site: string }>(
+  const { rows } = await prepared<{ site: string; scope: string | null }>(
     client,
-    "select site from opt_out where ended_at is null and in_force_at is not null and site = any($1::text[])",
+    `select site, scope from opt_out
+     where ended_at is null and in_force_at is not null and url is null and site = any($1::text[])`,
     [[...new Set([...domainsOf.values()].flat())]],
   );
   if (rows.length === 0) return [...keys];
-  const sites = new Set(rows.map((row) => row.site));
-  return keys.filter(({ host }) => !domainsOf.get(host)!.some((domain) => sites.has(domain)));
+  const namesOf = (scope: string | null) =>
+    new Set(rows.filter((row) => row.scope === scope).map((row) => row.site));
+  const [sites, hosts] = [namesOf(null), namesOf("host")];
+  return keys.filter(({ host }) => {
+    return !hosts.has(host) && !domainsOf.get(host)!.some((domain) => sites.has(domain));
+  });
 }
 
 /**

@@ -154,9 +154,16 @@ export const paymentsInARow = 5;
 
 export const paidHostRestDays = 7;
 
-/** URLs of one lease; `paymentsAsked`: answers 402 in a row. */
-export function leasedOfHost(most: number, paymentsAsked: number | null): number {
-  return (paymentsAsked ?? 0) >= paymentsInARow ? Math.min(1, most) : most;
+/** URLs of one lease; `payments_asked`: answers 402 in a row; `challenges`: answers of a bot gate in a row. */
+export function leasedOfHost(
+  most: number,
+  {
+    payments_asked,
+    challenges,
+  }: { readonly payments_asked: number | null; readonly challenges: number | null },
+): number {
+  const isTried = (payments_asked ?? 0) >= paymentsInARow || challenges !== null;
+  return isTried ? Math.min(1, most) : most;
 }
 
 // Subnets of one crawler take turns: of the hosts that it gets in a row, a subnet with very many of them gets a quarter

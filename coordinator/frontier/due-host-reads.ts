@@ -35,12 +35,14 @@ export interface HostRow {
   usual_ms: number | null;
   /** Answers 402 in a row; null: none. */
   payments_asked: number | null;
+  /** Tries in a row that a bot gate answered; null: none. */
+  challenges: number | null;
   tolerated: KeptRate | null;
 }
 
 /** SQL: what a HostRow tells of the pace of the host `h`. */
 export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-       h.usual_ms, h.tolerated, h.payments_asked`;
+       h.usual_ms, h.tolerated, h.payments_asked, h.challenges`;
 
 /** As it was found, not locked. */
 interface DueHost {

@@ -145,6 +145,16 @@ export interface HostReport {
     /** As the site names it; null: it names none. */
     readonly price: string | null;
   } | null;
+  /** A bot gate answers in its place; null: not the last time that it was asked. */
+  readonly botGate: {
+    /** As protocol/bot-gate names it. */
+    readonly provider: string;
+    readonly of: "page" | "robots";
+    /** Tries in a row, one after each rest. */
+    readonly tries: number;
+    readonly since: string;
+    readonly lastAt: string;
+  } | null;
   /** Due URLs, the next one first. */
   readonly nextUrls: readonly { readonly url: string; readonly nextFetchAt: string }[];
   /** Newest first. */

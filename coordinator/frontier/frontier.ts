@@ -6,6 +6,9 @@ import type { ChangeFrequency } from "#protocol/result";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
 
+/** Outcome (`last_outcome`) of a URL that is refused because it opted out; its reason names the opt-out. */
+export const optedOutUrl = "opted-out";
+
 /* ------------------------------------------------------------------ frontier */
 
 export interface AdmittedUrl {

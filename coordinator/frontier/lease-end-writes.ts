@@ -4,7 +4,7 @@
  * they are due all the while, which nobody can lease of a host that has a lease.
  */
 import type { Pool, PoolClient } from "pg";
-import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
+import type { CrawlerId, HostHash, LeaseId, UrlHash } from "#core/ids";
 import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
 import {
   type LeaseOfTurn,
@@ -129,6 +129,38 @@ export async function endLeasesOn(
   );
   await close(on, rows, { ending: "returned", now });
   return rows.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
+}
+
+/** Before the hosts are locked, by whoever takes URLs off their leases. */
+export async function lockLeasesOn(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
+  await client.query(
+    "select from lease where host_hash = any($1::bigint[]) and closed_at is null order by lease_id for update",
+    [hosts],
+  );
+}
+
+/**
+ * URLs of a host that are not to be crawled any more: its lease, which is locked, goes on without them, and ends where nothing
+ * is left of it. Gives the lease that ended.
+ */
+export async function takeOffLease(
+  on: LeaseTransaction,
+  { hostHash, urls }: { readonly hostHash: HostHash; readonly urls: readonly UrlHash[] },
+  now: Date,
+): Promise<{ crawlerId: CrawlerId; host: string }[]> {
+  const { rowCount } = await on.client.query(
+    `update lease
+     set open_url_hashes = remaining.hashes, open_urls = cardinality(remaining.hashes),
+         url_count = url_count - open_urls + cardinality(remaining.hashes)
+     from (
+       select lease_id, array(select one from unnest(open_url_hashes) one where one <> all ($2::bigint[])) as hashes
+       from lease
+       where host_hash = $1 and closed_at is null and not is_check
+     ) remaining
+     where lease.lease_id = remaining.lease_id and cardinality(remaining.hashes) > 0`,
+    [hostHash, urls],
+  );
+  return rowCount === 0 ? await endLeasesOn(on, [hostHash], now) : [];
 }
 
 const leasesPerBatch = 500;

@@ -47,9 +47,7 @@ export function leaseValues(
     hosts.map((host) => host.host_hash),
     hosts.map((host) => host.host),
     hosts.map((host) => host.address_keys.join(" ")),
-    hosts.map((host) =>
-      leasedOfHost(Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls), host.payments_asked),
-    ),
+    hosts.map((host) => leasedOfHost(Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls), host)),
   ];
 }
 

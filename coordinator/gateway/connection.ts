@@ -3,6 +3,7 @@
  * message, so much per second (then it is simply not read for a while), so much waiting to be sent. What goes
  * wrong here ends this connection and nothing else. Knows nothing of hellos, sequences or results.
  */
+
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -13,6 +14,7 @@ import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinato
 import { HistoryDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
+import { timerMs } from "../core/timer-ms.ts";
 import type { MessageSize } from "./inbox.ts";
 import { ByteBudget } from "./liveness.ts";
 
@@ -243,7 +245,7 @@ export class CrawlerConnection {
     this.#payDay = setTimeout(() => {
       this.#payDay = undefined;
       this.#drain();
-    }, waitMs);
+    }, timerMs(waitMs));
     return false;
   }
 

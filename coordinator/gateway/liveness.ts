@@ -1,5 +1,6 @@
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import { timerMs } from "../core/timer-ms.ts";
 
 /**
  * Whether a crawler is still there, on a connection that may have died without a word (a half-open TCP
@@ -50,7 +51,7 @@ export class HeartbeatWatch {
   constructor(settings: HeartbeatWatchSettings) {
     this.#settings = settings;
     this.#bytesRead = settings.bytesRead();
-    this.#timer = setInterval(() => this.#tick(), settings.heartbeatMs / ticksPerHeartbeat);
+    this.#timer = setInterval(() => this.#tick(), timerMs(settings.heartbeatMs / ticksPerHeartbeat));
   }
 
   /** A message came. */

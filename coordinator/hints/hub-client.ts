@@ -3,7 +3,9 @@
  * special-purpose address is connected to (unless the settings allow it), and the connection goes to the address that was
  * looked at. Bounded in time and bytes, two redirects at most (WebSub section 5.1), each as the first.
  */
+
 import { Agent } from "undici";
+import { urlTextOf } from "../core/ip/url-host.ts";
 import {
   connectionWords,
   connectorTo,
@@ -87,7 +89,7 @@ async function post(
     if (statusCode >= 200 && statusCode < 300) return { type: "accepted" };
     const { location } = headers;
     if ((statusCode === 307 || statusCode === 308) && typeof location === "string")
-      return { type: "redirect", location };
+      return { type: "redirect", location: urlTextOf(location) };
     const words = await firstWords(answer);
     return { type: "refused", words: `status ${statusCode}${words === "" ? "" : `: ${words}`}` };
   } finally {

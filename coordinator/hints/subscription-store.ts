@@ -4,6 +4,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
+import { isOptedOut } from "../frontier/back-link-writes.ts";
 import { hintFeed } from "./hint-store.ts";
 import { isSigned, mostFailures, renewAt, retryMs } from "./web-sub.ts";
 
@@ -253,7 +254,8 @@ export async function endSubscriptions(pool: Pool, isOn: boolean, now: Date): Pr
   const { rowCount } = await pool.query(
     `delete from websub_subscription s
      where s.named_at < $1::timestamptz - make_interval(days => ${namedDays})
-       or exists (select from frontier_host h where h.host_hash = s.host_hash and h.opt_out_id is not null)`,
+       or exists (select from frontier_host h where h.host_hash = s.host_hash and h.opt_out_id is not null)
+       or exists (select from frontier_url u where u.host_hash = s.host_hash and u.url_hash = s.url_hash and ${isOptedOut("u")})`,
     [now],
   );
   const lapsed = await pool.query(

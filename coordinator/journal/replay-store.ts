@@ -32,9 +32,9 @@ const replayedTables: Readonly<Record<string, ReplayedTable>> = {
   release_revocation: { match: isSame("sequence"), id: null, order: 0 },
   operator_token: { match: isSame("name"), id: "token_id", order: 0 },
   sign_in_link: { match: isSame("link_hash"), id: "link_id", order: 0 },
-  // Its site or network has one that has not ended, at most.
+  // Its site, part of a site or network has one that has not ended, at most.
   opt_out: {
-    match: `${isSame("site")} and ${isSame("first_address")} and ${isSame("last_address")} and t.ended_at is null`,
+    match: `${["site", "scope", "url", "first_address", "last_address"].map(isSame).join(" and ")} and t.ended_at is null`,
     id: "opt_out_id",
     order: 0,
   },

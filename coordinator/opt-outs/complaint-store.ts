@@ -327,15 +327,17 @@ export async function wishesOf(
   pool: Pool | Slices,
   host: string | null,
   addresses: readonly string[],
+  url: string | null = null,
 ): Promise<SiteWishes> {
   const [optOut, complaints] = await Promise.all([
-    createOptOutStore(pool).covering(host, addresses),
+    createOptOutStore(pool).covering(host, addresses, url),
     createComplaintStore(pool).of(host, addresses, complaintsShown),
   ]);
   return {
     optOut: optOut && {
       target: optOut.target,
       kind: optOut.kind,
+      scope: optOut.scope,
       state: optOut.state === "confirmed" ? "confirmed" : "unconfirmed",
       since: iso(optOut.inForceAt ?? optOut.createdAt),
       lapsesAt: isoOrNull(optOut.lapsesAt),

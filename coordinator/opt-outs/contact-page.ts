@@ -2,7 +2,7 @@
 import { productToken } from "#protocol/user-agent";
 import { type Html, html, nothing } from "../web/html.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
-import { type OptOut, unconfirmedDays } from "./opt-out.ts";
+import { type OptOut, scopeWords, unconfirmedDays } from "./opt-out.ts";
 import { type PublishedSettings, publishedPaths } from "./published.ts";
 
 /** `forms` null: this coordinator takes none. */
@@ -100,6 +100,17 @@ export const formPaths = { optOut: "/about-crawler/opt-out", report: "/about-cra
 /** Most characters of a field. */
 export const fieldLengths = { site: 2048, words: 2000, reply: 200 } as const;
 
+/** What a form may say where the site's text does not; empty: as the text says. */
+export const formScopes = ["url", "prefix", "host", "subdomains"] as const;
+
+const formScopeWords: Readonly<Record<(typeof formScopes)[number] | "", string>> = {
+  "": "as entered above",
+  url: "this page alone",
+  prefix: "this page and below",
+  host: "this host alone",
+  subdomains: "the whole site",
+};
+
 /** A field that people do not see; what fills it in is a program. */
 export const trapField = "website";
 
@@ -108,7 +119,8 @@ function optOutForm({ optOut }: ContactForms): Html {
 <p>For a site whose <code>robots.txt</code> you cannot change, or when it must stop at once: within a minute no crawler gets any of its pages, running crawlers stop, open requests included, and searches no longer find it. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace.</p>
 <form class="letter" method="post" action="${formPaths.optOut}#opt-out">
 ${fault(optOut)}
-${textField({ id: "opt-out-site", name: "site", label: "Site", hint: "With everything below it: example.org includes www.example.org.", state: optOut })}
+${textField({ id: "opt-out-site", name: "site", label: "Site or page", hint: "example.org is all of it, www.example.org included; https://example.org/page is that page alone.", state: optOut })}
+${scopeField(optOut)}
 ${textField({ id: "opt-out-reply", name: "reply", label: "Where we can reach you (optional)", state: optOut })}
 ${wordsField({ id: "opt-out-words", label: "Anything we should know (optional)", isRequired: false, state: optOut })}
 ${trap("opt-out")}
@@ -132,8 +144,10 @@ ${trap("report")}
 
 /** After a form was taken. */
 export function optOutTaken(optOut: OptOut): Html {
+  const narrow = html`<p>This is the ${scopeWords[optOut.scope]} alone: the rest of ${optOut.site} is still crawled. For all of it, <a href="/about-crawler#opt-out">opt out ${optOut.site}</a>.</p>`;
   return html`<h1>${optOut.state === "waiting" ? "Recorded, and waiting for confirmation" : `${optOut.target} has opted out`}</h1>
 <p class="lead">${takenWords(optOut)}</p>
+${optOut.scope === "subdomains" ? nothing : narrow}
 ${optOut.state === "confirmed" ? nothing : confirmSection(optOut)}
 <section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know about ${optOut.target}</a> · <a href="/about-crawler">About this crawler</a></p></section>`;
 }
@@ -144,20 +158,26 @@ export function reportTaken(complaintId: number, target: string): Html {
 <section><p>If it has to stop now: <a href="/about-crawler#opt-out">opt the site out</a>, or use <a href="/about-crawler#robots">robots.txt</a>.</p></section>`;
 }
 
-function takenWords({ target, state, lapsesAt }: OptOut): string {
+function takenWords({ target, scope, state, lapsesAt }: OptOut): string {
   if (state === "waiting") {
     return `Many sites opted out today, or ${target} covers many of our hosts or pages: it takes effect once confirmed, by the record below or by us. A single host, such as www.${target}, can opt out at once; and robots.txt always stops us.`;
   }
-  const now = `None of our crawlers gets any more pages of ${target} or anything below it; running ones stop within a minute, open requests included. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace. No search finds its pages.`;
+  const what =
+    scope === "url"
+      ? `requests ${target} any more`
+      : `gets any more pages of ${target}${scope === "subdomains" ? " or anything below it" : ""}`;
+  const open = scope === "url" || scope === "prefix" ? "" : ", open requests included";
+  const now = `None of our crawlers ${what}; running ones stop within a minute${open}. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace. No search finds ${scope === "url" ? "it" : "its pages"}.`;
   return lapsesAt === null
     ? now
     : `${now} Unless confirmed, it ends on ${lapsesAt.toISOString().slice(0, 10)}.`;
 }
 
-function confirmSection({ target, token }: OptOut): Html {
+function confirmSection({ target, site, token }: OptOut): Html {
+  const name = site ?? target;
   return html`<section><h2>Make it permanent</h2>
-<p>Publish this record in the DNS of ${target}. It proves that the request comes from the site; we check every ten minutes or so. Then its pages are deleted from the index, and you may remove the record.</p>
-<pre><code>${confirmationName(target)}. TXT "${confirmationText(token)}"</code></pre></section>`;
+<p>Publish this record in the DNS of ${name}. It proves that the request comes from the site; we check every ten minutes or so. Then its pages are deleted from the index, and you may remove the record.</p>
+<pre><code>${confirmationName(name)}. TXT "${confirmationText(token)}"</code></pre></section>`;
 }
 
 interface Field {
@@ -173,6 +193,15 @@ function textField({ id, name, label, hint, state, isRequired = name === "site" 
   const most = name === "site" ? fieldLengths.site : fieldLengths.reply;
   const described = hint === undefined ? nothing : html` aria-describedby="${id}-hint"`;
   return html`<div><label for="${id}">${label}</label>${hint === undefined ? nothing : html`<p class="small" id="${id}-hint">${hint}</p>`}<input id="${id}" name="${name}" value="${state.values[name] ?? ""}" maxlength="${most}"${described}${isRequired ? html` required` : nothing} autocomplete="off" spellcheck="false"></div>`;
+}
+
+function scopeField({ values }: FormState): Html {
+  const chosen = values.scope ?? "";
+  const options = (["", ...formScopes] as const).map(
+    (scope) =>
+      html`<option value="${scope}"${scope === chosen ? html` selected` : nothing}>${formScopeWords[scope]}</option>`,
+  );
+  return html`<div><label for="opt-out-scope">How much of it</label><select id="opt-out-scope" name="scope">${options}</select></div>`;
 }
 
 function wordsField(field: Omit<Field, "name">): Html {

@@ -17,12 +17,13 @@ import {
   emptyForms,
   fieldLengths,
   formPaths,
+  formScopes,
   optOutTaken,
   reportTaken,
   trapField,
 } from "./contact-page.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
-import { type OptOut, type OptOutStore, readTarget, targetText } from "./opt-out.ts";
+import { type OptOut, type OptOutStore, readOptOut, readTarget, targetText } from "./opt-out.ts";
 import type { PublishedSettings } from "./published.ts";
 import { addPublishedRoutes } from "./published-routes.ts";
 
@@ -63,7 +64,14 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
   const config = { takes: "application/x-www-form-urlencoded" } as const;
   forms.post(formPaths.optOut, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
     const form = guard.read(request, { site: "Name the site." });
-    const target = form.fault === null ? readTarget(form.values.site ?? "", "sites-only") : null;
+    const { scope = "" } = form.values;
+    const meant = scope === "" ? null : formScopes.find((one) => one === scope);
+    const target =
+      form.fault !== null
+        ? null
+        : meant === undefined
+          ? `“${scope.slice(0, 40)}” is no scope: choose how much of the site opts out.`
+          : readOptOut(form.values.site ?? "", "sites-only", meant);
     if (form.fault || target === null || typeof target === "string") {
       return refuse(request, reply, { form, fault: faultOf(form, target), which: "optOut", context });
     }
@@ -124,13 +132,14 @@ function refuse(
   return sendPage(reply, contactBody(context.settings, forms), context);
 }
 
-function optOutAnswer({ target, state, token, createdAt, lapsesAt }: OptOut): object {
+function optOutAnswer({ target, scope, site, state, token, createdAt, lapsesAt }: OptOut): object {
   return {
     site: target,
+    scope,
     state,
     createdAt,
     lapsesAt,
-    confirmation: { type: "TXT", name: confirmationName(target), value: confirmationText(token) },
+    confirmation: { type: "TXT", name: confirmationName(site ?? target), value: confirmationText(token) },
   };
 }
 

@@ -7,17 +7,29 @@
  * which takes no request to a site that wants none, and which only who holds the domain can make.
  */
 
+import { createHash } from "node:crypto";
+import type { Change } from "#core/audit";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { OptOutMarks, OptOutReport, OptOutStore } from "./opt-out.ts";
+import {
+  type OptOutMarks,
+  type OptOutReport,
+  type OptOutStore,
+  readOptOut,
+  type StoppedPart,
+  scopeWords,
+} from "./opt-out.ts";
 
 /** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
 const leastStopMs = 15 * 60_000;
-/** Most sites that are told; one message carries so many. */
+/** What was erased is told for so long: a crawler may be away for days with results in its spool. */
+const erasedMs = 30 * 86_400_000;
+/** Most sites, and most parts of sites, that are told; one message carries so many. */
 const mostSites = 10_000;
 const sitesPerMessage = 200;
+const partsPerMessage = 50;
 /** Sites that DNS is asked about in one pass. */
 const confirmationsPerPass = 50;
 
@@ -42,14 +54,14 @@ const mostTogether = 1000;
 export class OptOutHonours {
   readonly #ports: OptOutPorts;
   readonly #stopMs: number;
-  /** Sites that the connected crawlers know of, and when they were told. */
+  /** What the connected crawlers know of, and when they were told. */
   readonly #told = new Map<string, number>();
 
   /** For all that are welcomed at once. */
-  readonly #sites = new Gathered(
+  readonly #stops = new Gathered(
     async (crawlerIds: readonly CrawlerId[]) => {
-      const sites = await this.#sitesOfLate();
-      return crawlerIds.map(() => sites);
+      const stops = await this.#stopsOfLate();
+      return crawlerIds.map(() => stops);
     },
     mostTogether,
     arrivalLingerMs,
@@ -66,7 +78,8 @@ export class OptOutHonours {
     await this.#tellNews();
     const lapsed = await optOuts.lapse(now());
     if (lapsed > 0) log.info({ optOuts: lapsed }, "opt-outs lapsed, for nobody confirmed them");
-    const { hosts, leases, pages } = await marks.apply(now());
+    const { hosts, leases, pages, erased } = await marks.apply(now());
+    if (Object.keys(erased).length > 0) log.info({ erased }, "pages that are to be erased are");
     if (hosts + pages > 0) {
       log.info({ hosts, leases: leases.length, pages }, "the frontier is in line with the opt-outs");
     }
@@ -76,7 +89,7 @@ export class OptOutHonours {
 
   /** A crawler was welcomed: it may not have heard of what opted out while it was away. */
   async tell(crawlerId: CrawlerId): Promise<void> {
-    this.#send([crawlerId], await this.#sites.ask(crawlerId));
+    this.#send([crawlerId], await this.#stops.ask(crawlerId));
   }
 
   /** Looks for the confirmations that sites publish; gives how many it found. */
@@ -97,27 +110,89 @@ export class OptOutHonours {
 
   async #tellNews(): Promise<void> {
     const nowMs = this.#ports.now().getTime();
-    for (const [site, atMs] of this.#told) if (nowMs - atMs > this.#stopMs) this.#told.delete(site);
-    const news = (await this.#sitesOfLate()).filter((site) => !this.#told.has(site));
+    for (const [name, atMs] of this.#told) if (nowMs - atMs > erasedMs) this.#told.delete(name);
+    const { sites, parts } = await this.#stopsOfLate();
+    const isNews = (name: string) => {
+      const toldMs = this.#told.get(name);
+      return toldMs === undefined || nowMs - toldMs > this.#stopMs;
+    };
+    const news = {
+      sites: sites.filter(isNews),
+      parts: parts.filter((part) => (part.erases ? !this.#told.has(nameOf(part)) : isNews(nameOf(part)))),
+    };
     this.#send(this.#ports.online(), news);
-    for (const site of news) this.#told.set(site, nowMs);
+    for (const name of [...news.sites, ...news.parts.map(nameOf)]) this.#told.set(name, nowMs);
   }
 
-  async #sitesOfLate(): Promise<string[]> {
+  async #stopsOfLate(): Promise<Stops> {
     const { optOuts, now } = this.#ports;
-    const sites = await optOuts.sitesSince(new Date(now().getTime() - this.#stopMs), mostSites);
+    const [nowMs, most] = [now().getTime(), mostSites];
+    const since = new Date(nowMs - this.#stopMs);
+    const sites = await optOuts.sitesSince(since, most);
+    const parts = await optOuts.partsSince(since, new Date(nowMs - erasedMs), most);
     // One that no crawler could have a lease of would only end their sessions.
-    return sites.filter(isHostName);
+    return { sites: sites.filter(isHostName), parts };
   }
 
-  #send(crawlers: readonly CrawlerId[], sites: readonly string[]): void {
+  #send(crawlers: readonly CrawlerId[], { sites, parts }: Stops): void {
+    const reason = stopWords;
     for (let at = 0; at < sites.length; at += sitesPerMessage) {
       const domains = sites.slice(at, at + sitesPerMessage);
-      for (const crawlerId of crawlers) {
-        this.#ports.send(crawlerId, { type: "coordinator:stop-hosts", domains, reason: stopWords });
-      }
+      for (const crawlerId of crawlers)
+        this.#ports.send(crawlerId, { type: "coordinator:stop-hosts", domains, reason });
+    }
+    for (let at = 0; at < parts.length; at += partsPerMessage) {
+      const some = parts.slice(at, at + partsPerMessage);
+      for (const crawlerId of crawlers)
+        this.#ports.send(crawlerId, { type: "coordinator:stop-parts", parts: some, reason });
     }
   }
+}
+
+interface Stops {
+  /** With everything below each. */
+  readonly sites: readonly string[];
+  readonly parts: readonly StoppedPart[];
+}
+
+const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "stop"} ${scope} ${of}`;
+
+// One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
+
+export interface ErasedPage {
+  readonly optOutId: number;
+  readonly host: string;
+  /** SHA-256 of the URL with https:, hex. */
+  readonly urlDigest: string;
+  /** That went or were cleared, by table. */
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+/** What was erased, or why the text names no page. It may be done again. */
+export async function erasePageOf(
+  { optOuts, marks }: Pick<OptOutPorts, "marks"> & { readonly optOuts: Pick<OptOutStore, "request"> },
+  asked: { readonly url: string; readonly words: string },
+  now: Date,
+): Promise<ErasedPage | string> {
+  const target = readOptOut(asked.url, "networks", "url");
+  if (typeof target === "string" || target.part?.scope !== "url")
+    return typeof target === "string"
+      ? target
+      : "That is no URL of a page, such as https://www.example.org/a.";
+  const made = { source: "operator", replyTo: null, requester: null, confirmed: true, erases: true } as const;
+  const { optOutId } = await optOuts.request({ ...made, target, words: asked.words }, now);
+  const rows = await marks.erase(optOutId, now);
+  const urlDigest = createHash("sha256").update(`https:${target.part.of}`).digest("hex");
+  return { optOutId, host: target.site ?? "", urlDigest, rows };
+}
+
+/** For the audit log, which proves it: it names the page by its host and a digest, and repeats nothing of it. */
+export function changeOfErasure({ host, rows, ...page }: ErasedPage): Change {
+  const places = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
+  const gone =
+    places.length === 0 ? "nothing was kept of it" : `rows that went or were cleared: ${places.join(", ")}`;
+  const words = `A page of ${host} was erased (SHA-256 of its URL: ${page.urlDigest}); ${gone}. Exports delete it with the change feed; crawlers were told.`;
+  return { action: "page-erased", target: host, words, after: { ...page, rows } };
 }
 
 /** Where a site publishes its confirmation, and what. */
@@ -126,8 +201,12 @@ export const confirmationText = (token: string): string => `opt-out=${token}`;
 
 /** In plain words, for who looks the site up. */
 export function optOutWords(optOut: OptOutReport): string {
-  const { target, kind, state, lapsesAt } = optOut;
+  const { target, scope, state, lapsesAt } = optOut;
   const until =
     state === "unconfirmed" && lapsesAt !== null ? ` (unconfirmed, so until ${lapsesAt.slice(0, 10)})` : "";
-  return `The ${kind} ${target} has opted out${until}: no crawler requests anything from it, and no search finds its pages.`;
+  const what =
+    scope === "url"
+      ? "no crawler requests it, and no search finds it"
+      : "no crawler requests anything from it, and no search finds its pages";
+  return `The ${scopeWords[scope]} ${target} has opted out${until}: ${what}.`;
 }

@@ -7,21 +7,30 @@
  * replica has the same, since hosts that were added meanwhile could not know better. Only then an opt-out counts as applied.
  */
 import type { Pool, PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
-import { forgetDifferencesOfHosts } from "../changes/change-writes.ts";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
+import { DatabaseError } from "#core/errors";
+import type { HostHash, UrlHash } from "#core/ids";
+import type { SitePart } from "#core/ip/url-host";
+import { hostHashOf } from "#core/url-key";
+import { forgetDifferencesOf } from "../changes/change-writes.ts";
+import { ofAll, partialWords, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { type LeasePools, writingLeases } from "../frontier/address-turn-writes.ts";
+import { type LeasePools, type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import { isOfSite, optOutLock, otherOptOutOfHost } from "../frontier/back-link-writes.ts";
-import { endLeasesOn, settleHosts } from "../frontier/lease-end-writes.ts";
+import {
+  isInPartSql,
+  isOfSite,
+  isOptedOut,
+  optOutLock,
+  otherOptOutOfHost,
+} from "../frontier/back-link-writes.ts";
+import { optedOutUrl } from "../frontier/frontier.ts";
+import { endLeasesOn, lockLeasesOn, settleHosts, takeOffLease } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
+import { type ErasedRows, eraseMentions, erasePage, reasonOfOptOut } from "./erase-writes.ts";
 import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
-/** Of a change that no visit found. */
-const reasonOfOptOut = "its site has opted out";
 /** After an opt-out was lifted: for so long crawlers may still refuse what they were told to stop. */
 const stopKeptMinutes = 15;
 
@@ -30,17 +39,30 @@ const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
 export function createOptOutMarks(from: Pool | Slices): OptOutMarks {
   const slices = slicesOf(from);
-  return { apply: async (now) => await apply(slices, now) };
+  return {
+    apply: async (now) => await apply(slices, "true", now),
+    erase: async (optOutId, now) => {
+      await apply(slices, `opt_out_id = ${optOutId}`, now);
+      if (slices.down.length > 0)
+        throw new DatabaseError(
+          `${partialWords(slices.down)} What they have of the page is erased once they answer; run this again then.`,
+        );
+      // The coordinator that was told of it may have been sooner.
+      const { rows } = await slices.shared.query<{ erased: ErasedRows }>(
+        "select erased_rows as erased from opt_out where opt_out_id = $1",
+        [optOutId],
+      );
+      return rows[0]?.erased ?? {};
+    },
+  };
 }
 
-interface OptOutRow {
+interface OptOutRow extends Place {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
   readonly confirmed: boolean;
-  readonly site: string | null;
-  readonly first_address: string | null;
-  readonly last_address: string | null;
+  readonly erases: boolean;
 }
 
 interface AppliedInSlice extends AppliedOptOuts {
@@ -48,31 +70,80 @@ interface AppliedInSlice extends AppliedOptOuts {
   readonly isFinal: boolean;
 }
 
-async function apply(slices: Slices, now: Date): Promise<AppliedOptOuts> {
+/** `condition`: SQL of those that are looked at. */
+async function apply(slices: Slices, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await slices.shared.query<OptOutRow>(
-    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as confirmed, site,
-       first_address, last_address
+    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as confirmed,
+       erased_at is not null as erases, ${placeColumns}
      from opt_out
-     where in_force_at is not null
+     where in_force_at is not null and ${condition}
        and applied < case when ended_at is not null then ${applied.unmarked}
                           when confirmed_at is not null then ${applied.deleted} else ${applied.marked} end
      order by opt_out_id`,
   );
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];
+  const erased: ErasedRows[] = [];
+  const note = (some: ErasedRows) => void erased.push(some);
   for (const optOut of rows) {
-    const done = await ofAll(slices, async ({ number, pool }) => {
-      return await applyIn({ pool, turns: slices.shared }, { optOut, isFirst: number === 0, now });
-    });
+    const inAll = async () =>
+      await ofAll(slices, async ({ number, pool }) => {
+        return await applyIn({ pool, turns: slices.shared }, { optOut, isFirst: number === 0, now });
+      });
+    const isFinal = (some: readonly AppliedInSlice[]) =>
+      slices.down.length === 0 && some.every((one) => one.isFinal);
+    const done =
+      optOut.erases && !optOut.ended
+        ? await erasing(slices, optOut, { inAll, isFinal, note })
+        : await inAll();
     for (const one of done) {
       hosts += one.hosts;
       pages += one.pages;
       leases.push(...one.leases);
     }
-    if (slices.down.length === 0 && done.every(({ isFinal }) => isFinal))
-      await setApplied(slices.shared, optOut.opt_out_id, stageOf(optOut));
+    if (isFinal(done)) await setApplied(slices.shared, optOut.opt_out_id, stageOf(optOut));
   }
-  return { hosts, leases, pages };
+  return { hosts, leases, pages, erased: sumOfRows(erased) };
+}
+
+/** One at a time, so that what went is counted once, whoever does it; nobody does it again. */
+async function erasing(
+  slices: Slices,
+  { opt_out_id: optOutId, url }: OptOutRow,
+  work: {
+    readonly inAll: () => Promise<AppliedInSlice[]>;
+    isFinal(some: readonly AppliedInSlice[]): boolean;
+    note(rows: ErasedRows): void;
+  },
+): Promise<AppliedInSlice[]> {
+  return await inTransaction(slices.shared, async (client) => {
+    await client.query(
+      "select pg_advisory_xact_lock(hashtext('nearcrawl erasures ' || current_schema()), $1)",
+      [optOutId],
+    );
+    const { rows } = await client.query<{ erased: ErasedRows }>(
+      "select erased_rows as erased from opt_out where opt_out_id = $1 and applied < $2",
+      [optOutId, applied.deleted],
+    );
+    if (rows[0] === undefined) return [];
+    const done = await work.inAll();
+    const found = [...done.map(({ erased }) => erased), await eraseMentions(slices, url!)];
+    for (const one of found) work.note(one);
+    const sum = sumOfRows([rows[0].erased, ...found]);
+    const stage = work.isFinal(done) ? applied.deleted : applied.marked;
+    await client.query(
+      "update opt_out set erased_rows = $2, applied = greatest(applied, $3) where opt_out_id = $1",
+      [optOutId, JSON.stringify(sum), stage],
+    );
+    return done;
+  });
+}
+
+function sumOfRows(some: readonly ErasedRows[]): ErasedRows {
+  const sum: Record<string, number> = {};
+  for (const [table, count] of some.flatMap((rows) => Object.entries(rows)))
+    sum[table] = (sum[table] ?? 0) + count;
+  return sum;
 }
 
 function stageOf({ ended, confirmed }: OptOutRow): number {
@@ -87,13 +158,16 @@ async function applyIn(
   const { pool } = pools;
   // First, so that whatever is added after it needs no mark of ours.
   const isFinal = isFirst || (await isKnownAt(pool, optOut));
-  if (optOut.ended) {
-    await unmark(pool, optOut.opt_out_id, now);
-    return { isFinal, hosts: 0, leases: [], pages: 0 };
+  const { opt_out_id: optOutId, scope, confirmed, ended } = optOut;
+  const isPart = scope === "url" || scope === "prefix";
+  if (ended) {
+    await (isPart ? unmarkUrls(pool, optOut, now) : unmark(pool, optOutId, now));
+    return { isFinal, hosts: 0, leases: [], pages: 0, erased: {} };
   }
+  if (isPart) return { isFinal, ...(await applyToUrls(pools, optOut, now)) };
   const marked = optOut.applied < applied.marked ? await mark(pools, optOut, now) : { hosts: 0, leases: [] };
-  const pages = optOut.confirmed ? await deletePages(pool, optOut.opt_out_id, now) : 0;
-  return { isFinal, ...marked, pages };
+  const pages = confirmed ? await deletePages(pool, pagesOfHosts(optOutId), now) : 0;
+  return { isFinal, ...marked, pages, erased: {} };
 }
 
 /** By the replica; nobody is adding hosts any more who read it before. */
@@ -143,18 +217,32 @@ async function mark(
 
 /** That are covered by an opt-out, or once were. */
 export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
-  const { rows } = await pool.query<Place>(
-    "select site, first_address, last_address from opt_out where opt_out_id = $1",
-    [optOutId],
-  );
+  const { rows } = await pool.query<Place>(`select ${placeColumns} from opt_out where opt_out_id = $1`, [
+    optOutId,
+  ]);
   return rows[0] === undefined ? [] : await coveredBy(pool, rows[0]);
 }
 
-type Place = Pick<OptOutRow, "site" | "first_address" | "last_address">;
+interface Place {
+  readonly site: string | null;
+  readonly scope: SitePart["scope"] | null;
+  readonly url: string | null;
+  readonly first_address: string | null;
+  readonly last_address: string | null;
+}
+
+const placeColumns = "site, scope, url, first_address, last_address";
 
 /** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
 async function coveredBy(pool: Pool, optOut: Place): Promise<{ host_hash: HostHash }[]> {
-  const { site, first_address, last_address } = optOut;
+  const { site, scope, first_address, last_address } = optOut;
+  if (site !== null && scope !== null) {
+    const { rows } = await pool.query<{ host_hash: HostHash }>(
+      "select host_hash from frontier_host where host_hash = $1",
+      [hostHashOf(site)],
+    );
+    return rows;
+  }
   const found =
     site === null
       ? await pool.query<{ host_hash: HostHash }>(
@@ -170,48 +258,181 @@ async function coveredBy(pool: Pool, optOut: Place): Promise<{ host_hash: HostHa
   return found.rows;
 }
 
-/** Another opt-out may cover some of the hosts still. */
+/** Hosts that come back in one transaction, with all their URLs. */
+const liftedPerBatch = 20;
+
+/**
+ * SQL: when the chosen rows `u` of frontier_url are due after an opt-out was lifted at `now`: the first of a host once crawlers have
+ * forgotten what they were told, and the others over six hours, so that no site is asked for all of itself at once.
+ */
+const dueAgain = (now: string, chosen: string) => `(
+  select u.host_hash, u.url_hash, ${now}::timestamptz + interval '${stopKeptMinutes} minutes' + interval '6 hours' * (
+      (row_number() over (partition by u.host_hash order by u.next_fetch_at, u.url_hash) - 1)::float8
+      / count(*) over (partition by u.host_hash)
+    ) as due_at
+  from frontier_url u
+  where ${chosen}
+) again`;
+
+/** Another opt-out may cover some of the hosts still. What comes back is fetched again soon: its pages were deleted, or are old. */
 async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     "select host_hash from frontier_host where opt_out_id = $1",
     [optOutId],
   );
-  for (const hosts of batchesOf(rows, hostsPerBatch)) {
+  for (const hosts of batchesOf(rows, liftedPerBatch)) {
     await inTransaction(pool, async (client) => {
       await lockHosts(client, hosts);
-      await client.query(
+      const { rows: free } = await client.query<{ host_hash: HostHash; opt_out_id: number | null }>(
         `update frontier_host h
          set opt_out_id = ${otherOptOutOfHost("$3")},
              not_before = greatest(not_before, $2::timestamptz + interval '${stopKeptMinutes} minutes')
-         where host_hash = any($1::bigint[])`,
+         where host_hash = any($1::bigint[])
+         returning host_hash, opt_out_id`,
         [hosts, now, optOutId],
+      );
+      await client.query(
+        `update frontier_url u set next_fetch_at = least(u.next_fetch_at, again.due_at)
+         from ${dueAgain("$2", "u.host_hash = any($1::bigint[]) and u.state = 'due'")}
+         where u.host_hash = again.host_hash and u.url_hash = again.url_hash`,
+        [free.filter((row) => row.opt_out_id === null).map((row) => row.host_hash), now],
       );
       await settleHosts(client, hosts);
     });
   }
 }
 
+// Opt-outs of single URLs. The host goes on, and so do its leases, without those URLs.
+
+const urlsPerBatch = 5000;
+
+/** SQL of a column with a URL, for parameters $1 to $3: the host's hash, the scope and the URL. */
+const isInPlace = (url: string) => isInPartSql(url, "$2::text", "$3::text");
+
+const valuesOf = ({ site, scope, url }: Place) => [hostHashOf(site!), scope, url];
+
+const reasonOf = ({ opt_out_id }: Pick<OptOutRow, "opt_out_id">) => `opt-out ${opt_out_id}`;
+
+async function applyToUrls(pools: LeasePools, optOut: OptOutRow, now: Date): Promise<AppliedOptOuts> {
+  const { pool } = pools;
+  const [hostHash] = valuesOf(optOut) as [HostHash];
+  const leases: EndedLease[] = [];
+  for (let marked = urlsPerBatch; marked === urlsPerBatch; ) {
+    const batch = await writingLeases(pools, async (on) => await markUrls(on, optOut, now));
+    marked = batch.marked;
+    leases.push(...batch.leases);
+  }
+  const pages = pagesOfPlace(optOut);
+  if (optOut.erases) {
+    const erased = await erasePage(pool, optOut.url!, now);
+    return { hosts: 0, leases, pages: erased.page ?? 0, erased };
+  }
+  if (optOut.confirmed) return { hosts: 0, leases, pages: await deletePages(pool, pages, now), erased: {} };
+  await inTransaction(pool, async (client) => {
+    await lockHosts(client, [hostHash]);
+    await client.query(
+      `with hidden as (
+         update page p set noindex = true where ${pages.sql} and not noindex
+         returning host_hash, url_hash, url, language
+       )
+       insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, reason, language)
+       select host_hash, url_hash, url, 'gone', $${pages.values.length + 1}, '${reasonOfOptOut}', language from hidden`,
+      [...pages.values, now],
+    );
+  });
+  return { hosts: 0, leases, pages: 0, erased: {} };
+}
+
+/** They are refused, under no lease any more, and compared by nobody. */
+async function markUrls({ client, turns }: LeaseTransaction, optOut: OptOutRow, now: Date) {
+  const values = valuesOf(optOut);
+  const hosts: [HostHash] = [values[0] as HostHash];
+  await lockLeasesOn(client, hosts);
+  await lockHosts(client, hosts);
+  const { rows } = await client.query<{ url_hash: UrlHash }>(
+    `update frontier_url u
+     set state = 'refused', last_outcome = '${optedOutUrl}', last_reason = $4
+     where u.host_hash = $1 and u.url_hash = any (array(
+       select url_hash from frontier_url u
+       where u.host_hash = $1 and ${isInPlace("u.url")} and not ${isOptedOut("u")} limit ${urlsPerBatch}))
+     returning u.url_hash`,
+    [...values, reasonOf(optOut)],
+  );
+  const urls = rows.map((row) => row.url_hash);
+  if (urls.length === 0) return { marked: 0, leases: [] };
+  await client.query(
+    "delete from double_check where host_hash = $1 and url_hash = any($2::bigint[]) and verdict is null",
+    [hosts[0], urls],
+  );
+  const leases = await takeOffLease({ client, turns }, { hostHash: hosts[0], urls }, now);
+  await settleHosts(client, hosts);
+  return { marked: urls.length, leases };
+}
+
+/** Those that another opt-out covers stay, by its number. */
+async function unmarkUrls(pool: Pool, optOut: OptOutRow, now: Date): Promise<void> {
+  const hosts = [valuesOf(optOut)[0] as HostHash];
+  await inTransaction(pool, async (client) => {
+    await lockHosts(client, hosts);
+    await client.query(
+      `update frontier_url u set last_reason = 'opt-out ' || other.opt_out_id
+       from opt_out other
+       where u.host_hash = $1 and ${isOptedOut("u")} and u.last_reason = $2 and other.opt_out_id <> $3
+         and other.site = $4 and other.ended_at is null and other.in_force_at is not null
+         and ${isInPartSql("u.url", "other.scope", "other.url")}`,
+      [...hosts, reasonOf(optOut), optOut.opt_out_id, optOut.site],
+    );
+    // A host at a special-purpose address has only refused URLs.
+    await client.query(
+      `update frontier_url u
+       set state = case when h.state = 'refused' then 'refused' else 'due' end,
+           last_outcome = case when h.state = 'refused' then 'refused-address' end,
+           last_reason = case when h.state = 'refused' then h.state_reason end, next_fetch_at = again.due_at
+       from frontier_host h, ${dueAgain("$2", `u.host_hash = $1 and ${isOptedOut("u")} and u.last_reason = $3`)}
+       where u.host_hash = again.host_hash and u.url_hash = again.url_hash and h.host_hash = u.host_hash`,
+      [...hosts, now, reasonOf(optOut)],
+    );
+    await settleHosts(client, hosts);
+  });
+}
+
+/** SQL of pages `p`, of changes or whatever has a host's hash and a URL, and its parameters. */
+interface PagesOf {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+const pagesOfHosts = (optOutId: number): PagesOf => ({
+  sql: "p.host_hash in (select host_hash from frontier_host where opt_out_id = $1)",
+  values: [optOutId],
+});
+
+const pagesOfPlace = (place: Place): PagesOf => ({
+  sql: `p.host_hash = $1 and ${isInPlace("p.url")}`,
+  values: valuesOf(place),
+});
+
 /**
- * What the index has of the hosts, and the validators: a page that comes back must be fetched whole. Readers of changes are told
+ * What the index has of them, and the validators: a page that comes back must be fetched whole. Readers of changes are told
  * that it is gone, and nothing of what it was.
  */
-async function deletePages(pool: Pool, optOutId: number, now: Date): Promise<number> {
-  await forgetDifferencesOfHosts(pool, optOutId);
+async function deletePages(pool: Pool, of: PagesOf, now: Date): Promise<number> {
+  await forgetDifferencesOf(pool, of);
   let pages = 0;
   for (;;) {
-    const deleted = await inTransaction(pool, async (client) => await deleteSome(client, optOutId, now));
+    const deleted = await inTransaction(pool, async (client) => await deleteSome(client, of, now));
     pages += deleted;
     if (deleted < pagesPerBatch) return pages;
   }
 }
 
-async function deleteSome(client: PoolClient, optOutId: number, now: Date): Promise<number> {
+async function deleteSome(client: PoolClient, { sql, values }: PagesOf, now: Date): Promise<number> {
   const { rows } = await client.query<Text>(
     `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.simhash, p.words
      from page p
-     where p.host_hash in (select host_hash from frontier_host where opt_out_id = $1)
+     where ${sql}
      limit ${pagesPerBatch}`,
-    [optOutId],
+    [...values],
   );
   const hosts = rows.map((row) => row.hostHash);
   const urls = rows.map((row) => row.urlHash);

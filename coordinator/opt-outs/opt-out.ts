@@ -1,6 +1,12 @@
 /**
- * Opt-outs: sites (a domain with everything below it) and networks that the whole fleet leaves alone because
- * somebody asked for it. One that nobody has confirmed is honoured all the same, but lapses.
+ * Opt-outs: what the whole fleet leaves alone because somebody asked for it. One that nobody has confirmed is honoured all the
+ * same, but lapses. Each has a scope:
+ *
+ *   url         one URL, by http and https, in whatever spelling it is named
+ *   prefix      a URL and what is below it, by whole path segments: /a covers /a/b and /a?b, not /ab
+ *   host        one host, at any port, without those below it
+ *   subdomains  a host with all below it: a site
+ *   network     every host with an address in it
  *
  *   waiting ──(confirmed)──┐
  *                          ▼
@@ -8,10 +14,12 @@
  *        └──────────────→ ended (lifted, or lapsed)
  */
 import { getPublicSuffix } from "tldts";
+import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
-import { hostNamed } from "#core/url-key";
+import { hostInUrl, type SitePart, withoutScheme } from "#core/ip/url-host";
+import { hostNamed, urlKeyOf } from "#core/url-key";
 
 /** An unconfirmed opt-out is honoured for so long. */
 export const unconfirmedDays = 30;
@@ -28,10 +36,20 @@ export const mostHostsUnconfirmed = 100;
  */
 export const mostPagesUnconfirmed = 1000;
 
-/** A domain with everything below it, or a network from its first address to its last. */
+export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
+export type OptOutScope = (typeof optOutScopes)[number];
+
+/** A domain with everything below it, or the part of it that is named; or a network from its first address to its last. */
 export type OptOutTarget =
-  | { readonly site: string; readonly network: null }
-  | { readonly site: null; readonly network: { readonly first: string; readonly last: string } };
+  | { readonly site: string; readonly network: null; readonly part?: SitePart }
+  | {
+      readonly site: null;
+      readonly network: { readonly first: string; readonly last: string };
+      readonly part?: undefined;
+    };
+
+export const scopeOf = ({ site, part }: OptOutTarget): OptOutScope =>
+  part?.scope ?? (site === null ? "network" : "subdomains");
 
 export interface OptOutRequest {
   readonly target: OptOutTarget;
@@ -44,14 +62,36 @@ export interface OptOutRequest {
   readonly requester: string | null;
   /** By the operator, who knows that it is genuine. */
   readonly confirmed: boolean;
+  /** Of one URL: what is kept of its page is erased, and crawlers are told to do so. */
+  readonly erases?: boolean;
 }
 
 export type OptOutState = "waiting" | "unconfirmed" | "confirmed" | "lifted" | "lapsed";
 
-export interface OptOut {
+/** What an opt-out covers in the frontier and the index. */
+export interface Covered {
+  readonly hosts: number;
+  /** URLs of the frontier. */
+  readonly urls: number;
+  /** In the index. */
+  readonly pages: number;
+}
+
+/** Before it is recorded. */
+export interface OptOutPreview extends Covered {
+  /** URLs that are due by now. */
+  readonly dueUrls: number;
+  /** Why an operator has to say how many pages go; null: it is nothing unusual. */
+  readonly wide: string | null;
+}
+
+export interface OptOut extends Covered {
   readonly optOutId: number;
-  /** The domain, or the network as text. */
+  /** A domain, a URL, a URL with an asterisk, or a network. */
   readonly target: string;
+  readonly scope: OptOutScope;
+  /** The host that it is of, which confirms it; null: a network. */
+  readonly site: string | null;
   readonly kind: "site" | "network";
   readonly state: OptOutState;
   readonly source: "form" | "operator";
@@ -67,9 +107,8 @@ export interface OptOut {
   readonly confirmedBy: "site" | "operator" | null;
   readonly endedAt: Date | null;
   readonly endingWords: string;
-  /** Hosts of the frontier that it covers, and their pages in the index. */
-  readonly hosts: number;
-  readonly pages: number;
+  /** When its page was to be erased, not merely deleted from the index; null: it was not. */
+  readonly erasedAt: Date | null;
 }
 
 /** A lease that ended because its host opted out. */
@@ -85,6 +124,8 @@ export interface AppliedOptOuts {
   readonly leases: readonly EndedLease[];
   /** Deleted from the index. */
   readonly pages: number;
+  /** Rows of pages that were erased, by table. */
+  readonly erased: Readonly<Record<string, number>>;
 }
 
 export interface OptOutStore {
@@ -93,6 +134,8 @@ export interface OptOutStore {
    * coordinators are told.
    */
   request(request: OptOutRequest, now: Date): Promise<OptOut>;
+  /** What would be covered, counted now; or is, by the one of this number. Null: there is none. */
+  preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null>;
   /** `open`: without what has ended. The latest first; at most `most`. */
   list(query: { readonly open: boolean; readonly most: number }): Promise<OptOut[]>;
   /** The open one of a number or a site; null when there is none. */
@@ -106,15 +149,23 @@ export interface OptOutStore {
   toConfirm(limit: number, now: Date): Promise<{ optOutId: number; site: string; token: string }[]>;
   /** Sites that opted out since then and still are, and hosts of such networks, the latest first; at most `most`. */
   sitesSince(since: Date, most: number): Promise<string[]>;
-  /** The one in force that covers this host or one of its addresses; null: none does. */
-  covering(host: string | null, addresses: readonly string[]): Promise<OptOut | null>;
+  /** Parts of sites that opted out since then, and those erased since `erasedSince`, the latest first; at most `most`. */
+  partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]>;
+  /** The one in force that covers this host, one of its addresses, or the URL (canonical); null: none does. */
+  covering(host: string | null, addresses: readonly string[], url?: string | null): Promise<OptOut | null>;
   /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
   onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
+export interface StoppedPart extends SitePart {
+  readonly erases: boolean;
 }
 
 /** Brings the frontier and the index in line with the opt-outs (idempotent; several coordinators may do it at once). */
 export interface OptOutMarks {
   apply(now: Date): Promise<AppliedOptOuts>;
+  /** Of one that erases its page: that is done when this returns; rows by table. Throws a DatabaseError while a slice is away. */
+  erase(optOutId: number, now: Date): Promise<AppliedOptOuts["erased"]>;
 }
 
 // What somebody wants left alone, from the text that he typed: a site, a URL of it, or (operators) a network or a public suffix.
@@ -160,25 +211,98 @@ const suffixFault = (host: string) =>
 const addressFault =
   "That is an address or a network. Name the sites on it; for a whole network, write to us.";
 
-/** What an operator should know before so much is left alone; null: it is nothing unusual. */
-export function wideWords(text: string): string | null {
-  const target = readTarget(text, "networks");
-  if (typeof target === "string") return null;
-  if (target.site !== null)
-    return isPublicSuffix(target.site)
-      ? `${target.site} is a public suffix: many people's sites are below it, and all of them are opted out.`
-      : null;
-  const range = parseRange(`${target.network.first}-${target.network.last}`);
-  if (range === null || BigInt(range.last) - BigInt(range.first) < mostUsualAddresses[range.family])
-    return null;
-  return `${targetText(target)} is larger than a usual network assignment: every host in it is opted out.`;
+/** What each scope is of, for people: “the page https://…”. */
+export const scopeWords: Readonly<Record<OptOutScope, string>> = {
+  url: "page",
+  prefix: "part of a site",
+  host: "host",
+  subdomains: "site",
+  network: "network",
+};
+
+/**
+ * The target of an opt-out, or why the text names none. A URL with a path or a query is that URL alone, and one that ends with
+ * `/*` all below it; `scope` says otherwise.
+ */
+export function readOptOut(
+  text: string,
+  networks: "networks" | "sites-only",
+  scope: OptOutScope | null = null,
+): OptOutTarget | string {
+  const given = text.trim();
+  const named = given.endsWith("/*") ? given.slice(0, -1) : given;
+  const whole = readTarget(named, networks);
+  if (typeof whole === "string") return whole;
+  const isUrl = hasScheme.test(named);
+  if (scope === "network" ? whole.site !== null : whole.site === null && !isUrl && scope !== null)
+    return `“${given.slice(0, 100)}” is ${whole.site === null ? "a network" : "no network"}, and its scope is not ${scope}.`;
+  const key = urlKeyOf(isUrl ? named : `http://${named}`);
+  if (typeof key === "string" || (whole.site === null && !isUrl)) return whole;
+  const of = withoutScheme(key.url);
+  const isFront = /^\/\/[^/]*\/$/.test(of);
+  const meant = scope ?? (named !== given ? "prefix" : isFront ? null : "url");
+  const { host } = key;
+  switch (meant) {
+    case "url":
+      return { site: host, network: null, part: { scope: "url", of } };
+    case "prefix":
+      if (of.includes("?"))
+        return "What is below a URL has no query: leave out the question mark and what follows.";
+      if (isFront) return { site: host, network: null, part: { scope: "host", of: host } };
+      return { site: host, network: null, part: { scope: "prefix", of: of.replace(/\/+$/, "") } };
+    case "host":
+      return { site: host, network: null, part: { scope: "host", of: host } };
+    default:
+      return whole;
+  }
+}
+
+const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** More pages than these go only where an operator says how many. */
+const mostPagesUnsaid = 100;
+
+/**
+ * Why an operator has to say how many pages go before so much is left alone; null: it is nothing unusual. A name and its `www.`
+ * count as one host.
+ */
+export function wideWords(target: OptOutTarget, { hosts, pages }: Covered): string | null {
+  const name = targetText(target);
+  if (target.network !== null && isLargeNetwork(target.network))
+    return `${name} is larger than a usual network assignment: every host in it is opted out`;
+  const scope = scopeOf(target);
+  if (scope === "url") return null;
+  if (target.site !== null && scope === "subdomains" && isPublicSuffix(target.site))
+    return `${name} is a public suffix: many people's sites are below it, and all of them are opted out`;
+  if (hosts > 2) return `${name} covers ${hosts.toLocaleString("en-GB")} hosts`;
+  return pages > mostPagesUnsaid ? `${name} covers ${pages.toLocaleString("en-GB")} pages` : null;
+}
+
+function isLargeNetwork({ first, last }: NonNullable<OptOutTarget["network"]>): boolean {
+  const range = parseRange(`${first}-${last}`);
+  return range !== null && BigInt(range.last) - BigInt(range.first) >= mostUsualAddresses[range.family];
 }
 
 /** A /16, and a /29 (RIPE's usual allocation). */
 const mostUsualAddresses = { 4: 1n << 16n, 6: 1n << 99n } as const;
 
-/** `example.org`, or `192.0.2.0/24`. */
-export function targetText({ site, network }: OptOutTarget): string {
+/** Pages come and go while somebody reads a number: one that is a tenth off names the same. */
+export const isSaidNumber = (said: number, pages: number): boolean =>
+  Math.abs(said - pages) <= Math.max(said, pages) / 10;
+
+/** What a preview comes to: "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
+export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): string {
+  return `${howMany(hosts, "host")} with ${howMany(pages, "page")} in the index and ${howMany(urls, "known URL")}, ${dueUrls.toLocaleString("en-GB")} of them due`;
+}
+
+/** `example.org`, `https://example.org/a`, `https://example.org/a/*` (a host: its front page with an asterisk), or `192.0.2.0/24`. */
+export function targetText({ site, network, part }: OptOutTarget): string {
+  if (part !== undefined)
+    return part.scope === "url"
+      ? `https:${part.of}`
+      : part.scope === "prefix"
+        ? `https:${part.of}/*`
+        : `https://${hostInUrl(part.of)}/*`;
   if (site !== null) return site;
   const range = parseRange(`${network.first}-${network.last}`);
   return range === null ? `${network.first} - ${network.last}` : formatRange(range);
@@ -190,9 +314,10 @@ export function targetText({ site, network }: OptOutTarget): string {
 
 /** Without who asked and what was said, for everybody may look. */
 export interface OptOutReport {
-  /** The domain (with everything below it) or network that opted out. */
+  /** What opted out, by its scope. */
   readonly target: string;
   readonly kind: "site" | "network";
+  readonly scope: OptOutScope;
   readonly state: "unconfirmed" | "confirmed";
   readonly since: string;
   /** Unconfirmed ones end then. */

@@ -1,12 +1,30 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
-import { nothingBody } from "../web/form-fields.ts";
+import { optOutScopes } from "./opt-out.ts";
+
+const scope = z
+  .enum(optOutScopes)
+  .describe(
+    "url: one URL; prefix: a URL with what is below it; host: one host; subdomains: with those below it; network.",
+  );
+
+const covered = {
+  hosts: z.int().describe("Hosts of the frontier that it covers."),
+  urls: z.int().describe("Their URLs that it covers."),
+  pages: z.int().describe("Pages in the index."),
+};
 
 const fleetOptOut = z
   .strictObject({
     optOutId: z.int(),
-    target: z.string(),
+    target: z
+      .string()
+      .describe(
+        "By scope: https://host/page, https://host/part/*, https://host/*, a site's name, or a network.",
+      ),
+    scope,
+    site: z.string().nullable().describe("The host that it is of, which confirms it; null: a network."),
     kind: z.enum(["site", "network"]),
     state: z.enum(["waiting", "unconfirmed", "confirmed", "lifted", "lapsed"]),
     source: z.enum(["form", "operator"]),
@@ -21,10 +39,29 @@ const fleetOptOut = z
     confirmedBy: z.enum(["site", "operator"]).nullable(),
     endedAt: dateTime().nullable(),
     endingWords: z.string(),
-    hosts: z.int(),
-    pages: z.int(),
+    erasedAt: dateTime().nullable().describe("When its page was erased, not merely deleted from the index."),
+    ...covered,
   })
   .meta({ id: "FleetOptOut" });
+
+const optOutPreview = z
+  .strictObject({
+    target: z.string(),
+    scope,
+    ...covered,
+    dueUrls: z.int().describe("URLs that are due."),
+    wide: z.string().nullable().describe("Why removePages has to say how many pages go; null: it need not."),
+  })
+  .meta({ id: "OptOutPreview" });
+
+const erasedPage = z
+  .strictObject({
+    optOutId: z.int().describe("The opt-out that keeps the URL out."),
+    host: z.string(),
+    urlDigest: z.string().describe("SHA-256 of the URL with https:, hex: what the audit log names it by."),
+    rows: z.record(z.string(), z.int()).describe("Rows that went or were cleared, by table."),
+  })
+  .meta({ id: "ErasedPage" });
 
 const fleetOptOuts = z.strictObject({ optOuts: z.array(fleetOptOut) }).meta({ id: "FleetOptOuts" });
 
@@ -83,6 +120,8 @@ const fleetComplaints = z
 const fleetOptOutExample = {
   optOutId: 17,
   target: "www.example.org",
+  scope: "subdomains" as const,
+  site: "www.example.org",
   kind: "site",
   state: "unconfirmed",
   source: "form",
@@ -97,7 +136,9 @@ const fleetOptOutExample = {
   confirmedBy: null,
   endedAt: null,
   endingWords: "",
+  erasedAt: null,
   hosts: 1,
+  urls: 90,
   pages: 40,
 };
 
@@ -142,11 +183,28 @@ const fleetComplaintExample = {
 
 const words = z.string().max(1000);
 const target = z.string().min(1).max(253);
+const longTarget = z.string().min(1).max(2048);
+
+const removePages = z
+  .int()
+  .min(0)
+  .optional()
+  .describe(
+    "So many pages are meant to go; needed where the preview says why (wide). A tenth off counts as the same.",
+  );
 
 const optOutBody = z.strictObject({
-  target: target.describe("A site with everything below it, or a network."),
+  target: longTarget.describe(
+    "A site with everything below it, a URL (that page alone; with /* at its end all below it), or a network.",
+  ),
+  scope: scope.optional().describe("Where the target's form does not say it."),
   words: words.default(""),
+  removePages,
 });
+
+const confirmBody = z.strictObject({ removePages });
+
+const eraseBody = z.strictObject({ url: longTarget.describe("Of the page."), words: words.default("") });
 
 const liftBody = z.strictObject({ words: words.default("") });
 const closeBody = z.strictObject({ words: words.min(1) });
@@ -162,7 +220,7 @@ export const optOutsApi = {
     method: "get",
     path: "/api/fleet/opt-outs",
     needs: "fleet-read",
-    summary: "Sites and networks that have opted out, the latest first",
+    summary: "Pages, sites and networks that have opted out, the latest first",
     description: "Scope fleet-read.",
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
@@ -173,38 +231,79 @@ export const optOutsApi = {
         description: "The answer",
         schema: fleetOptOuts,
         example: {
-          optOuts: [
-            {
-              optOutId: 17,
-              target: "www.example.org",
-              kind: "site",
-              state: "unconfirmed",
-              source: "form",
-              token: "k3v9",
-              words: "please stop",
-              replyTo: null,
-              requester: "192.0.2.9",
-              createdAt: "2026-03-01T12:00:00.000Z",
-              inForceAt: "2026-03-01T12:00:00.000Z",
-              lapsesAt: "2026-03-31T12:00:00.000Z",
-              confirmedAt: null,
-              confirmedBy: null,
-              endedAt: null,
-              endingWords: "",
-              hosts: 1,
-              pages: 40,
-            },
-          ],
+          optOuts: [fleetOptOutExample],
         },
       },
       429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  previewOptOut: {
+    method: "get",
+    path: "/api/fleet/opt-outs/preview",
+    needs: "fleet-read",
+    summary: "What an opt-out would cover, in numbers",
+    description: "Scope fleet-read.",
+    parameters: {
+      query: {
+        target: longTarget.meta({
+          description: "As for adding one.",
+          example: "https://www.example.org/a/*",
+        }),
+        scope: scope.optional(),
+      },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: optOutPreview,
+        example: {
+          target: "https://www.example.org/a/*",
+          scope: "prefix" as const,
+          hosts: 1,
+          urls: 12,
+          pages: 9,
+          dueUrls: 2,
+          wide: null,
+        },
+      },
+      400: errorAnswer("The target or the scope names nothing"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  erasePage: {
+    method: "post",
+    path: "/api/fleet/opt-outs/erase",
+    needs: "fleet-write",
+    summary: "Erase one page from database, index and exports, and opt its URL out",
+    description:
+      "Scope fleet-write. Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
+    body: {
+      schema: eraseBody,
+      example: { url: "https://www.example.org/jane", words: "request of 3 March" },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: erasedPage,
+        example: {
+          optOutId: 18,
+          host: "www.example.org",
+          urlDigest: "5994471abb01112afcc18159f6cc74b4f511b99806da59b3caf5a9c173cacfc5",
+          rows: { page: 1, page_fetch: 3, out_link: 1, frontier_url: 1 },
+        },
+      },
+      400: errorAnswer("The body is not as described"),
+      429: errorAnswer("Too many failures from this address"),
+      503: errorAnswer("A slice of the web does not answer: erase the page again later"),
     },
   },
   addOptOut: {
     method: "post",
     path: "/api/fleet/opt-outs",
     needs: "fleet-write",
-    summary: "Opt a site or a network out, permanently",
+    summary: "Opt a page, a part of a site, a site or a network out, permanently",
     description: "Scope fleet-write.",
     body: {
       schema: optOutBody,
@@ -214,6 +313,7 @@ export const optOutsApi = {
       ...refusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
       400: errorAnswer("The body is not as described"),
+      422: errorAnswer("So much goes that removePages has to say how many pages"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -275,12 +375,13 @@ export const optOutsApi = {
     summary: "Confirm an opt-out: it becomes permanent",
     description: "Scope fleet-write.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
-    body: { schema: nothingBody, example: {} },
+    body: { schema: confirmBody, example: {} },
     answers: {
       ...refusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
       400: errorAnswer("The body is not as described"),
       404: errorAnswer("There is no open one with this number"),
+      422: errorAnswer("So much goes that removePages has to say how many pages"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -329,7 +430,8 @@ const formError = z
 
 const optOutTaken = z
   .strictObject({
-    site: z.string(),
+    site: z.string().describe("What has opted out, by its scope."),
+    scope,
     state: z
       .enum(["waiting", "unconfirmed", "confirmed"])
       .describe(
@@ -493,10 +595,19 @@ export const contactApi = {
     path: "/about-crawler/opt-out",
     needs: null,
     summary:
-      "Opt a site out of crawl and search, with everything below it. A browser gets a page, Accept: application/json gets JSON.",
+      "Opt a page, a part of a site or a site out of crawl and search. A browser gets a page, Accept: application/json gets JSON.",
     body: {
       schema: z.object({
-        site: z.string().max(2048).describe("A host, or a URL of it."),
+        site: z
+          .string()
+          .max(2048)
+          .describe(
+            "A site, with everything below it; or a URL: that page alone, with /* at its end all below it.",
+          ),
+        scope: z
+          .enum(["", "url", "prefix", "host", "subdomains"])
+          .describe("Where that is not what is meant.")
+          .optional(),
         reply: z.string().max(200).describe("How to reach the requester.").optional(),
         words: z.string().max(2000).describe("Anything that the operator should know.").optional(),
       }),
@@ -508,6 +619,7 @@ export const contactApi = {
         schema: optOutTaken,
         example: {
           site: "www.example.org",
+          scope: "subdomains" as const,
           state: "unconfirmed",
           createdAt: "2026-03-01T12:00:00.000Z",
           lapsesAt: "2026-03-31T12:00:00.000Z",

@@ -6,7 +6,7 @@ import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type Complaint, deedsParagraph, partnerLines } from "./complaints.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
-import type { OptOut } from "./opt-out.ts";
+import { type OptOut, type OptOutPreview, type OptOutScope, previewWords, scopeWords } from "./opt-out.ts";
 
 export interface OptOutsPage {
   readonly optOuts: readonly OptOut[];
@@ -21,12 +21,55 @@ export function optOutsBody(
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
   return html`${titleRow("Opt-outs")}
-<p class="lead">Sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
+<p class="lead">Pages, parts of sites, sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${waitingRemark(optOuts)}
 <p class="small"><a href="${all ? "/fleet/opt-outs" : "/fleet/opt-outs?all=yes"}">${all ? "In force only" : "Include lifted and lapsed"}</a></p>
 ${optOuts.length === 0 ? empty("No site or network has opted out.", html`Webmasters opt out by <a href="/about-crawler#opt-out">the form</a>; operators add one below.`) : table(optOuts, viewer, mayChange)}
-${mayChange ? addForm(viewer) : nothing}`;
+${mayChange ? previewForm() : nothing}${mayChange ? eraseForm(viewer) : nothing}`;
+}
+
+/** A form once more, with what is wrong with what was typed. */
+export function optOutsAgain(words: string, form: Html): Html {
+  return html`${titleRow("Opt-outs")}<p class="fault" role="alert">${words}</p>${form}<p><a href="/fleet/opt-outs">All opt-outs</a></p>`;
+}
+
+type PreviewPage = OptOutPreview & {
+  readonly target: string;
+  readonly scope: OptOutScope;
+  /** As it was asked. */
+  readonly text: string;
+};
+
+export function previewBody(preview: PreviewPage, viewer: PageViewer): Html {
+  const { target, scope, wide, pages, text } = preview;
+  return html`<p class="registry-path"><a href="/fleet/opt-outs">Opt-outs</a></p>${titleRow("Opt-out preview")}
+<p class="lead">The ${scopeWords[scope]} ${target}: ${previewWords(preview)}.</p>
+${wide === null ? nothing : html`<p class="warn" role="status">${wide}.</p>`}
+${mayDo(viewer.actor, "fleet-write") ? addOptOutForm(viewer, { target: text, scope, words: "", pages: wide === null ? null : pages }) : nothing}`;
+}
+
+const pagesField = (pages: number): Html =>
+  html`<div><label for="removePages">To confirm, type how many pages go: <strong>${String(pages)}</strong></label> <input id="removePages" name="removePages" required maxlength="10" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
+
+/** `pages`: to be typed; null: nothing has to be. */
+export function addOptOutForm(
+  viewer: PageViewer,
+  given: {
+    readonly target: string;
+    readonly scope: string;
+    readonly words: string;
+    readonly pages: number | null;
+  },
+): Html {
+  return html`<form class="form" method="post" action="/fleet/opt-outs">${formToken(viewer)}<input type="hidden" name="target" value="${given.target}"><input type="hidden" name="scope" value="${given.scope}">
+<div><label for="words">Reason</label><input id="words" name="words" maxlength="1000" value="${given.words}"></div>
+${given.pages === null ? nothing : pagesField(given.pages)}
+<button class="slim">Add opt-out</button></form>`;
+}
+
+export function confirmForm(viewer: PageViewer, { number, pages }: { number: number; pages: number }): Html {
+  return html`<form class="form" method="post" action="/fleet/opt-outs/${number}/confirm">${formToken(viewer)}${pagesField(pages)}<button class="slim">Confirm no. ${number}</button></form>`;
 }
 
 function waitingRemark(optOuts: readonly OptOut[]): Html {
@@ -37,20 +80,20 @@ function waitingRemark(optOuts: readonly OptOut[]): Html {
 
 function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolean): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">State</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Pages</th><th scope="col">From</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">State</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">URLs</th><th scope="col" class="number">Pages</th><th scope="col">From</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
 <tbody>${optOuts.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
 }
 
 function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
   const said = [one.replyTo, one.words, one.endingWords].filter((text) => text !== null && text !== "");
-  return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${askAbout(one.target)}${howToConfirm(one)}</th>
+  return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${one.scope === "prefix" || one.scope === "host" ? one.target : askAbout(one.target)}<span class="small">${scopeWords[one.scope]}${one.erasedAt === null ? nothing : ", erased"}</span>${howToConfirm(one)}</th>
 <td class="why">${one.state}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
-<td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
+<td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.urls)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
 }
 
-function howToConfirm({ state, kind, target, token }: OptOut): Html {
-  if (kind !== "site" || (state !== "waiting" && state !== "unconfirmed")) return nothing;
-  return html`<span class="small break">confirmed by ${confirmationName(target)} TXT "${confirmationText(token)}"</span>`;
+function howToConfirm({ state, site, token }: OptOut): Html {
+  if (site === null || (state !== "waiting" && state !== "unconfirmed")) return nothing;
+  return html`<span class="small break">confirmed by ${confirmationName(site)} TXT "${confirmationText(token)}"</span>`;
 }
 
 function buttons({ optOutId, state }: OptOut, viewer: PageViewer): Html {
@@ -59,11 +102,17 @@ function buttons({ optOutId, state }: OptOut, viewer: PageViewer): Html {
   return html`<div class="actions tight">${state === "confirmed" ? nothing : buttonForm(viewer, { path: `${path}/confirm`, label: `Confirm no. ${optOutId}` })}${buttonForm(viewer, { path: `${path}/lift`, label: `Lift no. ${optOutId}` })}</div>`;
 }
 
-function addForm(viewer: PageViewer): Html {
-  return html`<section><h2>Add an opt-out</h2><form class="form" method="post" action="/fleet/opt-outs">${formToken(viewer)}
-<div><label for="target">Site or network</label><p class="small" id="target-hint">www.example.org (with everything below it), or 192.0.2.0/24. In force until it is lifted; its pages are deleted from the index.</p><input id="target" name="target" required maxlength="253" aria-describedby="target-hint" autocomplete="off" spellcheck="false"></div>
-<div><label for="words">Reason</label><input id="words" name="words" maxlength="1000"></div>
-<button class="slim">Add opt-out</button></form></section>`;
+function previewForm(): Html {
+  return html`<section><h2>Add an opt-out</h2><form class="form" method="get" action="/fleet/opt-outs/preview">
+<div><label for="target">Page, site or network</label><p class="small" id="target-hint">www.example.org (with everything below it), https://www.example.org/page (that page alone), https://www.example.org/part/* (with what is below it), https://www.example.org/* (that host alone), or 192.0.2.0/24. In force until it is lifted; its pages are deleted from the index.</p><input id="target" name="target" required maxlength="2048" aria-describedby="target-hint" autocomplete="off" spellcheck="false"></div>
+<button class="slim">Show what it covers</button></form></section>`;
+}
+
+function eraseForm(viewer: PageViewer): Html {
+  return html`<section><h2>Erase a page</h2><form class="form" method="post" action="/fleet/opt-outs/erase">${formToken(viewer)}
+<div><label for="url">URL</label><p class="small" id="url-hint">What is kept of this one page goes: its text, links, visits and history, in exports and at crawlers, too. Its URL is opted out. This cannot be undone.</p><input id="url" name="url" required maxlength="2048" aria-describedby="url-hint" autocomplete="off" spellcheck="false"></div>
+<div><label for="erase-words">Reason</label><input id="erase-words" name="words" maxlength="1000"></div>
+<button class="slim">Erase page</button></form></section>`;
 }
 
 // Complaints: who complained about our requests, what we had done, the paragraph that can be sent on, and the answer.

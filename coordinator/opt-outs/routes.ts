@@ -1,20 +1,44 @@
 /** Opt-outs and complaints for operators: lists, and what the commands do with each. */
 
-import type { Actions, Outcome } from "../web/actions.ts";
+import { DatabaseError } from "#core/errors";
+import { howMany } from "#core/format";
+import type { ActionFault, Actions, Outcome } from "../web/actions.ts";
+import { numberOrNull } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
 import type { ComplaintStore } from "./complaints.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
-import type { OptOutStore } from "./opt-out.ts";
-import { type OptOut, readTarget, targetText, wideWords } from "./opt-out.ts";
+import { changeOfErasure, erasePageOf } from "./honour.ts";
+import {
+  isSaidNumber,
+  type OptOut,
+  type OptOutMarks,
+  type OptOutPreview,
+  type OptOutScope,
+  type OptOutStore,
+  optOutScopes,
+  previewWords,
+  readOptOut,
+  readTarget,
+  scopeOf,
+  targetText,
+} from "./opt-out.ts";
 import { optOutsApi } from "./opt-outs-api.ts";
-import { complaintsBody, optOutsBody } from "./pages.ts";
+import {
+  addOptOutForm,
+  complaintsBody,
+  confirmForm,
+  optOutsAgain,
+  optOutsBody,
+  previewBody,
+} from "./pages.ts";
 
 const mostListed = 500;
 const optOutsPath = "/fleet/opt-outs";
 const complaintsPath = "/fleet/complaints";
 
 interface WishPorts {
-  readonly optOuts: Pick<OptOutStore, "list" | "request" | "confirm" | "lift">;
+  readonly optOuts: Pick<OptOutStore, "list" | "request" | "preview" | "confirm" | "lift">;
+  readonly marks: OptOutMarks;
   readonly complaints: Pick<ComplaintStore, "add" | "list" | "close">;
 }
 
@@ -24,7 +48,23 @@ export function addWishRoutes(views: Views, actions: Actions, ports: WishPorts):
   addComplaintActions(actions, ports);
 }
 
+const isScope = (text: string): text is OptOutScope => optOutScopes.some((one) => one === text);
+
 function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
+  views.describe({
+    ...{ path: `${optOutsPath}/preview`, operation: optOutsApi.previewOptOut },
+    view: async ({ query, now }) => {
+      const [text, scope] = [query("target"), query("scope")];
+      if (scope !== "" && !isScope(scope))
+        return `scope: “${scope.slice(0, 40)}” is none of ${optOutScopes.join(", ")}`;
+      const target = readOptOut(text, "networks", scope === "" ? null : scope);
+      if (typeof target === "string") return `target: ${target}`;
+      const preview = (await optOuts.preview(target, now))!;
+      const value = { target: targetText(target), scope: scopeOf(target), ...preview };
+      const body = (visit: Parameters<typeof optOutsBody>[1]) => previewBody({ ...value, text }, visit);
+      return { status: 200, value, title: "Opt-out preview", body };
+    },
+  });
   views.describe({
     ...{ path: optOutsPath, operation: optOutsApi.fleetOptOuts },
     view: async ({ query }) => {
@@ -47,21 +87,49 @@ function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
   });
 }
 
-function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
+function addOptOutActions(actions: Actions, { optOuts, marks }: WishPorts): void {
   actions.describe({
     ...{ path: optOutsPath, operation: optOutsApi.addOptOut },
+    fromForm: ({ target, scope = "", words, removePages }) => ({
+      ...{ target, words, ...typedPages(removePages) },
+      ...(scope !== "" && { scope }),
+    }),
     act: async ({ body, now }) => {
-      const target = readTarget(body.target, "networks");
+      const target = readOptOut(body.target, "networks", body.scope ?? null);
       if (typeof target === "string") return badTarget(target);
+      const preview = (await optOuts.preview(target, now))!;
+      const again = { ...body, scope: body.scope ?? "" };
+      const unmeant = notMeant(preview, body.removePages, (visit, words) =>
+        optOutsAgain(words, addOptOutForm(visit, { ...again, pages: preview.pages })),
+      );
+      if (unmeant !== null) return unmeant;
       const made = { source: "operator", replyTo: null, requester: null, confirmed: true } as const;
-      return optOutChanged(await optOuts.request({ ...made, target, words: body.words }, now), "opted-out");
+      const optOut = await optOuts.request({ ...made, target, words: body.words }, now);
+      return optOutChanged({ ...optOut, ...preview }, "opted-out");
+    },
+  });
+  actions.describe({
+    ...{ path: `${optOutsPath}/erase`, operation: optOutsApi.erasePage },
+    act: async ({ body, now }) => {
+      const erased = await erasePageOf({ optOuts, marks }, body, now).catch(awayFault);
+      if (typeof erased === "string") return badTarget(erased);
+      if ("type" in erased) return erased;
+      const change = changeOfErasure(erased);
+      return { type: "done", value: erased, goTo: optOutsPath, said: change.words, change };
     },
   });
   actions.describe({
     ...{ path: `${optOutsPath}/:number/confirm`, operation: optOutsApi.confirmOptOut },
-    fromForm: () => ({}),
-    act: async ({ param, now }) => {
+    fromForm: ({ removePages }) => typedPages(removePages),
+    act: async ({ body, param, now }) => {
       const number = numberOf(param("number"));
+      const preview = await optOuts.preview(number, now);
+      const unmeant =
+        preview &&
+        notMeant(preview, body.removePages, (visit, words) =>
+          optOutsAgain(words, confirmForm(visit, { number, pages: preview.pages })),
+        );
+      if (unmeant) return unmeant;
       return optOutChanged(number && (await optOuts.confirm(number, "operator", now)), "opt-out-confirmed");
     },
   });
@@ -74,19 +142,50 @@ function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
   });
 }
 
+const typedPages = (text: string | undefined) => {
+  const value = numberOrNull(text);
+  return value === null ? {} : { removePages: value };
+};
+
+/** Null: it is nothing unusual, or the number that was said is that of the pages that go. */
+function notMeant(
+  preview: OptOutPreview,
+  said: number | undefined,
+  again: NonNullable<ActionFault["again"]>,
+): ActionFault | null {
+  const { wide, pages } = preview;
+  const isSaid = said !== undefined && isSaidNumber(said, pages);
+  if (isSaid || (wide === null && said === undefined)) return null;
+  const words = `${wide === null ? "" : `${wide}. `}This takes ${previewWords(preview)}. Nothing was changed. If that is meant, type how many pages go, ${pages} (API: "removePages": ${pages}).`;
+  return { type: "fault", status: 422, title: "Not confirmed", words, again };
+}
+
+/** A slice that is away keeps what it has of the page for now. */
+function awayFault(error: unknown): ActionFault {
+  if (!(error instanceof DatabaseError)) throw error;
+  return { type: "fault", status: 503, title: "Not erased everywhere", words: error.message };
+}
+
 const optOutWords = {
   "opted-out": "is opted out permanently, and its pages are deleted from the index",
   "opt-out-confirmed": "is opted out permanently, and its pages are deleted from the index",
-  "opt-out-lifted": "may be crawled again, after a quarter of an hour",
+  "opt-out-lifted": "may be crawled again, after a quarter of an hour; its URLs come due within six hours",
 } as const;
 
-function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWords): Outcome {
+function optOutChanged(
+  optOut: (OptOut & Partial<Pick<OptOutPreview, "dueUrls" | "wide">>) | null | 0,
+  action: keyof typeof optOutWords,
+): Outcome {
   if (!optOut) return notOpen("opt-out");
-  const wide = action === "opt-out-lifted" ? null : wideWords(optOut.target);
-  const said = `${optOut.target} ${optOutWords[action]}.${wide === null ? "" : ` Warning: ${wide}`}`;
-  const { optOutId, state, hosts, pages } = optOut;
-  const change = { action, target: optOut.target, words: said, after: { optOutId, state, hosts, pages } };
-  return { type: "done", value: optOut, goTo: optOutsPath, said, change };
+  const { dueUrls: _, wide: __, ...value } = optOut;
+  const { optOutId, target, scope, state, hosts, urls, pages } = value;
+  const count =
+    action === "opt-out-lifted"
+      ? ""
+      : ` It covers ${howMany(hosts, "host")}, ${howMany(urls, "URL")} and ${howMany(pages, "page")}.`;
+  const said = `${target} ${optOutWords[action]}.${count}`;
+  const change = { action, target, words: said, after: { optOutId, scope, state, hosts, urls, pages } };
+  return { type: "done", value, goTo: optOutsPath, said, change };
 }
 
 function addComplaintActions(actions: Actions, { complaints }: WishPorts): void {

@@ -1,24 +1,30 @@
 /** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
-import { domainsAbove } from "#core/url-key";
+import type { SitePart } from "#core/ip/url-host";
+import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
-import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
+import { isInPartSql, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
+  type Covered,
   isPublicSuffix,
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,
   mostUnconfirmedADay,
   type OptOut,
+  type OptOutPreview,
   type OptOutRequest,
   type OptOutState,
   type OptOutStore,
   type OptOutTarget,
+  type StoppedPart,
+  scopeOf,
   targetText,
   unconfirmedDays,
+  wideWords,
 } from "./opt-out.ts";
 
 const dayMs = 86_400_000;
@@ -39,6 +45,10 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
         async (client) => await record(client, { ...request, isWide }, now),
       );
       return (await byNumber(slices, optOutId))!;
+    },
+    preview: async (target, now) => {
+      const known = typeof target === "number" ? await targetOf(pool, target) : target;
+      return known === null ? null : await preview(slices, known, now);
     },
     list: async ({ open, most }) =>
       await read(slices, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [
@@ -78,7 +88,8 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
       ),
     toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
     sitesSince: async (since, most) => await sitesSince(slices, since, most),
-    covering: async (host, addresses) => await covering(slices, host, addresses),
+    partsSince: async (since, erasedSince, most) => await partsSince(pool, since, erasedSince, most),
+    covering: async (host, addresses, url = null) => await covering(slices, host, addresses, url),
     onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
       await listener.listen();
@@ -87,12 +98,21 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
   };
 }
 
-/** Of hosts whose names are `any($1)`: the domains above a host, or of addresses. Used with `targetValues`. */
-const isTarget =
-  "(o.site = $1 or (o.site is null and o.first_address = $2::inet and o.last_address = $3::inet))";
+/** SQL: it names just that. Used with `targetValues`. */
+const isTarget = `((o.site = $1 and o.scope is not distinct from $4 and o.url is not distinct from $5)
+  or (o.site is null and o.first_address = $2::inet and o.last_address = $3::inet))`;
 
-function targetValues({ site, network }: OptOutTarget): (string | null)[] {
-  return [site, network?.first ?? null, network?.last ?? null];
+function targetValues({ site, network, part }: OptOutTarget): (string | null)[] {
+  const url = part === undefined || part.scope === "host" ? null : part.of;
+  return [site, network?.first ?? null, network?.last ?? null, part?.scope ?? null, url];
+}
+
+async function targetOf(pool: Pool, optOutId: number): Promise<OptOutTarget | null> {
+  const { rows } = await pool.query<OptOutRow>(
+    `select ${optOutColumns} from opt_out o where o.opt_out_id = $1`,
+    [optOutId],
+  );
+  return rows[0] === undefined ? null : targetOfRow(rows[0]);
 }
 
 interface WeighedRequest extends OptOutRequest {
@@ -112,6 +132,8 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   );
   const known = open[0]?.opt_out_id ?? null;
   const optOutId = known ?? (await insert(client, request, now));
+  if (known !== null && request.erases === true)
+    await client.query("update opt_out set erased_at = $2, applied = 0 where opt_out_id = $1", [known, now]);
   if (known !== null && request.confirmed) {
     await client.query(
       `update opt_out
@@ -129,9 +151,9 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
   const { target, source, words, replyTo, requester, confirmed, isWide } = request;
   const waits = source === "form" && !confirmed && (isWide || (await isFlood(client, now)));
   const { rows } = await client.query<{ opt_out_id: number }>(
-    `insert into opt_out (site, first_address, last_address, source, token, words, reply_to, requester, created_at,
-       in_force_at, lapses_at, confirmed_at, confirmed_by)
-     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8::inet, $9, $10, $11, $12, $13)
+    `insert into opt_out (site, first_address, last_address, scope, url, source, token, words, reply_to, requester,
+       created_at, in_force_at, lapses_at, confirmed_at, confirmed_by, erased_at)
+     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8, $9, $10::inet, $11, $12, $13, $14, $15, $16)
      returning opt_out_id`,
     [
       ...targetValues(target),
@@ -145,6 +167,7 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
       confirmed ? null : new Date(now.getTime() + unconfirmedDays * dayMs),
       confirmed ? now : null,
       confirmed ? "operator" : null,
+      request.erases === true ? now : null,
     ],
   );
   return rows[0]!.opt_out_id;
@@ -161,8 +184,10 @@ async function isFlood(client: PoolClient, now: Date): Promise<boolean> {
 }
 
 /** Nor is a name that half of the web lies below, or several hosts that we have many pages of, nor a network. */
-async function isWideOf(slices: Slices, { site }: OptOutTarget): Promise<boolean> {
-  if (site === null || isPublicSuffix(site)) return true;
+async function isWideOf(slices: Slices, target: OptOutTarget): Promise<boolean> {
+  const { site, part } = target;
+  if (site === null || (part === undefined && isPublicSuffix(site))) return true;
+  if (part !== undefined) return false;
   const found = await ofAll(slices, async ({ pool }) => {
     const { rows } = await pool.query<{ hosts: number; others: number; pages: number }>(
       `with covered as (
@@ -224,7 +249,7 @@ async function sitesSince(slices: Slices, since: Date, most: number): Promise<st
   const { rows } = await slices.shared.query<StoppedSite & { site: string | null; opt_out_id: number }>(
     `select site, in_force_at, opt_out_id
      from opt_out
-     where ended_at is null and in_force_at >= $1
+     where ended_at is null and in_force_at >= $1 and scope is null
      order by in_force_at desc, site
      limit $2`,
     [since, most],
@@ -251,18 +276,34 @@ async function sitesSince(slices: Slices, since: Date, most: number): Promise<st
     .map((row) => row.site);
 }
 
+/** Of what was erased, crawlers that were away for long may hold results; of what opted out, those that work on it now. */
+async function partsSince(pool: Pool, since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
+  const { rows } = await pool.query<StoppedPart>(
+    `select scope, coalesce(url, site) as of, erased_at is not null and erased_at >= $2 as erases
+     from opt_out
+     where ended_at is null and scope is not null and (in_force_at >= $1 or erased_at >= $2)
+     order by greatest(in_force_at, erased_at) desc, opt_out_id
+     limit $3`,
+    [since, erasedSince, most],
+  );
+  return rows;
+}
+
 async function covering(
   slices: Slices,
   host: string | null,
   addresses: readonly string[],
+  url: string | null,
 ): Promise<OptOut | null> {
   const found = await read(
     slices,
     `o.ended_at is null and o.in_force_at is not null and (
-       o.site = any($1::text[])
+       (o.scope is null and o.site = any($1::text[]))
+       or (o.scope = 'host' and o.site = $3)
+       or (o.site = $3 and ${isInPartSql("$4::text", "o.scope", "o.url")})
        or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
-     order by o.confirmed_at is null, o.opt_out_id limit 1`,
-    [host === null ? [] : domainsAbove(host), addresses],
+     order by o.confirmed_at is null, o.scope is not null, o.opt_out_id limit 1`,
+    [host === null ? [] : domainsAbove(host), addresses, host, url],
   );
   return found[0] ?? null;
 }
@@ -276,49 +317,124 @@ async function read(slices: Slices, condition: string, values: readonly unknown[
     `select ${optOutColumns} from opt_out o where ${condition}`,
     [...values],
   );
-  const covered = await coveredOf(
-    slices,
-    rows.map((row) => row.opt_out_id),
-  );
-  return rows.map((row) => optOutOf(row, covered.get(row.opt_out_id) ?? nothing));
+  const covered = await coveredOf(slices, rows);
+  return rows.map((row, index) => optOutOf(row, covered[index]!));
 }
 
-/** What an opt-out covers in the frontier and the index. */
-type Covered = Pick<OptOut, "hosts" | "pages">;
+const nothing: Covered = { hosts: 0, urls: 0, pages: 0 };
 
-const nothing: Covered = { hosts: 0, pages: 0 };
+const sumOf = (some: readonly Covered[]): Covered =>
+  some.reduce(
+    (sum, one) => ({
+      hosts: sum.hosts + one.hosts,
+      urls: sum.urls + one.urls,
+      pages: sum.pages + one.pages,
+    }),
+    nothing,
+  );
 
-async function coveredOf(
+/** Hosts by their marks, where they have them by now; what has ended covers nothing. */
+async function coveredOf(slices: Slices, rows: readonly OptOutRow[]): Promise<Covered[]> {
+  const isMarked = ({ scope, applied }: OptOutRow) => applied > 0 && (scope === null || scope === "host");
+  const marked = rows.filter((row) => row.ended_at === null && isMarked(row)).map((row) => row.opt_out_id);
+  const byId = await coveredByMarks(slices, marked);
+  return await Promise.all(
+    rows.map(async (row) => {
+      if (row.ended_at !== null) return nothing;
+      if (isMarked(row)) return byId.get(row.opt_out_id) ?? nothing;
+      return sumOf(await ofAll(slices, async ({ pool }) => await coveredIn(pool, targetOfRow(row))));
+    }),
+  );
+}
+
+async function coveredByMarks(
   slices: Slices,
   optOutIds: readonly number[],
 ): Promise<ReadonlyMap<number, Covered>> {
   if (optOutIds.length === 0) return new Map();
   const found = await ofAll(slices, async ({ pool }) => {
     const { rows } = await pool.query<Covered & { opt_out_id: number }>(
-      `select o.opt_out_id, c.hosts, c.pages
+      `select o.opt_out_id, c.hosts, c.urls, c.pages
        from unnest($1::int[]) as o (opt_out_id)
        cross join lateral (
-         select count(*)::int as hosts, coalesce(sum(p.pages), 0)::int as pages
-         from frontier_host h
-         cross join lateral (select count(*) as pages from page where host_hash = h.host_hash) p
-         where h.opt_out_id = o.opt_out_id
+         ${countsOfHosts("h.opt_out_id = o.opt_out_id")}
        ) c`,
       [optOutIds],
     );
     return rows;
   });
   const sums = new Map<number, Covered>();
-  for (const { opt_out_id, hosts, pages } of found.flat()) {
-    const sum = sums.get(opt_out_id) ?? nothing;
-    sums.set(opt_out_id, { hosts: sum.hosts + hosts, pages: sum.pages + pages });
-  }
+  for (const { opt_out_id, ...one } of found.flat())
+    sums.set(opt_out_id, sumOf([sums.get(opt_out_id) ?? nothing, one]));
   return sums;
+}
+
+const countsOfHosts = (condition: string) => `
+  select count(*)::int as hosts, coalesce(sum(h.url_count), 0)::int as urls, coalesce(sum(p.pages), 0)::int as pages
+  from frontier_host h
+  cross join lateral (select count(*) as pages from page where host_hash = h.host_hash) p
+  where ${condition}`;
+
+/** Of a site by the index of names; of a network by a look at every host. SQL of hosts `h`, and its parameters. */
+function hostsOf({ site, network, part }: OptOutTarget): { readonly sql: string; readonly values: string[] } {
+  if (site === null)
+    return {
+      sql: "exists (select from unnest(h.addresses) a where a between $1::inet and $2::inet)",
+      values: [network.first, network.last],
+    };
+  return { sql: part === undefined ? isOfSite("h.host", "$1::text") : "h.host = $1", values: [site] };
+}
+
+/** Null: it covers whole hosts. SQL of a column with a URL, and the host's hash before its parameters. */
+function urlsOf({ site, part }: OptOutTarget) {
+  if (site === null || part === undefined || part.scope === "host") return null;
+  return {
+    sql: (url: string) => isInPartSql(url, "$2::text", "$3::text"),
+    values: [hostHashOf(site), part.scope, part.of],
+  };
+}
+
+async function coveredIn(pool: Pool, target: OptOutTarget): Promise<Covered> {
+  const urls = urlsOf(target);
+  const hosts = hostsOf(target);
+  const { rows } =
+    urls === null
+      ? await pool.query<Covered>(countsOfHosts(hosts.sql), hosts.values)
+      : await pool.query<Covered>(
+          `select (exists (select from frontier_host where host_hash = $1))::int as hosts,
+             (select count(*)::int from frontier_url u where u.host_hash = $1 and ${urls.sql("u.url")}) as urls,
+             (select count(*)::int from page p where p.host_hash = $1 and ${urls.sql("p.url")}) as pages`,
+          urls.values,
+        );
+  return rows[0]!;
+}
+
+async function preview(slices: Slices, target: OptOutTarget, now: Date): Promise<OptOutPreview> {
+  const urls = urlsOf(target);
+  const { sql, values } = urls === null ? hostsOf(target) : { sql: urls.sql("u.url"), values: urls.values };
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ due: number }>(
+      `select count(*)::int as due
+       from frontier_host h
+       join frontier_url u on u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $${values.length + 1}
+       where h.opt_out_id is null and ${urls === null ? "" : "h.host_hash = $1 and "}${sql}`,
+      [...values, now],
+    );
+    return { ...(await coveredIn(pool, target)), dueUrls: rows[0]!.due };
+  });
+  const covered = sumOf(found);
+  const dueUrls = found.reduce((sum, one) => sum + one.dueUrls, 0);
+  return { ...covered, dueUrls, wide: wideWords(target, covered) };
 }
 
 // A row of table opt_out as the flows know it.
 
 interface OptOutRow {
   opt_out_id: number;
+  applied: number;
+  scope: SitePart["scope"] | null;
+  url: string | null;
+  erased_at: Date | null;
   site: string | null;
   first_address: string | null;
   last_address: string | null;
@@ -338,15 +454,22 @@ interface OptOutRow {
 }
 
 /** SQL: the columns of an OptOutRow. */
-const optOutColumns = `o.opt_out_id, o.site, host(o.first_address) as first_address,
+const optOutColumns = `o.opt_out_id, o.applied, o.scope, o.url, o.erased_at, o.site, host(o.first_address) as first_address,
   host(o.last_address) as last_address, o.source, o.token, o.words, o.reply_to, host(o.requester) as requester,
   o.created_at, o.in_force_at, o.lapses_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
 
+function targetOfRow({ site, scope, url, first_address, last_address }: OptOutRow): OptOutTarget {
+  if (site === null) return { site, network: { first: first_address ?? "", last: last_address ?? "" } };
+  return { site, network: null, ...(scope !== null && { part: { scope, of: url ?? site } }) };
+}
+
 function optOutOf(row: OptOutRow, covered: Covered): OptOut {
-  const network = { first: row.first_address ?? "", last: row.last_address ?? "" };
+  const target = targetOfRow(row);
   return {
     optOutId: row.opt_out_id,
-    target: targetText(row.site === null ? { site: null, network } : { site: row.site, network: null }),
+    target: targetText(target),
+    scope: scopeOf(target),
+    site: row.site,
     kind: row.site === null ? "network" : "site",
     state: stateOf(row),
     source: row.source,
@@ -361,6 +484,7 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
     confirmedBy: row.confirmed_by,
     endedAt: row.ended_at,
     endingWords: row.ending_words,
+    erasedAt: row.erased_at,
     ...covered,
   };
 }

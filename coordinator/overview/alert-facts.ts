@@ -1,5 +1,7 @@
 /** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
 
+import type { GatedHosts } from "./bot-gate-reads.ts";
+
 export interface AlertFacts {
   readonly nowMs: number;
   /** Without those that were shut out. */
@@ -37,6 +39,8 @@ export interface AlertFacts {
   readonly wentBack?: WentBackFacts;
   /** Of the disk that the embedded database lies on, or of the room that a server's was given; absent: not known. */
   readonly disk?: DiskFacts;
+  /** Hosts behind bot gates, of those that were ever asked; absent: none. */
+  readonly botGates?: Pick<GatedHosts, "asked" | "providers">;
   /** Of the web, where there are several; absent: there is one, or nothing is wrong with them. */
   readonly slices?: SliceFacts;
   /** What a coordinator that runs knows of itself, in memory; absent: none was asked. */

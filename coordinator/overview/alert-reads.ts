@@ -20,15 +20,17 @@ import type {
   ReleaseFacts,
   SliceFacts,
 } from "./alert-facts.ts";
+import type { GatedHosts } from "./bot-gate-reads.ts";
 import { diskFacts } from "./disk-sample-store.ts";
 import type { OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
 
-type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
+type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts" | "gatedHosts">;
 
 /** What is asked of every slice. */
 export interface WholeReads {
   queueAges(now: Date): Promise<QueueAges>;
   outboxBacklog(): Promise<OutboxBacklog>;
+  gatedHosts(now: Date): Promise<GatedHosts>;
   /** Those of the crawlers of whose subnets hosts have been due for an hour. */
   keptWaiting(crawlerIds: readonly number[], now: Date): Promise<ReadonlySet<number>>;
 }
@@ -43,7 +45,7 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
 export async function alertFacts(
   pool: Pool,
-  reads: SharedReads & Omit<WholeReads, "queueAges">,
+  reads: SharedReads & Omit<WholeReads, "queueAges" | "gatedHosts">,
   { now, nowMs }: { readonly now: Date; readonly nowMs: () => number },
 ): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool, nowMs);
@@ -61,6 +63,7 @@ export async function alertFacts(
     backup,
     disk,
     slices,
+    { asked, providers },
   ] = await Promise.all([
     crawlerFacts(pool, reads, now),
     reads.queueAges(now),
@@ -75,6 +78,7 @@ export async function alertFacts(
     backupFacts(pool),
     diskFacts(pool, now),
     sliceFacts(pool),
+    reads.gatedHosts(now),
   ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
@@ -92,6 +96,7 @@ export async function alertFacts(
     releases,
     relatives,
     linkOutbox,
+    botGates: { asked, providers },
     ...(disk === null ? {} : { disk }),
     ...(slices === null ? {} : { slices }),
     databaseMs,
@@ -213,7 +218,8 @@ async function crawlerFacts(
          where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
            and i.last_at > $1::timestamptz - interval '1 day'
        ) as copied,
-       c.state = 'offline' and c.public_key is not null and c.release_version is null as never_ran,
+       c.state = 'offline' and c.public_key is not null and c.release_version is null
+         and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id) as never_ran,
        c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits,
        (select max(i.redeemed_at) from invitation i where i.name = c.name) as joined_at,
        case when c.state = 'online' then c.connected_at end as connected_at, ${idleWhy} as idle_why

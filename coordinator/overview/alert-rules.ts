@@ -3,6 +3,7 @@
  * what to do. Page, command, metrics and mail derive from the list; its name is its heading in ops/runbook/monitoring.md.
  */
 import { bytesText, leastSamples } from "#core/format";
+import { gateName } from "#protocol/bot-gate";
 import {
   type Acknowledgement,
   type AlertChannel,
@@ -64,6 +65,8 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 /** Fewer fetches say nothing of a share (as in releases/decide-stage). */
 const leastFetches = 50;
+/** Fewer may be chance. */
+const leastGatedHosts = 10;
 /** Less than this fetched in a day is too little to judge by: some 250 pages of the usual 40 kB. */
 const leastFetchedBytes = 10_000_000;
 /** Of rules that ask yes or no. */
@@ -598,9 +601,10 @@ export const alertRules = [
       "Its partner has joined but not started it: the command was printed last (node nearcrawl-crawler.mjs run). Write to the partner.",
     find: ({ crawlers, nowMs }, minutes) => {
       const limitMs = nowMs - minutes * minuteMs;
-      // Who says that it waits has an alert of its own.
+      // Who says that it waits has an alert of its own, and who has left for good is not expected.
       const idle = crawlers.filter(
-        ({ neverRan, waits, joinedMs }) => neverRan && !waits && joinedMs !== null && joinedMs < limitMs,
+        ({ neverRan, waits, joinedMs, drainingSinceMs }) =>
+          neverRan && !waits && drainingSinceMs === null && joinedMs !== null && joinedMs < limitMs,
       );
       return about(
         namesBy(idle, ({ joinedMs }) => joinedMs ?? 0),
@@ -760,6 +764,31 @@ export const alertRules = [
       p95Seconds === null || p95Seconds <= hours * 3600
         ? null
         : { words: `One in twenty due hosts has waited for more than ${span(p95Seconds)}.` },
+  },
+  {
+    name: "bot-gates-grow",
+    severity: "warning",
+    /** A share. Sites put up a gate of their own accord now and then; many at once are a provider's new rule against us. */
+    threshold: 0.01,
+    looksFor: (share) =>
+      `within a day a provider's bot gate came up before ${leastGatedHosts} hosts or more, and over ${share * 100} % of those ever asked`,
+    link: "/fleet/queue#bot-gates",
+    advice:
+      "Ask the provider to list the crawler as a verified bot (runbook: signed requests, the list of addresses), and the sites to let it in. Gates are never got round; the hosts are tried again by themselves.",
+    find: ({ botGates }, leastShare) => {
+      const { asked, providers } = botGates ?? { asked: 0, providers: [] };
+      const grown = providers
+        .filter(({ newHosts }) => newHosts >= leastGatedHosts && newHosts > leastShare * asked)
+        .sort((a, b) => b.newHosts - a.newHosts);
+      const figures = grown.map(
+        ({ provider, hosts, newHosts }) =>
+          `${gateName(provider)} ${percent((hosts - newHosts) / asked)} → ${percent(hosts / asked)} (${newHosts.toLocaleString("en-GB")} hosts more)`,
+      );
+      return about(
+        grown.map(({ provider }) => gateName(provider)),
+        `Hosts behind bot gates, of those ever asked, a day ago and now: ${figures.join("; ")}.`,
+      );
+    },
   },
   {
     name: "link-outbox-late",

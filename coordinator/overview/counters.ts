@@ -1,9 +1,10 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
+import { knownGate } from "#protocol/bot-gate";
 import { useAnswers } from "#protocol/preferences";
 import type { FetchResult } from "#protocol/result";
 import type { FinishedRound } from "../delegation/delegation.ts";
 import type { AppliedLinks } from "../frontier/link-outbox-store.ts";
-import { asksPayment } from "../recrawl/visit-findings.ts";
+import { asksPayment, challengeOf } from "../recrawl/visit-findings.ts";
 import type { TakenResults } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -39,6 +40,8 @@ export class Counters {
     for (const { result } of batch.results) {
       metrics.fetches.inc({ outcome: result.outcome.type });
       if (asksPayment(result.outcome)) metrics.paymentsAsked.inc();
+      const challenge = challengeOf(result.outcome);
+      if (challenge !== null) metrics.challenges.inc({ provider: knownGate(challenge.provider) });
       for (const [use, answer] of Object.entries(useAnswers(statedOfPage(result))))
         metrics.statedPages.inc({ use, answer });
       if (result.outcome.type === "failed") metrics.operation.failures.inc({ blame: result.outcome.blame });

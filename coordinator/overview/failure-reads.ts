@@ -29,9 +29,10 @@ async function failuresIn(pool: Pool, query: FailureQuery): Promise<FailureLine[
   const { since, blame, crawler, host, most } = query;
   const { rows } = await pool.query<FailureRow>(
     `select f.fetched_at, c.name as crawler, f.blame, f.status, u.url, h.host,
-       case when u.last_fetched_at = f.fetched_at then u.last_reason end as words
+       case when u.last_fetched_at = f.fetched_at then u.last_reason
+         when f.outcome = 'challenged' then 'a bot gate asked for a proof that a person visits' end as words
      from (
-       select host_hash, url_hash, crawler_id, fetched_at, blame, status
+       select host_hash, url_hash, crawler_id, fetched_at, blame, status, outcome
        from page_fetch
        where blame is not null and fetched_at >= $1
          and ($2::text is null or blame = $2)

@@ -14,6 +14,7 @@ export interface Metrics {
   readonly statedPages: Counter<"use" | "answer">;
   /** Answers 402. */
   readonly paymentsAsked: Counter;
+  readonly challenges: Counter<"provider">;
   readonly fetchedBytes: Counter;
   readonly shippedBytes: Counter;
   /** Results by what became of them here: `stored`, `duplicate`, `without-lease`. */
@@ -65,6 +66,11 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
       ["use", "answer"],
     ),
     paymentsAsked: counter("payments_asked", "Answers with status 402: the site asks to be paid"),
+    challenges: counter(
+      "challenges",
+      "Answers of bot gates in place of a page or a robots.txt, by provider",
+      ["provider"],
+    ),
     fetchedBytes: counter("fetched_bytes", "Decoded body bytes of the pages that crawlers fetched"),
     shippedBytes: counter("shipped_bytes", "Compressed bytes that results took on the wire"),
     results: counter("results", "Results that arrived, by what became of them", ["taken"]),

@@ -16,6 +16,7 @@ const totals = z
     hostsResolved: z.int(),
     hostsUnresolved: z.int(),
     hostsRefused: z.int(),
+    hostsGated: z.int().describe("A bot gate answers in their place: they rest, and are tried again."),
     urls: z.int(),
     urlsDue: z.int(),
     urlsLeased: z.int(),
@@ -314,6 +315,38 @@ const leftOutUrls = z
     description: "URLs that were named beyond what their hosts may have and hold, and left out.",
   });
 
+const gatedHosts = z
+  .strictObject({
+    asked: z.int().describe("Hosts that were ever asked for a page; about, where there are many."),
+    hosts: z.int(),
+    providers: z
+      .array(
+        z.strictObject({
+          provider: z.string(),
+          hosts: z.int(),
+          newHosts: z.int().describe("Since a day or less."),
+        }),
+      )
+      .describe("The most first."),
+    longest: z
+      .array(
+        z.strictObject({
+          host: z.string(),
+          provider: z
+            .string()
+            .describe("Short name, such as cloudflare; unknown: told by its words or shape."),
+          since: dateTime(),
+          tries: z.int().describe("In a row, one after each rest."),
+          nextTryAt: dateTime().nullable().describe("Null: nothing of it is due."),
+        }),
+      )
+      .describe("Those that have been for longest, 10 at most."),
+  })
+  .meta({
+    id: "GatedHosts",
+    description: "Hosts in whose place a bot gate answers. They rest, and are not among those that wait.",
+  });
+
 const queueView = z
   .strictObject({
     at: dateTime(),
@@ -321,6 +354,7 @@ const queueView = z
     ages: queueAges,
     hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
     leftOut: leftOutUrls,
+    gated: gatedHosts,
     history: chartHistorySchema,
   })
   .meta({ id: "QueueView" });
@@ -500,6 +534,7 @@ export const overviewApi = {
             hostsResolved: 28,
             hostsUnresolved: 1,
             hostsRefused: 1,
+            hostsGated: 0,
             urls: 71,
             urlsDue: 70,
             urlsLeased: 0,
@@ -735,6 +770,20 @@ export const overviewApi = {
             more: false,
             most: [{ host: "calendar.example.org", urls: 1240 }],
           },
+          gated: {
+            asked: 28,
+            hosts: 1,
+            providers: [{ provider: "cloudflare", hosts: 1, newHosts: 0 }],
+            longest: [
+              {
+                host: "shop.example.org",
+                provider: "cloudflare",
+                since: "2026-02-22T09:00:00.000Z",
+                tries: 3,
+                nextTryAt: "2026-03-01T09:00:12.000Z",
+              },
+            ],
+          },
           history: chartHistoryExample,
         },
       },
@@ -742,7 +791,7 @@ export const overviewApi = {
         error: {
           status: 400,
           message:
-            "reason: must be one of no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
+            "reason: must be one of no-address, no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
         },
       }),
     },

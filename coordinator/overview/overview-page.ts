@@ -178,7 +178,8 @@ function urlStates({ totals }: Overview): Html {
   ] as const;
   const shown = parts.filter(([count]) => count > 0);
   if (shown.length === 0) return nothing;
-  return html`<p class="small">${shown.map(([count, words]) => `${countText(count)} ${words}`).join(" · ")}</p>`;
+  const gated = html` · <a href="/fleet/queue#bot-gates">${howMany(totals.hostsGated, "host")} behind bot gates</a>`;
+  return html`<p class="small">${shown.map(([count, words]) => `${countText(count)} ${words}`).join(" · ")}${totals.hostsGated === 0 ? nothing : gated}</p>`;
 }
 
 function recentTable(overview: Overview): Html {

@@ -22,6 +22,7 @@ import { outboxBacklog } from "../frontier/link-outbox-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertFacts, keptWaiting, type WholeReads } from "./alert-reads.ts";
+import { gatedHosts } from "./bot-gate-reads.ts";
 import { chartsOf, createChartReads, type WholeCharts } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";
 import { history, spanFigures } from "./minute-figure-store.ts";
@@ -47,7 +48,7 @@ export interface TotalsPart extends CrawlTotals {
 
 /** What of the totals is of hosts, and so each slice's own. */
 const sliceTotals = [
-  ...(["hosts", "hostsResolved", "hostsUnresolved", "hostsRefused"] as const),
+  ...(["hosts", "hostsResolved", "hostsUnresolved", "hostsRefused", "hostsGated"] as const),
   ...([
     "urls",
     "urlsDue",
@@ -131,7 +132,8 @@ function totalsSql(samples: Samples): string {
     select ${count("frontier_host")} as hosts,
       ${states("frontier_host", "state = 'resolved'")} as "hostsResolved",
       ${states("frontier_host", "state in ('unresolved', 'unresolvable')")} as "hostsUnresolved",
-      ${states("frontier_host", "state = 'refused'")} as "hostsRefused"
+      ${states("frontier_host", "state = 'refused'")} as "hostsRefused",
+      ${states("frontier_host", "challenges is not null")} as "hostsGated"
     from ${part("frontier_host")}
   ) hosts,
   (
@@ -317,6 +319,7 @@ export function createOperationReads(
   const counts = keptAt((now) => accuracy.counts(after(now)), nowMs);
   const shared = {
     queueAges: ages,
+    gatedHosts: keptAt(async (now) => await whole.gatedHosts(now), nowMs),
     accuracyCounts: counts,
     figures: async (minutes: number, now: Date) => {
       const kept = spans.get(minutes) ?? keptAt((at) => spanFigures(pool, minutes, at), nowMs);
@@ -353,6 +356,7 @@ export const wholeOf = (pool: Pool): WholeReads & WholeCharts => ({
   ...chartsOf(pool),
   queueAges: async (now) => await queueAges(pool, now),
   outboxBacklog: async () => await outboxBacklog(pool),
+  gatedHosts: async (now) => await gatedHosts(pool, now),
   keptWaiting: async (crawlerIds, now) => await keptWaiting(pool, crawlerIds, now),
 });
 

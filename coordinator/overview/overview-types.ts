@@ -3,6 +3,7 @@ import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
 import type { AlertFacts } from "./alert-facts.ts";
+import type { GatedHosts } from "./bot-gate-reads.ts";
 import type { FailuresByBlame } from "./minute-figures.ts";
 
 /** How far back a history goes, and what one of its points stands for. */
@@ -47,6 +48,7 @@ export interface SpanFigures {
 /**
  * Why a host that is due is not being fetched, the first that applies.
  *
+ *   no-address        DNS was not asked yet, or has not answered
  *   no-delegation     no crawler was found for its subnet yet
  *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
  *   crawler-offline   its crawler is not connected
@@ -57,6 +59,7 @@ export interface SpanFigures {
  *   in-line           nothing is in the way: its crawler will ask for it
  */
 export const waitReasons = [
+  "no-address",
   "no-delegation",
   "no-ipv6",
   "crawler-offline",
@@ -109,6 +112,7 @@ export type PaceLimit = (typeof paceLimits)[number];
 export const limitCodes = [
   "nothing-due",
   "no-delegation",
+  "no-address",
   "no-ipv6",
   "crawler-offline",
   "crawler-draining",
@@ -190,6 +194,7 @@ export interface OperationReads extends ChartReads {
   queueAges(now: Date): Promise<QueueAges>;
   /** What was left out at the bounds of hosts; at most `shown` of them. */
   leftOutUrls(shown: number): Promise<LeftOutUrls>;
+  gatedHosts(now: Date): Promise<GatedHosts>;
   /** Of the hosts at the front of the queue (`front` of them are looked at), the longest due first. */
   longestWaiting(
     query: { readonly reason: WaitReason | null; readonly most: number },

@@ -50,6 +50,8 @@ export interface CrawlTotals {
   readonly hostsResolved: number;
   readonly hostsUnresolved: number;
   readonly hostsRefused: number;
+  /** A bot gate answers in their place. */
+  readonly hostsGated: number;
   readonly urls: number;
   readonly urlsDue: number;
   readonly urlsLeased: number;

@@ -1,10 +1,13 @@
 /** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
 
 import type { ChartHistory } from "#core/chart-history";
+import { howMany, whenWords } from "#core/format";
+import { gateName } from "#protocol/bot-gate";
 import { titleRow } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
+import type { GatedHosts } from "./bot-gate-reads.ts";
 import { queueTable } from "./overview-page.ts";
 import {
   type LeftOutUrls,
@@ -24,6 +27,7 @@ export interface QueueView {
   readonly hosts: readonly WaitingHost[];
   /** What does not even wait: it was left out at the bounds of its hosts. */
   readonly leftOut: LeftOutUrls;
+  readonly gated: GatedHosts;
   readonly history: ChartHistory;
 }
 
@@ -35,8 +39,22 @@ export function queueBody(view: QueueView): Html {
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
 <section><h2>Longest waiting${reason === null ? nothing : html` <span class="small">for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a></span>`}</h2>
 ${hostTable(view)}</section>
+${gatedSection(view.gated, view.at)}
 ${leftOutSection(view.leftOut)}
 ${historySection("/fleet/queue", { reason }, view.history)}`;
+}
+
+function gatedSection({ hosts, providers, longest }: GatedHosts, at: string): Html {
+  if (hosts === 0) return nothing;
+  const by = providers
+    .map(({ provider, hosts: own }) => `${gateName(provider)} ${countText(own)}`)
+    .join(", ");
+  return html`<section aria-labelledby="bot-gates"><h2 id="bot-gates">Behind bot gates</h2>
+<p>${howMany(hosts, "host")} ${hosts === 1 ? "rests" : "rest"}, since a gate answers in ${hosts === 1 ? "its" : "their"} place: ${by}. Pages stay as they were last read. Each host is tried again with one URL, after a day at first and every two weeks at last.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Hosts behind bot gates"><table>
+<thead><tr><th scope="col">Host</th><th scope="col">Gate</th><th scope="col">Since</th><th scope="col" class="number">Tries</th><th scope="col">Next try</th></tr></thead>
+<tbody>${longest.map((one) => html`<tr><th scope="row" class="break">${askAbout(one.host)}</th><td>${gateName(one.provider)}</td><td>${ago(one.since, at)}</td><td class="number">${countText(one.tries)}</td><td>${one.nextTryAt === null ? "–" : whenWords(one.nextTryAt, new Date(at))}</td></tr>`)}</tbody>
+</table></div>${longest.length < hosts ? html`<p class="small">Those that have been for longest; <a href="/sites?state=blocked">the list of sites</a> has all.</p>` : nothing}</section>`;
 }
 
 function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {
@@ -65,7 +83,7 @@ function hostTable({ hosts, at, reason, ages }: QueueView): Html {
     const hint =
       reason !== null && ages.hosts > queueFront
         ? `Of the ${countText(queueFront)} hosts that wait longest, none waits for this.`
-        : "URLs are added with nearcrawl up --url, and found by the crawl itself.";
+        : "URLs are added with nearcrawl urls add, and found by the crawl itself.";
     return html`<div class="empty"><p><strong>No host waits${reason === null ? "" : " for this"}.</strong> ${hint}</p></div>`;
   }
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts waiting longest"><table>

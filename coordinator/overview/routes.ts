@@ -108,14 +108,15 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts) {
   const reason = asked.query("reason");
   if (reason !== "" && !isReason(reason)) return `reason: must be one of ${waitReasons.join(", ")}`;
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
-  const [ages, leftOut, history, hosts] = await Promise.all([
+  const [ages, leftOut, gated, history, hosts] = await Promise.all([
     reads.queueAges(asked.now),
     reads.leftOutUrls(leftOutShown),
+    reads.gatedHosts(asked.now),
     reads.charts("queue", timeRange(asked.query, asked.now)),
     reads.longestWaiting({ reason: reason === "" ? null : reason, most }, asked.now),
   ]);
   const at = asked.now.toISOString();
-  const value = { at, reason: reason === "" ? null : reason, ages, hosts, leftOut, history };
+  const value = { at, reason: reason === "" ? null : reason, ages, hosts, leftOut, gated, history };
   return {
     status: 200,
     value,

@@ -2,7 +2,7 @@
  * What the coordinator says to a migrating crawler; the rules are those of messages.ts, which has what crawlers say.
  */
 import { z } from "zod";
-import { address, coordinatorWords, digest, hostName, milliseconds } from "./fields.ts";
+import { address, coordinatorWords, digest, hostName, maxUrlLength, milliseconds } from "./fields.ts";
 import { keyScope, keyScopes, signatureAgent, ticket } from "./identity.ts";
 import { offeredLease } from "./lease.ts";
 import { probeMethod, releaseVersion } from "./messages.ts";
@@ -167,6 +167,26 @@ const coordinatorStopHosts = z.object({
   reason: coordinatorWords,
 });
 
+/**
+ * Parts of sites are not to be requested any more: a URL, a URL with what is below it, or a host. Of those that are erased nothing is
+ * to be kept either. Sent as the message above.
+ */
+const coordinatorStopParts = z.object({
+  type: z.literal("coordinator:stop-parts"),
+  parts: z
+    .array(
+      z.object({
+        scope: z.enum(["url", "prefix", "host"]),
+        /** Without a scheme; a host's name. */
+        of: z.string().min(1).max(maxUrlLength),
+        erases: z.boolean(),
+      }),
+    )
+    .min(1)
+    .max(1000),
+  reason: coordinatorWords,
+});
+
 /** A release that this crawler's dock may take, by its place at the coordinator: `/releases/DIGEST`. */
 const coordinatorRelease = z.object({
   type: z.literal("coordinator:release"),
@@ -187,6 +207,7 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorPeers,
   coordinatorKey,
   coordinatorStopHosts,
+  coordinatorStopParts,
   coordinatorRelease,
   coordinatorMove,
   coordinatorAddresses,
@@ -210,8 +231,9 @@ export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;
  *   4  the pace of work: a message that an older crawler does not know
  *   5  crawlers without work are woken, those that come too many at once are told that the coordinator is busy, and the
  *      fleet's coordinators change: messages that an older crawler does not know
+ *   6  parts of sites that are stopped or erased: a message that an older crawler does not know
  */
-export const protocolVersions = [5, 4, 3, 2, 1] as const;
+export const protocolVersions = [6, 5, 4, 3, 2, 1] as const;
 
 /** From this version on a crawler knows what version 3 adds. */
 export const identityVersion = 3;
@@ -228,6 +250,7 @@ const knownSince: Readonly<Record<string, number>> = {
   "coordinator:work-pace": 4,
   "coordinator:wake": wakeVersion,
   "coordinator:addresses": 5,
+  "coordinator:stop-parts": 6,
 };
 
 /** Whether a crawler that speaks this version knows what to do with such a message. */

@@ -32,7 +32,8 @@ export type ProbeMethod = z.infer<typeof probeMethod>;
  * A probe's result. `measured` carries the smallest of `tries` round-trip times. A TCP connect answered
  * by a reset is `measured`: the answer crossed the network. `not-allowed`: the host of the crawler forbids it.
  * `address`: what the name resolved to for the crawler, when it was asked to measure by name; crawlers that
- * know nothing of that leave it out.
+ * know nothing of that leave it out. `lateMs`: by how much the crawler's machine may have been late to notice the
+ * answer, so that the round trip took between `rttMs - lateMs` and `rttMs`; absent: it noticed at once, or does not say.
  */
 export const probeOutcome = z.discriminatedUnion("type", [
   z.object({
@@ -40,6 +41,7 @@ export const probeOutcome = z.discriminatedUnion("type", [
     method: probeMethod,
     rttMs: milliseconds,
     tries: z.int().min(1).max(20),
+    lateMs: milliseconds.optional(),
     address: address.optional(),
   }),
   z.object({
@@ -50,6 +52,18 @@ export const probeOutcome = z.discriminatedUnion("type", [
   }),
 ]);
 export type ProbeOutcome = z.infer<typeof probeOutcome>;
+
+/** How a crawler begins the reason of a probe that its own pace, limits, pause or schedule kept from being made. */
+export const heldBackWords = "held back by the crawler";
+
+/** How a coordinator begins the reason where the crawler, or the coordinator that it is connected to, did not report. */
+export const unreportedWords = ["the crawler ", "the coordinator of its crawler "] as const;
+
+/** Nobody asked the target, as far as is known: the outcome says nothing of how far it is, or whether it answers. */
+export function saysNothing(outcome: ProbeOutcome): boolean {
+  if (outcome.type !== "failed") return false;
+  return [heldBackWords, ...unreportedWords].some((words) => outcome.reason.startsWith(words));
+}
 
 /** Dots between numbers, and letters after a dash: 1.4.0, 2.0.0-beta1. */
 export const releaseVersion = z.string().regex(/^\d{1,6}(\.\d{1,6}){1,3}(-[0-9a-z.]{1,20})?$/);

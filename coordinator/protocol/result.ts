@@ -5,6 +5,7 @@
 
 import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
+import { challenge } from "./bot-gate.ts";
 import { digest, listOf, milliseconds, url } from "./fields.ts";
 import { NumberWriter } from "./packed/numbers.ts";
 import { maxPreferences, statedPreference } from "./preferences.ts";
@@ -26,7 +27,7 @@ export const blames = ["target", "network", "crawler", "us"] as const;
  * refused-by-robots  robots.txt (RFC 9309) disallows it, or cannot be had and so disallows all
  * refused-address    the host resolves to a private or special-purpose address
  * unsupported        a content type that is not indexed; only the header was read
- * failed             no answer: resolution, connection, time-out, protocol, size
+ * failed             no answer: resolution, connection, time-out, protocol, size; or a bot gate's challenge in its place
  */
 const fetchOutcome = z.discriminatedUnion("type", [
   z.object({ type: z.literal("fetched"), status: z.int().min(200).max(299), truncated: z.boolean() }),
@@ -54,6 +55,8 @@ const fetchOutcome = z.discriminatedUnion("type", [
     blame: z.enum(blames),
     code: z.string().max(60),
     reason: z.string().max(300),
+    /** With the code `challenged`: a bot gate answered. Nothing of the page, its links and its host's speed is known by that. */
+    challenge: challenge.optional(),
   }),
 ]);
 
@@ -177,6 +180,8 @@ export const pageExtract = z.object({
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
   digest,
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
+  /** Empty without scripts: an application draws it, and what was fetched has hardly a word. It is a page all the same. */
+  needsScripts: z.literal(true).optional(),
   /** Says "not found" with status 200; it is not indexed. */
   softNotFound: z.boolean().optional(),
   /**

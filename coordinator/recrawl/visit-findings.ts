@@ -2,6 +2,7 @@
  * What a visit says of its page's changes, and when the next one is: decided from the result, what the frontier knew
  * of the URL, and the plan in force.
  */
+import type { Challenge } from "#protocol/bot-gate";
 import type { FetchOutcome } from "#protocol/result";
 import {
   addSums,
@@ -207,6 +208,15 @@ export function asksPayment(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && outcome.status === 402;
 }
 
+/** A bot gate's answer in place of the site's; null: it is none. */
+export function challengeOf(outcome: FetchOutcome): Challenge | null {
+  return outcome.type === "failed" ? (outcome.challenge ?? null) : null;
+}
+
+/** How long something rests that a bot gate answered for so many times in a row: a day, doubling to two weeks. */
+export const firstGateRestDays = 1;
+export const longestGateRestDays = 14;
+
 /** Whether this outcome counts as a failure in a row; anything else sets the count back to zero. */
 export function isFailure(outcome: FetchOutcome): boolean {
   return outcome.type === "failed" || outcome.type === "http-error";
@@ -224,7 +234,11 @@ function waitSeconds(attempt: FetchAttempt, settings: RecrawlSettings): number {
     case "refused-address":
       return settings.refusedRetrySeconds;
     case "failed":
-      return retrySeconds(attempt, settings);
+      // Its host rests as a whole; where the gate stands before this URL alone, the others go on.
+      return challengeOf(outcome) === null
+        ? retrySeconds(attempt, settings)
+        : daySeconds *
+            Math.min(longestGateRestDays, firstGateRestDays * 2 ** Math.min(attempt.failures ?? 0, 30));
     case "http-error": {
       const asked = outcome.retryAfterSeconds ?? 0;
       if (isGone(attempt, settings)) return Math.max(asked, settings.goneRetrySeconds);

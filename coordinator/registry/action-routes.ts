@@ -2,6 +2,7 @@
 
 import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
+import { lossText, lostSum } from "#rir-import/shrinkage";
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { confirmationOf, numberOrNull, unconfirmed } from "../web/form-fields.ts";
@@ -119,9 +120,11 @@ async function apply(
   if (known.outdated !== null) return outdated(planId, known.outdated);
   const { files, plan } = known;
   const keptRoutes = plan.routes !== undefined && losesTooMany(plan.routes) ? plan.routes.after : undefined;
+  const losses = plan.losses ?? [];
   const shrunk = [
     ...known.shrunk.map(({ registry }) => registry),
     ...(keptRoutes === undefined ? [] : ["the routing table"]),
+    ...losses.map(lossText),
   ];
   if (shrunk.length > 0 && !confirmShrinkage) return shrinkageUnconfirmed(shrunk);
   const unmeant = notMeant(plan.inUse ?? null, removeInUse);
@@ -130,6 +133,7 @@ async function apply(
   return await start(asked, ports, {
     ...{ type: "apply", planId, fingerprint, files },
     ...(removeInUse !== undefined && { removeInUse }),
+    ...(losses.length > 0 && { loseFacts: lostSum(losses) }),
     ...(keptRoutes !== undefined && { keptRoutes }),
   });
 }

@@ -44,6 +44,10 @@ const registryOrder = z
       .optional(),
     toEmpty: z.boolean().describe("Of a rollback: the tree may be empty afterwards.").optional(),
     removeInUse: z.int().describe("So many subnets in use are meant to go.").optional(),
+    loseFacts: z
+      .int()
+      .describe("So many holders, countries and published ranges are meant to be lost.")
+      .optional(),
     keptRoutes: z.int().describe("So many prefixes are meant to stay in the routing table.").optional(),
   })
   .meta({
@@ -241,6 +245,23 @@ const registryImportPlan = z
         "What changes of where networks publish that their ranges lie: by source, and what is held back.",
       ),
     routes: routingChanges.optional().describe("Left out in plans of older versions."),
+    losses: z
+      .array(
+        z.strictObject({
+          what: z.enum(["holders", "countries", "published places"]),
+          of: z.string().describe("A registry, or a list's source."),
+          before: z.int(),
+          lost: z.int(),
+        }),
+      )
+      .optional()
+      .describe(
+        "What subnets that stay, and published lists, lose suspiciously much of: confirmShrinkage is needed.",
+      ),
+    outdated: z
+      .array(z.strictObject({ file: z.string(), fileDate: z.string(), ageDays: z.int() }))
+      .optional()
+      .describe("Files older than a quarter."),
     registries: z.array(registryChange),
     countries: z
       .array(

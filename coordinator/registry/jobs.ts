@@ -158,6 +158,8 @@ export type RegistryOrder =
       readonly files: FilesPlace;
       /** So many subnets in use are meant to go; left out: nobody had to say. */
       readonly removeInUse?: number;
+      /** So many holders, countries and published ranges in all are meant to be lost; left out: nobody had to say. */
+      readonly loseFacts?: number;
       /** So few prefixes are meant to stay in the routing table; left out: nobody had to say. */
       readonly keptRoutes?: number;
     }

@@ -5,6 +5,7 @@ import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { FileReport } from "#rir-import/read/file-report";
 import type { Shrinkage } from "#rir-import/shrinkage";
+import { lossText } from "#rir-import/shrinkage";
 import { askAbout, country, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -35,9 +36,16 @@ export function planPage(
   return html`<p class="registry-path"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p><h1>Plan ${jobId}</h1>
 <p class="lead">What an import of these files would change in ${against}. Made ${instant(madeAt)}; nothing is changed before it is applied.</p>
 ${shrinkageWarning(known.shrunk)}
+${outdatedWarning(plan)}
 ${applySection(known, viewer, mayAct)}
 ${planReport(plan, links)}
 ${samplesSection(known, query)}`;
+}
+
+/** A plan of an earlier version has none. */
+function outdatedWarning({ outdated = [] }: Partial<Pick<ImportPlan, "outdated">>): Html {
+  if (outdated.length === 0) return nothing;
+  return html`<div class="warning" role="note"><ul>${outdated.map(({ file, fileDate, ageDays }) => html`<li>${nameOf(file)} is of ${fileDate}, ${countText(ageDays)} days old: is it the newest?</li>`)}</ul></div>`;
 }
 
 function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Html {
@@ -58,6 +66,7 @@ function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Ht
   const losing = [
     ...shrunk.map(({ registry }) => registry),
     ...(routes !== undefined && losesTooMany(routes) ? ["the routing table"] : []),
+    ...(known.plan.losses ?? []).map(lossText),
   ];
   const confirm =
     losing.length === 0

@@ -10,10 +10,15 @@ import { linksWithin } from "../frontier/back-link-writes.ts";
 import { type HostPages, type PageWorth, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { keptRate } from "../frontier/kept-rate.ts";
-import { asksPayment } from "../recrawl/visit-findings.ts";
-import type { CountedResult } from "./accepted-result.ts";
+import {
+  asksPayment,
+  challengeOf,
+  firstGateRestDays,
+  longestGateRestDays,
+} from "../recrawl/visit-findings.ts";
+import { type CountedResult, indexedPage } from "./accepted-result.ts";
 import type { ChangedLink } from "./link-writes.ts";
-import { type Batch, fetchedAtOf, legible, notBeforeOf } from "./result-rows.ts";
+import { type Batch, fetchedAtOf, isHttpMissing, legible, notBeforeOf } from "./result-rows.ts";
 
 /** `worths` beside the results. The hosts are locked. */
 export async function updateHosts(
@@ -31,7 +36,9 @@ export async function updateHosts(
      set not_before = case
            when given.payments > 0 and ${paymentsAfter} >= ${paymentsInARow}
              then greatest(h.not_before, given.not_before, $20::timestamptz)
+           when given.challenged_at is not null then greatest(h.not_before, given.not_before, ${gateRestsUntil})
            when given.answers_otherwise and h.payments_asked >= ${paymentsInARow} then given.not_before
+           when given.opened and h.challenges is not null then given.not_before
            else greatest(h.not_before, given.not_before)
          end,
          payments_asked = nullif(${paymentsAfter}, 0),
@@ -40,6 +47,11 @@ export async function updateHosts(
            when given.payments > 0 then given.payment_price
            when ${paymentsAfter} > 0 then h.payment_price
          end,
+         challenges = case when given.challenged_at is not null then ${challengesAfter} when not given.opened then h.challenges end,
+         challenge_provider = ${ofChallenge("given.challenge_provider", "h.challenge_provider")},
+         challenge_of = ${ofChallenge("given.challenge_of", "h.challenge_of")},
+         challenged_at = ${ofChallenge("given.challenged_at", "h.challenged_at")},
+         challenged_since = ${ofChallenge(`case when ${challengesAfter} = 1 then given.challenged_at else h.challenged_since end`, "h.challenged_since")},
          fetched_urls = h.fetched_urls + given.new_urls,
          fetches = h.fetches + given.fetches,
          fetched_bytes = h.fetched_bytes + given.wire_bytes,
@@ -58,11 +70,12 @@ export async function updateHosts(
      from unnest($1::bigint[], $2::timestamptz[], $3::int[], $4::int[], $5::bigint[], $6::text[],
        $7::timestamptz[], $8::int[], $9::int[], $10::timestamptz[], $11::int[], $12::text[], $13::text[],
        $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $21::int[], $22::boolean[],
-       $23::timestamptz[], $24::text[], $25::jsonb[])
+       $23::timestamptz[], $24::text[], $25::jsonb[], $26::timestamptz[], $27::text[], $28::text[], $29::boolean[])
        as given (host_hash, not_before, new_urls, fetches, wire_bytes, robots_state, robots_at, crawl_delay_ms,
          back_off_ms, backed_off_at, usual_ms, http_version, tls_version,
          ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")},
-         payments, answers_otherwise, payment_asked_at, payment_price, tolerated)
+         payments, answers_otherwise, payment_asked_at, payment_price, tolerated, challenged_at, challenge_provider,
+         challenge_of, opened)
      where h.host_hash = given.host_hash`,
     [
       ...columnsOf(rows, [
@@ -83,12 +96,28 @@ export async function updateHosts(
       ]),
       new Date(batch.now.getTime() + paidHostRestDays * dayMs),
       ...columnsOf(rows, ["payments", "answersOtherwise", "paymentAskedAt", "paymentPrice", "tolerated"]),
+      ...columnsOf(rows, ["challengedAt", "challengeProvider", "challengeOf", "opened"]),
     ],
   );
 }
 
 /** SQL: answers 402 in a row, after the batch. */
 const paymentsAfter = `(case when given.answers_otherwise then 0 else coalesce(h.payments_asked, 0) end + given.payments)`;
+
+/** SQL: how often in a row a bot gate answered, after the batch: tries before the rest was over are one with that before it. */
+const challengesAfter = `case
+  when given.opened or h.challenges is null then 1
+  when given.challenged_at >= h.not_before then least(h.challenges + 1, 1000)
+  else h.challenges
+end`;
+
+/** SQL: the host's rest, from the try that it begins with. */
+const gateRestsUntil = `given.challenged_at + interval '1 day' * least(${longestGateRestDays},
+  ${firstGateRestDays} * 2 ^ least(30, (${challengesAfter}) - 1))`;
+
+/** SQL: after a challenge what is given, after the site's own answer null, else as before. */
+const ofChallenge = (given: string, before: string) =>
+  `case when given.challenged_at is not null then ${given} when not given.opened then ${before} end`;
 
 const dayMs = 86_400_000;
 
@@ -124,6 +153,12 @@ interface HostRow extends Counted {
   answersOtherwise: boolean;
   paymentAskedAt: Date | null;
   paymentPrice: string | null;
+  /** The last one's, where no answer of the site's own came after it. */
+  challengedAt: Date | null;
+  challengeProvider: string | null;
+  challengeOf: string | null;
+  /** The site itself has answered, though a bot gate may have done so since. */
+  opened: boolean;
 }
 
 /** One row per host; of what is said more than once, the later result's word counts. */
@@ -136,6 +171,7 @@ function hostRows({ results, now }: Batch, worths: readonly (PageWorth | null)[]
     addFetch(row, counted, now);
     addPace(row, counted, now);
     addPayment(row, counted, now);
+    addChallenge(row, counted, now);
     addWorth(row, counted, worths[index] ?? null);
   });
   return [...rows.values()];
@@ -187,6 +223,23 @@ function addPayment(row: HostRow, { result }: CountedResult, now: Date): void {
   row.answersOtherwise = true;
 }
 
+/**
+ * A page of the host that comes as it is opens the gate, whoever asked for it, and so does one that is missing. What gates let
+ * through does not: redirects to https, robots.txt, sitemaps, images; nor do other errors, which may be the gate's.
+ */
+function addChallenge(row: HostRow, { result }: CountedResult, now: Date): void {
+  const { outcome } = result;
+  const challenge = challengeOf(outcome);
+  if (challenge !== null) {
+    row.challengedAt = fetchedAtOf(result, now);
+    row.challengeProvider = challenge.provider;
+    row.challengeOf = challenge.of;
+  } else if (outcome.type === "unchanged" || indexedPage(result) !== null || isHttpMissing(outcome)) {
+    row.opened = true;
+    row.challengedAt = null;
+  }
+}
+
 function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWorth | null): void {
   if (before.worth !== null) row[figureOf[before.worth]] -= 1;
   if (worth !== null) row[figureOf[worth]] += 1;
@@ -214,6 +267,7 @@ function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
     answersOtherwise: false,
     paymentAskedAt: null,
     paymentPrice: null,
+    ...{ challengedAt: null, challengeProvider: null, challengeOf: null, opened: false },
     good: 0,
     nearDuplicates: 0,
     notFound: 0,

@@ -4,6 +4,7 @@
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
+import { isOptedOut } from "../frontier/back-link-writes.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import {
   type HostSignalsRow,
@@ -165,7 +166,7 @@ async function namedFaults(
            when l.closed_at is null and not l.is_check and not exists (
              select from frontier_url u
              where u.host_hash = given.host_hash and u.url_hash = given.url_hash
-               and u.last_fetched_at >= l.granted_at
+               and (u.last_fetched_at >= l.granted_at or ${isOptedOut("u")})
            ) then 'wrong-url'
          end as kind
        from unnest($2::bigint[], $3::bigint[], $4::bigint[]) as given (lease_id, host_hash, url_hash)

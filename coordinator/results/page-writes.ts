@@ -94,6 +94,7 @@ const columns = [
   ["lexemes", "lexemes", "tsvector"],
   ["preferenceSet", "preference_set", "int"],
   ["preferencesSince", "preferences_since", "timestamptz"],
+  ["needsScripts", "needs_scripts", "boolean"],
 ] as const;
 
 const names = columns.map(([, column]) => column);

@@ -2,11 +2,12 @@
 
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
+import { challengeWords } from "#protocol/bot-gate";
 import { type FetchOutcome, type FetchResult, maxRedirects, type PageExtract } from "#protocol/result";
 import { asInteger, clean, pageDate } from "../database/transaction.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
 import { noVisits } from "../recrawl/change-rate.ts";
-import { asksPayment } from "../recrawl/visit-findings.ts";
+import { asksPayment, challengeOf } from "../recrawl/visit-findings.ts";
 import {
   type CountedResult,
   indexedPage,
@@ -23,7 +24,7 @@ export function fetchRow(arrived: CountedResult, now: Date) {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
     fetchedAt: fetchedAtOf(result, now),
-    outcome: outcome.type,
+    outcome: toldOutcome(outcome),
     blame: outcome.type === "failed" ? outcome.blame : null,
     status: statusOf(outcome),
     address: result.address !== null && parseAddress(result.address) ? result.address : null,
@@ -78,6 +79,7 @@ export function pageRow(arrived: CountedResult, now: Date) {
     structured: structuredOf(page),
     preferenceSet: arrived.stated?.set ?? null,
     preferencesSince: arrived.stated?.set == null ? null : fetchedAtOf(result, now),
+    needsScripts: page.needsScripts ?? null,
   };
 }
 
@@ -96,7 +98,7 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   // A page that is kept without its text is fetched in full each time: as soon as it may be searched, its text is there.
   const isSilent = isWithoutText(counted);
   // Asked with validators, a list that is as it was would not tell its links again.
-  const keepsNone = isMissing || isSilent || counted.isUnsettled === true;
+  const keepsNone = isMissing || isSilent || counted.isUnsettled === true || !isOfPage(outcome);
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
@@ -104,7 +106,7 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
     nextFetchAt: next.at,
     fetchedAt: fetchedAtOf(result, now),
     failed: isFailure(outcome) || isMissing,
-    outcome: isMissing ? "soft-not-found" : asksPayment(outcome) ? "payment-required" : outcome.type,
+    outcome: isMissing ? "soft-not-found" : asksPayment(outcome) ? "payment-required" : toldOutcome(outcome),
     status: statusOf(outcome),
     reason: reasonOf(counted),
     // With the page go its validators: a 304 to them would leave us without a page.
@@ -144,7 +146,7 @@ function isRefusal(outcome: FetchOutcome): boolean {
   return outcome.type === "refused-by-robots" || outcome.type === "refused-address";
 }
 
-function isHttpMissing(outcome: FetchOutcome): boolean {
+export function isHttpMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
@@ -152,8 +154,13 @@ function isFailure(outcome: FetchOutcome): boolean {
   return outcome.type === "failed" || outcome.type === "http-error";
 }
 
+/** Validators are the page's: an error has some of its own, which a request for the page must not be made with. */
+const isOfPage = ({ type }: FetchOutcome) => type === "fetched" || type === "unchanged";
+
+const toldOutcome = (outcome: FetchOutcome) => (challengeOf(outcome) === null ? outcome.type : "challenged");
+
 function statusOf(outcome: FetchOutcome): number | null {
-  return "status" in outcome ? outcome.status : null;
+  return "status" in outcome ? outcome.status : (challengeOf(outcome)?.status ?? null);
 }
 
 /** A crawler's clock may be wrong; a time to come would keep the host waiting for nothing. */
@@ -181,8 +188,10 @@ export function reasonOf(counted: CountedResult): string | null {
       return clean(`${outcome.address} is a special-purpose address (${outcome.block})`);
     case "unsupported":
       return clean(`content type ${outcome.contentType} is not indexed`);
-    case "failed":
-      return clean(`${outcome.code}: ${outcome.reason}`);
+    case "failed": {
+      const challenge = challengeOf(outcome);
+      return challenge === null ? clean(`${outcome.code}: ${outcome.reason}`) : challengeWords(challenge);
+    }
   }
 }
 

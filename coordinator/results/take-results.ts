@@ -3,6 +3,7 @@
  * acknowledged sequence. What needs thought is done here (keys, which links to follow, when to fetch
  * again); the store only writes.
  */
+
 import type { CrawlerId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import {
@@ -12,6 +13,7 @@ import {
   type PageExtract,
   type Seal,
 } from "#protocol/result";
+import { foreignDateMs } from "../core/foreign-dates.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
 import {
@@ -107,12 +109,12 @@ function intervalOf(visit: VisitFindings | undefined, { intervalSeconds }: Recra
 
 function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): ThisVisit {
   const stated = result.lastModified ?? result.page?.modifiedAt;
-  const changedAt = stated === undefined ? null : new Date(stated);
+  const changedMs = foreignDateMs(stated ?? "");
   return {
     fetchedAt,
     outcome,
     digest: result.page?.digest ?? null,
-    changedAt: changedAt === null || Number.isNaN(changedAt.getTime()) ? null : changedAt,
+    changedAt: changedMs === null ? null : new Date(changedMs),
   };
 }
 
@@ -203,14 +205,14 @@ function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
     const key = urlKeyOf(url);
     if (typeof key === "string" || key.url === from.url) return [];
     const isOwn = key.hostHash === from.hostHash;
-    const changedMs = isOwn && modifiedAt !== undefined ? Date.parse(modifiedAt) : Number.NaN;
+    const changedMs = isOwn ? foreignDateMs(modifiedAt ?? "") : null;
     return [
       {
         key,
         depth: 1,
         fromSeed: isOwn,
         lists: 1,
-        ...(Number.isNaN(changedMs) ? {} : { modifiedAt: new Date(changedMs) }),
+        ...(changedMs === null ? {} : { modifiedAt: new Date(changedMs) }),
         ...(isOwn && changeFrequency !== undefined ? { changeFrequency } : {}),
       },
     ];

@@ -23,16 +23,16 @@ import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page
 import { contentTypes, unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
-/** Matches looked at in one step and one language's rules, and those kept of them. */
+/** Matches looked at in one step and one language's rules, and those kept of them: all that pages of results can reach, and more. */
 const looked = 4800;
 
-export const kept = 150;
+export const kept = 1000;
 
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
 const phrasesRead = 4800;
 
 /** With so many candidates it is not looked further. */
-export const enough = 100;
+export const enough = 700;
 
 /** Hosts below a name that are searched at most. */
 const hostsBelow = 2000;

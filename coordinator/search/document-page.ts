@@ -32,7 +32,7 @@ function factsOf(page: PageFacts, viewer: PageViewer): Html {
 <dl class="tiles">
 ${tile("Fetched", instant(page.fetchedAt), html`by ${page.crawler === null ? "a crawler that is gone" : crawlerLink(page.crawler)}`)}
 ${tile("Size", html`${bytesText(page.bodyBytes)}`, html`${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`)}
-${tile("Text", html`${howMany(page.words, "word")}`, html`${countText(page.lexemes)} distinct terms`)}
+${tile("Text", html`${howMany(page.words, "word")}`, page.needsScripts ? html`empty without scripts` : html`${countText(page.lexemes)} distinct terms`)}
 ${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${page.inLinks.more ? "more than " : ""}${howMany(page.inLinks.total, "link")}${page.firstTier ? "; searched first" : ""}`)}
 </dl>
 <section aria-labelledby="says"><h2 id="says">What it says</h2>

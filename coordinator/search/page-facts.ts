@@ -82,6 +82,8 @@ export interface PageFacts {
   /** Where the host's address lies, by the registries. */
   readonly country: string | null;
   readonly words: number;
+  /** Empty without scripts: an application draws it, so that there is no text to index. */
+  readonly needsScripts: boolean;
   readonly lexemes: number;
   readonly bodyBytes: number;
   readonly wireBytes: number;

@@ -5,6 +5,7 @@ import { maySearch } from "#protocol/preferences";
 import { changesOfUrl } from "../changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../changes/page-change.ts";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import { isOptedOut } from "../frontier/back-link-writes.ts";
 import type { PageReport } from "../frontier/frontier-reports.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { linksTo } from "../results/link-sql.ts";
@@ -46,6 +47,7 @@ interface Row {
   crawler: string | null;
   country: string | null;
   words: number;
+  needs_scripts: boolean | null;
   lexemes: number;
   body_bytes: number;
   wire_bytes: number;
@@ -165,9 +167,9 @@ function changeLine(change: PageChange): PageFactsChange {
 const pageSql = `
   select p.url, p.host, p.host_hash, p.url_hash, p.title, p.description, p.headings, p.excerpt, p.language,
     p.declared_language, p.detected_language, p.text_search_config, p.content_type, p.status, p.canonical_url,
-    p.published_at, p.modified_at, p.structured, p.fetched_at, c.name as crawler, s.country, p.words,
+    p.published_at, p.modified_at, p.structured, p.fetched_at, c.name as crawler, s.country, p.words, p.needs_scripts,
     length(p.lexemes) as lexemes, p.body_bytes, p.wire_bytes, p.shipped_bytes, p.digest, p.simhash, p.popularity,
-    p.tier, p.noindex, h.opt_out_id is not null as opted_out, u.etag, u.last_modified, h.robots_state, h.robots_at,
+    p.tier, p.noindex, coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as opted_out, u.etag, u.last_modified, h.robots_state, h.robots_at,
     u.discovered_at, u.next_fetch_at, u.visits, u.depth, p.text_group, p.duplicate_host_hash as first_host_hash,
     p.duplicate_url_hash as first_url_hash
   from page p
@@ -179,7 +181,7 @@ const pageSql = `
 
 async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   const { rows } = await pool.query<{ outcome: string | null; at: Date | null; opted_out: boolean }>(
-    `select u.last_outcome as outcome, u.last_fetched_at as at, h.opt_out_id is not null as opted_out
+    `select u.last_outcome as outcome, u.last_fetched_at as at, coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as opted_out
      from (select $1::bigint as host_hash, $2::bigint as url_hash) given
      left join frontier_url u using (host_hash, url_hash)
      left join frontier_host h using (host_hash)
@@ -217,6 +219,7 @@ function factsOf(row: Row): Omit<OwnPage["facts"], "stated" | "changes" | "fetch
     crawler: row.crawler,
     country: row.country,
     words: row.words,
+    needsScripts: row.needs_scripts === true,
     lexemes: row.lexemes,
     bodyBytes: row.body_bytes,
     wireBytes: row.wire_bytes,

@@ -160,6 +160,9 @@ const pageFacts = z
     crawler: z.string().nullable(),
     country: z.string().nullable(),
     words: z.int(),
+    needsScripts: z
+      .boolean()
+      .describe("Empty without scripts: an application draws it, so that there is no text to index."),
     lexemes: z.int(),
     bodyBytes: z.int(),
     wireBytes: z.int(),
@@ -471,6 +474,7 @@ export const searchApi = {
             crawler: "athens",
             country: "GR",
             words: 100,
+            needsScripts: false,
             lexemes: 52,
             bodyBytes: 40000,
             wireBytes: 10000,

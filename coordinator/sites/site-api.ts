@@ -98,6 +98,13 @@ const overview = z
       .describe(
         "At the end of each day: pages fetched within the seven days before it, as far as fetches are kept.",
       ),
+    needsScripts: z
+      .object({
+        pages: count.describe("Kept, with hardly a word to index."),
+        more: z.boolean().describe("There are more pages than were looked at."),
+        urls: z.array(z.string()).describe("Some of them."),
+      })
+      .describe("Pages that are empty without scripts: an application draws them."),
     failures: z.object({
       since: instant,
       until: instant,

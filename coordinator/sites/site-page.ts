@@ -146,7 +146,7 @@ function partBody(page: SitePage, site: Site): Html {
 // Overview.
 
 function overviewPart(
-  { urls, freshness, freshDays, failures }: SiteOverview,
+  { urls, freshness, freshDays, failures, needsScripts }: SiteOverview,
   site: Site,
   page: SitePage,
 ): Html {
@@ -163,6 +163,7 @@ ${tile("Downloaded", bytesText(site.fetchedBytes), site.fetches === 1 ? "in one 
 ${tile("Linked from", countText(site.outsideLinks), "links of other hosts")}
 </dl>
 <section aria-labelledby="fresh"><h2 id="fresh">How fresh its pages are</h2>${freshnessBody(freshness)}
+${needsScripts.pages === 0 ? nothing : html`<p>${howMany(needsScripts.pages, "page")} ${needsScripts.pages === 1 ? "is" : "are"} <strong>empty without scripts</strong>: an application draws ${needsScripts.pages === 1 ? "it" : "them"} in the browser, so that there is no text to index. ${needsScripts.urls.slice(0, 3).map((url) => html`${askAbout(url)} `)}</p>`}
 ${freshChart(freshDays, page)}</section>
 <section aria-labelledby="failures"><h2 id="failures">What failed</h2>
 ${rangePicker(sitePath(host), {}, page.asked.range)}
@@ -320,11 +321,13 @@ const outcomeNames: Readonly<Record<string, string>> = {
   "http-error": "error status",
   failed: "no answer",
   "soft-not-found": "“not found” with status 200",
+  challenged: "a bot gate's challenge",
   "payment-required": "payment required",
   unsupported: "content type not indexed",
   "refused-by-robots": "disallowed by robots.txt",
   "refused-address": "special-purpose address",
   "outside-channel": "skipped by its channel",
+  "opted-out": "opted out",
 };
 
 const outcomeText = (outcome: string, status: number | null) =>

@@ -107,6 +107,18 @@ export async function countUrls(
   };
 }
 
+/** Pages that are empty without scripts. */
+export async function drawnByScripts(pool: Pool, hostHash: HostHash): Promise<SiteOverview["needsScripts"]> {
+  const { rows } = await pool.query<{ pages: number; looked: number; urls: readonly string[] | null }>(
+    `select count(*) filter (where needs_scripts)::int as pages, count(*)::int as looked,
+       (array_agg(url order by url) filter (where needs_scripts))[1:10] as urls
+     from (select needs_scripts, url from page where host_hash = $1 limit ${mostPages + 1}) looked`,
+    [hostHash],
+  );
+  const { pages, looked, urls } = rows[0]!;
+  return { pages, more: looked > mostPages, urls: [...(urls ?? [])] };
+}
+
 const freshForDays = 7;
 
 /** A fetch makes its page fresh on the days up to the next one, a week at most. */
@@ -737,6 +749,7 @@ export function createSiteReads(from: Pool | Slices) {
     /** Its slice did not answer when it was last asked: what is not found may be known all the same. */
     isAway: (hostHash: HostHash): boolean => over.partial().includes(slices.ofHost(hostHash).number),
     countUrls: async (hostHash: HostHash, now: Date) => await countUrls(poolOf(hostHash), hostHash, now),
+    drawnByScripts: async (hostHash: HostHash) => await drawnByScripts(poolOf(hostHash), hostHash),
     freshDays: async (hostHash: HostHash, now: Date) => await freshDays(poolOf(hostHash), hostHash, now),
     failuresOf: async (hostHash: HostHash, range: TimeRange) =>
       await failuresOf(poolOf(hostHash), hostHash, range),

@@ -143,12 +143,13 @@ async function partOf(asked: AskedSite, known: Known, { ports, now }: With): Pro
   const { hostHash } = known;
   switch (asked.part) {
     case "overview": {
-      const [counts, days, failures] = await Promise.all([
+      const [counts, days, failures, needsScripts] = await Promise.all([
         sites.countUrls(hostHash, now),
         sites.freshDays(hostHash, now),
         sites.failuresOf(hostHash, asked.range),
+        sites.drawnByScripts(hostHash),
       ]);
-      return { overview: { ...counts, freshDays: days, failures } };
+      return { overview: { ...counts, freshDays: days, failures, needsScripts } };
     }
     case "pages":
       return { pages: await pagesOf(asked, known, { ports, now }) };
@@ -327,7 +328,7 @@ async function robotsOf({ hostHash, report, who }: Known, { sites }: SitePorts):
 }
 
 /** What a site, or somebody for it, said of how we crawl it. */
-const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required"];
+const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required", "bot-gate"];
 
 function speedOf(
   times: Awaited<ReturnType<SiteReads["timesOf"]>>,

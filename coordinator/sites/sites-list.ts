@@ -10,7 +10,7 @@ import { howMany, spanWords, whenWords } from "#core/format";
 export const siteStates = ["scheduled", "due", "in-progress", "blocked", "unresolved", "left-out"] as const;
 export type SiteState = (typeof siteStates)[number];
 
-export const blockReasons = ["opted-out", "robots", "payment", "address"] as const;
+export const blockReasons = ["opted-out", "bot-gate", "robots", "payment", "address"] as const;
 export type BlockReason = (typeof blockReasons)[number];
 
 /** As table site has it (migration 0078). */
@@ -253,6 +253,7 @@ export const stateNames: Readonly<Record<SiteState, string>> = {
 export const reasonWords: Readonly<Partial<Record<Standing, string>>> = {
   "opted-out": "the site opted out",
   robots: "robots.txt could not be read, or answered with an error: everything is disallowed",
+  "bot-gate": "it is behind a bot gate, and rests",
   payment: "it asks to be paid",
   address: "its address is not public",
   unresolved: "not looked up yet",

@@ -6,6 +6,7 @@
 import type { Pool, PoolClient } from "pg";
 import { rangeText } from "#db/range-text";
 import { estimatedRows } from "#db/table-sizes";
+import { gateWords } from "#protocol/bot-gate";
 import { roundMs } from "../database/cached-read.ts";
 import { byHash, byText, firstOf, largestOf, OverSlices, summed } from "../database/over-slices.ts";
 import { partialOf, type Slices } from "../database/slices.ts";
@@ -219,7 +220,7 @@ interface Conditions {
   readonly values: readonly unknown[];
 }
 
-const blocked = "('opted-out', 'robots', 'payment', 'address')";
+const blocked = "('opted-out', 'bot-gate', 'robots', 'payment', 'address')";
 const isLeased = "exists (select from lease l where l.host_hash = s.host_hash and l.closed_at is null)";
 
 /** Null: nothing matches, since there is no such crawler or organisation. */
@@ -455,6 +456,7 @@ interface SiteRow {
   name: string | null;
   standing: Standing;
   state_reason: string | null;
+  challenge_provider: string | null;
   due_at: Date | null;
   crawler: string | null;
   in_progress_by: string | null;
@@ -480,16 +482,16 @@ interface SiteRow {
 async function describe(client: PoolClient, places: readonly SitePlace[], now: Date): Promise<ListedSite[]> {
   if (places.length === 0) return [];
   const { rows } = await client.query<SiteRow>(
-    `select s.host, s.name, s.standing, nullif(h.state_reason, '') as state_reason, s.due_at, c.name as crawler,
+    `select s.host, s.name, s.standing, nullif(h.state_reason, '') as state_reason, h.challenge_provider, s.due_at, c.name as crawler,
        l.in_progress_by, host(n.first_address) as first_address, host(n.last_address) as last_address, s.language,
        s.country, o.name as organisation, s.tld, s.channels, s.pages, s.urls, s.due_urls, s.failures, s.fetches,
        s.fetched_at, s.added_at, s.rtt_ms, s.bytes::float8 as bytes
      from unnest($1::bigint[]) with ordinality as given (host_hash, nth)
      cross join lateral (select * from site where host_hash = given.host_hash offset 0) s
      left join lateral (
-       select state_reason
+       select state_reason, challenge_provider
        from frontier_host
-       where host_hash = given.host_hash and s.standing in ('address', 'unresolvable')
+       where host_hash = given.host_hash and s.standing in ('address', 'unresolvable', 'bot-gate')
      ) h on true
      left join crawler c on c.crawler_id = s.crawler_id
      left join lateral (
@@ -533,6 +535,7 @@ function stateOf({ standing, in_progress_by: inProgressBy, due_at: dueAt }: Site
     case "unresolvable":
       return "unresolved";
     case "opted-out":
+    case "bot-gate":
     case "robots":
     case "payment":
     case "address":
@@ -540,7 +543,8 @@ function stateOf({ standing, in_progress_by: inProgressBy, due_at: dueAt }: Site
   }
 }
 
-function reasonOf({ standing, state_reason: detail }: SiteRow): string | null {
+function reasonOf({ standing, state_reason: detail, challenge_provider: provider }: SiteRow): string | null {
+  if (standing === "bot-gate" && provider !== null) return `it is behind ${gateWords(provider)}, and rests`;
   const words = reasonWords[standing] ?? null;
   return words !== null && detail !== null ? `${words}: ${detail}` : words;
 }

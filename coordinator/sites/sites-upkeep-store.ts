@@ -211,6 +211,7 @@ const refreshSql = `
         when h.state in ('unresolved', 'unresolvable') then h.state
         when h.state = 'refused' then 'address'
         when coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $5 then 'payment'
+        when h.challenges is not null and h.not_before > $5 then 'bot-gate'
         when h.robots_state in ('closed', 'unreachable') and (h.due_at is null or h.due_at > $5) then 'robots'
         when h.due_at is null and h.lease_id is null then 'nothing-due'
         else 'ready'

@@ -10,6 +10,7 @@ import {
   summed,
 } from "../database/over-slices.ts";
 import type { WholeReads } from "../overview/alert-reads.ts";
+import { gatedHostsOf } from "../overview/bot-gate-reads.ts";
 import type { WholeCharts } from "../overview/chart-reads.ts";
 import type { CrawlTotals, OverviewReads } from "../overview/overview.ts";
 import { totalsOf } from "../overview/overview-reads.ts";
@@ -164,6 +165,10 @@ export function wholeOverSlices(over: Over): WholeReads & WholeCharts {
         async (slice, { number }) => await slice.waitingPart(now, leases(number)),
       );
       return queueAgesOf(answers);
+    },
+    gatedHosts: async (now) => {
+      const { answers } = await over.ask(async (slice) => await slice.own.gatedHosts(now));
+      return gatedHostsOf(answers);
     },
     outboxBacklog: async () => {
       const { answers } = await over.ask(async (slice) => await slice.own.outboxBacklog());

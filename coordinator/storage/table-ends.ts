@@ -100,6 +100,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   ),
   // Delegation.
   delegation: each("subnet delegated"),
+  anycast_check: each("region, or range without a region, of the clouds' lists"),
   finer_delegation: each("host or sub-range delegated to another crawler"),
   probe_round: policy(
     "retention.roundDays",

@@ -5,6 +5,7 @@ import type { UrlKey } from "#core/url-key";
 import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
 import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, inTransaction, columnsOf as transposed } from "../database/transaction.ts";
+import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
@@ -134,7 +135,7 @@ async function factsOf(
   const { rows } = await pool.query<FactsRow>(
     `select given.host_hash, given.url_hash, ${stateOf("given")} is not null as "now", ${stateOf("given")} as state,
        u.last_reason as "lastReason", h.state as "hostState", h.state_reason as "hostReason",
-       h.opt_out_id is not null as "optedOut", r.name as owner,
+       coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as "optedOut", r.name as owner,
        exists (select from channel c where c.host_hash = given.host_hash) as has_channels
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      left join frontier_url u using (host_hash, url_hash)
@@ -144,6 +145,7 @@ async function factsOf(
     columnsOf(keys),
   );
   const keyOf = new Map(keys.map((key) => [nameOf(key), key]));
+  const partsOut = await optedOutAmong(pool, keys);
   const facts = new Map<string, Omit<HandedInFacts, "before">>();
   for (const { host_hash, url_hash, has_channels, ...row } of rows) {
     const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
@@ -152,7 +154,8 @@ async function factsOf(
         ? null
         : await leavingChannel(pool, keyOf.get(name)!, async (_, key) => await linkedDepthOver(slices, key));
     const leftOut = leaving === null ? null : `channel ${leaving.channelId} skips it: ${leaving.why}`;
-    facts.set(name, { ...row, leftOut });
+    const optedOut = row.optedOut || partsOut.has(keyOf.get(name)!.url);
+    facts.set(name, { ...row, optedOut, leftOut });
   }
   return facts;
 }
@@ -318,7 +321,7 @@ async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Pr
        u.next_fetch_at as "nextFetchAt", u.last_fetched_at as "lastFetchedAt", u.last_outcome as "lastOutcome",
        u.last_status as "lastStatus", u.last_reason as "lastReason",
        h.state as "hostState", h.state_reason as "hostReason", h.resolve_at as "resolveAt",
-       h.opt_out_id is not null as "optedOut", h.not_before as "notBefore",
+       coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as "optedOut", h.not_before as "notBefore",
        greatest(h.crawl_delay_ms, h.back_off_ms) as "hostPaceMs", coalesce(ahead.urls, 0) as ahead,
        case when not coalesce(${isBeyondReach("h", "c")}, false) then c.name end as crawler,
        coalesce(${needsUnspokenIpv6("h")}, false) as "needsUnspokenIpv6"

@@ -71,6 +71,8 @@ export function nextStep(given: Arbitration): ArbitrationStep {
   const arbitration = { ...given, opinions };
   const { volatility, others } = arbitration;
   const silent = opinions.find(({ sketch }) => sketch.kind === "none");
+  // Nobody is at fault for a gate, though whoever meets one in very many comparisons stays unproven (evidence.ts).
+  if (silent?.sketch.isGate) return untold("a bot gate answered one of the fetches");
   if (silent !== undefined)
     return silentAgain(opinions, silent) ?? untold("one of the fetches says nothing of it");
   const [first, second, third] = opinions;

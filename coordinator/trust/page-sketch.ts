@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
 import { type FetchResult, type PageExtract, simhashDistance } from "#protocol/result";
+import { challengeOf } from "../recrawl/visit-findings.ts";
 
 export interface PageSketch {
   /**
@@ -25,6 +26,8 @@ export interface PageSketch {
   /** The smallest of the hashes (48 bits) of what the page links to, ascending: all of them up to `maxSketchLinks`. */
   readonly links: readonly number[];
   readonly linkCount: number;
+  /** A bot gate answered in place of the site; absent: it did not. */
+  readonly isGate?: true;
   /** Links that the crawler left out as traps, some of them by what it remembers of the site; absent: none. */
   readonly trappedLinks?: number;
 }
@@ -54,7 +57,7 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
     case "http-error":
       return bare(outcome.status === 404 || outcome.status === 410 ? "missing" : "none", null);
     default:
-      return bare("none", null);
+      return { ...bare("none", null), ...(challengeOf(outcome) === null ? {} : { isGate: true as const }) };
   }
 }
 

@@ -5,6 +5,7 @@ import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } 
 import type { ProbeMethod } from "#protocol/messages";
 import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf } from "../database/transaction.ts";
+import { isFromHere } from "../delegation/round-reads.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import type { StatedSoftware, TrustHistory, TrustStore } from "./comparison.ts";
 import { checkTargets, leaseChecks, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
@@ -235,9 +236,9 @@ async function probedSubnets(
     rtts_ms: number[];
   }>(
     `with latest as (
-       select distinct on (subnet_id) subnet_id, round_id, method, decided_at
+       select distinct on (subnet_id) subnet_id, round_id, method, started_at, decided_at
        from (
-         select subnet_id, round_id, method, decided_at, reason
+         select subnet_id, round_id, method, started_at, decided_at, reason
          from probe_round
          where subnet_id is not null and method is not null and decided_at >= $1
          order by round_id desc
@@ -254,6 +255,7 @@ async function probedSubnets(
      join probe p on p.round_id = l.round_id and p.method = l.method and p.rtt_ms is not null and p.how = 'probe'
      left join crawler_trust t on t.crawler_id = p.crawler_id
      where t.probes_doubted_at is null and l.decided_at >= coalesce(t.restored_at, '-infinity')
+       and ${isFromHere("p", "l")}
      group by l.subnet_id, l.method
      having count(distinct p.crawler_id) > 1`,
     [since],

@@ -1,5 +1,7 @@
 /** Answers that a client may have already: ETag and Last-Modified (RFC 9110 sections 8.8 and 13.1). */
+
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { foreignDateMs } from "../core/foreign-dates.ts";
 
 /** Whether one of the request's tags is this one, weak or strong (RFC 9110 section 13.1.2); null: it states none. */
 export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string): boolean | null {
@@ -36,5 +38,6 @@ export function sendValidated(request: FastifyRequest, reply: FastifyReply, give
 function isUnchanged({ headers }: FastifyRequest, lastModified: Date | null): boolean {
   const since = headers["if-modified-since"];
   if (since === undefined || lastModified === null) return false;
-  return Math.floor(lastModified.getTime() / 1000) * 1000 <= Date.parse(since);
+  const sinceMs = foreignDateMs(since);
+  return sinceMs !== null && Math.floor(lastModified.getTime() / 1000) * 1000 <= sinceMs;
 }

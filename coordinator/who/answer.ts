@@ -90,7 +90,14 @@ async function answerName(
   const host = await ports.reads.hostReport(hostHashOf(single), now);
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
   const takenFor = { type: "host", value: single } as const;
-  return answerHosted({ takenFor, hostName: single, url: null, host, rejection: null }, ports, now);
+  const answer = await answerHosted(
+    { takenFor, hostName: single, url: null, host, rejection: null },
+    ports,
+    now,
+  );
+  return host === null
+    ? { ...answer, nearMatches: await ports.reads.hostsLike(single, nearMatchesShown) }
+    : answer;
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
@@ -301,7 +308,8 @@ async function answerHosted(
       ? emptyPlace
       : await placeOf({ first, last: first, host: known ? hostHashOf(seen.hostName) : null }, ports);
   const address = first === undefined ? null : parseAddress(first);
-  const wishes = await ports.reads.wishesOf(seen.hostName, addresses);
+  const asked = seen.takenFor.type === "url" ? seen.takenFor.value : null;
+  const wishes = await ports.reads.wishesOf(seen.hostName, addresses, asked);
   const owner = await ownerOfHosted(seen, ports, first ?? null);
   const facts = {
     wishes,

@@ -2,6 +2,7 @@
 
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
+import { gateWords } from "#protocol/bot-gate";
 import { perHourWords } from "#protocol/pace-words";
 import {
   goodPageUrls,
@@ -83,7 +84,8 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
 export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): Standing[] {
   if (host === null) return [];
   const lines: Standing[] = [];
-  if (host.robots !== null && isClosed(host)) {
+  lines.push(...gateLine(host, now));
+  if (host.robots !== null && isClosed(host) && host.botGate?.of !== "robots") {
     const words = `Its robots.txt ${robotsWords[host.robots.state]} (RFC 9309), as it was found ${whenWords(host.robots.at, now)}. It is asked for again after a day.`;
     lines.push(asked === "host" ? stop("robots-closed", words) : note("robots-closed", words));
   }
@@ -95,6 +97,19 @@ export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): St
   }
   if (host.budget.leftOutUrls > 0) lines.push(leftOutLine(host, scope));
   return lines;
+}
+
+function gateLine({ botGate, notBefore }: HostReport, now: Date): Standing[] {
+  if (botGate === null) return [];
+  const { provider, of, tries, since } = botGate;
+  const rests = notBefore !== null && Date.parse(notBefore) > now.getTime();
+  const what = of === "robots" ? "robots.txt, so that everything counts as disallowed" : "its pages";
+  const times = tries === 1 ? "" : `, at ${howMany(tries, "try", "tries")} in a row`;
+  const next = rests ? `the next try is ${whenWords(notBefore, now)}` : "it is tried next";
+  const words =
+    `It is behind ${gateWords(provider)}, which has answered in place of ${what} since ${instantWords(since)}${times}. ` +
+    `Pages stay as they were last read; ${next}, with one URL. A gate is never solved or got round: its site can let the crawler in.`;
+  return [rests ? stop("bot-gate", words) : note("bot-gate", words)];
 }
 
 function paymentLine({ payment }: HostReport, now: Date): Standing[] {

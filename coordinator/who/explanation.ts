@@ -10,6 +10,7 @@ import { maySearch } from "#protocol/preferences";
 import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
 import type { ProbeRound } from "../delegation/round-reads.ts";
 import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
+import { optedOutUrl } from "../frontier/frontier.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import { notSearchedWords } from "../results/stated-uses.ts";
@@ -81,7 +82,7 @@ function knownLines(facts: WhoFacts): Standing[] {
       ),
     ];
   }
-  if (facts.asked === "host" || facts.url !== null) return [];
+  if (facts.asked === "host" || facts.url !== null || facts.wishes.optOut !== null) return [];
   if (facts.leavingChannel) return [leftOutLine(facts.leavingChannel)];
   if (facts.scope !== null && facts.host.urlCount >= facts.scope.pagesPerHost) {
     return [
@@ -124,6 +125,7 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
     ];
   }
   if (url.state === "refused" && facts.host?.state === "refused") return [];
+  if (url.lastOutcome === optedOutUrl && url.state === "refused") return [];
   if (url.lastOutcome === outsideChannel && url.state === "refused") return [takenOutLine(url)];
   if (url.state === "refused") return [stop("refused", `It is refused${because(url.lastReason)}.`)];
   if (url.state === "payment-required") {

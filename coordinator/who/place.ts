@@ -168,7 +168,8 @@ async function explained(
 ): Promise<ProbeRound> {
   const names = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler.name]));
   const nameOf = (crawlerId: CrawlerId) => names.get(crawlerId) ?? `crawler ${crawlerId}`;
-  const present = crawlers.filter((crawler) => !crawler.revoked);
+  const then = await reads.membersAt(new Date(round.startedAt));
+  const present = crawlers.filter(({ crawlerId }) => then.has(crawlerId));
   const evidence = slowFetchesIn(round.parameters);
   return {
     ...round,
@@ -210,6 +211,8 @@ export interface WhoReads extends OwnerReads {
   hostsLike(text: string, limit: number): Promise<NearMatch[]>;
   crawlerNamed(name: string): Promise<CrawlerReport | null>;
   allCrawlers(): Promise<CrawlerReport[]>;
+  /** Crawlers that had come by then, and were not removed yet. */
+  membersAt(at: Date): Promise<ReadonlySet<number>>;
   crawlerRtts(): Promise<PeerDistance[]>;
   roundById(roundId: number): Promise<RecordedRound | null>;
   latestRoundOf(subnetId: number): Promise<RecordedRound | null>;
@@ -229,7 +232,8 @@ export interface WhoReads extends OwnerReads {
   /** Of a URL that the frontier does not hold; null: no channel leaves it out. */
   leavingChannel(key: UrlKey): Promise<LeavingChannel | null>;
   /** Of a host (null: none was asked for) and of addresses. */
-  wishesOf(host: string | null, addresses: readonly string[]): Promise<SiteWishes>;
+  /** `url`: canonical, where it is one that is asked about. */
+  wishesOf(host: string | null, addresses: readonly string[], url?: string | null): Promise<SiteWishes>;
   /** Slices of the web that do not answer, of which nothing is told; left out: there is one. */
   partial?(): readonly number[];
 }

@@ -45,6 +45,7 @@ import {
   crawlerOutcomes,
   crawlerRtts,
   fleetShares,
+  membersAt,
   type Share,
 } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
@@ -143,6 +144,7 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     hostsLike: whole.hostsLike,
     crawlerNamed: (name) => crawlerNamed(pool, name),
     allCrawlers: () => allCrawlers(pool),
+    membersAt: (at) => membersAt(pool, at),
     crawlerRtts: () => crawlerRtts(pool),
     roundById: (roundId) => roundById(pool, roundId),
     latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
@@ -157,7 +159,7 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     waitingIn: async (subnetId) => waitingReport(subnetId, [await waitingHosts(pool, subnetId)]),
     rejectionOf: (url) => rejectionOf(pool, url),
     leavingChannel: (key) => leavingChannel(pool, key, () => whole.linkedDepth(key)),
-    wishesOf: (host, addresses) => wishesOf(pool, host, addresses),
+    wishesOf: (host, addresses, url) => wishesOf(pool, host, addresses, url),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "#core/delegation-cause";
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
+import { gateName } from "#protocol/bot-gate";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange } from "../delegation/round-reads.ts";
@@ -97,6 +98,7 @@ ${host.pace?.tolerated ? fact("Tolerates", html`${perHourWords(host.pace.tolerat
 ${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}
 ${host.stated.counts.length > 0 ? fact("States", html`${countWords(host.stated.counts)} <span class="small">${host.stated.more ? "of the first " : "of "}${howMany(host.stated.pages, "page")} in the index</span>`) : nothing}
 ${host.payment ? fact("Asks to be paid", html`${howMany(host.payment.inARow, "answer")} 402 in a row <span class="small">${host.payment.price === null ? "no price named" : `price ${host.payment.price}`}</span>`) : nothing}
+${host.botGate ? fact("Bot gate", html`${gateName(host.botGate.provider)} <span class="small">since ${instant(host.botGate.since)}, ${host.botGate.tries === 1 ? "1 try" : `${countText(host.botGate.tries)} tries`}</span>`) : nothing}
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In progress at", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>

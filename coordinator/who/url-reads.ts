@@ -156,6 +156,11 @@ interface HostRow extends HostStateRow {
   payments_asked: number | null;
   payment_asked_at: Date | null;
   payment_price: string | null;
+  challenges: number | null;
+  challenge_provider: string;
+  challenge_of: string;
+  challenged_since: Date;
+  challenged_at: Date;
   lease_crawler: string | null;
   granted_at: Date;
   expires_at: Date;
@@ -170,7 +175,8 @@ export async function hostReport(
 ): Promise<HostReport | null> {
   const { rows } = await pool.query<HostRow>(
     `select h.host, h.state, h.state_reason, h.resolve_at, h.resolve_failures, h.url_count, h.due_at,
-       h.not_before, h.payments_asked, h.payment_asked_at, h.payment_price, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
+       h.not_before, h.payments_asked, h.payment_asked_at, h.payment_price,
+       h.challenges, h.challenge_provider, h.challenge_of, h.challenged_since, h.challenged_at, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
        c.name as lease_crawler, l.granted_at, l.expires_at, l.open_urls
      from frontier_host h
      left join lease l on l.lease_id = h.lease_id and l.closed_at is null
@@ -202,6 +208,7 @@ export async function hostReport(
     ...hostState(row),
     stated,
     payment: paymentOf(row),
+    botGate: botGateOf(row),
     hints: await hintsOf(pool, hostHash),
     nextUrls,
     fetches,
@@ -212,6 +219,16 @@ function paymentOf(row: HostRow): HostReport["payment"] {
   if (row.payments_asked === null) return null;
   const { payments_asked: inARow, payment_price: price } = row;
   return { inARow, askedAt: isoOrNull(row.payment_asked_at), price };
+}
+
+function botGateOf(row: HostRow): HostReport["botGate"] {
+  if (row.challenges === null) return null;
+  return {
+    provider: row.challenge_provider,
+    of: row.challenge_of === "robots" ? "robots" : "page",
+    tries: row.challenges,
+    ...{ since: iso(row.challenged_since), lastAt: iso(row.challenged_at) },
+  };
 }
 
 function leaseOf(row: HostRow): HostReport["lease"] {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { orderNames } from "../frontier/order/strategies.ts";
 import { hostHintsSchema } from "../hints/hints-api.ts";
+import { optOutScopes } from "../opt-outs/opt-out.ts";
 import { statedCountSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
@@ -15,6 +16,7 @@ const roundCause = z
     "overload",
     "operator",
     "retry",
+    "joined",
     "denied",
     "differs-by-place",
     "measures-apart",
@@ -36,6 +38,7 @@ const changeCause = z
     "drained",
     "joined",
     "operator",
+    "crawler-moved",
     "differs-by-place",
     "measures-apart",
     "domain-set",
@@ -75,6 +78,7 @@ export const delegationCause = z
     "drained",
     "joined",
     "operator",
+    "crawler-moved",
     "differs-by-place",
     "measures-apart",
     "domain-set",
@@ -84,7 +88,7 @@ export const delegationCause = z
 const ownDelegation = z
   .strictObject({
     crawler: crawlerName,
-    measured: z.boolean().describe("False: decided without any answer, to be tried again."),
+    measured: z.boolean().describe("False: nobody has answered, or nobody was compared; to be tried again."),
     rttMs: z.number().nullable(),
     runnerUp: crawlerName.nullable(),
     runnerUpRttMs: z.number().nullable(),
@@ -401,6 +405,16 @@ const hostReport = z
       })
       .nullable()
       .describe("It asks to be paid; null: it does not."),
+    botGate: z
+      .strictObject({
+        provider: z.string().describe("Short name, such as cloudflare; unknown: told by its words or shape."),
+        of: z.enum(["page", "robots"]).describe("What it answered for."),
+        tries: z.int().describe("In a row, one after each rest."),
+        since: dateTime(),
+        lastAt: dateTime(),
+      })
+      .nullable()
+      .describe("A bot gate answers in the host's place, so that it rests; null: it does not."),
     nextUrls: z.array(z.strictObject({ url: z.string(), nextFetchAt: dateTime() })),
     fetches: z.array(fetchLine),
   })
@@ -503,8 +517,9 @@ const neighbours = z
 
 const optOutReport = z
   .strictObject({
-    target: z.string().describe("A domain with everything below it, or a network."),
+    target: z.string().describe("What opted out, by its scope."),
     kind: z.enum(["site", "network"]),
+    scope: z.enum(optOutScopes),
     state: z.enum(["unconfirmed", "confirmed"]),
     since: dateTime(),
     lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),

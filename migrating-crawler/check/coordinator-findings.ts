@@ -6,6 +6,7 @@
 
 import http from "node:http";
 import type net from "node:net";
+import { foreignDateMs } from "#core/foreign-dates";
 import { hostInUrl } from "#core/ip/url-host";
 import { mostClockErrorMs } from "../membership/member.ts";
 import { type CoordinatorRoute, openCoordinatorSocket, WrongPin } from "../net/coordinator-socket.ts";
@@ -92,8 +93,8 @@ function clockError(url: URL, socket: net.Socket, settings: SurveySettings): Pro
     asked.once("response", ({ headers }) => {
       clearTimeout(timer);
       socket.destroy();
-      const theirs = Date.parse(headers.date ?? "");
-      resolve(Number.isNaN(theirs) ? null : now().getTime() - theirs);
+      const theirs = foreignDateMs(headers.date ?? "");
+      resolve(theirs === null ? null : now().getTime() - theirs);
     });
     asked.end();
   });

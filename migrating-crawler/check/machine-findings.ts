@@ -117,6 +117,16 @@ function diskFinding(home: string, spoolBytes: number): Finding {
   }
 }
 
+/** Where the folder is, or will be; null: the system does not tell. */
+export function freeDiskBytes(home: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(nearestExisting(home));
+    return bavail * bsize;
+  } catch {
+    return null;
+  }
+}
+
 /** Nobody but the crawler's user may read its keys. */
 function secretFindings(home: string): Finding[] {
   return [membershipFile(home), identityFile(home), signingKeysFile(home)]

@@ -4,9 +4,12 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { UsageError } from "#core/errors";
 import { type Invitation, parseInvitation } from "#protocol/invitation";
 import { type CheckReport, checkMachine, keepCheck } from "../check/machine-check.ts";
-import { factsOfThisMachine } from "../check/machine-findings.ts";
+import { factsOfThisMachine, freeDiskBytes } from "../check/machine-findings.ts";
+import { limitWords, measureLink, type ProposedLimits, proposedLimits } from "../check/proposed-limits.ts";
 import { quietLog } from "../core/log.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import type { SessionOutcome } from "../link/short-session.ts";
@@ -14,11 +17,15 @@ import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import { settingsFile } from "../membership/home-settings.ts";
 import { withRefusalAdvice } from "../membership/refusal-advice.ts";
 import { fetchingConfig } from "../settings/config.ts";
+import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 import { reportLines } from "./check-command.ts";
 import { completeJoin, joinStart, prepareHome } from "./join.ts";
 
-export interface JoinOptions {
+/** The limits that can be named at joining, each as a number; `none` lifts one that may be lifted. */
+export type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
+
+export interface JoinOptions extends NamedLimits {
   readonly token: string;
   /** Ask nothing. */
   readonly yes?: boolean;
@@ -33,11 +40,73 @@ export async function joinCommand(context: PartnerContext, options: JoinOptions)
   if (start === "joined") return tellJoined(context, invitation, "before");
   if (now() > new Date(invitation.expiresAt)) return tellExpired(context, invitation);
   if (invitation.releaseKeys.length === 0) return tellUnpinned(context);
+  const named = namedLimits(home, options);
   const report = await checkFor(context, invitation);
   if (!(await goesOn(context, report, options))) return partnerExitCodes.failed;
-  prepareHome(home, invitation, { start, neededProxy: report.neededProxy });
+  const limits = existsSync(settingsFile(home))
+    ? null
+    : await limitsFor(context, { invitation, report, named });
+  if (!(await agrees(context, limits, options))) return partnerExitCodes.failed;
+  prepareHome(home, invitation, { start, neededProxy: report.neededProxy, limits });
   keepCheck(home, report);
   return tellOutcome(context, invitation, await completeJoin(home, quietLog));
+}
+
+// What the crawler may take of the machine is proposed from a measurement, told, and agreed to before anything is made.
+
+const limitOptions = ["bytesPerDay", "kilobytesPerSecond", "cpuShare", "memoryBytes", "diskBytes"] as const;
+
+/** Throws a ConfigError for a limit that cannot be, a UsageError where the folder has its limits already. */
+function namedLimits(home: string, options: JoinOptions): ProposedLimits {
+  const given = limitOptions.flatMap((name) =>
+    options[name] === undefined ? [] : [[name, limitIn(options[name])]],
+  );
+  if (given.length === 0) return {};
+  if (existsSync(settingsFile(home)))
+    throw new UsageError(`${settingsFile(home)} has this crawler's limits already: change them there`);
+  const named = Object.fromEntries(given);
+  const { limits } = fetchingConfig({ limits: named });
+  return Object.fromEntries(Object.keys(named).map((name) => [name, limits[name as keyof CrawlerLimits]]));
+}
+
+/** What is no number stays text, and the check names it. */
+function limitIn(text: string): unknown {
+  if (text === "none") return null;
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+async function limitsFor(
+  context: PartnerContext,
+  joining: { readonly invitation: Invitation; readonly report: CheckReport; readonly named: ProposedLimits },
+): Promise<Required<ProposedLimits>> {
+  const { invitation, report, named } = joining;
+  const { coordinatorUrl, certificatePin } = invitation;
+  const settings = fetchingConfig(report.neededProxy === null ? {} : { proxy: report.neededProxy });
+  const route = { ...coordinatorRoute({ ...settings, coordinatorUrl }, null), certificatePin };
+  const proposed = proposedLimits({
+    linkBytesPerSecond:
+      named.kilobytesPerSecond === undefined ? await measureLink(coordinatorUrl, route) : null,
+    processors: availableParallelism(),
+    memoryBytes: factsOfThisMachine().memoryBytes,
+    freeDiskBytes: freeDiskBytes(context.home),
+  });
+  return { ...proposed, ...named };
+}
+
+/** Nobody at a terminal, or told to ask nothing: what was proposed, or named, holds, and is told. */
+async function agrees(
+  context: PartnerContext,
+  limits: Required<ProposedLimits> | null,
+  { yes }: JoinOptions,
+): Promise<boolean> {
+  if (limits === null) return true;
+  tell(context, "This crawler would take of your machine and network:");
+  for (const line of limitWords(limits)) tell(context, `  ${line}`);
+  if (yes || context.ask === null || (await context.ask("Join with these limits?"))) return true;
+  context.complain(
+    "Not joined. Name other limits, and run it again: --kilobytes-per-second, --bytes-per-day, --cpu-share, --memory-bytes, --disk-bytes.",
+  );
+  return false;
 }
 
 /** Under the settings of the folder, if somebody has put some there already. */

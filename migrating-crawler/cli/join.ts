@@ -55,12 +55,18 @@ export function joinStart(home: string, invitation: Invitation, again: boolean):
 export function prepareHome(
   home: string,
   invitation: Invitation,
-  { start, neededProxy }: { readonly start: JoinStart; readonly neededProxy: string | null },
+  given: {
+    readonly start: JoinStart;
+    readonly neededProxy: string | null;
+    /** For the settings file likewise; null: the defaults. */
+    readonly limits: Values | null;
+  },
 ): void {
+  const { start, neededProxy, limits } = given;
   makeHome(home);
   if (start === "again") setAside(home);
   openIdentity(home);
-  if (!existsSync(settingsFile(home))) writeSettings(home, neededProxy);
+  if (!existsSync(settingsFile(home))) writeSettings(home, { proxy: neededProxy, limits });
   const { coordinatorUrl, name, certificatePin, releaseKeys, releaseThreshold, secret } = invitation;
   const membership: Membership = {
     coordinatorUrl,
@@ -87,8 +93,9 @@ export async function completeJoin(home: string, log: CrawlerLog): Promise<Sessi
 }
 
 /** For the owner alone: a proxy may come with a password. */
-function writeSettings(home: string, neededProxy: string | null): void {
-  const text = settingsTemplate(neededProxy === null ? {} : { proxy: neededProxy });
+function writeSettings(home: string, values: Values): void {
+  const given = Object.entries(values).filter(([, value]) => value !== null);
+  const text = settingsTemplate(Object.fromEntries(given));
   writeFileSync(settingsFile(home), text, { mode: 0o600, flush: true });
 }
 

@@ -8,6 +8,7 @@
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
+import type { JoinOptions } from "./join-command.ts";
 
 /** What the two programs give; only they read the environment. */
 export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
@@ -42,7 +43,8 @@ export type PartnerWork<Options> = (
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
   for (const add of [addJoin, addCheck, addRun, addStatus, addPause, addResume]) add(parent, run);
-  for (const add of [addDrain, addRenewSigningKey, addLog, addLeave, addUninstall, addUnit]) add(parent, run);
+  for (const add of [addDrain, addRenewSigningKey, addLog, addFetched, addLeave, addUninstall, addUnit])
+    add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -73,15 +75,19 @@ function addJoin(parent: Command, run: Runner): void {
       "--again",
       "a folder that has joined already becomes a new member: new identity, new key, same limits",
     )
+    .option("--kilobytes-per-second <n>", "all that its connections carry in a second, at most; none: any")
+    .option("--bytes-per-day <n>", "and in a day")
+    .option("--cpu-share <n>", "processors' time, in processors, such as 0.5; none: what nobody else wants")
+    .option("--memory-bytes <n>", "of the process, at most; none: what it needs")
+    .option("--disk-bytes <n>", "of everything in the folder, at most; none: what it needs")
     .option(...jsonOption)
     .addHelpText(
       "after",
-      "\nIt looks at the machine first (as check does), makes the folder, and connects once. Cut short, it goes on when\nit is run again. Exit codes: 0 joined, 1 the coordinator is not reached or a test failed, 2 the invitation or the\nfolder is not right, 4 the coordinator refused.",
+      "\nIt looks at the machine first (as check does), proposes limits by what it measured, where none is named, and tells them;\nthen it makes the folder, and connects once. With --yes, or without a terminal, the proposal holds. Cut short, it goes on when\nit is run again. Exit codes: 0 joined, 1 the coordinator is not reached or a test failed, 2 the invitation or the\nfolder is not right, 4 the coordinator refused.",
     )
     .action(
-      run<PartnerOptions & { readonly yes?: boolean; readonly again?: boolean }>(
-        async (context, options, [token = ""]) =>
-          (await import("./join-command.ts")).joinCommand(context, { ...options, token }),
+      run<PartnerOptions & Omit<JoinOptions, "token">>(async (context, options, [token = ""]) =>
+        (await import("./join-command.ts")).joinCommand(context, { ...options, token }),
       ),
     );
 }
@@ -203,6 +209,26 @@ function addLog(parent: Command, run: Runner): void {
     .action(
       run<PartnerOptions & { readonly lines: number; readonly follow?: boolean }>(async (context, options) =>
         (await import("./log-command.ts")).logCommand(context, options),
+      ),
+    );
+}
+
+function addFetched(parent: Command, run: Runner): void {
+  parent
+    .command("fetched")
+    .description("what was asked of whom, and when: URL, time, status, address; to answer a complaint")
+    .option(...homeOption)
+    .option("--since <when>", "so long ago (90m, 12h, 7d), a day or a moment of ISO 8601", "1d")
+    .option("--until <when>", "likewise; else now")
+    .option("--host <host>", "only of this host and what is below it, or of this address")
+    .option("--json", "for programs: each line as it was written")
+    .addHelpText(
+      "after",
+      "\nIt is kept for 30 days, in 256 MiB at most ([fetched] in settings.toml), and read whether the crawler runs or not.\nExit codes: 0 done, 2 wrong usage, 3 nothing of that is in the list.",
+    )
+    .action(
+      run<PartnerOptions & { readonly since: string; readonly until?: string; readonly host?: string }>(
+        async (context, options) => (await import("./fetched-command.ts")).fetchedCommand(context, options),
       ),
     );
 }

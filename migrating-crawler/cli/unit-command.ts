@@ -1,4 +1,5 @@
 /** `unit`: the systemd unit for this machine's paths, on standard output. */
+import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
@@ -9,7 +10,8 @@ export async function unitCommand(
   { program, user = false }: { readonly program?: string; readonly user?: boolean },
 ): Promise<PartnerExitCode> {
   const file = program ?? /\S+\.mjs$/.exec(context.program)?.[0] ?? usualPaths.program;
-  const paths = { node: process.execPath, program: resolve(file) };
+  // A link into somebody's folder leads nowhere where that folder is hidden.
+  const paths = { node: process.execPath, program: existsSync(file) ? realpathSync(file) : resolve(file) };
   const unit = user ? userUnit({ ...paths, home: resolve(context.home) }) : systemdUnit(paths);
   context.print(unit.trimEnd());
   return partnerExitCodes.done;
@@ -30,23 +32,64 @@ export const usualPaths: UnitPaths = {
   program: "/usr/local/lib/nearcrawl/nearcrawl-crawler.mjs",
 };
 
-function checkPaths(...paths: readonly string[]): void {
+export function checkUnitPaths(...paths: readonly string[]): void {
   for (const path of paths) {
     if (/^\/[\w./@+-]+$/.test(path)) continue;
     throw new UsageError(`${path}: a unit needs an absolute path without blanks and special characters`);
   }
 }
 
+/** A unit has temporary folders of its own, and the machine's are emptied. */
+function checkIsLasting(program: string): void {
+  if (!/^\/(tmp|var\/tmp|dev\/shm)\//.test(program)) return;
+  const advice = `move it, to ${usualPaths.program} for example`;
+  throw new UsageError(`${program}: no service can be started from a temporary folder; ${advice}`);
+}
+
+interface SeenPaths {
+  readonly readOnly: readonly string[];
+  readonly writable?: readonly string[];
+}
+
+/**
+ * What a unit sees of people's folders (/home, /root, /run/user): nothing, or these paths alone, each in an otherwise empty
+ * folder, through which any user may pass. `ProtectHome=yes` would hide the program itself (203/EXEC).
+ */
+export function homeProtection({ readOnly, writable = [] }: SeenPaths): readonly string[] {
+  const inHomes = (paths: readonly string[]) => [
+    ...new Set(paths.filter((path) => /^\/(home|root|run\/user)\//.test(path)).map(withItsLibraries)),
+  ];
+  const [read, written] = [inHomes(readOnly), inHomes(writable)];
+  if (read.length + written.length === 0) return ["ProtectHome=yes"];
+  return [
+    "ProtectHome=tmpfs",
+    ...(read.length === 0 ? [] : [`BindReadOnlyPaths=${read.join(" ")}`]),
+    ...(written.length === 0 ? [] : [`BindPaths=${written.join(" ")}`]),
+  ];
+}
+
+/** Homebrew's programs need libraries from all over its folder, and that is nobody's own. */
+const withItsLibraries = (path: string) => /^\/home\/linuxbrew\/\.linuxbrew(?=\/)/.exec(path)?.[0] ?? path;
+
 /** Throws a UsageError for a path that a unit cannot state. */
 export function systemdUnit(paths: UnitPaths): string {
   const { node, program } = paths;
-  checkPaths(node, program);
-  return unit.replaceAll("{node}", node).replaceAll("{program}", program);
+  checkUnitPaths(node, program);
+  for (const path of [node, program]) checkIsLasting(path);
+  const home = homeProtection({ readOnly: [node, program] });
+  // DynamicUser alone makes people's folders read-only for a joining crawler, and shut as they are.
+  const joining = home.length === 1 ? "" : `${home.map((line) => `-p "${line}"`).join(" ")} `;
+  return unit
+    .replaceAll("{joining}", joining)
+    .replaceAll("{home}", home.join("\n"))
+    .replaceAll("{node}", node)
+    .replaceAll("{program}", program);
 }
 
 /** For the systemd of an ordinary user, who has joined; it cannot shut the crawler off as the system's can. */
 export function userUnit({ node, program, home }: UnitPaths & { readonly home: string }): string {
-  checkPaths(node, program, home);
+  checkUnitPaths(node, program, home);
+  checkIsLasting(program);
   return `# A crawler of Nearcrawl, under this user; its limits are in ${home}/settings.toml.
 [Unit]
 Description=Nearcrawl: crawler
@@ -76,7 +119,7 @@ const unit = `# A crawler of Nearcrawl, as a guest on this machine: a user of it
 # it may write (/var/lib/nearcrawl-crawler), outbound connections alone, no privilege of any kind.
 #
 #   join:     systemd-run --pipe --wait -p User=nearcrawl-crawler -p DynamicUser=yes \\
-#               -p StateDirectory=nearcrawl-crawler -p StateDirectoryMode=0700 {node} {program} join TOKEN
+#               -p StateDirectory=nearcrawl-crawler -p StateDirectoryMode=0700 {joining}{node} {program} join TOKEN
 #   start:    systemctl enable --now nearcrawl-crawler
 #   look:     {node} {program} status --home /var/lib/nearcrawl-crawler; journalctl -u nearcrawl-crawler
 #   settings: /var/lib/nearcrawl-crawler/settings.toml (a change counts at once)
@@ -123,7 +166,7 @@ NoNewPrivileges=yes
 CapabilityBoundingSet=
 AmbientCapabilities=
 ProtectSystem=strict
-ProtectHome=yes
+{home}
 PrivateTmp=yes
 PrivateDevices=yes
 PrivateUsers=yes

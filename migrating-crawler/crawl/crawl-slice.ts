@@ -3,7 +3,9 @@
  * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
  * be given back, with the reason.
  */
+import { randomInt } from "node:crypto";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
+import { unknownGate } from "#protocol/bot-gate";
 import { maxMilliseconds } from "#protocol/fields";
 import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
@@ -12,6 +14,7 @@ import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#pr
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { NoTurn, type TakeTurn } from "../fetch/ask-robots.ts";
+import { gateFailure } from "../fetch/bot-gate.ts";
 import {
   type FetchedPage,
   fetchPage,
@@ -70,6 +73,7 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
     news,
     typed: new Set(),
     known: knownTexts(lease),
+    met: { answered: false, gates: 0 },
   };
   gates.notBefore(lease.host, Date.now() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
@@ -98,13 +102,15 @@ interface Slice {
   readonly typed: Set<string>;
   /** Pages whose text need not travel. */
   readonly known: KnownDigests | null;
-  /** Links that travel by their names. */
+  /** How its host has answered: whether with anything of its own, and how often in a row a bot gate did for it. */
+  readonly met: { answered: boolean; gates: number };
 }
 
 type Task = Lease["urls"][number];
 
 async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
   const { lease, tools, visit } = slice;
+  if (isStopped(slice, task.url)) return null;
   if (!belongsTo(task.url, lease.host)) return keep(slice, strayResult(task.url, tools.now()));
   const { origin, pathname, search } = new URL(task.url);
   let robots = usable(tools.robots.known(origin));
@@ -183,7 +189,9 @@ async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<S
 
 async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, signal } = slice;
-  const { result, waitMs } = await request(slice, task, robots);
+  const asked = await request(slice, task, robots);
+  const { waitMs } = asked;
+  const result = await withoutShell(slice, task, asked, robots);
   const { outcome } = result;
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
   // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
@@ -195,20 +203,61 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   const allowed = page === null ? typed : { ...typed, page: withoutDeniedText(page, preferences) };
   const short = withoutKnownText(allowed, slice.known);
   const full = keep(slice, told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  if (full !== null) return full;
+  const gated = gateEnding(slice, outcome);
+  if (gated !== null) return gated;
   const failures = tools.gates.failures(lease.host);
-  if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
+  if (failures < mostFailures || outcome.type !== "failed") return null;
   return `the host did not answer ${failures} times in a row: ${outcome.reason}`;
+}
+
+/**
+ * A host behind a bot gate is left alone: how long, the coordinator says. Where the page before was the site's own, the gate
+ * may stand before this URL alone, and one more is asked to tell.
+ */
+function gateEnding({ met }: Slice, outcome: FetchResult["outcome"]): SliceEnding {
+  if (outcome.type !== "failed" || !isChallenge(outcome)) {
+    met.answered ||= outcome.type !== "failed";
+    met.gates = 0;
+    return null;
+  }
+  met.gates += 1;
+  if (met.answered && met.gates < 2) return null;
+  return `the host is left alone: ${outcome.reason}`;
+}
+
+const isChallenge = (outcome: FetchResult["outcome"]): boolean =>
+  outcome.type === "failed" && outcome.challenge !== undefined;
+
+interface AskedPage {
+  readonly result: PageResult;
+  readonly waitMs: number;
+  readonly shell: string | null;
+}
+
+/**
+ * A page that the index has with another body, and that is now a script and hardly a word: where the host answers the same
+ * for a page that cannot exist, something stands before both.
+ */
+async function withoutShell(
+  slice: Slice,
+  task: Task,
+  { result, shell }: AskedPage,
+  robots: OriginRobots,
+): Promise<PageResult> {
+  if (shell === null || task.digest === undefined || result.outcome.type !== "fetched") return result;
+  const missing = new URL(`/no-such-page-${randomInt(1e9, 1e10)}`, task.url);
+  const other = await askInTurn(slice, missing, robots);
+  if (other === null || other.shell !== shell) return result;
+  const outcome = outcomeOfFailure(gateFailure(unknownGate, "page", result.outcome.status));
+  return { ...result, outcome, etag: null, lastModified: null, page: null };
 }
 
 /**
  * One request in its turn, and how long the host wants to rest after it. The turn ends with the last byte; only
  * then the page is extracted.
  */
-async function request(
-  slice: Slice,
-  asked: PageRequest,
-  robots: OriginRobots,
-): Promise<{ readonly result: PageResult; readonly waitMs: number }> {
+async function request(slice: Slice, asked: PageRequest, robots: OriginRobots): Promise<AskedPage> {
   const { tools, visit } = slice;
   const client = visit.clientFor(new URL(asked.url).origin);
   const turn = await visit.pageTurn(client);
@@ -227,7 +276,7 @@ async function request(
   const { extract = extractPage, quiet } = tools;
   const result = await extractedResult(fetched, { extract, quiet });
   release();
-  return { result, waitMs };
+  return { result, waitMs, shell: fetched.shell };
 }
 
 function tdmOf({ tdm }: SliceTools, url: string): StatedPreference[] {
@@ -244,16 +293,22 @@ async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Pr
   return { ...result, page: judged };
 }
 
-/** A request like any other, in a turn of its own, for a page that cannot exist. */
+/** What the host answers for a page that cannot exist. A bot gate's answer is not the host's. */
 async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Promise<MissingAnswer> {
   if (!allows(robots, url.pathname)) return { type: "no-page" };
-  if ((await slice.visit.rest()) !== null) return { type: "not-asked" };
+  const asked = await askInTurn(slice, url, robots);
+  if (asked === null || isChallenge(asked.result.outcome)) return { type: "not-asked" };
+  const { page } = asked.result;
+  return page === null ? { type: "no-page" } : { type: "page", page };
+}
+
+/** A request like any other, in a turn of its own; null: there is none, or robots.txt forbids it. */
+async function askInTurn(slice: Slice, url: URL, robots: OriginRobots): Promise<AskedPage | null> {
+  if (!allows(robots, url.pathname) || (await slice.visit.rest()) !== null) return null;
   try {
-    const { result } = await request(slice, { url: url.href, etag: null, lastModified: null }, robots);
-    const { page } = result;
-    return page === null ? { type: "no-page" } : { type: "page", page };
+    return await request(slice, { url: url.href, etag: null, lastModified: null }, robots);
   } catch (error) {
-    if (error instanceof NoTurn) return { type: "not-asked" };
+    if (error instanceof NoTurn) return null;
     throw error;
   }
 }
@@ -269,7 +324,9 @@ async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots)
   return { ...result, page: { ...page, links } };
 }
 
-async function askType({ tools, visit }: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+async function askType(slice: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+  const { tools, visit } = slice;
+  if (isStopped(slice, url.href)) return "readable";
   if (!allows(robots, url.pathname + url.search)) return "readable";
   if ((await visit.rest()) !== null) return "stop";
   try {
@@ -302,7 +359,14 @@ function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: 
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }
 
+/** The coordinator has taken it off the lease. */
+function isStopped({ lease, tools }: Slice, url: string): boolean {
+  return tools.connector.stoppedSites.isStopped(url, lease.host, Date.now());
+}
+
+/** What was stopped while it was fetched is kept nowhere. */
 function keep(slice: Slice, result: FetchResult): SliceEnding {
+  if (isStopped(slice, result.url)) return null;
   return slice.tools.keep(slice.lease.leaseId, result) ? null : "the spool is full";
 }
 
@@ -337,12 +401,14 @@ interface Extraction {
 
 /** A page that could not be extracted is a failure of ours: the site has answered well. */
 async function extractedResult(
-  { result, body }: Pick<FetchedPage, "result" | "body">,
+  { result, body, needsScripts }: Pick<FetchedPage, "result" | "body" | "needsScripts">,
   { extract, quiet }: Extraction,
 ): Promise<PageResult> {
   if (body === null) return result;
   try {
-    const { page, cut, stated } = await extract({ ...body, quiet });
+    const { page: read, cut, stated } = await extract({ ...body, quiet });
+    const isEmpty = needsScripts && (read.kind ?? "page") === "page";
+    const page: PageExtract = isEmpty ? { ...read, needsScripts: true } : read;
     const preferences = stated.length === 0 ? {} : { preferences: [...stated] };
     return { ...result, outcome: withCut(result.outcome, cut), ...preferences, page };
   } catch (error) {

@@ -4,13 +4,15 @@
  * every link of a page, 20 seconds for 200 links; here only links of the page's own origin are asked, so many of a page
  * at most, each once in a slice, in turns of the host like any other request and only where robots.txt allows it.
  */
+
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
 import type { PageLink } from "#protocol/result";
 import { dropBody } from "../fetch/ask-robots.ts";
+import { gateInHeaders } from "../fetch/bot-gate.ts";
 import type { FetchSetting } from "../fetch/fetch-page.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import { failureOf } from "../net/failure.ts";
 
@@ -70,6 +72,8 @@ export async function headType(
     await dropBody(head, setting.take);
     const { status, headers } = head;
     const wait = retryAfterSeconds(headers["retry-after"], setting.now());
+    if (gateInHeaders(head) !== null)
+      return { type: "stop", answer: answerOfFailure("challenged", tookMs()) };
     const answer = { status, tookMs: tookMs(), retryAfterSeconds: wait };
     if (status === 429 || status >= 500) return { type: "stop", answer };
     const contentType = contentTypeOf(headers["content-type"]);

@@ -3,7 +3,9 @@
  * partner's limits, the lease's end), the connections it holds, and whether it takes one of the partner's places
  * for hosts meanwhile.
  */
+
 import { urlHost } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import { NoTurn } from "../fetch/ask-robots.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "../fetch/site-client.ts";
@@ -193,7 +195,7 @@ export class SiteVisit {
 
   #standAfter(ms: number, standing: Standing): void {
     clearTimeout(this.#place);
-    this.#place = setTimeout(() => this.#stand(standing), ms);
+    this.#place = setTimeout(() => this.#stand(standing), timerMs(ms));
   }
 
   async #closeClients(): Promise<void> {
@@ -210,7 +212,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, Math.ceil(ms));
+    const timer = setTimeout(done, timerMs(ms));
     signal.addEventListener("abort", done);
   });
 }

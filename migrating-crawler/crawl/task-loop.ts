@@ -6,7 +6,8 @@
  *
  * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
  */
-import { canParseUrl } from "#core/ip/url-host";
+import { canParseUrl, type SitePart } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
@@ -120,7 +121,10 @@ export class TaskLoop {
    */
   onDown(): void {
     if (this.#up && !this.#stopping && Number.isFinite(this.#keptMs)) {
-      this.#lost = setTimeout(() => this.#abortAll("the coordinator was away for too long"), this.#keptMs);
+      this.#lost = setTimeout(
+        () => this.#abortAll("the coordinator was away for too long"),
+        timerMs(this.#keptMs),
+      );
     }
     this.#up = false;
     this.#answered();
@@ -153,7 +157,7 @@ export class TaskLoop {
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#ask();
-    }, waitMs);
+    }, timerMs(waitMs));
   }
 
   /** Gives back what an earlier process of this crawler left in the spool and nobody works on any more. */
@@ -163,8 +167,18 @@ export class TaskLoop {
 
   /** These sites, with everything below each, are left alone at once: also by requests that are under way. */
   stopSites(domains: readonly string[], reason: string): void {
+    this.#settings.tools.connector.stoppedSites.stop(domains, reason, Date.now());
+    this.#endStopped();
+  }
+
+  /** The same of parts of sites; the slice of a host goes on without its URLs there. */
+  stopParts(parts: readonly SitePart[], reason: string): void {
+    this.#settings.tools.connector.stoppedSites.stopParts(parts, reason, Date.now());
+    this.#endStopped();
+  }
+
+  #endStopped(): void {
     const { stoppedSites } = this.#settings.tools.connector;
-    stoppedSites.stop(domains, reason, Date.now());
     for (const { lease, abort } of this.#slices.values()) {
       const stop = stoppedSites.stopOf(lease.host, Date.now());
       if (stop !== null && !abort.signal.aborted) abort.abort(stop);

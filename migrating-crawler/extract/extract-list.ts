@@ -4,6 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { foreignDateMs } from "#core/foreign-dates";
 import { composed } from "#protocol/composed";
 import {
   type ChangeFrequency,
@@ -23,7 +24,7 @@ import {
   xmlText,
 } from "./document-kind.ts";
 import { type LinkHeader, linkTargets } from "./link-header.ts";
-import { type ListEntry, type ReadList, readList, type WorkTurns } from "./read-list.ts";
+import { type ListEntry, type ReadList, readList, type StatedLink, type WorkTurns } from "./read-list.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { unpackGzip } from "./unpack-gzip.ts";
 
@@ -88,11 +89,11 @@ function ownLinks(
   { url, base, linkHeader }: FetchedList & { readonly base: string },
 ): Pick<PageExtract, "hubs" | "self"> {
   const stated = linkTargets(linkHeader, "hub").map((href) => resolveUrl(href, url));
-  const hubs = stated.length > 0 ? stated : within.hubs.map((href) => resolveUrl(href, base));
+  const hubs = stated.length > 0 ? stated : within.hubs.map((hub) => resolveStated(hub, base));
   const urls = [...new Set(hubs)].filter((hub) => hub !== null).slice(0, maxHubs);
   if (urls.length === 0) return {};
   const [header] = stated.length > 0 ? linkTargets(linkHeader, "self") : [];
-  const stands = within.self === null ? null : resolveUrl(within.self, base);
+  const stands = within.self === null ? null : resolveStated(within.self, base);
   const self = header === undefined ? stands : resolveUrl(header, url);
   return { hubs: urls, ...(self === null ? {} : { self }) };
 }
@@ -110,11 +111,21 @@ const nothingToIndex = {
   simhash: "0".repeat(16),
 } satisfies Partial<PageExtract>;
 
-/** Atom's links may be relative to the feed's xml:base (RFC 4287 section 2). */
+/** Links of feeds may be relative to the xml:base of the feed, of an entry, of themselves (RFC 4287 section 2). */
 function baseOf(text: string, form: ListForm, url: string): string {
   const stated =
-    form === "atom" ? /\sxml:base\s*=\s*["']([^"'<&]{1,2048})["']/.exec(xmlRoot(text)!.tag)?.[1] : undefined;
+    kindOf(form) === "feed"
+      ? /\sxml:base\s*=\s*["']([^"'<&]{1,2048})["']/.exec(xmlRoot(text)!.tag)?.[1]
+      : undefined;
   return (stated === undefined ? null : resolveUrl(stated, url)) ?? url;
+}
+
+/** A base that is no web address counts for nothing. */
+function resolveStated({ href, bases }: StatedLink, base: string): string | null {
+  return resolveUrl(
+    href,
+    bases.reduce((within, stated) => resolveUrl(stated, within) ?? within, base),
+  );
 }
 
 // A body's identity: SHA-256 of its bytes, content codings undone, in hex.
@@ -159,7 +170,7 @@ async function listedLinks(
   const allowed = list.kind === "sitemap" ? ownSite(list.url) : () => true;
   for (const [index, entry] of entries.entries()) {
     if (index % entriesPerTurn === 0) await turns.next();
-    const url = isRelative(list.kind, entry.href) ? null : resolveUrl(entry.href, list.base);
+    const url = isRelative(list.kind, entry.href) ? null : resolveStated(entry, list.base);
     const kind = url === null || allowed(url) ? found : foreign;
     if (url === null) leftOut++;
     else if (!kind.has(url)) kind.set(url, linkOf(url, entry));
@@ -223,15 +234,12 @@ function anchorOf(title: string): string {
 }
 
 const day = /^\d{4}-\d\d-\d\d$/;
-const dateTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
-const mailDate = /^(?:[a-z]{3,9},?\s+)?\d{1,2}\s+[a-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d\d/i;
 
 /** W3C date-time, RFC 3339 or RFC 822 to ISO 8601, to the second; a date without a day is none. */
 function momentOf(written: string): string | null {
   const text = written.trim();
-  if (text.length > 60 || ![day, dateTime, mailDate].some((form) => form.test(text))) return null;
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms) || ms < 0 || ms > Date.UTC(2100, 0)) return null;
+  const ms = foreignDateMs(text);
+  if (ms === null || ms < 0 || ms > Date.UTC(2100, 0)) return null;
   return day.test(text) ? text : new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
@@ -251,7 +259,7 @@ function fitting(links: Link[], most: { readonly entries: number; readonly bytes
 }
 
 function newestFirst(links: readonly Link[]): Link[] {
-  const changedMs = (link: Link) => (link.modifiedAt === undefined ? 0 : Date.parse(link.modifiedAt));
+  const changedMs = (link: Link) => foreignDateMs(link.modifiedAt ?? "") ?? 0;
   return links
     .map((link) => ({ link, ms: changedMs(link) }))
     .sort((one, other) => other.ms - one.ms)
@@ -261,12 +269,13 @@ function newestFirst(links: readonly Link[]): Link[] {
 /**
  * Meta robots and X-Robots-Tag: what the page asks us not to do with it, of all crawlers or of us by name. A value
  * that begins with another crawler's name is not for us. Where several apply, the one that forbids more holds, as
- * with the large search engines, whose rules these are (they are in no standard).
+ * with the large search engines, whose rules these are (they are in no standard). `noarchive` and `nocache` forbid a copy of the
+ * page, which nobody is shown here, and `noimageindex`, `notranslate` and the like speak of what we do not do.
  */
 export interface RobotsDirectives {
   readonly noindex: boolean;
   readonly nofollow: boolean;
-  /** The longest excerpt that may be shown; 0: none (nosnippet, noarchive). */
+  /** The longest part of its text or description that may be shown; 0: none (nosnippet). */
   readonly excerptCharacters: number;
 }
 
@@ -284,7 +293,7 @@ export function robotsDirectives(said: {
   return {
     noindex: isOver || says("noindex", "none"),
     nofollow: says("nofollow", "none"),
-    excerptCharacters: says("nosnippet", "noarchive", "nocache") ? 0 : maxSnippet(rules),
+    excerptCharacters: says("nosnippet") ? 0 : maxSnippet(rules),
   };
 }
 
@@ -333,8 +342,8 @@ function oursOf(value: string): Rule[] {
 
 /** RFC 822, RFC 850, ISO 8601; a date that cannot be read is not held against the page. */
 function isPast(date: string, nowMs: number): boolean {
-  const at = Date.parse(date.replace(/(\d)-([a-z]{3})-(\d)/, "$1 $2 $3"));
-  return !Number.isNaN(at) && at < nowMs;
+  const at = foreignDateMs(date);
+  return at !== null && at < nowMs;
 }
 
 /** `max-snippet:n`; -1 is no bound. */

@@ -21,7 +21,8 @@ import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
 import { type LinkHeader, linkTargets } from "./link-header.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
-import { type Containers, mark } from "./open-elements.ts";
+import { isHeading, mainBlocks, mainPictures } from "./main-text.ts";
+import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
 import { declaredRefresh, PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
@@ -29,8 +30,7 @@ import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import type { SourceText } from "./source-text.ts";
-import { type StructuredData, structuredData } from "./structured-data.ts";
-import type { TextBlock } from "./text-blocks.ts";
+import { isArticle, type StructuredData, structuredData } from "./structured-data.ts";
 
 const maxExcerptCharacters = 600;
 
@@ -115,11 +115,11 @@ function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives
   return {
     canonicalUrl: canonical === null ? null : resolve(canonical),
     title: titleOf(read),
-    description: descriptionOf(read),
+    description: cutAt(descriptionOf(read), robots.excerptCharacters),
     headings: read.headings.map((heading) => ({ ...heading, text: cutAt(heading.text, 300) })),
     ...(notes.language === null ? {} : { declaredLanguage: cutAt(notes.language.trim(), 40) }),
     ...datesOf(read, structured, body.url),
-    ...structuredOf(structured),
+    ...structuredOf(structured, robots.excerptCharacters),
     ...feedsOf(notes.feeds, resolve),
     ...(refresh !== null && links.some((link) => link.url === refresh.url) ? { refresh } : {}),
     links,
@@ -153,7 +153,7 @@ async function indexed(
   turns: WorkTurns,
 ): Promise<IndexedFacts> {
   const { notes } = read;
-  const { pieces, prose } = pageText(read);
+  const { pieces, prose, quotable } = pageText(read);
   const { language, detected } = await languageOf({
     declared: notes.language ?? notes.contentLanguage,
     contentLanguage: body.contentLanguage,
@@ -167,7 +167,7 @@ async function indexed(
     ...(detected === null ? {} : { detectedLanguage: detected }),
     textSearchConfig: config,
     lexemes: noindex ? "" : vector.toString(),
-    excerpt: cutAt(prose, noindex ? 0 : Math.min(maxExcerptCharacters, excerptCharacters)),
+    excerpt: cutAt(quotable, noindex ? 0 : Math.min(maxExcerptCharacters, excerptCharacters)),
     words: vector.words,
     simhash: vector.simhash(),
   };
@@ -211,8 +211,8 @@ function plainPage(source: SourceText): ReadPage {
         container: 0,
       },
     ],
-    containers: { parents: [0], isParagraph: [false] },
-    alts: "",
+    containers: { parents: [0], isParagraph: [false], isItem: [false] },
+    alts: [],
     cut: false,
   };
 }
@@ -229,6 +229,8 @@ interface PageText {
   readonly pieces: readonly TextPiece[];
   /** The first words of the running text, as much as an excerpt and the language detector want. */
   readonly prose: string;
+  /** What of these may be shown. */
+  readonly quotable: string;
 }
 
 /** A piece is not joined further beyond this, so that other work has its turns between two. */
@@ -236,18 +238,25 @@ const longPieceCharacters = 16 * 1024;
 
 const maxProseCharacters = 3000;
 
-export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers">): PageText {
+export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers" | "notes">): PageText {
   const pieces: { weight: Weight; text: string }[] = [];
-  let prose = "";
-  for (const { text, headingLevel } of mainBlocks(read.blocks, read.containers)) {
-    const weight = headingLevel > 0 ? "B" : "D";
+  let [prose, quotable] = ["", ""];
+  const blocks = mainBlocks(read.blocks, read.containers, () => isArticle(read.notes));
+  for (const block of blocks) {
+    const { text, marks } = block;
+    const weight = isHeading(block) ? "B" : "D";
     const last = pieces.at(-1);
     if (last?.weight === weight && last.text.length < longPieceCharacters) last.text += `\n${text}`;
     else pieces.push({ weight, text });
-    if (weight === "D" && prose.length < maxProseCharacters) prose += `${text.slice(0, maxProseCharacters)} `;
+    if (weight === "B") continue;
+    const part = `${text.slice(0, maxProseCharacters)} `;
+    if (prose.length < maxProseCharacters) prose += part;
+    if ((marks & mark.unquoted) === 0 && quotable.length < maxProseCharacters) quotable += part;
   }
-  if (read.alts !== "") pieces.push({ weight: "D", text: read.alts });
-  return { pieces, prose: tidy(prose) };
+  const alts = mainPictures(read, blocks);
+  if (alts.length > 0) pieces.push({ weight: "D", text: alts.map(({ text }) => text).join("\n") });
+  const whole = tidy(prose);
+  return { pieces, prose: whole, quotable: quotable === prose ? whole : tidy(quotable) };
 }
 
 // Where a page leads: its links as absolute URLs, and the address that it states for itself.
@@ -317,14 +326,17 @@ function datesOf(
   };
 }
 
-function structuredOf(data: StructuredData | null): Pick<PageExtract, "structured"> {
+function structuredOf(
+  data: StructuredData | null,
+  excerptCharacters: number,
+): Pick<PageExtract, "structured"> {
   if (data === null) return {};
   const { type, name, description } = data;
   return {
     structured: {
       type: cutAt(type, 80),
       name: cutAt(name, 300),
-      description: cutAt(description, 1000),
+      description: cutAt(description, Math.min(1000, excerptCharacters)),
     },
   };
 }
@@ -339,214 +351,4 @@ function cutAt(text: string, most: number): string {
   const cut = text.length > most ? text.slice(0, most) : text;
   const whole = cut.includes("\0") ? cut.replaceAll("\0", " ") : cut;
   return /[\ud800-\udfff]/.test(whole) ? whole.replace(/\p{Surrogate}/gu, "\ufffd") : whole;
-}
-
-// The part of a page's text that is its own: navigation, footers, notices and lists of links left out. Blocks
-// are told apart by link density and length, each with its neighbours (Kohlschütter, Fankhauser and Nejdl 2010,
-// "Boilerplate detection using shallow text features", the tree on number of words), after what their
-// elements say of them.
-//
-// The rest is left out of the index, not kept at a low weight: every page of a site repeats it, so that it says
-// nothing of this page, fills the vectors and hides near-duplicates. A page that has hardly anything else (a list of
-// links, a form) is taken with all its text.
-
-/** With fewer words, the page's text is not one that the rules were made for. */
-const minMainWords = 40;
-
-const minMainShare = 0.1;
-
-interface Measured {
-  readonly block: TextBlock;
-  readonly words: number;
-  readonly linkDensity: number;
-}
-
-/** The blocks of the main text, in order, headings included. */
-function mainBlocks(blocks: readonly TextBlock[], containers: Containers): readonly TextBlock[] {
-  const seen = blocks.filter((block) => (block.marks & mark.hidden) === 0);
-  const measured = seen.map(measure);
-  const unnamed = measured.filter(({ block }) => (block.marks & mark.furniture) === 0);
-  const unlikely = unnamed.filter(({ block }) => (block.marks & mark.likelyFurniture) === 0);
-  const [all, some] = [proseWords(unnamed), proseWords(unlikely)];
-  const candidates = 2 * some < all ? unnamed : unlikely;
-  const region = kept(
-    mainRegion(candidates, containers),
-    ({ linkDensity }) => linkDensity <= maxRegionDensity,
-  );
-  const prose = chosen(candidates);
-  const isText = wordsOf(region) >= Math.max(minRegionWords, minRegionShare * wordsOf(prose));
-  const choices = [...(isText ? [region] : []), prose, candidates, unnamed];
-  const isEnough = (choice: readonly Measured[]) =>
-    wordsOf(choice) >= Math.max(minMainWords, minMainShare * wordsOf(measured));
-  const taken = choices.find(isEnough) ?? measured;
-  return taken.length > 0 ? taken.map(({ block }) => block) : blocks;
-}
-
-function measure(block: TextBlock): Measured {
-  const linkDensity = block.linkWords / Math.max(1, block.words);
-  return { block, words: block.words, linkDensity };
-}
-
-const wordsOf = (measured: readonly Measured[]) => measured.reduce((sum, { words }) => sum + words, 0);
-
-/** Words in blocks that look like prose: long, and hardly linked. */
-function proseWords(measured: readonly Measured[]): number {
-  return wordsOf(measured.filter(({ words, linkDensity }) => words > 16 && linkDensity <= 1 / 3));
-}
-
-/** Block by block, wherever they stand. */
-function chosen(candidates: readonly Measured[]): Measured[] {
-  return kept(candidates, (now, before, after) => isMain(now, before ?? none, after ?? none));
-}
-
-/** Those that are to be kept, with the headings over them. Neighbours are those that are no headings. */
-function kept(
-  candidates: readonly Measured[],
-  isKept: (now: Measured, before: Measured | undefined, after: Measured | undefined) => boolean,
-): Measured[] {
-  const isTaken = new Uint8Array(candidates.length);
-  let [before, now, nowAt]: [Measured | undefined, Measured | undefined, number] = [undefined, undefined, -1];
-  for (let at = 0; at <= candidates.length; at++) {
-    const after = candidates[at];
-    if (after !== undefined && after.block.headingLevel > 0) continue;
-    if (now !== undefined && isKept(now, before, after)) isTaken[nowAt] = 1;
-    [before, now, nowAt] = [now, after, at];
-  }
-  takeHeadings(candidates, isTaken);
-  return candidates.filter((_, at) => isTaken[at] === 1);
-}
-
-const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
-
-/** What the page marks as its main part may be short. */
-const minMarkedWords = 5;
-
-/** The tree of the paper's figure 2, and a shorter way for what stands in the page's `main` or `article`. */
-function isMain(now: Measured, before: typeof none, after: typeof none): boolean {
-  if (now.linkDensity > 0.333333) return false;
-  if ((now.block.marks & mark.main) !== 0 && now.words >= minMarkedWords) return true;
-  if (before.linkDensity > 0.555556) return now.words > 40 || after.words > 17;
-  return now.words > 16 || after.words > 15 || before.words > 4;
-}
-
-/** A heading belongs to what follows it; a first-level one is the page's own. */
-function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): void {
-  let follows = false;
-  for (let at = candidates.length - 1; at >= 0; at--) {
-    const { headingLevel } = candidates[at]!.block;
-    if (headingLevel === 0) follows = isTaken[at] === 1;
-    else if (follows || headingLevel === 1) isTaken[at] = 1;
-  }
-}
-
-// The part of the page's tree that holds its text, found as the browsers' reader views do (the steps of Readability 0.6, in
-// numbers of blocks): paragraphs count for the elements that they stand in, the nearer the more, less what is links there;
-// the best of these, with those beside it that are text as well. Numbers that are not Readability's were found on the
-// first halves of two public gold sets (test/bench/results/extraction.md).
-
-const fewestScoredCharacters = 25;
-const mostScoredAncestors = 5;
-const alternativeShare = 0.75;
-const fewestAlternatives = 3;
-const mostAlternatives = 4;
-const leastSiblingScore = 10;
-const siblingShare = 0.2;
-const maxSiblingDensity = 0.25;
-
-/** An element that holds hardly more than the best one is taken for it, and looked beside. */
-const aloneShare = 0.02;
-
-/** A region with fewer words, or less of what looks like prose wherever it stands, is a chance find. */
-const minRegionWords = 100;
-const minRegionShare = 0.45;
-
-/** In the region, lists and short lines are text, too, unless they are mostly links. */
-const maxRegionDensity = 0.6;
-
-function mainRegion(
-  candidates: readonly Measured[],
-  { parents, isParagraph }: Containers,
-): readonly Measured[] {
-  const count = parents.length;
-  const [scores, words, linkWords] = [
-    new Float64Array(count),
-    new Float64Array(count),
-    new Float64Array(count),
-  ];
-  for (const { block } of candidates) {
-    words[block.container]! += block.words;
-    linkWords[block.container]! += block.linkWords;
-    if (block.headingLevel === 0 && block.text.length >= fewestScoredCharacters)
-      addScore(
-        scores,
-        parents,
-        isParagraph[block.container] ? parents[block.container]! : block.container,
-        scoreOf(block),
-      );
-  }
-  for (let at = count - 1; at > 0; at--) {
-    words[parents[at]!]! += words[at]!;
-    linkWords[parents[at]!]! += linkWords[at]!;
-  }
-  for (let at = 0; at < count; at++) scores[at]! *= 1 - linkWords[at]! / Math.max(1, words[at]!);
-  let top = commonOf(scores, parents, climbed(scores, parents, bestOf(scores)));
-  while (parents[top]! > 0 && words[parents[top]!]! <= (1 + aloneShare) * words[top]!) top = parents[top]!;
-  const least = Math.max(leastSiblingScore, siblingShare * scores[top]!);
-  const isIn = new Uint8Array(count);
-  for (let at = 1; at < count; at++) {
-    const isSibling = parents[at] === parents[top] && top !== 0;
-    const isText =
-      words[at]! > (isParagraph[at] ? 15 : 50) && linkWords[at]! < maxSiblingDensity * words[at]!;
-    if (at === top || isIn[parents[at]!] === 1 || (isSibling && (scores[at]! >= least || isText)))
-      isIn[at] = 1;
-  }
-  if (top === 0) isIn.fill(1);
-  return candidates.filter(({ block }) => isIn[block.container] === 1 || block.headingLevel === 1);
-}
-
-function scoreOf({ text }: TextBlock): number {
-  let commas = 0;
-  for (let at = text.indexOf(","); at >= 0 && commas < 50; at = text.indexOf(",", at + 1)) commas++;
-  return 1 + commas + Math.min(3, text.length / 100);
-}
-
-function addScore(scores: Float64Array, parents: readonly number[], from: number, score: number): void {
-  for (let at = from, level = 0; level < mostScoredAncestors && at > 0; at = parents[at]!, level++)
-    scores[at]! += level === 0 ? score : level === 1 ? score / 2 : score / (3 * level);
-}
-
-function bestOf(scores: Float64Array): number {
-  let best = 0;
-  for (let at = 1; at < scores.length; at++) if (scores[at]! > scores[best]!) best = at;
-  return best;
-}
-
-/** A parent that has more is taken. */
-function climbed(scores: Float64Array, parents: readonly number[], top: number): number {
-  const least = scores[top]! / 3;
-  let last = scores[top]!;
-  for (let at = parents[top]!; at > 0; at = parents[at]!) {
-    if (scores[at]! < least) return top;
-    if (scores[at]! > last) return at;
-    last = scores[at]!;
-  }
-  return top;
-}
-
-/** An element that holds three others which are nearly as good is the text. */
-function commonOf(scores: Float64Array, parents: readonly number[], top: number): number {
-  let others: number[] = [];
-  for (let at = 1; at < scores.length; at++)
-    if (at !== top && scores[at]! >= alternativeShare * scores[top]!) others.push(at);
-  others = others.sort((a, b) => scores[b]! - scores[a]!).slice(0, mostAlternatives);
-  if (others.length < fewestAlternatives) return top;
-  for (let at = parents[top]!; at > 0; at = parents[at]!)
-    if (others.filter((other) => isWithin(parents, other, at)).length >= fewestAlternatives) return at;
-  return top;
-}
-
-function isWithin(parents: readonly number[], inner: number, outer: number): boolean {
-  let at = inner;
-  while (at > outer) at = parents[at]!;
-  return at === outer;
 }

@@ -4,7 +4,9 @@
  *
  *   starting → ready ⇄ working → ended
  */
+
 import { Worker } from "node:worker_threads";
+import { timerMs } from "#core/timer-ms";
 import { Failure } from "../net/failure.ts";
 import type { Extracted, FetchedBody } from "./extract-page.ts";
 import {
@@ -125,7 +127,7 @@ export class ExtractionThread {
   #startClock(ms: number, words: string): void {
     clearTimeout(this.#clock);
     this.#beganMs = performance.now();
-    this.#clock = setTimeout(() => this.#end(new Failure("extraction-timeout", words)), Math.max(1, ms));
+    this.#clock = setTimeout(() => this.#end(new Failure("extraction-timeout", words)), timerMs(ms));
   }
 
   /** The thread waits for us: that is no time of the page's, but must end, too. */

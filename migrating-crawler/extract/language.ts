@@ -34,7 +34,7 @@ export async function languageOf(page: {
   readonly contentLanguage: string | null;
   readonly text: string;
 }): Promise<PageLanguage> {
-  const declared = codeOf(page.declared) ?? codeOf(page.contentLanguage);
+  const declared = languageCode(page.declared) ?? languageCode(page.contentLanguage);
   const sample = sampleOf(page.text);
   const letters = lettersOf(sample);
   const seen = languageIn(sample, letters);
@@ -45,34 +45,60 @@ export async function languageOf(page: {
       return { language: language ?? declared, detected: language };
     }
     const isSure = foreign < ownShare && seen !== null && seen.language !== borrowed[declared];
-    const isOverruled = isSure && contradicts(seen, declared);
+    const isOverruled = isSure && (await contradicts(seen, declared, page.text));
     return {
       language: isOverruled ? seen.language : declared,
-      detected: seen?.isClear ? seen.language : null,
+      detected: seen?.isClear || isOverruled ? seen!.language : null,
     };
   }
   const detected = seen?.isClear ? seen.language : await languageByModel(page.text);
   return { language: detected, detected };
 }
 
-/** A declared language that would not be recognised is believed: its text may well look like a relative's. */
-function contradicts(seen: Detected, declared: string): boolean {
-  if (!seen.isClear || areAlike(seen.language, declared) || !isKnownLanguage(declared)) return false;
-  return (seen.scores.get(declared) ?? 0) < contradictedShare * seen.scores.get(seen.language)!;
+/**
+ * A declared language that would not be recognised is believed: its text may well look like a relative's. Where more words speak
+ * for another language, but not clearly, the model has to say the same.
+ */
+async function contradicts(seen: Detected, declared: string, text: string): Promise<boolean> {
+  if (areAlike(seen.language, declared) || !isKnownLanguage(declared)) return false;
+  const [own, other] = [seen.scores.get(declared) ?? 0, seen.scores.get(seen.language)!];
+  if (seen.isClear && own < contradictedShare * other) return true;
+  return own < other && (await languageByModel(text)) === seen.language;
 }
 
 async function languageByModel(text: string): Promise<string | null> {
   if (text.length < minModelCharacters) return null;
   const { eld } = await import("eld/extrasmall");
   const found = eld.detect(text.slice(0, maxModelCharacters));
-  return found.isReliable() ? codeOf(found.language) : null;
+  return found.isReliable() ? languageCode(found.language) : null;
 }
 
-/** `de` of `de-AT`, `en_US`, `pt, en`; null of what is no language tag (BCP 47). */
-function codeOf(tag: string | null): string | null {
+/**
+ * `de` of `de-AT`, `de_DE`, `de, en` and `ger`; null of what is no language tag (BCP 47), or of a language that CLDR does not know:
+ * `utf` and `xx` are none.
+ */
+export function languageCode(tag: string | null): string | null {
   const code = /^\s*([a-z]{2,3})(?=$|[-_,;\s])/i.exec(tag ?? "")?.[1]?.toLowerCase();
-  return code === undefined || code === "und" || code === "mul" || code === "zxx" ? null : code;
+  if (code === undefined) return null;
+  const known = knownCodes.get(code);
+  if (known !== undefined) return known;
+  const checked = checkedCode(code);
+  if (knownCodes.size >= maxKnownCodes) knownCodes.clear();
+  knownCodes.set(code, checked);
+  return checked;
 }
+
+/** Of codes met lately, so that CLDR is asked once for each. */
+const knownCodes = new Map<string, string | null>();
+const maxKnownCodes = 500;
+
+function checkedCode(code: string): string | null {
+  if (code === "mul" || code === "zxx" || languageNames.of(code) === undefined) return null;
+  const canonical = Intl.getCanonicalLocales(code)[0]!;
+  return canonical.length === 2 ? canonical : code;
+}
+
+const languageNames = new Intl.DisplayNames(["en"], { type: "language", fallback: "none" });
 
 // What language a text looks like, without a model: by its script, and where many languages share one, by function
 // words and by letters that only some of them have. It takes some 800 characters and tells how sure it is.

@@ -3,7 +3,7 @@
  * parent's marks. Tags that may be left out are put in as browsers do (WHATWG HTML, section 13.2.6), as far as
  * it matters for what a reader of text wants to know: which blocks hold which text.
  */
-import { type HtmlTag, tagCount } from "./html-tags.ts";
+import { flagsOf, type HtmlTag, tagCount } from "./html-tags.ts";
 
 /** What may be noted of an element, as bits. */
 export const mark = {
@@ -25,6 +25,12 @@ export const mark = {
   property: 128,
   /** A template's content: not part of the page. */
   inert: 256,
+  /** Of `likelyFurniture`: what readers say of the page. */
+  comments: 512,
+  /** The article's text, as its microdata say. */
+  articleBody: 1024,
+  /** May be searched and not shown: `data-nosnippet`. */
+  unquoted: 2048,
 } as const;
 
 /** Real pages have 38 at most. */
@@ -37,12 +43,15 @@ export interface Containers {
   readonly parents: readonly number[];
   /** What holds a paragraph and nothing else, as a rule. */
   readonly isParagraph: readonly boolean[];
+  /** What holds a part of a list or a table. */
+  readonly isItem: readonly boolean[];
 }
 
 /** Further blocks count as what they stand in. */
 const maxContainers = 100_000;
 
-const paragraphs = new Set(["p", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]);
+const paragraphs = flagsOf(new Set(["p", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]));
+const items = flagsOf(new Set(["li", "dt", "dd", "td", "th"]));
 
 export class OpenElements implements Containers {
   depth = 0;
@@ -50,6 +59,7 @@ export class OpenElements implements Containers {
   container = 0;
   readonly parents: number[] = [0];
   readonly isParagraph: boolean[] = [false];
+  readonly isItem: boolean[] = [false];
   /** Of the innermost element, with what it inherits. */
   marks = 0;
   readonly #tags: HtmlTag[] = [];
@@ -77,7 +87,8 @@ export class OpenElements implements Containers {
     this.#containers[this.depth] = this.container;
     this.depth++;
     if (tag.isBlock && this.parents.length < maxContainers) {
-      this.isParagraph.push(paragraphs.has(tag.name));
+      this.isParagraph.push(paragraphs[tag.index] === 1);
+      this.isItem.push(items[tag.index] === 1);
       this.container = this.parents.push(this.container) - 1;
     }
     this.#counts[tag.index]!++;

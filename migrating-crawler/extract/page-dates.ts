@@ -1,8 +1,10 @@
 /**
  * When a page was published and last changed, by what it says itself, the surest first: article metas, JSON-LD,
- * microdata, other metas in use, times in the text, the day in its address. Last-Modified is not asked: it tells when
+ * microdata, other metas in use, times of the page's own part, the day in its address, a line near the headline, times in
+ * asides and footers. Last-Modified is not asked: it tells when
  * the file was made, and most servers make it for each answer.
  */
+import { languageCode } from "./language.ts";
 import { mark } from "./open-elements.ts";
 import type { NotedTime, PageNotes } from "./page-metadata.ts";
 import type { StructuredData } from "./structured-data.ts";
@@ -30,23 +32,27 @@ export function pageDates(page: {
     }
     return null;
   };
-  const timed = (says: RegExp) => read(notes.times.find((time) => says.test(time.says))?.value);
+  const own = notes.times.filter(({ isInMain }) => isInMain);
+  const timed = (times: readonly NotedTime[], says: RegExp) =>
+    read(times.find((time) => says.test(time.says))?.value);
   return {
     publishedAt:
       first(surePublished, notes.metas) ??
       read(structured?.published) ??
       first(["datepublished", "datecreated"], notes.items) ??
       first(otherPublished, notes.metas) ??
-      timed(/pubdate|publish|posted|entry-date|post-date|dt-published/) ??
-      read(firstTime(notes.times)?.value) ??
+      timed(own, publishedNames) ??
+      read(firstTime(own)?.value) ??
       dayInAddress(page.url) ??
-      dayInText(page.blocks, language),
+      dayInText(page.blocks, language) ??
+      timed(notes.times, publishedNames) ??
+      read(firstTime(notes.times)?.value),
     modifiedAt:
       first(sureModified, notes.metas) ??
       read(structured?.modified) ??
       first(["datemodified"], notes.items) ??
       first(otherModified, notes.metas) ??
-      timed(/updated|modified/),
+      timed(own, modifiedNames),
   };
 }
 
@@ -72,12 +78,13 @@ const otherModified =
     " ",
   );
 
-/** The first time in the page's main part that is a date. */
+const publishedNames = /pubdate|publish|posted|entry-date|post-date|dt-published/;
+const modifiedNames = /updated|modified/;
+
+/** The first that is a date, those in the article before others: teasers have times, too. */
 function firstTime(times: readonly NotedTime[]): NotedTime | undefined {
-  const dated = times.filter(
-    (time) => readMoment(time.value) !== null && !/updated|modified/.test(time.says),
-  );
-  return dated.find((time) => time.isInMain) ?? dated[0];
+  const dated = times.filter(({ value, says }) => readMoment(value) !== null && !modifiedNames.test(says));
+  return dated.find(({ isInArticle }) => isInArticle) ?? dated[0];
 }
 
 /** `/2019/04/28/`, `/2019-04-28-` in the path. */
@@ -110,7 +117,7 @@ function dayIn(blocks: readonly TextBlock[], most: number, language: string | nu
 
 // The names of the months, long and short, as CLDR has them for a language.
 
-/** Looked up when a page does not say its language. */
+/** Looked up after the language that a page states, which may be wrong. */
 const common = ["en", "de", "fr", "es", "it", "pt", "nl", "ru"];
 
 /** A language's names take some 5 ms to make, so they are kept, of so many languages. */
@@ -118,11 +125,11 @@ const maxKept = 50;
 
 const kept = new Map<string, ReadonlyMap<string, number>>();
 
-/** 1 to 12; 0 for a word that is no month's name. `language`: what the page states (BCP 47). English is read anywhere. */
+/** 1 to 12; 0 for a word that is no month's name. `language`: what the page states (BCP 47). */
 function monthOf(name: string, language: string | null): number {
-  const stated = /^[a-z]{2,3}(?=$|[-_])/i.exec(language ?? "")?.[0].toLowerCase();
+  const stated = languageCode(language);
   const lower = name.toLowerCase();
-  for (const locale of stated === undefined ? common : [stated, "en"]) {
+  for (const locale of stated === null ? common : [stated, ...common]) {
     const month = namesIn(locale).get(lower);
     if (month !== undefined) return month;
   }
@@ -155,8 +162,8 @@ function monthNames(locale: string): Map<string, number> {
 }
 
 // Dates as pages write them to ISO 8601 (a day, or a time with its zone): ISO 8601 itself and its loose forms, RFC
-// 5322, days with dots or slashes, and days with the month's name in the page's language or English. What could be read in two
-// ways (03/04/2020) is read the way the page's language does.
+// 5322, days with dots or slashes, and days with the month's name in the page's language or a
+// common one. What could be read in two ways (03/04/2020) is read the way the page's language does.
 
 /** The first date in the text, as the protocol has it; null when there is none. */
 export function readMoment(text: string, language: string | null = null): string | null {
@@ -259,7 +266,7 @@ function withTime(date: string | null, time: Partial<Time>): string | null {
   if (date === null || time.hours === undefined || time.minutes === undefined) return date;
   if (Number(time.hours) > 23 || Number(time.minutes) > 59 || Number(time.seconds ?? 0) > 59) return date;
   const seconds = time.seconds === undefined ? "" : `:${time.seconds}`;
-  return `${date}T${two(Number(time.hours))}:${time.minutes}${seconds}${seconds === "" ? "" : zoneOf(time.zone)}`;
+  return `${date}T${two(Number(time.hours))}:${time.minutes}${seconds}${zoneOf(time.zone)}`;
 }
 
 function zoneOf(zone: string | undefined): string {

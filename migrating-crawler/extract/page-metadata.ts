@@ -23,7 +23,9 @@ export interface NotedTime {
   readonly value: string;
   /** Its itemprop and class, in lower case. */
   readonly says: string;
+  /** Not in navigation, asides and the like. */
   readonly isInMain: boolean;
+  readonly isInArticle: boolean;
 }
 
 export class PageNotes {
@@ -53,6 +55,7 @@ export class PageNotes {
   readonly metas = new Map<string, string>();
   /** Microdata of the page's own item; the first of each property. */
   readonly items = new Map<string, string>();
+  readonly #itemsAside = new Set<string>();
   #jsonCharacters = 0;
 
   noteMeta(tag: TagAttributes): void {
@@ -89,8 +92,13 @@ export class PageNotes {
     if (this.itemTypes.length < maxItemTypes) this.itemTypes.push(type);
   }
 
-  noteItem(property: string, value: string): void {
-    if (this.items.size < maxMetas && !this.items.has(property)) this.items.set(property, value);
+  /** What stands in an aside gives way to what the page's own part says. */
+  noteItem(property: string, value: string, isInMain: boolean): void {
+    const isKnown = this.items.has(property) && !(isInMain && this.#itemsAside.has(property));
+    if (isKnown || (this.items.size >= maxMetas && !this.items.has(property))) return;
+    this.items.set(property, value);
+    if (isInMain) this.#itemsAside.delete(property);
+    else this.#itemsAside.add(property);
   }
 
   noteJsonLd(text: string): void {

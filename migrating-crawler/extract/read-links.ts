@@ -105,15 +105,18 @@ export function marksOf(tag: HtmlTag, attributes: TagAttributes): number {
   const { index } = tag;
   let marks = index === -1 ? 0 : marksByTag[index]!;
   if (tag.isUnseen) marks |= mark.unseen;
+  if ((marks & mark.inert) !== 0 && isShadowRoot(attributes)) return 0;
   if (!attributes.hasAttributes() || (index !== -1 && neverHidden[index] === 1)) return marks;
   if (isHidden(attributes)) marks |= mark.hidden;
+  if (attributes.attribute("data-nosnippet") !== null) marks |= mark.unquoted;
   const role = attributes.attribute("role");
   if (role !== null) marks |= byRole.get(role.trim().toLowerCase()) ?? 0;
-  if (attributes.attribute("itemprop") !== null && attributes.attribute("itemscope") !== null)
-    marks |= mark.partOfItem;
-  return index !== -1 && containers[index] === 1 && saysFurniture(attributes)
-    ? marks | mark.likelyFurniture
-    : marks;
+  const property = attributes.attribute("itemprop");
+  if (property !== null) {
+    if (attributes.attribute("itemscope") !== null) marks |= mark.partOfItem;
+    else if (/^\s*articleBody\b/i.test(property)) marks |= mark.articleBody;
+  }
+  return index !== -1 && containers[index] === 1 ? marks | furnitureMarks(attributes) : marks;
 }
 
 const marksByTag = numbersOf(
@@ -145,8 +148,19 @@ const byRole = new Map<string, number>([
 const neverHidden = flagsOf(new Set(["html", "body"]));
 const containers = flagsOf(new Set(["div", "section", "ul", "ol", "dl", "table", "form", "header", "td"]));
 
+/** A template that the browser shows: a declarative shadow root (WHATWG HTML, section 4.12.3). */
+function isShadowRoot(attributes: TagAttributes): boolean {
+  return /^(?:open|closed)$/i.test(attributes.attribute("shadowrootmode") ?? "");
+}
+
+/** Of the parts of a page that React streams, which its script moves to where they belong: `S:0` and the like, behind a prefix. */
+const streamedId = /(?:^|[^a-z\d])S:[\da-f]+$/;
+
 function isHidden(attributes: TagAttributes): boolean {
-  if (attributes.attribute("hidden") !== null) return true;
+  const hidden = attributes.attribute("hidden");
+  // What is hidden until found is folded away, and opens where somebody looks for its words.
+  if (hidden !== null && !/^until-found$/i.test(hidden) && !streamedId.test(attributes.attribute("id") ?? ""))
+    return true;
   const style = attributes.attribute("style");
   return style !== null && /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)/i.test(style);
 }
@@ -155,26 +169,33 @@ function isHidden(attributes: TagAttributes): boolean {
 const furnitureName =
   /(?:^|[\s_-])(?:nav|navbar|navigation|menu|submenu|footer|sidebar|side-?bar|breadcrumbs?|cookies?|consent|gdpr|social|share|sharing|sharedaddy|related|recommended|recommendations|comments?|commentlist|respond|disqus|newsletter|subscribe|subscription|signup|login|promo|advert|advertisement|ads?|sponsored|banner|popup|modal|overlay|widget|pagination|pager|skip-?links?|toolbar|tagcloud|copyright|masthead|outbrain|taboola|author-?box|author-?bio)(?=$|[\s_-])/i;
 
-/** Of classes met lately, which a site's pages repeat; ids are mostly new. */
-const knownClasses = new Map<string, boolean>();
+const commentsName =
+  /(?:^|[\s_-])(?:comments?|commentlist|respond|disqus)(?=$|[\s_-](?!open|closed|enabled))/i;
+
+/** The marks of classes met lately, which a site's pages repeat; ids are mostly new. */
+const knownClasses = new Map<string, number>();
 const maxKnownClasses = 2048;
 const maxKnownCharacters = 120;
 
-function isFurniture(className: string): boolean {
-  if (className.length > maxKnownCharacters) return furnitureName.test(className);
-  const known = knownClasses.get(className);
-  if (known !== undefined) return known;
-  const says = furnitureName.test(className);
-  if (knownClasses.size >= maxKnownClasses) knownClasses.clear();
-  knownClasses.set(flat(className), says);
-  return says;
+function marksOfName(name: string): number {
+  if (!furnitureName.test(name)) return 0;
+  return commentsName.test(name) ? mark.likelyFurniture | mark.comments : mark.likelyFurniture;
 }
 
-function saysFurniture(attributes: TagAttributes): boolean {
+function marksOfClass(className: string): number {
+  if (className.length > maxKnownCharacters) return marksOfName(className);
+  const known = knownClasses.get(className);
+  if (known !== undefined) return known;
+  const marks = marksOfName(className);
+  if (knownClasses.size >= maxKnownClasses) knownClasses.clear();
+  knownClasses.set(flat(className), marks);
+  return marks;
+}
+
+function furnitureMarks(attributes: TagAttributes): number {
   const className = attributes.attribute("class");
-  if (className !== null && isFurniture(className)) return true;
   const id = attributes.attribute("id");
-  return id !== null && furnitureName.test(id);
+  return (className === null ? 0 : marksOfClass(className)) | (id === null ? 0 : marksOfName(id));
 }
 
 /** Composed, runs of white space as one blank, none at the ends. */

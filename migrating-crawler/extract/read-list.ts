@@ -11,9 +11,15 @@ import { Tokenizer } from "htmlparser2";
 import { maxHubs } from "#protocol/result";
 import { type ListForm, xmlRoot } from "./document-kind.ts";
 
-/** As stated in the list: trimmed, nothing resolved. */
-export interface ListEntry {
+/** A reference as stated: nothing resolved. */
+export interface StatedLink {
   readonly href: string;
+  /** The bases that elements around it state (`xml:base`), the outermost first; the list's own is not among them. */
+  readonly bases: readonly string[];
+}
+
+/** As stated in the list: trimmed, nothing resolved. */
+export interface ListEntry extends StatedLink {
   readonly title: string;
   /** The entry's date, in whatever form; empty when absent. */
   readonly modified: string;
@@ -24,8 +30,8 @@ export interface ListEntry {
 export interface ReadList {
   readonly entries: readonly ListEntry[];
   /** Of a feed, as stated: where its changes are told (`rel="hub"`, WebSub section 4), and what it calls itself. */
-  readonly hubs: readonly string[];
-  readonly self: string | null;
+  readonly hubs: readonly StatedLink[];
+  readonly self: StatedLink | null;
 }
 
 /** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
@@ -53,7 +59,7 @@ function readLines(text: string): ListEntry[] {
   const entries: ListEntry[] = [];
   for (const [line] of text.matchAll(/[^\r\n]+/g)) {
     const href = line.replace("\ufeff", "").trim();
-    if (href !== "") entries.push({ href, title: "", modified: "", frequency: "" });
+    if (href !== "") entries.push({ href, bases: [], title: "", modified: "", frequency: "" });
     if (entries.length >= maxEntries) break;
   }
   return entries;
@@ -118,14 +124,16 @@ const foreignEntity = /&[\p{L}_][\p{L}\p{N}_.-]*;/u;
 
 class ListReader implements ReadList {
   readonly entries: ListEntry[] = [];
-  readonly hubs: string[] = [];
-  self: string | null = null;
+  readonly hubs: StatedLink[] = [];
+  self: StatedLink | null = null;
   readonly #source: string;
   /** Where the tokenizer's positions begin to count. */
   readonly #from: number;
   readonly #dialect: Dialect;
   readonly #tokenizer: Tokenizer;
   #entry: Partial<Record<Field, string>> | null = null;
+  #entryBases: readonly string[] = [];
+  #linkBases: readonly string[] = [];
   /** The field whose text is being read, or the name of an element that is not ours, with all in it. */
   #field: Field | null = null;
   #inside: string | null = null;
@@ -206,13 +214,24 @@ class ListReader implements ReadList {
 
   #begin(empty: boolean): void {
     this.#finish();
-    if (!empty && this.entries.length < maxEntries) this.#entry = {};
+    if (empty || this.entries.length >= maxEntries) return;
+    this.#entry = {};
+    this.#entryBases = this.#basesHere();
+    this.#linkBases = [];
   }
 
   /** RFC 4287 section 4.2.7.2: a link without rel is the alternate, the entry's page. */
   #noteLink(): void {
     const rel = (this.#attributes.rel ?? "alternate").trim().toLowerCase();
-    if (rel === "alternate" && this.#entry !== null) this.#entry.href ??= this.#attributes.href ?? "";
+    if (rel !== "alternate" || this.#entry === null || this.#entry.href !== undefined) return;
+    this.#entry.href = this.#attributes.href ?? "";
+    this.#linkBases = this.#basesHere();
+  }
+
+  /** Of the element whose tag was read. */
+  #basesHere(): readonly string[] {
+    const base = this.#attributes["xml:base"]?.trim() ?? "";
+    return base === "" ? [] : [base];
   }
 
   /** Of the feed itself; several words may stand in one rel. */
@@ -220,8 +239,9 @@ class ListReader implements ReadList {
     const { rel = "", href = "" } = this.#attributes;
     if (href === "") return;
     const words = rel.toLowerCase().split(/\s+/);
-    if (words.includes("hub") && this.hubs.length < maxHubs) this.hubs.push(href);
-    if (words.includes("self")) this.self ??= href;
+    const link = { href, bases: this.#basesHere() };
+    if (words.includes("hub") && this.hubs.length < maxHubs) this.hubs.push(link);
+    if (words.includes("self")) this.self ??= link;
   }
 
   #take(text: string, isRaw: boolean): void {
@@ -254,7 +274,14 @@ class ListReader implements ReadList {
     const href = entry?.href || entry?.guid;
     if (!href) return;
     const modified = entry?.modified ?? entry?.published ?? "";
-    this.entries.push({ href, title: entry?.title ?? "", modified, frequency: entry?.frequency ?? "" });
+    const bases = [...this.#entryBases, ...this.#linkBases];
+    this.entries.push({
+      href,
+      bases,
+      title: entry?.title ?? "",
+      modified,
+      frequency: entry?.frequency ?? "",
+    });
   }
 }
 

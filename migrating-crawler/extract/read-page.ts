@@ -35,9 +35,15 @@ export interface ReadPage {
   readonly blocks: readonly TextBlock[];
   readonly containers: Containers;
   /** What the pictures show, in the page's words, those of links and furniture left out. */
-  readonly alts: string;
+  readonly alts: readonly PictureText[];
   /** The page is nested too deeply and was not read to its end. */
   readonly cut: boolean;
+}
+
+export interface PictureText {
+  readonly text: string;
+  /** The innermost block that the picture stands in (`Containers`). */
+  readonly container: number;
 }
 
 /** `isXml`: the page is XHTML. */
@@ -66,9 +72,14 @@ class PageReader implements HtmlSink {
   #headingDepth = 0;
   #headingLevel = 0;
   #title: string | null = null;
-  #alts = "";
+  readonly #alts: PictureText[] = [];
+  #altCharacters = 0;
   /** What the content of the element at hand is for, when it is no markup. */
-  #raw: "title" | "json" | "license" | "text" | "nothing" | null = null;
+  #raw: "title" | "json" | "license" | "moves" | "text" | "nothing" | null = null;
+  /** The blocks of a streamed page's parts and of their places, by id. */
+  readonly #streamed = new Map<string, { readonly block: number; readonly marks: number }>();
+  /** The marks that blocks got where a script put them. */
+  readonly #moved = new Map<number, number>();
   #isCut = false;
 
   constructor(source: SourceText, isXml: boolean) {
@@ -97,9 +108,9 @@ class PageReader implements HtmlSink {
       headings: this.#headings,
       links: this.#links.finish(),
       leftOutLinks: this.#links.leftOut,
-      blocks: this.#blocks.finish(),
+      blocks: this.#placed(this.#blocks.finish()),
       containers: this.#elements,
-      alts: composed(this.#alts),
+      alts: this.#alts,
       cut: this.#isCut,
     };
   }
@@ -174,13 +185,15 @@ class PageReader implements HtmlSink {
     this.#elements.open(tag, isProperty ? marks | mark.property : marks);
     if (isProperty) this.#properties.begun(this.#elements.depth);
     if (tag.headingLevel > 0) this.#openHeading(tag.headingLevel);
+    if (this.#streamed.size > 0 && tag.isBlock) this.#noteStreamed();
     this.#isCut = this.#elements.isFull;
   }
 
-  #useOf(tag: HtmlTag): "title" | "json" | "license" | "text" | "nothing" {
+  #useOf(tag: HtmlTag): "title" | "json" | "license" | "moves" | "text" | "nothing" {
     if (tag.content === "script") {
       const type = this.#tag.attribute("type") ?? "";
       if (jsonType.test(type)) return "json";
+      if (type === "" && this.#streamed.size > 0) return "moves";
       return licenseType.test(type) ? "license" : "nothing";
     }
     if (this.#isUnseen()) return "nothing";
@@ -191,6 +204,7 @@ class PageReader implements HtmlSink {
   #takeRaw(from: number, to: number): void {
     if (this.#raw === "json") this.#notes.noteJsonLd(this.#source.slice(from, to));
     if (this.#raw === "license") this.#notes.noteLicense(this.#source.slice(from, to));
+    if (this.#raw === "moves") this.#move(this.#source.slice(from, Math.min(to, from + maxMovesUnits)));
     if (this.#raw === "title") {
       const title = this.#source.slice(from, Math.min(to, from + mostUnits * maxTitleCharacters));
       this.#title = decodeText(title.slice(0, maxTitleCharacters));
@@ -213,6 +227,9 @@ class PageReader implements HtmlSink {
       case "base":
         if (!this.#isUnseen()) this.#notes.base ??= this.#tag.attribute("href");
         return;
+      case "template":
+        this.#noteStreamed();
+        return;
       case "meta":
         this.#properties.open(tag, this.#tag, this.#elements.marks);
         this.#notes.noteMeta(this.#tag);
@@ -229,11 +246,39 @@ class PageReader implements HtmlSink {
     }
   }
 
+  #noteStreamed(): void {
+    const id = this.#tag.attribute("id");
+    if (id === null || !streamedId.test(id) || this.#streamed.has(id)) return;
+    if (this.#streamed.size < maxStreamed)
+      this.#streamed.set(id, { block: this.#elements.container, marks: this.#elements.marks });
+  }
+
+  #move(script: string): void {
+    for (const [, complete, one, other] of script.matchAll(moves)) {
+      const [place, part] = complete === "S" ? [other!, one!] : [one!, other!];
+      const [into, moved] = [this.#streamed.get(place), this.#streamed.get(part)];
+      if (into === undefined || moved === undefined || into.block >= moved.block) continue;
+      this.#elements.parents[moved.block] = into.block;
+      this.#moved.set(moved.block, into.marks);
+    }
+  }
+
+  /** A part is furniture, or the main part, as the place is that it was put into. */
+  #placed(blocks: readonly TextBlock[]): readonly TextBlock[] {
+    if (this.#moved.size === 0) return blocks;
+    const marks: number[] = [];
+    for (const [at, parent] of this.#elements.parents.entries())
+      marks[at] = (marks[parent] ?? 0) | (this.#moved.get(at) ?? 0);
+    return blocks.map((block) => ({ ...block, marks: block.marks | marks[block.container]! }));
+  }
+
   #noteAlt(alt: string): void {
     if (this.#links.isInside) this.#links.add(` ${alt} `);
     if (this.#links.isInside || alt === "") return;
     const isFurniture = (this.#elements.marks & (mark.furniture | mark.likelyFurniture | mark.hidden)) !== 0;
-    if (!isFurniture && this.#alts.length < maxAltCharacters) this.#alts += `${alt}\n`;
+    if (isFurniture || this.#altCharacters >= maxAltCharacters) return;
+    this.#altCharacters += alt.length + 1;
+    this.#alts.push({ text: composed(alt), container: this.#elements.container });
   }
 
   #openHeading(level: number): void {
@@ -254,6 +299,14 @@ class PageReader implements HtmlSink {
 }
 
 const jsonType = /^\s*application\/ld\+json\b/i;
+
+// React sends parts of a page as they are made, hidden and with ids like `S:1`, and scripts that put them where templates
+// `B:1` (a boundary: `$RC("B:1","S:1")`) or `P:1` (a segment: `$RS("S:1","P:1")`) keep their places.
+const streamedId = /(?:^|[^a-z\d])[BPS]:[\da-f]+$/;
+const moves = /\$R([CRS])\("([^"]{1,100})","([^"]{1,100})"/g;
+const maxStreamed = 2000;
+const maxMovesUnits = 100_000;
+
 const foreignRoots = new Set(["svg", "math"]);
 
 /** HTML elements that end SVG and MathML (section 13.2.6.5). */
@@ -269,10 +322,18 @@ const breaksOut = new Set(
 
 const maxCharacters = 2000;
 
+interface NotedProperty {
+  readonly name: string;
+  readonly says: string;
+  text: string;
+  readonly isInMain: boolean;
+  readonly isInArticle: boolean;
+}
+
 class PropertyReader {
   readonly #notes: PageNotes;
   /** The property whose text is being read, and the depth of its element. */
-  #open: { name: string; says: string; text: string; isInMain: boolean; depth: number } | null = null;
+  #open: (NotedProperty & { depth: number }) | null = null;
 
   constructor(notes: PageNotes) {
     this.#notes = notes;
@@ -289,7 +350,8 @@ class PropertyReader {
       attributes.attribute("datetime") ?? attributes.attribute("content") ?? attributes.attribute("href");
     const says = `${name} ${attributes.attribute("class") ?? ""} ${attributes.attribute("pubdate") === null ? "" : "pubdate"}`;
     const isInMain = (marks & (mark.furniture | mark.likelyFurniture | mark.hidden)) === 0;
-    const noted = { name, says: says.slice(0, 200).toLowerCase(), isInMain };
+    const isInArticle = isInMain && (marks & mark.main) !== 0;
+    const noted = { name, says: says.slice(0, 200).toLowerCase(), isInMain, isInArticle };
     if (value !== null) this.#note({ ...noted, text: value.slice(0, maxCharacters) });
     if (value !== null || tag.isVoid || this.#open !== null) return false;
     this.#open = { ...noted, text: "", depth: Number.POSITIVE_INFINITY };
@@ -318,10 +380,10 @@ class PropertyReader {
     if (type !== null) this.#notes.noteItemType(type.slice(0, 200).trim());
   }
 
-  #note(property: { name: string; says: string; text: string; isInMain: boolean }): void {
-    const { name, says, text, isInMain } = property;
-    if (name !== "") this.#notes.noteItem(name, text);
-    if (name === "" || /date|time/.test(name)) this.#notes.noteTime({ value: text, says, isInMain });
+  #note({ name, says, text, isInMain, isInArticle }: NotedProperty): void {
+    if (name !== "") this.#notes.noteItem(name, text, isInMain);
+    if (name === "" || /date|time/.test(name))
+      this.#notes.noteTime({ value: text, says, isInMain, isInArticle });
   }
 }
 

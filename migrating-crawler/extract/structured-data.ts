@@ -35,6 +35,16 @@ export function structuredData(notes: PageNotes): StructuredData | null {
   return thing === null && data.type === "" && data.name === "" ? null : data;
 }
 
+/** Whether the page says that it is about one thing: an article, a recipe, a product. */
+export function isArticle(notes: PageNotes): boolean {
+  const types = [
+    notes.metas.get("og:type"),
+    ...notes.itemTypes.map(shortName),
+    typeOf(mainThing(notes.jsonLd)),
+  ];
+  return types.some((type) => type != null && (rankOf(type) >= 3 || /^(?:article|product|video)/.test(type)));
+}
+
 /** Open Graph's title, without the site's name behind it. */
 function ownTitle(metas: ReadonlyMap<string, string>): string | undefined {
   const title = metas.get("og:title") ?? metas.get("twitter:title") ?? metas.get("parsely-title");

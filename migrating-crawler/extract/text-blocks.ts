@@ -24,6 +24,9 @@ const maxBlocks = 50_000;
 /** A longer heading is none. */
 const maxHeadingCharacters = 1000;
 
+/** What some of a paragraph's text may be and the rest not. */
+const apart = mark.hidden | mark.unquoted;
+
 interface TextPart {
   readonly text: string;
   readonly words: number;
@@ -38,6 +41,8 @@ export class TextBlocks {
   #marks = 0;
   #container = 0;
   #headingLevel = 0;
+  /** What is seen of the heading, of blocks that it fell into. */
+  #headingText = "";
   #characters = 0;
 
   get isFull(): boolean {
@@ -48,7 +53,7 @@ export class TextBlocks {
   add(part: TextPart, isLink: boolean, marks: number): void {
     const { text, words } = part;
     if (marks !== this.#marks) {
-      if (((marks ^ this.#marks) & mark.hidden) !== 0) this.#close();
+      if (((marks ^ this.#marks) & apart) !== 0) this.#close();
       this.#marks = marks;
     }
     if (this.#text === "") this.#container = part.container;
@@ -73,14 +78,15 @@ export class TextBlocks {
   openHeading(level: number): void {
     this.#close();
     this.#headingLevel = level;
+    this.#headingText = "";
   }
 
   /** The heading's text; empty when it has none, or too much to be one. */
   closeHeading(): string {
-    const text = this.#headingLevel > 0 ? this.#text : "";
+    const isHeading = this.#headingLevel > 0;
     this.#close();
     this.#headingLevel = 0;
-    return text;
+    return isHeading ? this.#headingText : "";
   }
 
   finish(): readonly TextBlock[] {
@@ -89,6 +95,7 @@ export class TextBlocks {
   }
 
   #close(): void {
+    if (this.#headingLevel > 0 && (this.#marks & mark.hidden) === 0) this.#headingText += this.#text;
     const text = composed(this.#text.trim());
     if (text !== "") {
       this.#blocks.push({

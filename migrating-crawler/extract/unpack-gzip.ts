@@ -50,23 +50,32 @@ export async function gunzipBounded(
   const inflated = await inflateBounded(createGunzip(options), bytes, bounds);
   // Node takes for a broken member what is none.
   const isBroken = inflated.error !== null && "code" in inflated.error && "errno" in inflated.error;
-  const end = isBroken ? await endOfMembers(bytes, bounds) : null;
-  return end === null ? inflated : await inflateBounded(createGunzip(), bytes.subarray(0, end), bounds);
+  const end = isBroken ? await endOfMembers(bytes, bounds, isCutShort(inflated.error)) : null;
+  if (end === null) return inflated;
+  const members = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH });
+  return await inflateBounded(members, bytes.subarray(0, end), bounds);
 }
 
-/** Where the last member ends and something else begins; null: nothing else does, or a member is broken. */
-async function endOfMembers(bytes: Buffer, bounds: InflateBounds): Promise<number | null> {
+/** node:zlib met the end of the input before that of what is packed. */
+export const isCutShort = (error: Error | null): boolean =>
+  error !== null && "code" in error && error.code === "Z_BUF_ERROR";
+
+/**
+ * Where the last member ends and something else begins, or the file, before all of that member's trailer (some proxies lose
+ * its eight bytes, and the data say themselves where they end). Null: neither, or a member is broken.
+ */
+async function endOfMembers(bytes: Buffer, bounds: InflateBounds, isCut: boolean): Promise<number | null> {
   let end = 0;
   for (let member = 0; member < maxMembers && end < bytes.length; member++) {
     const rest = bytes.subarray(end);
     if (!isGzip(rest)) return end === 0 ? null : end;
     const decoder = createInflateRaw();
     const headBytes = lengthOfHead(rest);
-    const { error, isCut } = await inflateBounded(decoder, rest.subarray(headBytes), bounds);
+    const data = await inflateBounded(decoder, rest.subarray(headBytes), bounds);
     end += headBytes + decoder.bytesWritten + trailerBytes;
-    if (error !== null || isCut) return null;
+    if (data.error !== null || data.isCut) return null;
   }
-  return null;
+  return isCut && end > bytes.length ? end : null;
 }
 
 /** Of a member (section 2.3); more than there is when it is cut. */

@@ -1,19 +1,24 @@
 /**
  * Asks an origin for its robots.txt as RFC 9309 section 2.3.1 says: redirects are followed five times, to other
- * hosts too; 4xx stands for no rules at all; 5xx, 429 and no answer forbid everything. Every request of the chain
+ * hosts too; 4xx stands for no rules at all; 5xx, 429, no answer and a bot gate's challenge forbid everything. Every request of the chain
  * waits for its host's turn and is checked by the address guard like any other.
  */
+
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
+import type { Challenge } from "#protocol/bot-gate";
+import { isGzip } from "../extract/unpack-gzip.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
-import { type Coding, codingsOf, decodeBody } from "./content-codings.ts";
-import type { SiteAnswer, TakeBytes } from "./exchange.ts";
+import { gateFailure, gateInBody, gateInHeaders, mayBeGate, mostGateBytes } from "./bot-gate.ts";
+import { codingsOf, decodeBody } from "./content-codings.ts";
+import { headBytes, type SiteAnswer, type TakeBytes } from "./exchange.ts";
 import { maxRobotsBytes, parseRobots, type RobotsRules } from "./robots-rules.ts";
 import { noUses } from "./robots-uses.ts";
 import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
+import { isReadable } from "./wanted-type.ts";
 
 const productToken = "Nearcrawl";
 const maxRedirects = 5;
@@ -23,7 +28,7 @@ export type RobotsAnswer =
   | { readonly type: "rules" | "none"; readonly rules: RobotsRules }
   /** 5xx or 429: all is forbidden, for this reason. */
   | { readonly type: "closed"; readonly why: string }
-  /** No answer: nothing can be fetched. */
+  /** No answer, or a bot gate's: nothing can be fetched. */
   | { readonly type: "unreachable"; readonly failure: Failure };
 
 /** Waits until the site client's host may be asked; what it returns takes note of how that went (null: not at all). */
@@ -101,13 +106,16 @@ async function readStep(
       "accept-encoding": "gzip, deflate, br",
     },
   });
+  await throwGateInHeader(answer, "robots", asking.take);
   const { status, headers } = answer;
   const met = { status, retryAfterSeconds: retryAfterSeconds(headers["retry-after"], new Date()) };
   if (status >= 200 && status < 300) {
-    const body = await readBody(answer, maxRobotsBytes + 1, asking.take);
-    return { ...met, step: { type: "rules", rules: parseRobots(body.bytes, asking.agent ?? productToken) } };
+    const { bytes } = await readPacked(answer, maxRobotsBytes + 1, asking.take);
+    const { provider } = gateInBody(bytes, answer, "robots");
+    if (provider !== null) throw gateFailure(provider, "robots", status);
+    return { ...met, step: { type: "rules", rules: parseRobots(bytes, asking.agent ?? productToken) } };
   }
-  await dropBody(answer, asking.take);
+  await dropUnlessGate(answer, "robots", asking.take);
   const location = [headers.location ?? []].flat()[0];
   if (status >= 300 && status < 400 && location !== undefined) {
     return { ...met, step: { type: "redirect", location } };
@@ -147,21 +155,34 @@ async function readBody(answer: SiteAnswer, limit: number, take: TakeBytes): Pro
   return (await readWantedBody(answer, { limit, take }))!;
 }
 
+/** The same, unpacked where it is gzip without a header that says so. */
+async function readPacked(
+  answer: SiteAnswer,
+  limit: number,
+  take: TakeBytes,
+): Promise<{ readonly bytes: Buffer }> {
+  const { bytes, truncated } = await readBody(answer, limit, take);
+  return isGzip(bytes) ? decodeBody("gzip", { bytes, cut: truncated, limit }) : { bytes };
+}
+
 /** The same; null when its first bytes were not wanted. */
 export async function readWantedBody(answer: SiteAnswer, bounds: BodyBounds): Promise<Body | null> {
-  const codings = await codingsOrDrop(answer, bounds.take);
+  const { codings, unknown } = await codingsOrDrop(answer, bounds.take);
   const { limit, take, wants } = bounds;
-  const wire = await answer.read({ limit, take, wants: codings.length === 0 ? wants : undefined });
-  if (wire.unwanted) return null;
+  const isLegible = (head: Buffer) => unknown === null || isReadable(head);
+  const isWanted = (head: Buffer) => isLegible(head) && wants?.(head) !== false;
+  const wire = await answer.read({ limit, take, wants: codings.length === 0 ? isWanted : undefined });
   let { bytes, truncated } = wire;
   for (const coding of codings.reverse()) {
     const decoded = await decodeBody(coding, { bytes, cut: truncated, limit });
     ({ bytes, truncated } = decoded);
   }
-  return { bytes, truncated, wireBytes: wire.bytes.length };
+  if (!isLegible(bytes.subarray(0, headBytes)))
+    throw new Failure("bad-encoding", `content coding ${unknown?.slice(0, 40)} was not asked for`);
+  return wire.unwanted ? null : { bytes, truncated, wireBytes: wire.bytes.length };
 }
 
-async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Coding[]> {
+async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<ReturnType<typeof codingsOf>> {
   try {
     return codingsOf(answer.headers["content-encoding"]);
   } catch (error) {
@@ -173,6 +194,32 @@ async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Codin
 /** Reads nothing more: closes the connection unless what is left is small. */
 export async function dropBody(answer: SiteAnswer, take: TakeBytes): Promise<void> {
   await answer.drop(take);
+}
+
+/** The same of an error, whose body may be a bot gate's: throws a Failure then. Any other remains what its status says. */
+export async function dropUnlessGate(
+  answer: SiteAnswer,
+  of: Challenge["of"],
+  take: TakeBytes,
+): Promise<void> {
+  const announced = Number(answer.headers["content-length"] ?? 0);
+  if (!mayBeGate(answer) || announced > mostGateBytes) return dropBody(answer, take);
+  const body = await readBody(answer, mostGateBytes, take).catch(() => null);
+  if (body === null || body.truncated) return;
+  const { provider } = gateInBody(body.bytes, answer, of);
+  if (provider !== null) throw gateFailure(provider, of, answer.status);
+}
+
+/** Where the header says that a bot gate answered: whatever the status is, there is nothing to read. */
+export async function throwGateInHeader(
+  answer: SiteAnswer,
+  of: Challenge["of"],
+  take: TakeBytes,
+): Promise<void> {
+  const provider = gateInHeaders(answer);
+  if (provider === null) return;
+  await dropBody(answer, take);
+  throw gateFailure(provider, of, answer.status);
 }
 
 /** The body of a redirect is not wanted either, but it must have an end. */

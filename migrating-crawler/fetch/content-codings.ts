@@ -11,6 +11,7 @@ import {
   type InflateBounds,
   type Inflated,
   inflateBounded,
+  isCutShort,
 } from "../extract/unpack-gzip.ts";
 import { Failure } from "../net/failure.ts";
 
@@ -80,9 +81,13 @@ const codecs: Readonly<Record<Coding, Codec | null>> = {
   deflate: {
     whole: (bytes, options) =>
       isZlib(bytes) ? zlib.inflateSync(bytes, options) : zlib.inflateRawSync(bytes, options),
-    inPieces: (bytes, bounds, options) => {
-      const decoder = isZlib(bytes) ? zlib.createInflate(options) : zlib.createInflateRaw(options);
-      return inflateBounded(decoder, bytes, bounds);
+    inPieces: async (bytes, bounds, options) => {
+      if (!isZlib(bytes)) return inflateBounded(zlib.createInflateRaw(options), bytes, bounds);
+      const inflated = await inflateBounded(zlib.createInflate(options), bytes, bounds);
+      if (!isCutShort(inflated.error)) return inflated;
+      // Without a part of its check sum it is whole, as the data themselves say.
+      const data = await inflateBounded(zlib.createInflateRaw(options), bytes.subarray(2), bounds);
+      return data.error === null ? data : inflated;
     },
     guess: usualGuess,
     softEnd: Z_SYNC_FLUSH,
@@ -101,10 +106,15 @@ export const acceptedCodings = (Object.keys(codecs) as Coding[])
   .filter((coding) => codecs[coding] !== null)
   .join(", ");
 
-/** In the order in which they were applied, each one that we asked for. Throws a Failure. */
-export function codingsOf(header: string | readonly string[] | undefined): Coding[] {
-  if (header === undefined) return [];
-  const names = String(header)
+/**
+ * In the order in which they were applied, each one that we asked for. What is no coding (`none`, `utf-8`, a type) is passed
+ * over, as in browsers, if what remains is text: `unknown` names the first. Throws a Failure.
+ */
+export function codingsOf(header: string | readonly string[] | undefined): {
+  readonly codings: Coding[];
+  readonly unknown: string | null;
+} {
+  const names = String(header ?? "")
     .toLowerCase()
     .split(",")
     .map((name) => name.trim())
@@ -112,12 +122,20 @@ export function codingsOf(header: string | readonly string[] | undefined): Codin
   if (names.length > maxCodings) {
     throw new Failure("bad-encoding", `${names.length} content codings in a row`);
   }
-  return names.map((name) => {
-    const coding = name === "x-gzip" ? "gzip" : name;
-    if (Object.hasOwn(codecs, coding) && codecs[coding as Coding] !== null) return coding as Coding;
-    throw new Failure("bad-encoding", `content coding ${name.slice(0, 40)} was not asked for`);
-  });
+  const unasked = names.find((name) => !isCoding(name) && otherCodings.has(name));
+  if (unasked !== undefined) throw new Failure("bad-encoding", `content coding ${unasked} was not asked for`);
+  const codings = names.map((name) => (name === "x-gzip" ? "gzip" : name)).filter(isCoding);
+  const unknown = names.find((name) => name !== "x-gzip" && !isCoding(name)) ?? null;
+  return { codings, unknown };
 }
+
+/** Codings that exist (IANA's registry, and sdch) and that we do not decode, zstd where the runtime cannot. */
+const otherCodings = new Set(
+  "aes128gcm br compress dcb dcz exi pack200-gzip sdch x-compress zstd".split(" "),
+);
+
+const isCoding = (name: string): name is Coding =>
+  Object.hasOwn(codecs, name) && codecs[name as Coding] !== null;
 
 /** Throws a Failure: `bad-encoding` or `decompression-bomb`. */
 export async function decodeBody(coding: Coding, packed: Packed): Promise<Decoded> {

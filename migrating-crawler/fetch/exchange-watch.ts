@@ -3,6 +3,7 @@
  * a least rate, and how much may come that is no content (chunk sizes, informational answers, HTTP/2 frames).
  * One timer for all of them, looked at several times a second: most requests end before it first rings.
  */
+import { timerMs } from "#core/timer-ms";
 import { Failure } from "../net/failure.ts";
 
 export interface Timeouts {
@@ -59,7 +60,7 @@ export class ExchangeWatch {
     this.#askedMs = performance.now();
     this.#timer ??= setTimeout(
       () => this.#look(),
-      Math.min(longestTickMs, Math.ceil(Math.min(firstByteMs, idleMs, totalMs) / 4)),
+      timerMs(Math.min(longestTickMs, Math.min(firstByteMs, idleMs, totalMs) / 4)),
     );
   }
 

@@ -6,10 +6,14 @@
  *
  * What comes before anybody reads is kept, little of it; then the transport is paused.
  */
+import { urlTextOf } from "#core/ip/url-host";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ExchangeWatch, type Timeouts } from "./exchange-watch.ts";
 
-/** Names in lower case; a name that came several times has all its values. Text as ISO-8859-1 bytes. */
+/**
+ * Names in lower case; a name that came several times has all its values. Text as ISO-8859-1 bytes, but for the URLs of an
+ * answer: they are UTF-8 where the bytes are.
+ */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The answer's head as it was received: names and values by turns, ISO-8859-1. */
@@ -76,6 +80,18 @@ const takenBytes = 8 * 1024;
 /** Sites send one or two (103 Early Hints); more is an attack. */
 const maxInformational = 20;
 
+/** Fields whose values hold URLs: sites send paths in them as they are in their files, and browsers take those for UTF-8. */
+const urlFields = ["location", "content-location", "link", "refresh", "tdm-policy"];
+
+function withReadUrls(headers: AnswerHeaders): AnswerHeaders {
+  const read: Record<string, string | string[]> = {};
+  for (const name of urlFields) {
+    const value = headers[name];
+    if (value !== undefined) read[name] = Array.isArray(value) ? value.map(urlTextOf) : urlTextOf(value);
+  }
+  return { ...headers, ...read };
+}
+
 interface Waiting<T> {
   resolve(value: T): void;
   reject(failure: Failure): void;
@@ -127,7 +143,7 @@ export class Exchange implements SiteAnswer {
 
   answered(status: number, headers: AnswerHeaders, head: AnswerHead): void {
     this.status = status;
-    this.headers = headers;
+    this.headers = withReadUrls(headers);
     this.head = head;
     this.firstByteMs = performance.now() - this.#askedMs;
     this.#watch.answered();

@@ -4,7 +4,7 @@
  * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
  * frontier decides who fetches it. Never throws.
  */
-import { isUtf8 } from "node:buffer";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { withoutUser } from "#core/ip/url-host";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
@@ -12,7 +12,6 @@ import { documentKind } from "../extract/document-kind.ts";
 import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { askedPrice } from "../preferences/asked-price.ts";
@@ -22,7 +21,15 @@ import { robotsWords } from "../preferences/robots-words.ts";
 import { licenseLinks } from "../preferences/rsl.ts";
 import { boundedValues, mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
-import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./ask-robots.ts";
+import {
+  dropUnlessGate,
+  hasEndedRedirect,
+  maxBodyBytes,
+  readWantedBody,
+  type TakeBytes,
+  throwGateInHeader,
+} from "./ask-robots.ts";
+import { type GateFinding, gateFailure, gateInBody } from "./bot-gate.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { type AnswerHeaders, headBytes, type SiteAnswer } from "./exchange.ts";
 import type { OriginRobots } from "./robots.ts";
@@ -67,6 +74,9 @@ export interface FetchedPage {
   readonly retryAfterSeconds: number | null;
   /** False when the host was not contacted at all. */
   readonly contacted: boolean;
+  /** Of a page that is hardly more than a script: what its kind has in common (bot-gate.ts). */
+  readonly shell: string | null;
+  readonly needsScripts: boolean;
 }
 
 export async function fetchPage(request: PageRequest, setting: FetchSetting): Promise<FetchedPage> {
@@ -95,6 +105,8 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
     tookMs: part.timing?.totalMs ?? performance.now() - startedMs,
     retryAfterSeconds: part.retryAfterSeconds ?? null,
     contacted: part.contacted,
+    shell: part.found?.shell ?? null,
+    needsScripts: part.found?.needsScripts ?? false,
   });
   const refusal = refusedByRobots(setting.robots, url.pathname + url.search);
   if (refusal !== null) return made({ ...nothing, outcome: refusal });
@@ -125,6 +137,7 @@ interface Part {
   /** Of the page's uses, by all that was read so far. */
   readonly stated?: readonly StatedPreference[];
   readonly retryAfterSeconds?: number | null;
+  readonly found?: GateFinding | null;
 }
 
 const noTiming: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: null };
@@ -162,6 +175,7 @@ async function judge(
   setting: FetchSetting & { readonly startedMs: number },
 ): Promise<Part> {
   const { status, headers } = answer;
+  await throwGateInHeader(answer, "page", setting.take);
   const known = {
     contacted: true,
     status,
@@ -178,13 +192,17 @@ async function judge(
   if (without !== null) {
     const { take } = setting;
     const isEnded =
-      without.type === "redirected" ? await hasEndedRedirect(answer, take) : await dropBody(answer, take);
+      without.type === "redirected"
+        ? await hasEndedRedirect(answer, take)
+        : await dropUnlessGate(answer, "page", take);
     const outcome = isEnded === false ? endlessRedirect : without;
     return { ...known, outcome, timing: timing(), ...(outcome.type === "unchanged" ? { stated } : {}) };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
   const body = await readWantedBody(answer, { limit: maxBodyBytes, take: setting.take, wants });
   const complete = timing();
+  const found = body === null || body.truncated ? null : gateInBody(body.bytes, answer);
+  if (found?.provider) throw gateFailure(found.provider, "page", status);
   const type = body && typeOfBody(body.bytes.subarray(0, headBytes), contentType, headers);
   const sizes = { wireBytes: body?.wireBytes ?? 0, bodyBytes: body?.bytes.length ?? 0 };
   if (body === null || type === null || documentKind({ contentType: type, bytes: body.bytes }) === "other") {
@@ -209,7 +227,7 @@ async function judge(
     refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
-  return { ...known, ...sizes, outcome, timing: complete, body: toExtract };
+  return { ...known, ...sizes, outcome, timing: complete, body: toExtract, found };
 }
 
 /** What is stated of the page's uses before its body is read. */
@@ -263,7 +281,7 @@ function headerText(header: string | string[] | undefined, most: number): string
 }
 
 // Where a redirect leads (RFC 9110 section 10.2.2, WHATWG Fetch "location URL"): Location against the page's
-// own URL, bytes beyond ASCII taken for UTF-8 where they are, else for ISO-8859-1.
+// own URL.
 
 /** 305 and 306 name proxies; 304 answers a condition. */
 const redirecting = new Set([300, 301, 302, 303, 307, 308]);
@@ -287,20 +305,15 @@ function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string
   const [location] = locations;
   if (!redirecting.has(answer.status) || location === undefined || location === "") return null;
   if (locations.size > 1) return new Failure("bad-redirect", `${locations.size} different Locations`);
-  const target = resolveUrl(textOf(location), page.url);
+  const target = resolveUrl(location, page.url);
   if (target === null) return new Failure("bad-redirect", `not a URL that is crawled: ${shown(location)}`);
   if (target === withoutFragment(page.url)) {
-    const isSpelledAlike = new URL(textOf(location), page.url).href.replace(/#.*/s, "") === target;
+    const isSpelledAlike = new URL(location, page.url).href.replace(/#.*/s, "") === target;
     const whereto = isSpelledAlike ? "itself" : "another spelling of its own URL";
     return new Failure("redirect-loop", `the page redirects to ${whereto}`);
   }
   if (page.redirects < maxRedirects) return target;
   return new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`);
-}
-
-function textOf(latin1: string): string {
-  const bytes = Buffer.from(latin1, "latin1");
-  return isUtf8(bytes) ? bytes.toString("utf8") : latin1;
 }
 
 function shown(location: string): string {
@@ -377,5 +390,7 @@ export function outcomeOfFailure(failure: Failure): FetchOutcome {
       block: failure.message.slice(0, 80),
     };
   }
-  return { type: "failed", blame: failure.blame, code: failure.code, reason: failure.message.slice(0, 300) };
+  const { blame, code, challenge } = failure;
+  const reason = failure.message.slice(0, 300);
+  return { type: "failed", blame, code, reason, ...(challenge === null ? {} : { challenge }) };
 }

@@ -1,6 +1,6 @@
 /**
  * HTTP/1.1 over one open connection, parsed by undici (strict: conflicting lengths, broken chunks and
- * headers above the limit end the connection). The connection is ours: checked, pinned, verified; undici
+ * headers above the limit end the connection; what browsers read nevertheless is mended before, by odd-framing.ts). The connection is ours: checked, pinned, verified; undici
  * may not open another.
  */
 import type net from "node:net";
@@ -8,6 +8,7 @@ import { type buildConnector, Client, type Dispatcher } from "undici";
 import { Failure } from "../net/failure.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import { framingFailure } from "./exchange-watch.ts";
+import { FramingMender } from "./odd-framing.ts";
 
 /** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
 export const maxHeaderBytes = 32 * 1024;
@@ -65,7 +66,7 @@ export class Http1Transport implements Transport {
   }
 
   get isOpen(): boolean {
-    return !this.#isOver && !this.#socket.destroyed;
+    return !this.#isOver && !this.#socket.destroyed && !this.#reading.isOdd;
   }
 
   send(request: SiteRequest, exchange: Exchange): void {
@@ -118,7 +119,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const socket = this.#socket;
-    this.#reading.awaitHead();
+    this.#reading.awaitAnswer();
     this.#exchange.asked({
       abort: (failure) => {
         const windowBytes = this.#reading.isHeld ? heldWindowBytes : firstWindowBytes;
@@ -197,25 +198,35 @@ class SocketReading {
   /** Of the answer at hand, given out, and the content in it. */
   #givenBytes = 0;
   #contentBytes = 0;
+  readonly #mender = new FramingMender();
 
   constructor(socket: net.Socket, maxHeadBytes: number) {
     this.#socket = socket;
     const read = socket.read.bind(socket);
     socket.read = (size?: number) => {
       // A size of 0 takes nothing: it is how Node's streams keep themselves going.
-      if (this.#held && size !== 0) return null;
-      const failure = this.#excess(maxHeadBytes);
-      if (failure !== null) {
-        this.headCame();
-        this.#givenBytes = 0;
-        socket.destroy(failure);
-        return null;
+      while (!this.#held || size === 0) {
+        const failure = this.#excess(maxHeadBytes);
+        if (failure !== null) {
+          this.headCame();
+          this.#givenBytes = 0;
+          socket.destroy(failure);
+          return null;
+        }
+        const piece: Buffer | null = read(size);
+        if (piece === null) return null;
+        this.#givenBytes += piece.length;
+        if (this.#headBytes !== null) this.#headBytes += piece.length;
+        const mended = this.#mender.push(piece);
+        if (mended.length > 0) return mended;
       }
-      const piece: Buffer | null = read(size);
-      this.#givenBytes += piece?.length ?? 0;
-      if (this.#headBytes !== null) this.#headBytes += piece?.length ?? 0;
-      return piece;
+      return null;
     };
+  }
+
+  /** Not to be used for another exchange. */
+  get isOdd(): boolean {
+    return this.#mender.isOdd;
   }
 
   #excess(maxHeadBytes: number): Failure | null {
@@ -227,6 +238,11 @@ class SocketReading {
 
   contentCame(bytes: number): void {
     this.#contentBytes += bytes;
+  }
+
+  awaitAnswer(): void {
+    this.#mender.restart();
+    this.awaitHead();
   }
 
   /** From now on what comes is a head, to its end: until `headCame`. */

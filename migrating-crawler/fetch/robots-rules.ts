@@ -8,7 +8,14 @@ import { withoutUser } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
-import { isUseField, type RobotsUses, type UseField, UseLines, usesOf } from "./robots-uses.ts";
+import {
+  isAbsoluteUrl,
+  isUseField,
+  type RobotsUses,
+  type UseField,
+  UseLines,
+  usesOf,
+} from "./robots-uses.ts";
 
 /** A file names more sitemaps than this only by mistake or malice. */
 const maxSitemaps = 50;
@@ -48,6 +55,7 @@ export function parseRobots(body: Uint8Array | string, agent: string): RobotsRul
   lines.forEach((line, index) => {
     const field = fieldOf(line);
     if (field !== null) reading.take(field, index + 1);
+    else if (trimmed(line) === "") reading.takeBlank();
   });
   return { ...reading.rules(), cut };
 }
@@ -98,30 +106,46 @@ interface Group {
 
 const newGroup = (): Group => ({ agents: [], rules: [], uses: new UseLines(), crawlDelaySeconds: null });
 
+const groupKeys = new Set([
+  "user-agent",
+  "allow",
+  "disallow",
+  "crawl-delay",
+  "content-signal",
+  "content-usage",
+]);
+
 /** Reads the lines one by one. Rules go to the groups whose User-agent lines stand right before them. */
 class RobotsReading {
   readonly #token: string;
   readonly #own = newGroup();
   readonly #all = newGroup();
   readonly #sitemaps: string[] = [];
-  /** Lines about uses that stand before any group, and licenses, which are for all wherever they stand. */
+  /** Lines about uses that stand before any group, and licenses behind one. */
   readonly #forAll = new UseLines();
   #isOurs = false;
   #hasGroups = false;
   #heard = new Set<Group>();
   #inAgents = false;
+  /** A blank line has ended the group, unless one of its lines follows: licenses and sitemaps are appended to files. */
+  #isBehindGroup = false;
 
   constructor(agent: string) {
     this.#token = agentToken(agent);
   }
 
   take({ key, value }: Field, line: number): void {
+    if (groupKeys.has(key)) this.#isBehindGroup = false;
     if (key === "user-agent") this.#agent(value);
     else if (key === "allow" || key === "disallow") this.#rule(key === "allow", value, line);
     else if (key === "crawl-delay") {
       for (const group of this.#heard) group.crawlDelaySeconds ??= secondsOf(value);
     } else if (key === "sitemap") this.#sitemap(value);
     else if (isUseField(key)) this.#use(key, value, line);
+  }
+
+  takeBlank(): void {
+    this.#isBehindGroup = !this.#inAgents;
   }
 
   rules(): Omit<RobotsRules, "cut"> {
@@ -158,10 +182,13 @@ class RobotsReading {
   /** `Content-Usage` is a rule like any other (attach-05 section 3): agents named after it begin a group of their own. */
   #use(field: UseField, value: string, line: number): void {
     const use = { field, value: textOf(value), line };
-    const isForAll = field === "license" || !this.#hasGroups;
-    if (isForAll) this.#forAll.take(use);
-    if (field === "license") return;
-    this.#inAgents = false;
+    const isLicense = field === "license";
+    if (isLicense && !isAbsoluteUrl(use.value)) return;
+    if (!this.#hasGroups || (isLicense && this.#isBehindGroup)) {
+      this.#forAll.take(use);
+      return;
+    }
+    this.#inAgents &&= isLicense;
     for (const group of this.#heard) group.uses.take(use);
   }
 
@@ -226,8 +253,10 @@ function twoWords(line: string): [string, string] {
   return words.length === 2 ? [words[0]!, words[1]!] : ["", ""];
 }
 
+/** Half of the world writes a comma before decimals. */
 function secondsOf(text: string): number | null {
-  const seconds = Number(/^\d{1,9}(\.\d{1,9})?|^\.\d{1,9}/.exec(text)?.[0] ?? Number.NaN);
+  const written = /^\d{1,9}([.,]\d{1,9})?|^[.,]\d{1,9}/.exec(text)?.[0];
+  const seconds = Number(written?.replace(",", ".") ?? Number.NaN);
   return Number.isFinite(seconds) ? seconds : null;
 }
 

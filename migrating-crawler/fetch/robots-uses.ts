@@ -1,12 +1,14 @@
 /**
  * What robots.txt states of the uses of pages: `Content-Signal` and `Content-Usage` of the group that is for us, and of
- * the lines before any group; `License`, which is for all crawlers (RSL 1.0).
+ * the lines before any group. `License` (RSL 1.0) is for all crawlers outside the groups, and in a group for that group's
+ * in place of those; it names an absolute URL, and is nothing otherwise.
  *
  * A rule may begin with a path (attach-05 section 3: `Content-Usage: /a/ train-ai=n`), matched as Allow and Disallow are.
  * Of `Content-Usage` those with the longest matching path hold, all of them where several are as long; the policy of
  * `Content-Signal` has no paths, but sites write them, so that every line that matches holds, the strictest of all.
  */
 import { type ContentUse, contentUses, type StatedPreference } from "#protocol/preferences";
+import { resolveUrl } from "../extract/resolve-url.ts";
 import { contentSignal } from "../preferences/content-signal.ts";
 import { contentUsage } from "../preferences/content-usage.ts";
 import { namedLicense } from "../preferences/rsl.ts";
@@ -64,11 +66,17 @@ export class UseLines {
   }
 }
 
-/** Those for all and those of our group. */
+/** Of a `License` line: what is relative is invalid. */
+export function isAbsoluteUrl(value: string): boolean {
+  return /^https?:\/\/[^/]/i.test(value) && resolveUrl(value, value) !== null;
+}
+
+/** Those for all and those of our group, whose licenses take the place of those for all. */
 export function usesOf(forAll: UseLines, group: UseLines): RobotsUses {
   const [one, other] = [forAll.all, group.all];
+  const isLicensed = other.lines.some(({ field }) => field === "license");
   return {
-    lines: [...one.lines, ...other.lines],
+    lines: [...one.lines.filter(({ field }) => field !== "license" || !isLicensed), ...other.lines],
     leftOut: {
       lines: one.leftOut.lines + other.leftOut.lines,
       denied: [...new Set([...one.leftOut.denied, ...other.leftOut.denied])],

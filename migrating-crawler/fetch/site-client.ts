@@ -87,10 +87,10 @@ export class SiteClient {
     const startedMs = performance.now();
     const wasKept = this.#transport?.isOpen === true;
     try {
-      return await this.#try(request, startedMs);
+      return await this.#noted(request, startedMs);
     } catch (error) {
       if (!this.#mayTryAgain(failureOf(error), wasKept)) throw error;
-      return this.#try(request, startedMs);
+      return this.#noted(request, startedMs);
     }
   }
 
@@ -107,6 +107,22 @@ export class SiteClient {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#drop();
+  }
+
+  /** For the partner's list of what was asked of whom. */
+  async #noted(request: SiteRequest, startedMs: number): Promise<SiteAnswer> {
+    const asked = { url: this.origin + request.path, how: request.method ?? "GET" };
+    const { connector } = this.#settings;
+    try {
+      const answer = await this.#try(request, startedMs);
+      connector.contacted({ ...asked, status: answer.status, address: this.address });
+      return answer;
+    } catch (error) {
+      const { code, blame } = failureOf(error);
+      const hasContacted = this.address !== null || (blame !== "crawler" && !code.startsWith("dns-"));
+      if (hasContacted) connector.contacted({ ...asked, status: null, address: this.address, failure: code });
+      throw error;
+    }
   }
 
   async #try({ headers, ...asked }: SiteRequest, startedMs: number): Promise<SiteAnswer> {

@@ -6,13 +6,20 @@
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { answerOfFailure } from "../limits/request-outcome.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { maxTdmFileBytes, parseTdmFile, type TdmRule, TdmRules } from "../preferences/tdm-reservation.ts";
-import { dropBody, readWantedBody, type TakeBytes, type TakeTurn } from "./ask-robots.ts";
+import {
+  dropUnlessGate,
+  readWantedBody,
+  type TakeBytes,
+  type TakeTurn,
+  throwGateInHeader,
+} from "./ask-robots.ts";
+import { gateFailure, gateInBody } from "./bot-gate.ts";
 import type { SiteClient } from "./site-client.ts";
 
 const filePath = "/.well-known/tdmrep.json";
@@ -137,13 +144,16 @@ export class TdmFiles {
         "accept-encoding": "gzip, deflate, br",
       },
     });
+    await throwGateInHeader(answer, "page", take);
     const { status, headers } = answer;
     const met = { status, retryAfterSeconds: retryAfterSeconds(headers["retry-after"], new Date()) };
     if (status === 200) {
       const body = await readWantedBody(answer, { limit: maxTdmFileBytes + 1, take });
+      const { provider } = gateInBody(body!.bytes, answer);
+      if (provider !== null) throw gateFailure(provider, "page", status);
       return { ...met, step: { type: "answer", rules: parseTdmFile(body!.bytes), keepMs: keptMs } };
     }
-    await dropBody(answer, take);
+    await dropUnlessGate(answer, "page", take);
     const location = [headers.location ?? []].flat()[0];
     if (status >= 300 && status < 400 && location !== undefined)
       return { ...met, step: { type: "redirect", location } };

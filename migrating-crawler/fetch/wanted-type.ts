@@ -41,7 +41,7 @@ export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHea
   const declared = mediaType(contentType);
   const seen = sniffMediaType(head, /charset\s*=\s*"?utf-?16/i.test(contentType));
   if (seen === "application/gzip") return isText(peekGzip(head, head.length), false) ? seen : null;
-  if (!seen.startsWith("text/") && seen !== "application/xml") return null;
+  if (!isReadableType(seen)) return null;
   const isVague = vagueTypes.test(declared);
   const isHiddenHtml =
     declared === "text/plain" &&
@@ -51,6 +51,11 @@ export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHea
   const charset = /;\s*charset\s*=\s*[^;]+/i.exec(contentType)?.[0] ?? "";
   return seen + charset;
 }
+
+const isReadableType = (seen: string) => seen.startsWith("text/") || seen === "application/xml";
+
+/** Text or markup, by its first bytes alone. */
+export const isReadable = (head: Buffer): boolean => isReadableType(sniffMediaType(head));
 
 /** What a document is by its first bytes alone; `application/octet-stream`: neither text nor a known format. */
 export function sniffMediaType(head: Buffer, isUtf16 = false): string {

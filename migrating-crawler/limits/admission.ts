@@ -3,6 +3,7 @@
  * first come first served. Each is expected to bring as many bytes as requests did lately, and these are paid for in
  * advance: otherwise all would begin at once whenever there is something left, and come to far more together.
  */
+import { timerMs } from "#core/timer-ms";
 
 /** The right to send one request. */
 export interface Grant {
@@ -62,7 +63,7 @@ export class Admission {
         resolve(grant);
       };
       const giveUp = () => end(null);
-      const late = setTimeout(giveUp, Math.min(longestTimerMs, endsAtMs - Date.now()));
+      const late = setTimeout(giveUp, timerMs(endsAtMs - Date.now()));
       signal.addEventListener("abort", giveUp);
       this.#waiting.set(end, onGrant);
       this.look();
@@ -80,7 +81,7 @@ export class Admission {
       }
       const waitMs = this.#rules.waitMs({ underWay: this.#underWay, expectedBytes: this.#expectedBytes });
       if (waitMs > 0) {
-        this.#timer = setTimeout(() => this.look(), Math.min(lookEveryMs, Math.ceil(waitMs)));
+        this.#timer = setTimeout(() => this.look(), timerMs(Math.min(lookEveryMs, waitMs)));
         return;
       }
       onGrant?.();
@@ -117,5 +118,3 @@ export class Admission {
     };
   }
 }
-
-const longestTimerMs = 2 ** 31 - 1;

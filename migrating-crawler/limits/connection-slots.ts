@@ -1,4 +1,5 @@
 /** Connections open at a time: each is waited for when all are taken, first come first served. */
+import { timerMs } from "#core/timer-ms";
 import type { LimitUsage } from "./limit-usage.ts";
 
 /** The link to the coordinator is always open. */
@@ -72,7 +73,7 @@ export class ConnectionSlots {
       const late = setTimeout(() => {
         leave();
         resolve(null);
-      }, withinMs);
+      }, timerMs(withinMs));
       this.#waiting.add(begin);
     });
   }

@@ -4,6 +4,7 @@
  * the whole process by the kernel's count, with all threads and the garbage collector, so work that cannot be made
  * to wait is paid for by work that can.
  */
+import { timerMs } from "#core/timer-ms";
 
 export interface CpuClock {
   /** Processor time of the process so far, all threads. */
@@ -94,7 +95,7 @@ export class CpuShare {
     if (this.#waiting.length === 0) return;
     const waitMs = this.waitMs();
     if (waitMs === 0) this.#waiting.shift()?.();
-    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#letGo(), Math.max(1, waitMs));
+    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#letGo(), timerMs(waitMs));
   }
 
   #look(): void {

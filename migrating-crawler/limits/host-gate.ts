@@ -3,8 +3,10 @@
  * hosts met lately, across restarts; what has to go with a host to another crawler travels with the results
  * (`hostDelayMs`, `pace`) and comes back with the next lease (`waitMs`, `pace`).
  */
+
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
+import { timerMs } from "#core/timer-ms";
 import type { HostPaceReport } from "#protocol/result";
 import {
   type AddressPace,
@@ -390,7 +392,7 @@ export class TurnQueue {
         leave();
         resolve(this.#begin(name, key));
       };
-      const late = setTimeout(giveUp, Math.min(longestTimerMs, bounds.endsAtMs - Date.now()));
+      const late = setTimeout(giveUp, timerMs(bounds.endsAtMs - Date.now()));
       const leave = () => {
         clearTimeout(late);
         key.queue.delete(begin);
@@ -426,7 +428,7 @@ export class TurnQueue {
       this.#next(name, key);
     };
     if (this.#longestMs === Number.POSITIVE_INFINITY) return release;
-    const tooLong = setTimeout(release, this.#longestMs);
+    const tooLong = setTimeout(release, timerMs(this.#longestMs));
     return () => {
       clearTimeout(tooLong);
       release();
@@ -442,7 +444,7 @@ export class TurnQueue {
       if (first === undefined || key.running >= this.#atATime) break;
       const waitMs = this.#readyAtMs(name) - Date.now();
       if (waitMs > 0) {
-        key.timer = setTimeout(() => this.#next(name, key), Math.min(longestTimerMs, Math.ceil(waitMs)));
+        key.timer = setTimeout(() => this.#next(name, key), timerMs(waitMs));
         return;
       }
       first();
@@ -450,6 +452,3 @@ export class TurnQueue {
     if (key.queue.size === 0 && key.running === 0) this.#keys.delete(name);
   }
 }
-
-/** What a timer of Node can wait. */
-const longestTimerMs = 2 ** 31 - 1;

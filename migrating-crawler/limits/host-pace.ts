@@ -86,7 +86,6 @@ const mostFailureBackOffMs = 3_600_000;
 /** A report that is no more than so much younger than the last answer here is of that answer. */
 const clocksApartMs = 2000;
 /** A year: what the protocol can tell. */
-const longestRetryAfterSeconds = 31_536_000;
 /** A very long Crawl-delay makes a host slow, not forgotten. */
 const mostCrawlDelayMs = 3_600_000;
 /** However long an answer took. */
@@ -237,16 +236,6 @@ export function slownessWords(
 
 const secondsWords = (ms: number) =>
   `${ms < 10_000 ? Math.max(0, Math.round(ms / 100) / 10) : Math.round(ms / 1000)} s`;
-
-/** Retry-After as seconds or an HTTP date; null when absent or neither. */
-export function retryAfterSeconds(header: string | readonly string[] | undefined, now: Date): number | null {
-  const text = [header ?? []].flat()[0]?.trim();
-  if (text === undefined || text === "" || text.length > 60) return null;
-  if (/^\d+$/.test(text)) return Math.min(longestRetryAfterSeconds, Number(text));
-  const at = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isFinite(at)) return null;
-  return Math.min(longestRetryAfterSeconds, Math.max(0, Math.ceil((at - now.getTime()) / 1000)));
-}
 
 /** Bounds of the host's rate: what the settings and its Crawl-delay allow, however it answers. */
 export function boundsOf(

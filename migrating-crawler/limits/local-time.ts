@@ -72,14 +72,23 @@ export class LocalTime {
     return this.#change(time, 32 * dayMs, ({ day }) => day.slice(0, 7));
   }
 
+  /** When clocks are changed between two times; null: they are not. */
+  clockChange(from: Date, until: Date): Date | null {
+    const offset = ({ day, minute }: LocalMoment, at: number) =>
+      String(new Date(`${day}T00:00:00Z`).getTime() / minuteMs + minute - at);
+    const offsetAt = (time: Date) => offset(this.#read(time), Math.floor(time.getTime() / minuteMs));
+    if (offsetAt(from) === offsetAt(until)) return null;
+    return this.#change(from, until.getTime() - from.getTime(), offset);
+  }
+
   /** The minute in which what is looked at changes for the first time, if it changes but once. */
-  #change(time: Date, withinMs: number, look: (moment: LocalMoment) => string): Date {
-    const before = look(this.#read(time));
+  #change(time: Date, withinMs: number, look: (moment: LocalMoment, minute: number) => string): Date {
+    const before = look(this.#read(time), Math.floor(time.getTime() / minuteMs));
     let same = Math.floor(time.getTime() / minuteMs);
     let other = same + Math.ceil(withinMs / minuteMs);
     while (other - same > 1) {
       const middle = Math.floor((same + other) / 2);
-      if (look(this.#read(new Date(middle * minuteMs))) === before) same = middle;
+      if (look(this.#read(new Date(middle * minuteMs)), middle) === before) same = middle;
       else other = middle;
     }
     return new Date(other * minuteMs);

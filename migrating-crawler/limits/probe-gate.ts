@@ -6,6 +6,7 @@
  *
  * What is let out waits for nothing else; what cannot be let out in time is told why.
  */
+import { timerMs } from "#core/timer-ms";
 import { addressKey } from "./address-pace.ts";
 
 /** Of one address: an IPv4 address, or an IPv6 /64. A try is a connection, a HEAD or an echo. */
@@ -74,7 +75,7 @@ export class ProbeGate {
         resolve(answer);
       };
       const waiting = { ...errand, key: addressKey(errand.address), end };
-      const late = setTimeout(() => end(this.#reason(waiting)), Math.max(0, withinMs));
+      const late = setTimeout(() => end(this.#reason(waiting)), timerMs(withinMs));
       this.#waiting.add(waiting);
       this.#lookAt(waiting, this.#nowMs(), this.#rules.waitMs());
     });
@@ -98,7 +99,7 @@ export class ProbeGate {
     const waitMs = rateMs > 0 ? Math.min(lookEveryMs, rateMs) : this.#waitMs(waiting, nowMs);
     if (waitMs <= 0) waiting.end(this.#begin(waiting, nowMs));
     else if (waitMs < Number.POSITIVE_INFINITY && this.#timer === null) {
-      this.#timer = setTimeout(() => this.#look(), Math.min(lookEveryMs, Math.ceil(waitMs)));
+      this.#timer = setTimeout(() => this.#look(), timerMs(Math.min(lookEveryMs, waitMs)));
     }
   }
 

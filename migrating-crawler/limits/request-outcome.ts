@@ -36,6 +36,9 @@ export function isFinalFailure(code: string): boolean {
 /** Null when the host was not asked. */
 export function answerOfFailure(code: string, tookMs: number): HostAnswer | null {
   if (isFinalFailure(code)) return null;
+  // How soon a gate answers, and with which status, says nothing of the site behind it.
+  if (code === ("challenged" satisfies FailureCode))
+    return { status: 0, tookMs, retryAfterSeconds: null, isSmall: true };
   return { status: silent.has(code) ? null : 0, tookMs, retryAfterSeconds: null };
 }
 

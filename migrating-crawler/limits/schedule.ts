@@ -43,20 +43,34 @@ export class Schedule {
     };
   }
 
-  /** When it opens or closes next, to the minute by the clock on the wall; null: never. */
+  /**
+   * When it opens or closes next, to the minute; null: never. Up to the next night in which clocks change, the wall's clock
+   * runs with time; from then on it is asked again.
+   */
   #nextChange(week: Week): Date | null {
-    const now = this.#now();
-    const { weekday, minute } = this.#time.at(now);
+    const isOpenNow = this.#isOpenAt(week, this.#now());
+    for (let from = this.#now(); ; ) {
+      const change = this.#changeByTheWall(week, from, isOpenNow);
+      const clocks = change && this.#time.clockChange(from, change);
+      if (clocks === null) return change;
+      if (this.#isOpenAt(week, clocks) !== isOpenNow) return clocks;
+      from = clocks;
+    }
+  }
+
+  #isOpenAt(week: Week, time: Date): boolean {
+    const { weekday, minute } = this.#time.at(time);
+    return isOpen(week, weekday, minute);
+  }
+
+  /** As if no clock were changed. */
+  #changeByTheWall(week: Week, from: Date, isOpenNow: boolean): Date | null {
+    const { weekday, minute } = this.#time.at(from);
     const begun = weekday * minutesPerDay + minute;
-    const openAt = (ahead: number) => {
-      const at = (begun + ahead) % minutesPerWeek;
-      return isOpen(week, Math.floor(at / minutesPerDay), at % minutesPerDay);
-    };
-    const isOpenNow = openAt(0);
     for (let ahead = 1; ahead <= minutesPerWeek; ahead++) {
-      if (openAt(ahead) !== isOpenNow) {
-        return new Date((Math.floor(now.getTime() / minuteMs) + ahead) * minuteMs);
-      }
+      const at = (begun + ahead) % minutesPerWeek;
+      if (isOpen(week, Math.floor(at / minutesPerDay), at % minutesPerDay) !== isOpenNow)
+        return new Date((Math.floor(from.getTime() / minuteMs) + ahead) * minuteMs);
     }
     return null;
   }

@@ -1,13 +1,16 @@
 /**
- * Sites that are not to be contacted any more, with everything below each, because the coordinator has just said so
- * (an opt-out). It leases nothing of them either, so this only has to outlast what is under way: leases that are
+ * Sites that are not to be contacted any more, with everything below each, and parts of sites, because the coordinator has just
+ * said so (an opt-out). It leases nothing of them either, so this only has to outlast what is under way: leases that are
  * on their way to us, redirects and probes. Then it is forgotten, for the site may come back.
  */
+import { canParseUrl, isInPart, type SitePart, urlHost } from "#core/ip/url-host";
 
 /** Longer than any message takes; the coordinator leaves a site alone for so long after an opt-out was lifted. */
 const keptMs = 15 * 60_000;
 /** Far more than opt out in that time; of more, the oldest are forgotten. */
 const mostSites = 10_000;
+/** Of one site. */
+const mostParts = 1000;
 
 /** Why a slice's signal was aborted: not only is no further request made, the one under way is cut off. */
 export class SiteStop {
@@ -22,8 +25,15 @@ export class SiteStop {
   }
 }
 
+interface Stopped {
+  readonly untilMs: number;
+  readonly stop: SiteStop;
+}
+
 export class StoppedSites {
-  readonly #stops = new Map<string, { readonly untilMs: number; readonly stop: SiteStop }>();
+  readonly #stops = new Map<string, Stopped>();
+  /** By host. */
+  readonly #parts = new Map<string, readonly (Stopped & { readonly part: SitePart })[]>();
 
   stop(domains: readonly string[], words: string, nowMs: number): void {
     for (const [domain, { untilMs }] of this.#stops) if (untilMs <= nowMs) this.#stops.delete(domain);
@@ -38,10 +48,36 @@ export class StoppedSites {
     }
   }
 
+  stopParts(parts: readonly SitePart[], words: string, nowMs: number): void {
+    for (const [host, stopped] of this.#parts)
+      if (stopped.every(({ untilMs }) => untilMs <= nowMs)) this.#parts.delete(host);
+    for (const part of parts) {
+      const url = `http:${part.of}`;
+      if (part.scope !== "host" && !canParseUrl(url)) continue;
+      const host = part.scope === "host" ? part.of : urlHost(url);
+      const others = (this.#parts.get(host) ?? []).filter((one) => one.part.of !== part.of);
+      this.#parts.delete(host);
+      const stopped = { part, untilMs: nowMs + keptMs, stop: new SiteStop(words) };
+      this.#parts.set(host, [...others.slice(-(mostParts - 1)), stopped]);
+    }
+    for (const oldest of this.#parts.keys()) {
+      if (this.#parts.size <= mostSites) return;
+      this.#parts.delete(oldest);
+    }
+  }
+
+  /** Whether a URL of the host, canonical, is not to be requested, though its host may be. */
+  isStopped(url: string, host: string, nowMs: number): boolean {
+    const parts = this.#parts.get(host) ?? [];
+    return parts.some(({ part, untilMs }) => untilMs > nowMs && isInPart(part, url));
+  }
+
   /** Null: the host may be contacted as far as this goes. */
   stopOf(host: string, nowMs: number): SiteStop | null {
-    if (this.#stops.size === 0) return null;
+    if (this.#stops.size + this.#parts.size === 0) return null;
     let name = host.toLowerCase().replace(/\.$/, "");
+    const whole = this.#parts.get(name)?.find(({ part }) => part.scope === "host");
+    if (whole !== undefined && whole.untilMs > nowMs) return whole.stop;
     for (;;) {
       const found = this.#stops.get(name);
       if (found !== undefined && found.untilMs > nowMs) return found.stop;

@@ -3,6 +3,7 @@
  * they took is paid for, first come first served. What was not asked for (headers, handshakes, the link) is taken
  * from the bucket, too, and what comes after it waits.
  */
+import { timerMs } from "#core/timer-ms";
 
 /** So much of a second's bytes may come at once. */
 const burstSeconds = 0.1;
@@ -73,7 +74,7 @@ export class TransferRate {
     while (this.#waiting[0] !== undefined) {
       const waitMs = this.#untilMs(this.#waiting[0].takenBytes);
       if (waitMs > 0) {
-        this.#timer = setTimeout(() => this.#letGo(), Math.min(longestTimerMs, Math.ceil(waitMs)));
+        this.#timer = setTimeout(() => this.#letGo(), timerMs(waitMs));
         return;
       }
       this.#waiting.shift()?.goOn();
@@ -96,8 +97,6 @@ export class TransferRate {
     this.#filledBytes = Number.isFinite(filled) ? Math.min(most, filled) : this.#takenBytes;
   }
 }
-
-const longestTimerMs = 60_000;
 
 function rateOf(kilobytesPerSecond: number | null): number {
   return kilobytesPerSecond === null ? Number.POSITIVE_INFINITY : kilobytesPerSecond * 1024;

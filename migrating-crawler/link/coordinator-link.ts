@@ -9,6 +9,7 @@
 
 import { ConfigError, ProtocolError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import type {
   CoordinatorMessage,
   CoordinatorRefuse,
@@ -320,7 +321,7 @@ export class CoordinatorLink {
     this.#isRenewed = false;
     const { current: coordinatorUrl } = this.#addresses;
     this.#settings.log.warn({ reason, waitMs, coordinatorUrl }, "the link to the coordinator is down");
-    if (!this.#isHeld) this.#retry = setTimeout(() => this.#connect(), waitMs);
+    if (!this.#isHeld) this.#retry = setTimeout(() => this.#connect(), timerMs(waitMs));
     this.#settings.handlers.onDown(reason);
   }
 

@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type net from "node:net";
 import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
@@ -23,7 +24,6 @@ import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import { ResultDigest, sealAfter } from "#protocol/result";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
 
 export interface ConnectionSettings {

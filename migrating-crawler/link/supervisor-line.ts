@@ -3,6 +3,7 @@
  * that are passed on to the coordinator, and echoes that only the dock can ask for.
  */
 
+import { timerMs } from "#core/timer-ms";
 import { type CoordinatorRefuse, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import {
@@ -143,7 +144,7 @@ export class DockLine {
         this.#pings.delete(id);
         resolve(rttsMs);
       };
-      const timer = setTimeout(() => done([]), deadlineMs + echoesLateMs);
+      const timer = setTimeout(() => done([]), timerMs(deadlineMs + echoesLateMs));
       this.#pings.set(id, done);
       this.#say({ type: "ping", id, address, tries, deadlineMs });
     });

@@ -3,6 +3,7 @@
  * one of those that are allowed (straight or through the partner's proxy), then TLS verified against the
  * host's name. Each phase is timed. Nothing else in the crawler opens sockets to sites.
  */
+
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
@@ -10,6 +11,7 @@ import tls from "node:tls";
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
+import { timerMs } from "#core/timer-ms";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
@@ -65,6 +67,16 @@ export interface ConnectorLimits {
   readonly slots: ConnectionSlots;
 }
 
+/** What somebody at the other end may ask the partner about. */
+export interface MadeContact {
+  readonly url: string;
+  /** The request's method; of a measurement, by what it was made. */
+  readonly how: string;
+  readonly status: number | null;
+  readonly address: string | null;
+  readonly failure?: string;
+}
+
 interface Connected {
   readonly host: string;
   readonly address: string;
@@ -72,6 +84,8 @@ interface Connected {
 
 export class Connector {
   readonly throughProxy: boolean;
+  /** Told of each request and measurement that went out, where the partner keeps a list of them. */
+  contacted: (made: MadeContact) => void = () => {};
   /** Not to be contacted, since the coordinator said so. */
   readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;
@@ -392,7 +406,7 @@ function dialTcp(
     const startedMs = performance.now();
     const socket = net.connect({ host: address, port, noDelay: true });
     const late = () => new Failure("connect-timeout", `no connection within ${Math.round(timeoutMs)} ms`);
-    const timer = setTimeout(() => socket.destroy(late()), timeoutMs);
+    const timer = setTimeout(() => socket.destroy(late()), timerMs(timeoutMs));
     const onError = (error: Error) => {
       clearTimeout(timer);
       reject(failureOf(error));
@@ -423,7 +437,7 @@ function secureWithTls(
       ...(certificates ? { ca: [...certificates] } : {}),
     });
     const late = () => new Failure("connect-timeout", "the TLS handshake took too long");
-    const timer = setTimeout(() => secured.destroy(late()), settings.timeoutMs);
+    const timer = setTimeout(() => secured.destroy(late()), timerMs(settings.timeoutMs));
     const onError = (error: Error) => {
       clearTimeout(timer);
       secured.destroy();

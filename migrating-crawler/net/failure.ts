@@ -2,6 +2,7 @@
  * Why a connection or a request came to nothing: a stable code, who is to blame, and words for people.
  * Thrown inside `net` and `fetch`, turned into a recorded outcome before it leaves them.
  */
+import { type Challenge, challengeWords } from "#protocol/bot-gate";
 import type { FetchOutcome } from "#protocol/result";
 
 type Blame = Extract<FetchOutcome, { type: "failed" }>["blame"];
@@ -12,6 +13,8 @@ export type FailureCode =
   | "refused-address"
   /** robots.txt was answered with 5xx or 429: everything is forbidden, for the time being. */
   | "robots-closed"
+  /** A bot gate answered, to the page or to robots.txt. */
+  | "challenged"
   /** The partner's deny-list holds it; another crawler may fetch it. */
   | "not-allowed"
   | "connect-refused"
@@ -46,21 +49,32 @@ export class Failure extends Error {
   readonly blame: Blame;
   /** The special-purpose block, when the code is `refused-address`; and the address. */
   readonly address: string | null;
+  /** When the code is `challenged`. */
+  readonly challenge: Challenge | null;
 
-  constructor(code: FailureCode, reason: string, options?: ErrorOptions & { address?: string | null }) {
+  constructor(
+    code: FailureCode,
+    reason: string,
+    options?: ErrorOptions & { address?: string | null; challenge?: Challenge },
+  ) {
     super(reason, options);
     this.name = "Failure";
     this.code = code;
     this.blame = blameOf(code);
     this.address = options?.address ?? null;
+    this.challenge = options?.challenge ?? null;
   }
 }
+
+export const challenged = (challenge: Challenge): Failure =>
+  new Failure("challenged", challengeWords(challenge), { challenge });
 
 function blameOf(code: FailureCode): Blame {
   switch (code) {
     case "dns-no-such-name":
     case "refused-address":
     case "robots-closed":
+    case "challenged":
     case "connect-refused":
     case "tls":
     case "first-byte-timeout":

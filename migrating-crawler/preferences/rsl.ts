@@ -1,6 +1,6 @@
 /**
- * Really Simple Licensing (RSL 1.0, recommendation of 10 December 2025): a license in XML that robots.txt (`License:`, for
- * all crawlers), a `Link` header, a link element or a script element names or holds.
+ * Really Simple Licensing (RSL 1.0, recommendation of 10 December 2025): a license in XML that robots.txt (`License:`), a
+ * `Link` header, a link element or a script element names or holds.
  *
  * A license that is only named is not fetched: one request more for a host is a price, and what it permits is said of
  * uses that the site lists there, mostly by machines that learn. So it is kept as *licensed*, of uses that we do not know,

@@ -20,37 +20,46 @@ export interface HeadSettings {
   readonly sign?: SignRequest | undefined;
   /** Asked before each further try; absent: always. */
   readonly mayGoOn?: () => boolean;
+  /** By how much an answer that is noticed now may have been waiting. */
+  readonly lateMs: () => number;
+}
+
+export interface TimedTry {
+  readonly rttMs: number;
+  /** The answer may have come by so much earlier than it was noticed. */
+  readonly lateMs: number;
 }
 
 export interface HeadTimes {
   /** One for each answered try. */
-  readonly rttsMs: readonly number[];
+  readonly tries: readonly TimedTry[];
   /** Null, or why HEAD does not work there: the prober falls back to TCP connect. */
   readonly refused: string | null;
 }
 
 /** Throws a Failure before anything is written when something cannot stand in a request. Stops early, keeping what was measured, when the site closes the connection. The caller ends the socket. */
 export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
-  const rttsMs: number[] = [];
+  const tries: TimedTry[] = [];
   for (let tried = 0; tried < settings.tries; tried++) {
     const request = headRequest(settings);
     try {
-      const answer = await exchange(socket, request);
+      const answer = await exchange(socket, request, settings.lateMs);
       if (answer.status === null)
-        return { rttsMs, refused: rttsMs.length > 0 ? null : "the answer is not HTTP" };
+        return { tries, refused: tries.length > 0 ? null : "the answer is not HTTP" };
       if (answer.status === 405 || answer.status === 501) {
-        return { rttsMs: [], refused: `HEAD is answered with ${answer.status}` };
+        return { tries: [], refused: `HEAD is answered with ${answer.status}` };
       }
-      rttsMs.push(answer.rttMs);
+      tries.push({ rttMs: answer.rttMs, lateMs: answer.lateMs });
+      const rttsMs = tries.map(({ rttMs }) => rttMs);
       if (!answer.keptOpen || triesAgree(rttsMs) || settings.mayGoOn?.() === false) break;
     } catch (error) {
-      if (rttsMs.length > 0) break;
+      if (tries.length > 0) break;
       const failure = failureOf(error);
       if (failure.code !== "connection-lost") throw failure;
-      return { rttsMs, refused: "the site closed the connection on HEAD" };
+      return { tries, refused: "the site closed the connection on HEAD" };
     }
   }
-  return { rttsMs, refused: null };
+  return { tries, refused: null };
 }
 
 function headRequest(settings: HeadSettings): string {
@@ -73,25 +82,28 @@ function headRequest(settings: HeadSettings): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-interface HeadAnswer {
-  readonly rttMs: number;
+interface HeadAnswer extends TimedTry {
   /** Null: not HTTP. */
   readonly status: number | null;
   readonly keptOpen: boolean;
 }
 
-function exchange(socket: net.Socket, request: string): Promise<HeadAnswer> {
+function exchange(socket: net.Socket, request: string, late: () => number): Promise<HeadAnswer> {
   return new Promise((resolve, reject) => {
     let firstByteMs: number | null = null;
+    let lateMs = 0;
     let head = "";
     const stop = () => socket.off("data", onData).off("error", onError).off("close", onClose);
     const onData = (chunk: Buffer) => {
-      firstByteMs ??= performance.now();
+      if (firstByteMs === null) {
+        firstByteMs = performance.now();
+        lateMs = Math.min(late(), firstByteMs - sentMs);
+      }
       head += chunk.toString("latin1");
       const end = head.indexOf("\r\n\r\n");
       if (end < 0 && head.length <= maxHeadBytes) return;
       stop();
-      resolve(judge(head, end, firstByteMs - sentMs));
+      resolve(judge(head, end, { rttMs: firstByteMs - sentMs, lateMs }));
     };
     const onError = (error: Error) => {
       stop();
@@ -100,7 +112,7 @@ function exchange(socket: net.Socket, request: string): Promise<HeadAnswer> {
     const onClose = () => {
       stop();
       if (firstByteMs === null) reject(new Failure("connection-lost", "closed without an answer"));
-      else resolve(judge(head, -1, firstByteMs - sentMs));
+      else resolve(judge(head, -1, { rttMs: firstByteMs - sentMs, lateMs }));
     };
     socket.on("data", onData).on("error", onError).on("close", onClose);
     if (socket.destroyed) return onClose();
@@ -109,11 +121,11 @@ function exchange(socket: net.Socket, request: string): Promise<HeadAnswer> {
   });
 }
 
-function judge(head: string, end: number, rttMs: number): HeadAnswer {
+function judge(head: string, end: number, timed: TimedTry): HeadAnswer {
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
-  if (status === undefined || end < 0) return { rttMs, status: null, keptOpen: false };
+  if (status === undefined || end < 0) return { ...timed, status: null, keptOpen: false };
   const isClean = end + 4 === head.length && !/^connection:[ \t]*close/im.test(head.slice(0, end));
-  return { rttMs, status: Number(status), keptOpen: isClean && !head.startsWith("HTTP/1.0") };
+  return { ...timed, status: Number(status), keptOpen: isClean && !head.startsWith("HTTP/1.0") };
 }
 
 // When enough tries were made. Noise only ever adds to a round trip, so the smallest try is the best; when a

@@ -4,6 +4,7 @@
  * that is used.
  */
 import { execFile } from "node:child_process";
+import { timerMs } from "#core/timer-ms";
 
 const searchPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
@@ -44,7 +45,7 @@ export function systemEchoes(path = searchPath): Echoes {
     const seconds = Math.max(1, Math.ceil(deadlineMs / 1000));
     const [command, ...args] = by({ isIpv6: address.includes(":"), tries, seconds }) as [string, ...string[]];
     // Interrupted, a ping prints what it has.
-    const options = { timeout: deadlineMs, killSignal: "SIGINT", maxBuffer: 64 * 1024 } as const;
+    const options = { timeout: timerMs(deadlineMs), killSignal: "SIGINT", maxBuffer: 64 * 1024 } as const;
     const env = { PATH: path, LC_ALL: "C" };
     return await new Promise((resolve) => {
       execFile(command, [...args, address], { ...options, encoding: "utf8", env }, (_error, output) =>

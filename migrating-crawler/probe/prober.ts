@@ -4,6 +4,8 @@
  * method really used. Through a proxy connect is the time of the proxy's answer; ICMP is not possible.
  * Looking a name up is no part of the measurement, but of its deadline.
  *
+ * A machine that is busy notices answers late: how late at most is part of the outcome (`LoopTicks`).
+ *
  * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
  * moment: an answer that waits for the processor would measure us, not the network.
  *
@@ -15,16 +17,18 @@
  * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
  * allows by name (`allowRanges`).
  */
+
 import { hostInUrl } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
-import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import { heldBackWords, type ProbeMethod, type ProbeOutcome } from "#protocol/messages";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { ProbeGate } from "../limits/probe-gate.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
-import { timeHeads, triesAgree } from "./http-head.ts";
+import { type TimedTry, timeHeads, triesAgree } from "./http-head.ts";
 import { type Echoes, systemEchoes } from "./icmp-echo.ts";
 
 /** Longest that a computation is held back for probes. */
@@ -87,6 +91,7 @@ export class Prober {
   readonly #echoes: Echoes;
   readonly #limits: ProbeLimits;
   #mayPing = false;
+  readonly #ticks = new LoopTicks();
   #running = 0;
   #whenQuiet: (() => void)[] = [];
 
@@ -154,7 +159,7 @@ export class Prober {
   /** The address that a fetch of this host would go to. A question to DNS is let out like a probe. */
   async #resolve({ host, method }: ProbeRequest, mayBeginUntilMs: number): Promise<string | ProbeOutcome> {
     const silence = this.#limits.silence();
-    if (silence !== "") return { type: "not-allowed", method, reason: silence.slice(0, 500) };
+    if (silence !== "") return heldBack(method, silence);
     const end = await this.#limits.gate.enter({ address: host, tries: 1 }, leftUntil(mayBeginUntilMs));
     if (typeof end === "string") return heldBack(method, end);
     try {
@@ -185,15 +190,25 @@ export class Prober {
 
   async #inTurn(request: ProbeRequest, endTurn: () => void, times: ProbeTimes): Promise<ProbeOutcome> {
     this.#running++;
+    this.#ticks.begin();
     try {
       // Much may have changed while it waited.
       const deadlineMs = Math.max(1, Math.round(leftUntil(times.deadlineAtMs)));
-      return this.#refused(request) ?? (await this.#measure({ ...request, deadlineMs }));
+      return this.#refused(request) ?? this.#noted(request, await this.#measure({ ...request, deadlineMs }));
     } finally {
       this.#running--;
+      this.#ticks.end();
       endTurn();
       if (this.#running === 0) for (const wake of this.#whenQuiet.splice(0)) wake();
     }
+  }
+
+  /** For the partner's list of what was asked of whom. */
+  #noted({ host, address, port, secure }: ProbeRequest, outcome: ProbeOutcome): ProbeOutcome {
+    const url = `${secure ? "https" : "http"}://${hostInUrl(host)}:${port}/`;
+    const failure = outcome.type === "measured" ? {} : { failure: outcome.type };
+    this.#connector.contacted({ url, how: `probe by ${outcome.method}`, status: null, address, ...failure });
+    return outcome;
   }
 
   async #turn({ host, address, port, secure, method }: ProbeRequest, { mayBeginUntilMs }: ProbeTimes) {
@@ -213,6 +228,8 @@ export class Prober {
     if (stop !== null) return { type: "failed", method, reason: stop.words };
     const forbidden = this.#forbidden(request);
     if (forbidden !== null) return { type: "not-allowed", method, reason: forbidden };
+    const silence = this.#limits.silence();
+    if (silence !== "") return heldBack(method, silence);
     const isOpen =
       webPorts.includes(port) ||
       this.#connector.guard.isAllowed(address, port) ||
@@ -226,8 +243,6 @@ export class Prober {
   }
 
   #forbidden(request: ProbeRequest): string | null {
-    const silence = this.#limits.silence();
-    if (silence !== "") return silence.slice(0, 500);
     const block = this.#connector.guard.denial(request) ?? this.#connector.guard.refusal(request.address);
     if (block !== null) return block.slice(0, 500);
     return this.methods.includes(request.method)
@@ -258,12 +273,13 @@ export class Prober {
       this.#limits.addBytes(connectBytes);
       const { socket } = await this.#connector.open({ host, address, port, secure, timeoutMs });
       const late = new Failure("first-byte-timeout", `no answer to HEAD within ${request.deadlineMs} ms`);
-      const timer = setTimeout(() => socket.destroy(late), Math.max(1, deadlineAtMs - performance.now()));
+      const timer = setTimeout(() => socket.destroy(late), timerMs(deadlineAtMs - performance.now()));
       try {
         const mayGoOn = () => this.#limits.gate.mayGoOn();
-        const said = { userAgent: this.#userAgent(), sign: this.#sign, mayGoOn };
+        const lateMs = () => this.#ticks.lateMs();
+        const said = { userAgent: this.#userAgent(), sign: this.#sign, mayGoOn, lateMs };
         const heads = await timeHeads(socket, { host, port, secure, tries, ...said });
-        return heads.refused === null ? measured("head", heads.rttsMs) : "refused";
+        return heads.refused === null ? measured("head", heads.tries) : "refused";
       } finally {
         clearTimeout(timer);
         socket.on("error", () => {});
@@ -278,7 +294,7 @@ export class Prober {
   }
 
   async #connect(request: ProbeRequest, deadlineAtMs: number): Promise<ProbeOutcome> {
-    const rttsMs: number[] = [];
+    const tries: TimedTry[] = [];
     let last: Failure | null = null;
     for (let tried = 0; tried < request.tries; tried++) {
       const timeoutMs = deadlineAtMs - performance.now();
@@ -286,12 +302,12 @@ export class Prober {
       const time = await this.#connectOnce(request, timeoutMs);
       if (time instanceof Failure) {
         last = time;
-        if (rttsMs.length === 0) break;
-      } else rttsMs.push(time);
-      if (triesAgree(rttsMs) || !this.#limits.gate.mayGoOn()) break;
+        if (tries.length === 0) break;
+      } else tries.push({ rttMs: time, lateMs: Math.min(time, this.#ticks.lateMs()) });
+      if (triesAgree(tries.map(({ rttMs }) => rttMs)) || !this.#limits.gate.mayGoOn()) break;
       if (tried + 1 < request.tries) await new Promise((resolve) => setTimeout(resolve, betweenConnectsMs));
     }
-    if (rttsMs.length > 0) return measured("connect", rttsMs);
+    if (tries.length > 0) return measured("connect", tries);
     return failed(
       "connect",
       last ?? new Failure("connect-timeout", `nothing within ${request.deadlineMs} ms`),
@@ -324,7 +340,13 @@ export class Prober {
     const { address, tries, deadlineMs } = request;
     this.#limits.addBytes(2 * tries * echoBytes);
     const times = await this.#echoes.timeEchoes({ address, tries, deadlineMs });
-    if (times.length > 0) return measured("icmp", times);
+    // The kernel notes when an echo is back.
+    if (times.length > 0) {
+      return measured(
+        "icmp",
+        times.map((rttMs) => ({ rttMs, lateMs: 0 })),
+      );
+    }
     return { type: "timed-out", method: "icmp", reason: `no echo within ${deadlineMs} ms` };
   }
 }
@@ -339,11 +361,12 @@ const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
 
 /** The crawler's own limits are to blame; nothing is known of the target, and the round goes on with others. */
 function heldBack(method: ProbeMethod, reason: string): ProbeOutcome {
-  return { type: "failed", method, reason: `held back by the crawler: ${reason}`.slice(0, 500) };
+  return { type: "failed", method, reason: `${heldBackWords}: ${reason}`.slice(0, 500) };
 }
 
-function measured(method: ProbeMethod, rttsMs: readonly number[]): ProbeOutcome {
-  return { type: "measured", method, rttMs: Math.min(...rttsMs), tries: rttsMs.length };
+function measured(method: ProbeMethod, tries: readonly TimedTry[]): ProbeOutcome {
+  const { rttMs, lateMs } = tries.reduce((best, one) => (one.rttMs < best.rttMs ? one : best));
+  return { type: "measured", method, rttMs, tries: tries.length, ...(lateMs > 0 && { lateMs }) };
 }
 
 function failed(method: ProbeMethod, failure: Failure): ProbeOutcome {
@@ -367,5 +390,41 @@ function outcomeType(failure: Failure): FailedType {
       return "unreachable";
     default:
       return "failed";
+  }
+}
+
+// How late this process may be to notice an answer: it is kept from looking by a computation of its own, or by other
+// programs that have the processor.
+
+const tickMs = 5;
+
+/** Ticks while anybody measures. Between two ticks the loop has looked at every socket. */
+class LoopTicks {
+  #users = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #lastMs = 0;
+  #beforeMs = 0;
+
+  begin(): void {
+    this.#users++;
+    if (this.#users > 1) return;
+    this.#lastMs = this.#beforeMs = performance.now();
+    this.#timer = setInterval(() => {
+      this.#beforeMs = this.#lastMs;
+      this.#lastMs = performance.now();
+    }, tickMs);
+  }
+
+  end(): void {
+    this.#users--;
+    if (this.#users === 0) clearInterval(this.#timer);
+  }
+
+  /**
+   * An event that is handled now had not come when the loop last looked, which was behind the tick before the last:
+   * where the loop was kept, timers are served first, and sockets only then.
+   */
+  lateMs(): number {
+    return Math.max(0, performance.now() - this.#beforeMs - 2 * tickMs);
   }
 }

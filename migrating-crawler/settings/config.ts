@@ -77,6 +77,18 @@ const warc = z.strictObject({
   fileBytes: z.int().min(mebibyte).max(1e12).default(1_000_000_000),
 });
 
+/** What was asked of whom, one line each, so that the partner can answer a complaint. */
+const fetched = z.strictObject({
+  /** 0: nothing is kept. */
+  days: z.int().min(0).max(3650).default(30),
+  /** Of all files of the list; the oldest is removed. */
+  maxBytes: z
+    .int()
+    .min(mebibyte)
+    .max(1e12)
+    .default(256 * mebibyte),
+});
+
 const configSchema = z.strictObject({
   /** `ws://` on loopback, `wss://` elsewhere. */
   coordinatorUrl: z.string().refine(isCoordinatorUrl, {
@@ -166,6 +178,7 @@ const configSchema = z.strictObject({
     .default("as-sites"),
   /** Null: nothing is kept. */
   warc: warc.nullable().default(null),
+  fetched: fetched.prefault({}),
   /** A page for browsers on this machine alone, at http://127.0.0.1:PORT/; null: none. */
   /** The local page; 0: none. */
   status: z.strictObject({ port: z.int().min(0).max(65_535).default(7412) }).prefault({}),

@@ -278,6 +278,22 @@ Takes a restart.`,
   ],
 };
 
+const fetched: SettingTable = {
+  path: ["fetched"],
+  isOptional: false,
+  words: `--------------------------------------------------------------------------------------------- fetched
+The list of what was asked of whom, and when, which \`fetched\` reads: URL, time, status, address. It is for you alone, to
+answer whoever complains.`,
+  settings: [
+    setting("days", 30, "How long it is kept. 0: no list. Default: 30."),
+    setting(
+      "maxBytes",
+      256 * mebibyte,
+      "Bytes of its files together; the oldest is removed. Default: 268435456 (256 MiB).",
+    ),
+  ],
+};
+
 const place: SettingTable = {
   path: ["place"],
   isOptional: true,
@@ -334,6 +350,7 @@ export const settingTables: readonly SettingTable[] = [
   releases,
   statusTable,
   timeouts,
+  fetched,
   warc,
   place,
 ];

@@ -146,6 +146,14 @@ export class Spool {
     this.#try(() => this.#dropAcknowledged());
   }
 
+  /** What is acknowledged goes from the disk now, not when a file is full; what waits, with its acknowledgement. */
+  erase(): void {
+    this.#try(() => {
+      if (!this.#closed && (this.#segments.at(-1)?.offsets.length ?? 0) > 0) this.#addSegment();
+      this.#dropAcknowledged();
+    });
+  }
+
   close(): void {
     this.#closed = true;
     if (this.#dirty !== null) clearTimeout(this.#dirty);

@@ -3,10 +3,12 @@
  *
  *   starting → (healthy) → stopping → ended, or ended from anywhere by itself
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { finished } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ConfigError } from "#core/errors";
+import { timerMs } from "#core/timer-ms";
 import { type CrawlerToDock, crawlerToDock, type DockMessage } from "../core/supervisor-messages.ts";
 
 export interface ChildEnd {
@@ -64,7 +66,7 @@ export class CrawlerChild {
     const { args, env } = settings.command;
     this.#process = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
     this.#listen();
-    this.#looking = setInterval(() => this.#look(), settings.silenceMs / looksPerSilence);
+    this.#looking = setInterval(() => this.#look(), timerMs(settings.silenceMs / looksPerSilence));
   }
 
   /** Undefined when it could not be started. */

@@ -9,6 +9,7 @@ import { open, stat } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";
 import type net from "node:net";
+import { timerMs } from "#core/timer-ms";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
 import type { DownloadAllowance } from "./download-allowance.ts";
 
@@ -122,7 +123,7 @@ export class ReleaseSource {
     await allowance?.take(0);
     const rate = allowance?.bytesPerSecond ?? null;
     const mostMs = totalMs + (rate === null ? 0 : (1000 * maxBytes) / rate);
-    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(Math.min(mostMs, longestMs))]);
+    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(timerMs(mostMs))]);
     try {
       const answer = await this.#ask(url, { signal, range });
       const { statusCode } = answer;
@@ -176,9 +177,6 @@ interface Asked {
   readonly maxBytes: number;
   readonly range?: string;
 }
-
-/** What a timer of Node can wait. */
-const longestMs = 2 ** 31 - 1;
 
 function httpUrl(coordinatorUrl: string): string {
   return coordinatorUrl.replace(/^ws/, "http");

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, rmSync } from "node:fs";
 import { z } from "zod";
+import { timerMs } from "#core/timer-ms";
 import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
 import { type Envelope, maxEnvelopeBytes, type Role, readEnvelope } from "#protocol/release-envelope";
@@ -81,7 +82,7 @@ export class ReleaseUpdates {
     clearTimeout(this.#timer);
     const waitMs = this.#endedAtMs + this.#settings.lookMs - performance.now();
     if (this.#looking !== null) this.#again = true;
-    else if (waitMs > 0) this.#timer = setTimeout(() => this.look(), waitMs);
+    else if (waitMs > 0) this.#timer = setTimeout(() => this.look(), timerMs(waitMs));
     else this.#looking = this.#run();
   }
 
@@ -112,7 +113,7 @@ export class ReleaseUpdates {
     const waitMs = this.#again ? 0 : this.#waitMs();
     this.#again = false;
     if (failure !== null) this.#settings.log.warn({ reason: failure, waitMs }, "no look at the releases");
-    this.#timer = setTimeout(() => this.look(), waitMs);
+    this.#timer = setTimeout(() => this.look(), timerMs(waitMs));
   }
 
   /** Between four fifths and six fifths of what it is meant to be. */

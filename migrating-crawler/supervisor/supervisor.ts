@@ -6,7 +6,9 @@
  *   watched → (it ends, hangs, or is never welcomed) the last good one again
  *   any     → (revoked) the last good one, or nothing
  */
+
 import { existsSync } from "node:fs";
+import { timerMs } from "#core/timer-ms";
 import type { Role } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
 import * as states from "../core/release-state.ts";
@@ -298,7 +300,7 @@ export class Dock {
         : refusedWords(end.refused.reason),
     );
     void this.#settings.onPresence(false);
-    this.#restart = setTimeout(() => void this.#settle(), waitMs);
+    this.#restart = setTimeout(() => void this.#settle(), timerMs(waitMs));
     // What runs may never be well again: is there another one?
     if (this.#memory.isWatched) this.#updates.look();
   }

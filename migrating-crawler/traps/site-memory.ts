@@ -44,7 +44,9 @@ export class SiteMemory {
   async judge(page: PageExtract, at: JudgedAt): Promise<PageExtract> {
     const { hostname } = new URL(at.url);
     const memory = this.#hosts.get(hostname) ?? new HostMemory();
-    const judged = page.kind === "sitemap" || page.kind === "feed" ? page : await judgePage(page, memory, at);
+    // Pages that scripts draw are all alike without them, which says nothing of the pages.
+    const isJudged = page.kind !== "sitemap" && page.kind !== "feed" && page.needsScripts !== true;
+    const judged = isJudged ? await judgePage(page, memory, at) : page;
     const shipped = withoutKnownTraps(judged, memory, hostname);
     // The cache keeps the size that an object came with: it comes anew.
     this.#hosts.delete(hostname);

@@ -5,6 +5,8 @@
  */
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
+import { TLSSocket } from "node:tls";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { alertSeverities, type OwnFacts } from "#coordinator/overview/alert-facts";
 import {
@@ -21,6 +23,7 @@ import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
+import { pinOf } from "#protocol/identity";
 import type { CommandContext } from "./command-context.ts";
 import { ofSlices, readFrom } from "./read-database.ts";
 
@@ -41,7 +44,9 @@ export class AlertsAnywhere {
   }
 
   async list(now: Date): Promise<AlertList> {
-    const [database, coordinator] = await Promise.all([this.#lookAtDatabase(now), this.#askCoordinator()]);
+    const database = await this.#lookAtDatabase(now);
+    const pin = database.silent === null ? await this.#statedPin() : undefined;
+    const coordinator = await this.#askCoordinator(pin);
     const here = ownAlertsOf(database, now.getTime());
     if (database.silent === null) {
       const known = await readFrom(await this.#open(), this.#context, async (opened) =>
@@ -101,11 +106,19 @@ export class AlertsAnywhere {
     return this.#database;
   }
 
-  async #askCoordinator(): Promise<Told> {
+  /** Of the coordinator's own certificate, which invitations pin; null: it has none, or none has started yet. */
+  async #statedPin(): Promise<string | null> {
+    return await readFrom(await this.#open(), this.#context, async ({ pool }) => {
+      return (await readCoordinatorPlace(pool))?.certificatePin ?? null;
+    });
+  }
+
+  /** `pin` undefined: nobody can say what its certificate is. */
+  async #askCoordinator(pin: string | null | undefined): Promise<Told> {
     const { currentRun } = this.#context;
     const url = this.#coordinatorUrl ?? currentRun?.webUrl ?? null;
     if (url === null) return { alerts: [], words: "no coordinator is known here to ask (--coordinator URL)" };
-    const [ready, list] = await Promise.all([ask(url, "/ready"), ask(url, "/api/alerts")]);
+    const [ready, list] = await Promise.all([ask(url, "/ready", pin), ask(url, "/api/alerts", pin)]);
     if (ready.type === "answer")
       return {
         alerts: ownAlertsIn(list) ?? faultsIn(ready.body).flatMap(alertOfFault),
@@ -117,7 +130,8 @@ export class AlertsAnywhere {
       };
     const words = `the coordinator at ${url} does not answer (${ready.words})`;
     const mayRun = this.#coordinatorUrl !== null || (currentRun !== null && isRunning(currentRun.pid));
-    return { alerts: mayRun ? [standsStill(url, ready.words)] : [], words };
+    const isUnknown = ready.isUntrusted && pin === undefined;
+    return { alerts: mayRun && !isUnknown ? [standsStill(url, ready.words)] : [], words };
   }
 }
 
@@ -179,7 +193,8 @@ function alertOfFault({ code, words, since }: Fault): Alert[] {
 
 type Asked =
   | { readonly type: "answer"; readonly status: number; readonly body: unknown }
-  | { readonly type: "silence"; readonly words: string };
+  /** `isUntrusted`: it shows a certificate that no authority vouches for, and that is not the pinned one. */
+  | { readonly type: "silence"; readonly words: string; readonly isUntrusted: boolean };
 
 function faultsIn(body: unknown): readonly Fault[] {
   const { faults } = (body ?? {}) as { readonly faults?: unknown };
@@ -196,19 +211,31 @@ function ownAlertsIn(asked: Asked): readonly Alert[] | null {
 const mostAnswerBytes = 1_000_000;
 const thisMachine = /^(127\.|localhost$|\[::1\]$|0\.0\.0\.0$|\[::\]$)/;
 
-/** To this machine by its own address: its certificate is for another name. */
-function ask(webUrl: string, path: string): Promise<Asked> {
+/**
+ * To this machine by its own address: its certificate is for another name. Elsewhere an authority vouches for it, or its key is
+ * the one that is pinned, as crawlers have it.
+ */
+function ask(webUrl: string, path: string, pin: string | null | undefined): Promise<Asked> {
   return new Promise((resolve) => {
     const url = new URL(path, webUrl);
     const isHere = thisMachine.test(url.hostname);
     if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
     if (url.hostname === "[::]") url.hostname = "[::1]";
-    const silence = (words: string) => resolve({ type: "silence", words });
+    const silence = (words: string, isUntrusted = false) => resolve({ type: "silence", words, isUntrusted });
     const options = { headers: { accept: "application/json" }, agent: false as const };
-    const request =
-      url.protocol === "https:"
-        ? requestTls(url, { ...options, rejectUnauthorized: !isHere })
-        : requestPlain(url, options);
+    const isSecure = url.protocol === "https:";
+    const request = isSecure
+      ? requestTls(url, { ...options, rejectUnauthorized: false })
+      : requestPlain(url, options);
+    request.on("socket", (socket) => {
+      if (!(socket instanceof TLSSocket) || isHere) return;
+      socket.once("secureConnect", () => {
+        const certificate = socket.getPeerX509Certificate();
+        if (socket.authorized || (certificate !== undefined && pinOf(certificate) === pin)) return;
+        silence(`its certificate: ${socket.authorizationError}`, true);
+        request.destroy();
+      });
+    });
     const late = setTimeout(() => {
       silence(`no answer within ${askMs / 1000} s`);
       request.destroy();

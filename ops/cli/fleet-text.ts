@@ -37,7 +37,8 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
   return `${table}\n\n${standing}\n${identities === "" ? "" : `\n${identities}\n\n`}${howMany(fleet.length, "crawler")}, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
 }
 
-function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {
+function remarkOn(entry: FleetEntry): string {
+  const { draining, subnets, unmeasured, openLeases, joiningSince, state, offlineReason } = entry;
   if (draining !== null) {
     const done = subnets === 0 && openLeases === 0;
     if (done)
@@ -46,7 +47,10 @@ function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineR
     return `draining: ${handed} of ${draining.subnets} subnets handed over, ${openLeases} leases open`;
   }
   if (state === "offline") return offlineReason === null ? "never seen" : printable(offlineReason);
-  return joiningSince === null ? "" : "joining: being assigned the nearest subnets";
+  const joins = joiningSince === null ? [] : ["joining: being assigned the nearest subnets"];
+  return [...joins, ...(unmeasured === 0 ? [] : [`${unmeasured} of its subnets not measured yet`])].join(
+    "; ",
+  );
 }
 
 /** What today's results took on the wire, and which part of the pages' bytes that is. */

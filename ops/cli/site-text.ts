@@ -92,7 +92,7 @@ const fewest = 30;
 const shareText = (part: number, all: number) =>
   all < fewest ? "too few yet" : `${((100 * part) / all).toFixed(1)} %`;
 
-function overviewText({ urls, freshness, failures }: SiteOverview, site: Site): string {
+function overviewText({ urls, freshness, failures, needsScripts }: SiteOverview, site: Site): string {
   const { pages } = freshness;
   const ages: readonly (readonly [string, number])[] = [
     ["a day", freshness.withinDay],
@@ -116,6 +116,12 @@ function overviewText({ urls, freshness, failures }: SiteOverview, site: Site): 
         `${count(urls.blockedByRobots)} by robots.txt, ${count(urls.refused)} refused, ${count(urls.gone)} gone, ${count(site.heldUrls)} held`,
       ],
       ["downloaded", `${bytesText(site.fetchedBytes)} in ${count(site.fetches)} fetches`],
+      [
+        "no text",
+        needsScripts.pages === 0
+          ? null
+          : `${count(needsScripts.pages)} pages are empty without scripts, such as ${needsScripts.urls[0]}`,
+      ],
       ["linked from", `${count(site.outsideLinks)} links of other hosts`],
     ]),
     `Pages: ${count(pages)}${freshness.oldestAt === null ? "" : `, the oldest fetched ${instantWords(freshness.oldestAt)}`}\n${formatTable(

@@ -3,7 +3,9 @@
  * corner and on the terminal's second screen, so that what was there comes back; elsewhere each is a block of its own.
  * Ctrl-C ends it with 130, and a reader that is gone (`… | head`) with 0. An answer that fails is said in its place, and the next one is tried.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { timerMs } from "#core/timer-ms";
 import { readerGone } from "#crawler/cli/closed-output";
 import { exitCodes } from "./exit-codes.ts";
 import { printable } from "./output.ts";
@@ -39,7 +41,7 @@ export async function watchAnswer(render: () => Promise<string>, settings: Watch
   try {
     while (!signal.aborted) {
       show(await answerOf(render), stream);
-      await delay(everySeconds * 1000, undefined, { signal }).catch(() => {});
+      await delay(timerMs(everySeconds * 1000), undefined, { signal }).catch(() => {});
     }
   } finally {
     if (stream.isTTY) stream.write(firstScreen);

@@ -38,6 +38,7 @@ import {
   rttText,
   tooFewWords,
 } from "#core/format";
+import { gateName } from "#protocol/bot-gate";
 import { formatTable, printable } from "./output.ts";
 import { statedLines } from "./stated-text.ts";
 
@@ -226,7 +227,7 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
   ];
 }
 
-function statedOfHostLines({ stated, payment }: NonNullable<WhoAnswer["host"]>): string[] {
+function statedOfHostLines({ stated, payment, botGate }: NonNullable<WhoAnswer["host"]>): string[] {
   const of = `${stated.more ? "of the first" : "of"} ${howMany(stated.pages, "page")} in the index`;
   return [
     ...(stated.counts.length === 0 ? [] : [`  states: ${countWords(stated.counts)} (${of})`]),
@@ -235,6 +236,13 @@ function statedOfHostLines({ stated, payment }: NonNullable<WhoAnswer["host"]>):
       : [
           printable(
             `  asks to be paid: ${howMany(payment.inARow, "answer")} 402 in a row, ${payment.price === null ? "no price named" : `price ${payment.price}`}`,
+          ),
+        ]),
+    ...(botGate === null
+      ? []
+      : [
+          printable(
+            `  bot gate: ${gateName(botGate.provider)}, since ${instantWords(botGate.since)}, ${howMany(botGate.tries, "try", "tries")} in a row`,
           ),
         ]),
   ];

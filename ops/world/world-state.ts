@@ -1,4 +1,5 @@
 /** What the servers of a running world share: the world, its look-ups, its clock and what disturbs it. */
+import { timerMs } from "#core/timer-ms";
 import type { World, WorldSite } from "./model.ts";
 import { NetworkConditions } from "./network-conditions.ts";
 import { hashText, SeededRandom } from "./seeded-random.ts";
@@ -81,7 +82,7 @@ export class DueQueue {
     this.#timerDueMs = first?.dueMs ?? Number.POSITIVE_INFINITY;
     if (!first) return;
     const waitMs = Math.min(60_000, Math.round(first.dueMs - performance.now()));
-    this.#timer = setTimeout(() => this.#fire(), Math.max(1, waitMs));
+    this.#timer = setTimeout(() => this.#fire(), timerMs(Math.max(1, waitMs)));
   }
 
   #fire(): void {

@@ -61,7 +61,12 @@ export interface PublishedPlan {
   readonly changedLists: number;
   /** Every list but the geofeeds that registry objects name; of these the ones with the most changes. */
   readonly sources: readonly PublishedChange[];
-  readonly geofeeds: { readonly lists: number; readonly ranges: number };
+  readonly geofeeds: {
+    readonly lists: number;
+    readonly ranges: number;
+    readonly rangesBefore: number;
+    readonly removed: number;
+  };
   /** The sources of the lists that are held back, at most a hundred. */
   readonly heldBack: readonly string[];
 }
@@ -141,6 +146,8 @@ function planOf(
     geofeeds: {
       lists: geofeeds.filter(({ ranges }) => ranges > 0).length,
       ranges: geofeeds.reduce((total, { ranges }) => total + ranges, 0),
+      rangesBefore: geofeeds.reduce((total, { rangesBefore }) => total + rangesBefore, 0),
+      removed: sum("removed", geofeeds),
     },
     heldBack: changes.flatMap(({ source, isHeldBack }) => (isHeldBack ? [source] : [])).slice(0, 100),
   };

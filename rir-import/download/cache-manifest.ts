@@ -3,12 +3,14 @@
  * renamed, so that it is whole at any moment; checked when it is read. An entry whose file is not as it says
  * counts for nothing.
  */
+
 import { open, readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { registries } from "#coordinator/subnets/subnet";
 import { CacheError } from "#core/errors";
 import { isPublishedFormat, keptDays } from "../formats/published.ts";
+import type { SourcePath } from "../read/open-source.ts";
 import { downloadKinds, importOrder } from "./download-source.ts";
 
 /** More in one file are read over. */
@@ -109,14 +111,14 @@ export function isTooOld({ kind, checkedAt }: Pick<CachedFile, "kind" | "checked
 }
 
 /**
- * The paths of the cached registry files: IANA's, then statistics, then WHOIS data (split files, whole databases,
+ * The cached registry files, lists of places with their formats: IANA's, then statistics, then WHOIS data (split files, whole databases,
  * ARIN's), then what networks publish; by source name within each. Throws a CacheError when there are none, or one is
  * not what was fetched.
  */
 export async function cachedSourceFiles(
   cacheFolder: string,
   now: Date = new Date(),
-): Promise<readonly string[]> {
+): Promise<readonly SourcePath[]> {
   const manifest = await readManifest(cacheFolder);
   const wanted = importOrder.flatMap((kind) =>
     Object.entries(manifest)
@@ -133,7 +135,10 @@ export async function cachedSourceFiles(
     );
   }
   return [
-    ...wanted.map(([, entry]) => join(cacheFolder, entry.file)),
+    ...wanted.map(([, { file, kind }]) => {
+      const path = join(cacheFolder, file);
+      return isPublishedFormat(kind) ? { file: path, format: kind } : path;
+    }),
     ...(await geofeedFiles(cacheFolder, now)),
   ];
 }

@@ -1,5 +1,7 @@
 /** Time, as downloads need it: passed in, so that tests turn it by hand. */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { timerMs } from "#core/timer-ms";
 
 export interface Clock {
   now(): Date;
@@ -12,8 +14,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => new Date(),
   after: (ms, run) => {
-    const timer = setTimeout(run, ms);
+    const timer = setTimeout(run, timerMs(ms));
     return () => clearTimeout(timer);
   },
-  sleep: async (ms, signal) => await delay(ms, undefined, { signal }),
+  sleep: async (ms, signal) => await delay(timerMs(ms), undefined, { signal }),
 };

@@ -6,16 +6,16 @@ export class DownloadFailure extends Error {
   /** `later`: a passing fault. `once`: one more try may help. `never`: the same answer would come again. */
   readonly again: "later" | "once" | "never";
   /** The least wait that the server asked for, in ms; null when it did not say. */
-  readonly retryAfterMs: number | null;
+  readonly retryAfterSeconds: number | null;
 
   constructor(
     again: DownloadFailure["again"],
     reason: string,
-    options: ErrorOptions & { readonly retryAfterMs?: number | null } = {},
+    options: ErrorOptions & { readonly retryAfterSeconds?: number | null } = {},
   ) {
     super(reason, options);
     this.again = again;
-    this.retryAfterMs = options.retryAfterMs ?? null;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? null;
   }
 }
 

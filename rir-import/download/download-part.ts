@@ -6,6 +6,7 @@
 import { type FileHandle, open, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { z } from "zod";
+import { foreignDateMs, retryAfterSeconds } from "#core/foreign-dates";
 import type { Clock } from "./clock.ts";
 import { DownloadFailure } from "./download-failure.ts";
 import type { HttpAnswer, HttpClient, RequestSecrets, Watch } from "./http-client.ts";
@@ -134,7 +135,7 @@ async function refusal(job: PartJob, answer: HttpAnswer): Promise<DownloadFailur
   if (status === 416) await removePart(job.partFile);
   const passing = status >= 500 || status === 416 || status === 429 || status === 408 || status === 425;
   return new DownloadFailure(passing ? "later" : "never", `the server answers ${status}`, {
-    retryAfterMs: retryAfterMs(headers, job.clock.now()),
+    retryAfterSeconds: retryAfterSeconds(headers["retry-after"], job.clock.now()),
   });
 }
 
@@ -214,20 +215,15 @@ async function writeWhole(handle: FileHandle, piece: Buffer, position: number): 
 function strongValidator(headers: IncomingHttpHeaders): string | null {
   const etag = headers.etag ?? "";
   if (/^"[\x21\x23-\x7e]*"$/.test(etag)) return etag;
-  const modified = Date.parse(headers["last-modified"] ?? "");
-  const answered = Date.parse(headers.date ?? "");
-  return answered - modified >= 60_000 ? (headers["last-modified"] ?? null) : null;
+  const lastModified = headers["last-modified"] ?? "";
+  const modifiedMs = foreignDateMs(lastModified);
+  const answeredMs = foreignDateMs(headers.date ?? "");
+  return modifiedMs !== null && answeredMs !== null && answeredMs - modifiedMs >= 60_000
+    ? lastModified
+    : null;
 }
 
 // How long to wait before another try.
-
-/** Retry-After (RFC 9110 section 10.2.3), seconds or a date, in ms from now; null when absent or neither. */
-export function retryAfterMs(headers: IncomingHttpHeaders, now: Date): number | null {
-  const text = headers["retry-after"]?.trim() ?? "";
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const at = /^[A-Za-z]{3}/.test(text) && text.length <= 60 ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? null : Math.max(0, at - now.getTime());
-}
 
 const firstBackOffMs = 1000;
 const mostBackOffMs = 60_000;

@@ -9,6 +9,7 @@ import { createReadStream } from "node:fs";
 import { copyFile, link, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { SourceFileError } from "#core/errors";
+import { foreignDateMs } from "#core/foreign-dates";
 import { GeofeedFinder } from "../formats/geofeed.ts";
 import { isPublishedFormat, type PublishedFormat } from "../formats/published.ts";
 import { readBootstrap } from "../formats/rdap-bootstrap.ts";
@@ -102,12 +103,10 @@ async function fetchFrom(url: string, job: SourceJob): Promise<FetchedSource> {
 }
 
 async function pause(job: SourceJob, failure: DownloadFailure, failedTries: number): Promise<void> {
-  const asked = failure.retryAfterMs ?? 0;
-  if (asked > job.limits.longestWaitSeconds * 1000) {
-    const seconds = Math.ceil(asked / 1000);
+  const seconds = failure.retryAfterSeconds ?? 0;
+  if (seconds > job.limits.longestWaitSeconds)
     throw new DownloadFailure("never", `${failure.message} and asks to come back in ${seconds} seconds`);
-  }
-  const ms = Math.max(asked, backOffMs(failedTries, job.random));
+  const ms = Math.max(seconds * 1000, backOffMs(failedTries, job.random));
   job.onWait(ms, failure.message);
   await job.clock.sleep(ms, job.signal);
 }
@@ -181,8 +180,8 @@ async function checkedPart(
 
 /** A file's date on disk is that of its data: reports take it for files that do not state one. */
 async function dateBack(partFile: string, lastModified: string | null): Promise<void> {
-  const modified = new Date(lastModified ?? Number.NaN);
-  if (!Number.isNaN(modified.getTime())) await utimes(partFile, modified, modified);
+  const modifiedMs = foreignDateMs(lastModified ?? "");
+  if (modifiedMs !== null) await utimes(partFile, modifiedMs / 1000, modifiedMs / 1000);
 }
 
 /** The part becomes the file, the file the `.previous`. There is a whole file at any moment. */

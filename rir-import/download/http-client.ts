@@ -11,7 +11,7 @@ import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import { servicePortWords } from "#core/ip/service-ports";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
-import { canParseUrl } from "#core/ip/url-host";
+import { canParseUrl, urlTextOf } from "#core/ip/url-host";
 import type { Clock } from "./clock.ts";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 
@@ -155,7 +155,7 @@ function redirectOf({ status, headers }: HttpAnswer): string | null {
   if (headers.location === undefined) {
     throw new DownloadFailure("never", `status ${status} without a Location`);
   }
-  return headers.location;
+  return urlTextOf(headers.location);
 }
 
 /** Messages name the target without its query: a server may put our key back into it. */

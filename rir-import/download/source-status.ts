@@ -1,5 +1,7 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
+
 import type { Registry } from "#coordinator/subnets/subnet";
+import { foreignDateMs } from "#core/foreign-dates";
 import { isPublishedFormat } from "../formats/published.ts";
 import { type CachedFile, geofeedFolder, isInPlace, isTooOld, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
@@ -102,8 +104,8 @@ function unlistedRow(name: string, entry: CachedFile, now: Date): SourceRow {
 }
 
 function copyFacts(entry: CachedFile | null, now: Date) {
-  const modified = Date.parse(entry?.lastModified ?? "");
-  const dataDate = Number.isNaN(modified) ? (entry?.fetchedAt ?? null) : new Date(modified).toISOString();
+  const modifiedMs = foreignDateMs(entry?.lastModified ?? "");
+  const dataDate = modifiedMs === null ? (entry?.fetchedAt ?? null) : new Date(modifiedMs).toISOString();
   return {
     bytes: entry?.bytes ?? null,
     sha256: entry?.sha256 ?? null,

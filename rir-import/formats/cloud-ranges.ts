@@ -4,7 +4,9 @@
  * have no place. Regions keep the publisher's names behind the cloud's: `aws eu-central-1`. A list is read whole: it is
  * bounded in bytes, and JSON has no other way. What does not look as described is reported entry by entry.
  */
+
 import { SourceFileError } from "#core/errors";
+import { foreignDateMs } from "#core/foreign-dates";
 import { maxPlaceLength, type PublishedFormat, type PublishedSink, readPublishedRange } from "./published.ts";
 
 export type CloudFormat = Exclude<PublishedFormat, "geofeed">;
@@ -87,7 +89,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** `2026-03-01-21-05-03` and `2026-03-01T…` → `2026-03-01`. */
 function datedAs(value: unknown, form: RegExp): string | null {
   const date = typeof value === "string" ? (form.exec(value)?.[1] ?? null) : null;
-  return date !== null && !Number.isNaN(Date.parse(date)) ? date : null;
+  return date !== null && foreignDateMs(date) !== null ? date : null;
 }
 
 /** Takes the list apart, and finds the line of an entry that is wrong. */

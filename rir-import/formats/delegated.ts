@@ -8,6 +8,7 @@
 
 import type { Registry } from "#coordinator/subnets/subnet";
 import { SourceFileError } from "#core/errors";
+import { foreignDateMs } from "#core/foreign-dates";
 import { type IpRange, rangeOfPrefix } from "#core/ip/range";
 import { DelegatedLines, RememberedBytes } from "./delegated-lines.ts";
 import { BlockCutter } from "./line-blocks.ts";
@@ -161,8 +162,7 @@ function isoDate(text: string): string | null {
   const parts = /^(19|20)(\d\d)(0[1-9]|1[0-2])([0-2]\d|3[01])$/.exec(text);
   if (!parts) return null;
   const iso = `${parts[1]}${parts[2]}-${parts[3]}-${parts[4]}`;
-  const time = Date.parse(`${iso}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(iso) ? iso : null;
+  return foreignDateMs(iso) === null ? null : iso;
 }
 
 // One line of statistics as a record whose texts are made when they are asked for; there is one of these per

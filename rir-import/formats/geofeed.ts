@@ -73,7 +73,8 @@ function placeOf([, alpha2 = "", isoRegion = "", city = ""]: readonly string[]):
   | { readonly place: string | null }
   | { readonly reason: string } {
   if (alpha2 === "" && isoRegion === "" && city === "") return { place: null };
-  const region = isoRegion.toUpperCase();
+  const [written, part] = isoRegion.toUpperCase().split(/-(.*)/s);
+  const region = part === undefined ? isoRegion.toUpperCase() : `${countryCode(written!) ?? written}-${part}`;
   const country = countryCode(alpha2 === "" ? region.slice(0, 2) : alpha2);
   if (country === null) return { reason: "no country by two letters (ISO 3166-1)" };
   if (region !== "" && !regionForm.test(region)) return { reason: "no region of the form ISO 3166-2" };
@@ -124,7 +125,7 @@ export function geofeedUrlIn(value: string): string | null {
 export class GeofeedFinder {
   readonly urls = new Set<string>();
   readonly #mostUrls: number;
-  /** The beginning of a line whose end has not come. */
+  /** The last line that is whole, and the beginning of one whose end has not come. */
   #carry: Buffer = Buffer.alloc(0);
 
   constructor(mostUrls: number) {
@@ -133,17 +134,21 @@ export class GeofeedFinder {
 
   push(chunk: Buffer): void {
     const bytes = this.#carry.length > 0 ? Buffer.concat([this.#carry, chunk]) : chunk;
-    const end = bytes.lastIndexOf(lineFeed) + 1;
-    this.#find(bytes.subarray(0, end));
+    // The last whole line is kept: what it names may stand on the next, which continues it.
+    const last = bytes.lastIndexOf(lineFeed);
+    const end = last <= 0 ? 0 : bytes.lastIndexOf(lineFeed, last - 1) + 1;
+    this.#find(bytes, end);
     this.#carry = Buffer.from(bytes.subarray(Math.max(end, bytes.length - mostCarried)));
   }
 
   end(): void {
-    this.#find(this.#carry);
+    this.#find(this.#carry, this.#carry.length);
   }
 
-  #find(bytes: Buffer): void {
-    for (let at = bytes.indexOf(geofeedWord); at >= 0; at = bytes.indexOf(geofeedWord, at + 1)) {
+  /** What begins before `end`. */
+  #find(bytes: Buffer, end: number): void {
+    const next = (from: number) => bytes.subarray(0, end).indexOf(geofeedWord, from);
+    for (let at = next(0); at >= 0; at = next(at + 1)) {
       if (this.urls.size >= this.#mostUrls) return;
       const url = geofeedUrlBehind(bytes.toString("latin1", at, at + geofeedBytes));
       if (url !== null) this.urls.add(url);
@@ -159,9 +164,12 @@ export const geofeedWord = Buffer.from("eofeed");
 /** So much from the word on is enough to read its URL. */
 export const geofeedBytes = maxUrlLength + 40;
 
-/** The URL of a geofeed in what begins with `geofeedWord`: up to the end of the line, or of the XML element. */
+/**
+ * The URL of a geofeed in what begins with `geofeedWord`, on its line or on one that continues it: up to the end of the line,
+ * or of the XML element.
+ */
 export function geofeedUrlBehind(text: string): string | null {
-  const [, named] = /^eofeed:?[ \t]+(https:\/\/[^\s<>"]+)/i.exec(text) ?? [];
+  const [, named] = /^eofeed:?(?:[ \t]+|[ \t]*\r?\n[ \t+][ \t]*)(https:\/\/[^\s<>"]+)/i.exec(text) ?? [];
   return named === undefined ? null : geofeedUrlIn(named);
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { parseAddress } from "#core/ip/address";
-import { type IpRange, rangeOfPrefix } from "#core/ip/range";
+import { type IpRange, rangeOfPrefix, unmapRange } from "#core/ip/range";
 
 export type RangeReading = { readonly range: IpRange } | { readonly reason: string };
 
@@ -60,14 +60,16 @@ function readIpv6Range(value: string): RangeReading {
   if (address === null) return { reason: "not an address range" };
   const prefixLength = slash < 0 ? 128 : readPrefixLength(value.slice(slash + 1));
   const range = rangeOfPrefix({ family: 6, value: address }, prefixLength);
-  return range ? { range } : { reason: "the prefix length is not between 0 and 128" };
+  return range ? { range: unmapRange(range) } : { reason: "the prefix length is not between 0 and 128" };
 }
 
 function readIpv6Ends(firstText: string, lastText: string): RangeReading {
   const first = readIpv6(firstText);
   const last = readIpv6(lastText);
   if (first === null || last === null) return { reason: "not an address range" };
-  return first <= last ? { range: { family: 6, first, last } } : { reason: "the range is reversed" };
+  return first <= last
+    ? { range: unmapRange({ family: 6, first, last }) }
+    : { reason: "the range is reversed" };
 }
 
 function readPrefixLength(text: string): number {

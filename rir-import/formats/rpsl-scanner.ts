@@ -5,7 +5,7 @@
  *
  * Rules: an empty line ends an object, the last one may lack it; `#` and `%` lines are comments; a line that
  * starts with a space, a tab or `+` continues the value above; names are case-insensitive and attributes come
- * in any order; of a repeated attribute the first counts, of remarks the first that names a geofeed.
+ * in any order; of a repeated attribute the first counts, of remarks the first that names a geofeed, on whichever line.
  * Departure: an `inetnum:`, `inet6num:` or `organisation:` inside an object that has one already starts a new
  * object (a missing empty line, or a spliced file), so that neither is lost.
  */
@@ -50,6 +50,8 @@ export class RpslScanner implements BlockHandler {
   #classLine = 0;
   /** The slot that a continuation line would add to. */
   #openSlot: number = noSlot;
+  /** That of remarks which have named no geofeed yet: a continuation line may. */
+  #openRemarks: number = noSlot;
   #fault: Malformed | null = null;
 
   constructor(decoder: ValueDecoder, handler: RpslHandler) {
@@ -80,6 +82,7 @@ export class RpslScanner implements BlockHandler {
       ) {
         const slot = slotOf(bytes, at, nameEnd);
         this.#openSlot = noSlot;
+        this.#openRemarks = noSlot;
         if (slot !== noSlot) {
           this.#line = line;
           this.#attribute(slot, bytes, nameEnd + 1, lineEnd);
@@ -110,8 +113,11 @@ export class RpslScanner implements BlockHandler {
       this.#setClass(slot);
     } else if (slot === slots.orgid && !this.#isOpen) this.#setClass(slot);
     if (!this.#isOpen) this.#open(slot);
-    if (slot >= slots.remarks && !namesGeofeed(bytes, start, lineEnd)) return;
     const end = bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
+    if (slot >= slots.remarks && !namesGeofeed(bytes, start, end)) {
+      this.#openRemarks = slot;
+      return;
+    }
     if (this.values.set(slot, start, Math.max(start, end))) this.#openSlot = slot;
   }
 
@@ -135,20 +141,24 @@ export class RpslScanner implements BlockHandler {
     if (kind === lineKind.blank && isBlank(bytes, start, end)) {
       if (this.#isOpen) this.#finish();
     } else if (end - start > maxLineBytes) this.#tooLong(bytes.subarray(start, start + shownBytes));
-    else if (kind === lineKind.continuation) this.#continue(start + 1, end);
+    else if (kind === lineKind.continuation) this.#continue(bytes, start + 1, end);
     else if (kind !== lineKind.comment) this.#nameless(bytes, start, end);
   }
 
-  #continue(start: number, end: number): void {
-    if (this.#openSlot === noSlot) return;
+  #continue(bytes: Buffer, start: number, end: number): void {
     this.#decoder.line = this.#line;
-    this.values.extend(this.#openSlot, start, end);
+    if (this.#openSlot !== noSlot) this.values.extend(this.#openSlot, start, end);
+    else if (this.#openRemarks !== noSlot && namesGeofeed(bytes, start, end)) {
+      if (this.values.set(this.#openRemarks, start, end)) this.#openSlot = this.#openRemarks;
+      this.#openRemarks = noSlot;
+    }
   }
 
   /** A line without an attribute name: garbage, which makes an object of ours malformed. */
   #nameless(bytes: Buffer, start: number, end: number): void {
     this.#isOpen = true;
     this.#openSlot = noSlot;
+    this.#openRemarks = noSlot;
     const value = decodeText(bytes, start, Math.min(end, start + shownBytes));
     this.#fault ??= { line: this.#line, reason: "a line without an attribute name", value };
   }
@@ -156,6 +166,7 @@ export class RpslScanner implements BlockHandler {
   #tooLong(beginning: Buffer): void {
     this.#isOpen = true;
     this.#openSlot = noSlot;
+    this.#openRemarks = noSlot;
     const value = decodeText(beginning, 0, Math.min(beginning.length, shownBytes));
     this.#fault ??= { line: this.#line, reason: tooLongReason, value };
   }
@@ -170,6 +181,7 @@ export class RpslScanner implements BlockHandler {
     this.#otherClass = "";
     this.#classSlot = noSlot;
     this.#openSlot = noSlot;
+    this.#openRemarks = noSlot;
     this.#fault = null;
     this.values.clear();
   }
@@ -178,7 +190,7 @@ export class RpslScanner implements BlockHandler {
 /** Whether a remark begins with the word `geofeed` (RFC 9632 section 3), in capitals or not. */
 function namesGeofeed(bytes: Buffer, start: number, end: number): boolean {
   const at = skipBlanks(bytes, start, end);
-  if (end - at <= geofeedWord.length) return false;
+  if (end - at < geofeedWord.length) return false;
   return geofeedWord.every((code, index) => ((bytes[at + index] as number) | 0x20) === code);
 }
 

@@ -3,7 +3,9 @@
  * value that is continued on a second line becomes text at once; what lies in a block that ends within the object is
  * copied.
  */
+
 import type { Registry } from "#coordinator/subnets/subnet";
+import { codeInForce } from "#core/country-names";
 import { RememberedBytes } from "./delegated-lines.ts";
 import type { RangeReader } from "./range-reader.ts";
 import { registryNamed } from "./record.ts";
@@ -170,14 +172,14 @@ export class RpslValues {
 /** `RIPE # Filtered` → `ripencc`. */
 const registryIn = (source: string) => registryNamed(withoutComment(source) ?? "");
 
-// Countries by two letters (ISO 3166-1 alpha-2, and the EU and AP that registries use beside them).
+// Countries by two letters (ISO 3166-1 alpha-2, and the EU and AP that registries use beside them); UK is GB.
 
 const letters = 26;
 
 /** A text for each pair of letters, made once: a dump has millions of them. */
 const codes = Array.from({ length: letters * letters }, (_, pair) => {
   const code = String.fromCharCode(0x41 + Math.floor(pair / letters), 0x41 + (pair % letters));
-  return code === "ZZ" ? null : code;
+  return code === "ZZ" ? null : codeInForce(code);
 });
 
 /** `nl` → `NL`; null for ZZ (unknown) and for whatever is not two letters. */

@@ -7,6 +7,7 @@
 import { z } from "zod";
 import { holderOf } from "#coordinator/subnets/holder-name";
 import type { Registry } from "#coordinator/subnets/subnet";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import {
   firstAddress,
@@ -19,10 +20,10 @@ import {
 } from "#core/ip/range";
 import type { Clock } from "../download/clock.ts";
 import { downloadFailure } from "../download/download-failure.ts";
-import { retryAfterMs } from "../download/download-part.ts";
 import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets, Watch } from "../download/http-client.ts";
 import { type RdapBootstrap, serviceFor } from "../formats/rdap-bootstrap.ts";
 import { type HolderReference, type NetworkRecord, registryNamed } from "../formats/record.ts";
+import { countryCode } from "../formats/rpsl-values.ts";
 import { maxTextLength } from "../formats/text-decoding.ts";
 
 export interface RdapSettings {
@@ -133,10 +134,8 @@ async function ask(client: HttpClient, settings: RdapSettings, url: string): Pro
 async function understood(answer: HttpAnswer, askedUrl: string, now: Date): Promise<RdapAnswer> {
   const { status, url } = answer;
   if (status === 404) return { type: "not registered", url };
-  if (status === 429) {
-    const waitMs = retryAfterMs(answer.headers, now);
-    return { type: "asked to wait", url, seconds: waitMs === null ? null : Math.ceil(waitMs / 1000) };
-  }
+  if (status === 429)
+    return { type: "asked to wait", url, seconds: retryAfterSeconds(answer.headers["retry-after"], now) };
   if (status !== 200) return { type: "failed", url, reason: `the server answers ${status}` };
   const network = await networkIn(answer);
   if (typeof network === "string") return { type: "failed", url, reason: network };
@@ -177,7 +176,7 @@ function toNetworkRecord(network: RdapNetwork, registry: Registry | null): Netwo
     range,
     registry,
     name: name.slice(0, maxTextLength),
-    country: country === "ZZ" ? null : country,
+    country,
     holder: holderReference(network, registry),
   };
 }
@@ -264,7 +263,7 @@ function readNetwork(value: unknown): RdapNetwork | string {
     ...plain,
     range,
     name: name ?? "",
-    country: /^[A-Za-z]{2}$/.test(country ?? "") ? country!.toUpperCase() : null,
+    country: countryCode(country ?? null),
     ...holdersAmong(entities),
     lastChanged: events.find(({ eventAction }) => eventAction === "last changed")?.eventDate ?? null,
   };

@@ -48,7 +48,23 @@ export interface OpenedSource {
 /** Called with each piece taken from disk, for progress. */
 export type OnBytes = (bytes: number) => void;
 
-export async function openSource(file: string, onBytes: OnBytes): Promise<OpenedSource> {
+/** A list of places whose format somebody has told. */
+export interface NamedList {
+  readonly file: string;
+  readonly format: PublishedFormat;
+}
+
+/** A path, or a list of which the format need not be guessed. */
+export type SourcePath = string | NamedList;
+
+export const fileOf = (path: SourcePath): string => (typeof path === "string" ? path : path.file);
+
+/** Without a format it is told by the first bytes. */
+export async function openSource(
+  file: string,
+  onBytes: OnBytes,
+  format: PublishedFormat | null = null,
+): Promise<OpenedSource> {
   const facts = await stat(file).catch((error: unknown) => Promise.reject(readError(file, error)));
   if (!facts.isFile()) throw new SourceFileError(file, null, "not a file");
   const start = await firstBytes(file).catch((error: unknown) => Promise.reject(readError(file, error)));
@@ -60,12 +76,16 @@ export async function openSource(file: string, onBytes: OnBytes): Promise<Opened
   }
   const raw = diskChunks(file, hash, onBytes);
   const chunks = packing === "gzip" ? gunzip(file, raw, facts.size) : raw;
-  return { ...disk, parts: singlePart(file, chunks), sha256: async () => hash.digest("hex") };
+  return { ...disk, parts: singlePart(file, chunks, format), sha256: async () => hash.digest("hex") };
 }
 
-async function* singlePart(file: string, chunks: AsyncGenerator<Buffer>): AsyncGenerator<SourcePart> {
+async function* singlePart(
+  file: string,
+  chunks: AsyncGenerator<Buffer>,
+  told: PublishedFormat | null,
+): AsyncGenerator<SourcePart> {
   const { start, all } = await peek(chunks);
-  const format = formatOrError(file, start);
+  const format = told ?? formatOrError(file, start);
   if (format instanceof Error) {
     await chunks.return(undefined);
     throw format;
@@ -135,8 +155,34 @@ function formatOrError(name: string, start: Buffer): SourcePart["format"] | Sour
 /** UTF-8's, which editors put before a text. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** DOS ended texts with this byte, some programs by several, and old ones still do. */
+const dosEnd = 0x1a;
+
+/** So many at the end are taken for that. */
+const mostDosEnds = 65_536;
+
+/** A stream of text without what DOS put at its end. */
+async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer = Buffer.alloc(0);
+  try {
+    for await (const chunk of chunks) {
+      const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      let end = bytes.length;
+      while (end > 0 && bytes.length - end < mostDosEnds && [dosEnd, 0x0a, 0x0d].includes(bytes[end - 1]!))
+        end--;
+      const at = bytes.indexOf(dosEnd, end);
+      const kept = at < 0 || bytes.length - at > mostDosEnds ? bytes.length : at;
+      held = Buffer.from(bytes.subarray(kept));
+      if (kept > 0) yield bytes.subarray(0, kept);
+    }
+  } finally {
+    await chunks.return(undefined);
+  }
+}
+
 /** The first bytes of a stream, and the stream with them put back, without a byte order mark. */
-async function peek(chunks: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
+async function peek(packed: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
+  const chunks = withoutDosEnd(packed);
   const head: Buffer[] = [];
   for (let bytes = 0; bytes < sniffBytes; ) {
     const next = await chunks.next();
@@ -253,13 +299,16 @@ const besideData = /^\.|\.(md5|sha\d*|asc|sig|gpg|readme|md|html?)$|^(readme|lic
 const maxDepth = 8;
 
 /** Files in the order given, folders by name. Throws SourceFileError for what is not there or holds nothing. */
-export async function listSourceFiles(paths: readonly string[]): Promise<readonly string[]> {
-  const files = new Map<string, string>();
+export async function listSourceFiles<Path extends SourcePath>(
+  paths: readonly Path[],
+): Promise<readonly (Path | string)[]> {
+  const files = new Map<string, Path | string>();
   for (const path of paths) {
-    const found = await filesAt(path, 0);
-    if (found.length === 0) throw new SourceFileError(path, null, "the folder holds no registry files");
+    const found = typeof path === "string" ? await filesAt(path, 0) : [path];
+    if (found.length === 0)
+      throw new SourceFileError(fileOf(path), null, "the folder holds no registry files");
     for (const file of found) {
-      const real = await realpath(file);
+      const real = await realpath(fileOf(file));
       if (!files.has(real)) files.set(real, file);
     }
   }

@@ -4,10 +4,12 @@
  * of nothing else. Of nested objects that name geofeeds the most specific one has the word. Signatures (RFC 9632
  * section 5) are not checked: what is fetched over TLS from where the registry says is taken.
  */
+
 import { createHash } from "node:crypto";
-import { open, readFile, stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { constants, gunzipSync } from "node:zlib";
+import type { PublishedKind } from "#coordinator/subnets/published-ranges";
 import {
   mostPublishedRanges,
   type PublishedRanges,
@@ -21,6 +23,7 @@ import {
 } from "#coordinator/subnets/range-columns";
 import { SourceFileError } from "#core/errors";
 import { formatRange, type IpRange, rangeCovers } from "#core/ip/range";
+import { plainLines } from "#core/plain-lines";
 import { readCloudRanges } from "../formats/cloud-ranges.ts";
 import { GeofeedReader, geofeedFileForm, geofeedFileOf } from "../formats/geofeed.ts";
 import {
@@ -31,42 +34,48 @@ import {
   type PublishedFormat,
   type PublishedSink,
 } from "../formats/published.ts";
-import type { GeofeedReference, Malformed } from "../formats/record.ts";
+import type { GeofeedReference } from "../formats/record.ts";
 import { HoldingRanges } from "../tree/holding-ranges.ts";
 import type { FileReport } from "./file-report.ts";
 import { FileReportBuilder } from "./file-report.ts";
-import { openSource } from "./open-source.ts";
+import { fileOf, type NamedList, openSource, type SourcePath } from "./open-source.ts";
 import { judge } from "./read-sources.ts";
 import { sniffFormat, sniffPacking } from "./sniff.ts";
 
-/** The lists among the files, told by their first bytes; what cannot be told is left to the registries' readers. */
+/** The lists among the files, told by name or by their first bytes; what cannot be told is left to the registries' readers. */
 export async function withoutPublished(
-  files: readonly string[],
-): Promise<{ readonly registryFiles: readonly string[]; readonly publishedFiles: readonly string[] }> {
+  files: readonly SourcePath[],
+): Promise<{ readonly registryFiles: readonly string[]; readonly publishedFiles: readonly NamedList[] }> {
   const registryFiles: string[] = [];
-  const publishedFiles: string[] = [];
-  for (const file of files) ((await isPublished(file)) ? publishedFiles : registryFiles).push(file);
+  const publishedFiles: NamedList[] = [];
+  for (const path of files) {
+    const file = fileOf(path);
+    const format = typeof path === "string" ? await publishedFormatOf(file) : path.format;
+    if (format === null) registryFiles.push(file);
+    else publishedFiles.push({ file, format });
+  }
   return { registryFiles, publishedFiles };
 }
 
 const startBytes = 16_384;
 
-async function isPublished(file: string): Promise<boolean> {
-  if (geofeedFileForm.test(basename(file))) return true;
+async function publishedFormatOf(file: string): Promise<PublishedFormat | null> {
+  if (geofeedFileForm.test(basename(file))) return "geofeed";
   try {
-    if (!(await stat(file)).isFile()) return false;
+    if (!(await stat(file)).isFile()) return null;
     const handle = await open(file, "r");
     const { buffer, bytesRead } = await handle
       .read(Buffer.alloc(startBytes), 0, startBytes, 0)
       .finally(() => handle.close());
     const start = buffer.subarray(0, bytesRead);
     const packing = sniffPacking(start);
-    if (packing === "zip") return false;
+    if (packing === "zip") return null;
     const finishFlush = constants.Z_SYNC_FLUSH;
     const text = packing === "gzip" ? gunzipSync(start, { finishFlush, maxOutputLength: 2 ** 25 }) : start;
-    return isPublishedFormat(sniffFormat(file, text.subarray(text.indexOf("\uFEFF") === 0 ? 3 : 0)));
+    const format = sniffFormat(file, plainLines(text));
+    return isPublishedFormat(format) ? format : null;
   } catch {
-    return false;
+    return null;
   }
 }
 
@@ -77,15 +86,15 @@ export interface ReadPublished {
 
 /** Throws SourceFileError for a list that the operator names and that is none; a geofeed of a stranger's is reported. */
 export async function readPublished(
-  files: readonly string[],
+  files: readonly NamedList[],
   references: readonly GeofeedReference[],
 ): Promise<ReadPublished> {
   const builder = new PublishedRangesBuilder();
   const reports: FileReport[] = [];
-  const named = files.filter((file) => geofeedFileForm.test(basename(file)));
+  const isNamed = ({ file }: NamedList) => geofeedFileForm.test(basename(file));
+  const named = files.filter(isNamed).map(({ file }) => file);
   const sources = new Map<string, string>();
-  for (const file of files)
-    if (!geofeedFileForm.test(basename(file))) reports.push(await readListFile(file, builder, sources));
+  for (const list of files) if (!isNamed(list)) reports.push(await readListFile(list, builder, sources));
   if (named.length > 0) reports.push(await readGeofeeds(named, references, builder));
   return { reports, ranges: builder.build() };
 }
@@ -125,21 +134,15 @@ class ListRanges {
 }
 
 async function readListFile(
-  file: string,
+  { file, format }: NamedList,
   builder: PublishedRangesBuilder,
   /** The file of each source so far. */
   sources: Map<string, string>,
 ): Promise<FileReport> {
   const startedAt = performance.now();
-  const source = await openSource(file, () => {});
-  let format: PublishedFormat | null = null;
-  let bytes = Buffer.alloc(0);
-  for await (const part of source.parts) {
-    if (!isPublishedFormat(part.format)) throw new SourceFileError(file, null, "no list of places");
-    format = part.format;
-    bytes = await wholeOf(part.chunks, file);
-  }
-  if (format === null) throw new SourceFileError(file, null, "no list of places");
+  const { source, bytes } = await openList({ file, format });
+  const start = bytes.subarray(0, 4096).toString("latin1").trimStart();
+  if (start.startsWith("<")) throw new SourceFileError(file, 1, "a web page, not a list of places");
   const report = new FileReportBuilder(file, format);
   const ranges = new ListRanges(report);
   const kind = kindOfFormat(format);
@@ -155,7 +158,7 @@ async function readListFile(
   readList(file, format, bytes, sink);
   const listDate = facts.listDate ?? source.modifiedAt.toISOString().slice(0, 10);
   report.facts({ fileDate: listDate });
-  const name = kind === "geofeed" ? `geofeed ${basename(file).replace(/\.[a-z]{1,4}$/i, "")}` : kind;
+  const name = nameOfList(file, kind, sources);
   const other = sources.get(name);
   if (other !== undefined) throw new SourceFileError(file, null, `a second list of ${name}: ${other} is one`);
   sources.set(name, file);
@@ -172,14 +175,29 @@ async function readListFile(
       report.keep(null);
     }
   }
-  judge(file, report);
+  // A geofeed of comments alone takes back what it said before.
+  if (format !== "geofeed" || report.read > 0) judge(file, report);
   return report.finish({
     ...{ sha256: await source.sha256(), bytesOnDisk: source.bytes, textBytes: bytes.length },
     ...{ modifiedAt: source.modifiedAt, seconds: (performance.now() - startedAt) / 1000 },
   });
 }
 
+/** Geofeeds of one name and other endings are told apart by these. */
+function nameOfList(file: string, kind: PublishedKind, others: ReadonlyMap<string, string>): string {
+  if (kind !== "geofeed") return kind;
+  const name = `geofeed ${basename(file).replace(/\.[a-z]{1,4}$/i, "")}`;
+  return others.has(name) ? `geofeed ${basename(file)}` : name;
+}
+
 const tooManyReason = `ranges behind the first ${mostPublishedRanges.toLocaleString("en")} of all lists`;
+
+async function openList({ file, format }: NamedList) {
+  const source = await openSource(file, () => {}, format);
+  let bytes = Buffer.alloc(0);
+  for await (const { chunks } of source.parts) bytes = await wholeOf(chunks, file);
+  return { source, bytes };
+}
 
 async function wholeOf(chunks: AsyncIterable<Buffer>, file: string): Promise<Buffer<ArrayBuffer>> {
   const pieces: Buffer[] = [];
@@ -197,31 +215,16 @@ const tooLargeReason = `larger than the ${mostListBytes} bytes that are taken of
 function readList(file: string, format: PublishedFormat, bytes: Buffer, sink: PublishedSink): void {
   if (format === "geofeed") {
     const reader = new GeofeedReader(sink);
-    reader.push(bytes);
+    reader.push(plainLines(bytes));
     reader.end();
   } else readCloudRanges(file, format, bytes.toString("utf8"), sink);
 }
 
-/** Whether a file that was fetched is a list of that format. Throws SourceFileError where it is not. */
+/** Whether a file that was fetched is a list of that format, as an import reads it. Throws SourceFileError where it is not. */
 export async function checkPublished(file: string, format: PublishedFormat): Promise<void> {
-  const bytes = await readFile(file);
-  if (bytes.length > mostListBytes) throw new SourceFileError(file, null, tooLargeReason);
-  const start = bytes.subarray(0, 4096).toString("latin1").trimStart();
-  if (start.startsWith("<")) throw new SourceFileError(file, 1, "a web page, not a list of places");
-  let ranges = 0;
-  let fault: Malformed | null = null as Malformed | null;
-  readList(file, format, bytes, {
-    range: () => {
-      ranges += 1;
-    },
-    ignore: () => {},
-    malformed: (problem) => {
-      fault ??= problem;
-    },
-    facts: () => {},
-  });
-  // A geofeed of comments alone takes back what it said before.
-  if (ranges > 0 || (fault === null && format === "geofeed")) return;
+  const report = await readListFile({ file, format }, new PublishedRangesBuilder(), new Map());
+  const [fault] = report.malformedSamples;
+  if (report.kept > 0 || (fault === undefined && format === "geofeed")) return;
   const { line, reason, value } = fault ?? { line: 0, reason: "it holds no range", value: "" };
   throw new SourceFileError(
     file,
@@ -253,11 +256,15 @@ async function readGeofeeds(
       continue;
     }
     const { size, mtime } = await stat(file);
-    if (size > mostListBytes) {
-      report.malformed({ line: 0, reason: tooLargeReason, value: `${size} bytes` }, url);
+    const opened = await openList({ file, format: "geofeed" }).catch((error: unknown) => {
+      if (error instanceof SourceFileError) return error;
+      throw error;
+    });
+    if (opened instanceof SourceFileError) {
+      report.malformed({ line: 0, reason: opened.reason, value: `${size} bytes` }, url);
       continue;
     }
-    const bytes = await readFile(file);
+    const { bytes } = opened;
     sums.bytes += bytes.length;
     hash.update(`${url}\n`).update(createHash("sha256").update(bytes).digest());
     if (mtime > newest) newest = mtime;

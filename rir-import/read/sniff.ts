@@ -88,12 +88,19 @@ function sniffText(file: string, text: string): RegistryFormat | PublishedFormat
   if (/^\d+(\.\d+)?\|[a-z]+\|/i.test(line)) return "delegated";
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
   if (looksLikeRoute(line)) return "routing-table";
-  const [, prefix = ""] =
-    /^"?([0-9a-f.:]{2,45})(?:\/\d{1,3})?"?\s*,\s*"?(?:[a-z]{2})?"?\s*(?:,|$)/i.exec(line) ?? [];
-  if (parseAddress(prefix) !== null) return "geofeed";
+  if (isGeofeedLine(line)) return "geofeed";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
+  // Its first lines may be the names of its columns, or broken.
+  if (lines.slice(index + 1, index + linesLooked).some(isGeofeedLine)) return "geofeed";
   const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);
   throw new SourceFileError(file, index + 1, `not a registry format that is known: it starts "${start}"`);
+}
+
+const linesLooked = 20;
+
+function isGeofeedLine(line: string): boolean {
+  const form = /^\s*"?([0-9a-f.:]{2,45})(?:\/\d{1,3})?"?\s*,\s*"?(?:[a-z]{2})?"?\s*(?:,|$)/i;
+  return parseAddress(form.exec(line)?.[1] ?? "") !== null;
 }
 
 function lineOf(text: string, pattern: RegExp): number {

@@ -2,7 +2,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { NewcomerFindings, type PossibleGain } from "#coordinator/balance/join-search";
+import { UnmeasuredSearch } from "#coordinator/balance/unmeasured-search";
 import type { Placement } from "#coordinator/delegation/placement";
+import { CoordinatorState } from "#coordinator/delegation/state";
+import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseRange } from "#core/ip/range";
 import { instanceOf } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import { checkFixture } from "#ops/world/read-fixture";
@@ -79,6 +84,81 @@ describe("what a subnet promises a newcomer", () => {
     expect(unknown).toBeLessThan(findings().promiseMs(gain()));
   });
 });
+
+describe("a fleet with 100,000 subnets that nobody was compared for", () => {
+  const [old, newcomer] = [1, 2] as CrawlerId[] as [CrawlerId, CrawlerId];
+  const subnetIds = Array.from({ length: 100_000 }, (_, at) => (at + 1) as SubnetId);
+  /** One of four is in Japan, where the newcomer is. */
+  const countryOf = (subnetId: SubnetId) => (subnetId % 4 === 0 ? "JP" : "NL");
+  const pagesOf = (subnetId: SubnetId) => (subnetId * 7919) % 1009;
+  const subnets = subnetIds.map((subnetId) => ({ subnetId, pagesPerDay: pagesOf(subnetId) }));
+  const rounds = {
+    asked: [] as SubnetId[],
+    underWay: new Set<SubnetId>(),
+    request: (asked: readonly SubnetId[]) => {
+      for (const subnetId of asked) rounds.underWay.add(subnetId);
+      rounds.asked.push(...asked);
+    },
+    isUnderWay: (subnetId: SubnetId) => rounds.underWay.has(subnetId),
+  };
+
+  function search() {
+    rounds.asked.length = 0;
+    const state = new CoordinatorState();
+    const none = { parentId: null, holderId: null, registry: "apnic", name: "" } as const;
+    const ranges = subnetIds.map((id) => ({
+      ...none,
+      ...{ id, country: countryOf(id), range: rangeOf(id) },
+    }));
+    state.setTree(buildSubnetTree(ranges), 1);
+    const unmeasured = { measured: false, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
+    for (const subnetId of subnetIds) state.setDelegation({ subnetId, crawlerId: old, ...unmeasured });
+    const findings = new NewcomerFindings(place(0, null, "JP"));
+    const fleet = { online: () => [old, newcomer] };
+    return { state, found: new UnmeasuredSearch(newcomer, findings, { state, fleet, rounds }) };
+  }
+
+  /** The rounds under way end: each with whoever is near. */
+  function decide(state: CoordinatorState, winnerOf: (subnetId: SubnetId) => CrawlerId): void {
+    for (const subnetId of rounds.underWay) {
+      const won = { crawlerId: winnerOf(subnetId), measured: true, rttMs: 1 };
+      state.setDelegation({ ...state.delegationOf(subnetId)!, ...won });
+    }
+    rounds.underWay.clear();
+  }
+
+  it("asks about sixty at once, in the newcomer's country first, and there about those of which most is fetched", async () => {
+    const { state, found } = search();
+
+    await found.step(subnets, { rounds: 60, room: Number.POSITIVE_INFINITY });
+    expect(rounds.underWay.size).toBe(60);
+    await found.step(subnets, { rounds: 60, room: Number.POSITIVE_INFINITY });
+    expect(rounds.underWay.size).toBe(60);
+    decide(state, (subnetId) => (countryOf(subnetId) === "JP" ? newcomer : old));
+    await found.step(subnets, { rounds: 60, room: Number.POSITIVE_INFINITY });
+
+    expect(rounds.asked).toHaveLength(120);
+    expect(new Set(rounds.asked.map(countryOf))).toEqual(new Set(["JP"]));
+    const inJapan = subnetIds.filter((subnetId) => countryOf(subnetId) === "JP").map(pagesOf);
+    const most = inJapan.sort((a, b) => b - a)[119]!;
+    expect(Math.min(...rounds.asked.map(pagesOf))).toBe(most);
+    expect(found.figures).toEqual({ asked: 120, gained: 60 });
+    decide(state, () => old);
+  });
+
+  it("ends when the newcomer turns out to be near to next to nothing, and leaves the rest for later", async () => {
+    const { state, found } = search();
+
+    while (await found.step(subnets, { rounds: 10, room: 1e9 })) decide(state, () => old);
+
+    expect(rounds.asked.length).toBeLessThanOrEqual(50);
+    expect(state.subnetCountOf(newcomer)).toBe(0);
+  });
+});
+
+/** 20.0.0.0, 20.0.1.0, … */
+const rangeOf = (number: number) =>
+  parseRange(`${20 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}.0/24`)!;
 
 /** As the coordinator searches (balance/join.ts). */
 const settings = { batch: 10, leastYield: 0.05, window: 40, leastPromiseMs: 0.5, mostShare: 0.5 };

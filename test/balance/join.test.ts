@@ -64,6 +64,7 @@ async function join(count: number, settings: { pagesPerDay?: number; distanceMs?
     onMoved: (count) => {
       moved += count;
     },
+    rounds: { request: () => {}, isUnderWay: () => false },
     log: silentLog,
     now: () => secondsAfterNoon(seconds),
   });

@@ -1,11 +1,15 @@
-/** A whole fleet that arrives at once, over a real database: what is read for it, and that everybody is known after it. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+/** Crawlers that arrive, over a real database: from other places than before, and a whole fleet at once. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { refreshCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
+import type { CoordinatorState } from "#coordinator/delegation/state";
+import { PublishedRangesBuilder } from "#coordinator/subnets/published-ranges";
 import { Gathered } from "#core/coalesce";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseRange } from "#core/ip/range";
+import { holds, registeredIn } from "../delegation/round-world.ts";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
-import { noon } from "../support/store-world.ts";
+import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {
@@ -14,6 +18,194 @@ beforeAll(async () => {
 afterAll(async () => await world?.close());
 
 const fleet = 250;
+
+describe("a crawler that comes from another address", () => {
+  let crawlerId: CrawlerId;
+  let other: CrawlerId;
+  let state: CoordinatorState;
+  let subnetId: SubnetId;
+
+  /** Ranges of a country and, if there is one, a holder; what networks publish of them. */
+  const ranges: readonly (readonly [string, string, string | null])[] = [
+    ["5.1.1", "NL", "one"],
+    ["5.1.2", "NL", "one"],
+    ["5.1.3", "NL", "two"],
+    ["5.1.4", "JP", "one"],
+    ["5.1.5", "NL", null],
+    ["5.1.6", "NL", "cloud"],
+    ["5.1.7", "NL", "cloud"],
+    ["5.1.8", "NL", "cloud"],
+    ["2a00:1:", "NL", "six"],
+    ["2a00:2:", "JP", "six"],
+  ];
+
+  const published = new PublishedRangesBuilder();
+  const cloud = { kind: "aws", isNamedByObjects: false, listDate: null, version: null } as const;
+  const list = published.addList({ ...cloud, source: "aws" });
+  for (const [prefix, place] of [
+    ["5.1.6", "aws west"],
+    ["5.1.7", "aws east"],
+    ["5.1.8", "aws west"],
+  ] as const)
+    published.add(list, parseRange(`${prefix}.0/24`)!, { place, within: null });
+
+  beforeEach(async () => {
+    await world.reset();
+    for (const [prefix, country, holder] of ranges) {
+      const [first, last] = prefix.includes(":") ? [":", ":ffff"] : [".0", ".255"];
+      const id = await world.subnet(`${prefix}${first}`, `${prefix}${last}`);
+      await registeredIn(world, country, id);
+      if (holder !== null) await holds(world, holder, id);
+    }
+    [crawlerId, other] = [await world.crawler("athens"), await world.arrived("sparta")];
+    subnetId = await world.site(9);
+    state = await world.state();
+    state.setPublished(published.build());
+    state.setTree(state.tree, 1);
+  });
+
+  let seconds = 0;
+
+  async function comes(from: string, stated: string | null = from, country = "NL"): Promise<void> {
+    seconds += 1;
+    const place = { name: "there", country, latitude: 0, longitude: 0 };
+    const spoken = hello("athens", { publicAddress: stated, place });
+    await world.pool.query("update crawler set seen_address = $2 where crawler_id = $1", [crawlerId, from]);
+    await welcomeCrawler(
+      { crawlerId, hello: spoken, remoteAddress: from },
+      { ...world, state },
+      secondsAfterNoon(seconds),
+    );
+    await refreshCrawlers({ ...world, state });
+  }
+
+  async function measured(): Promise<void> {
+    const round = roundOf(
+      subnetId,
+      [
+        [crawlerId, 5],
+        [other, 20],
+      ],
+      { method: "connect" },
+    );
+    await world.delegations.saveRound(round);
+    for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
+    await world.crawlers.saveRtts([{ from: other, to: crawlerId, rttMs: 30, method: "connect" }], noon);
+    state.learnRtts(await world.crawlers.rtts());
+  }
+
+  const hasMoved = () => state.crawler(crawlerId)?.placedAt !== undefined;
+
+  it.each([
+    ["of the same holder and country, as homes have every day", "5.1.1.9", "5.1.2.9", false],
+    ["of another holder", "5.1.1.9", "5.1.3.9", true],
+    ["of the same holder in another country", "5.1.1.9", "5.1.4.9", true],
+    ["of nobody known", "5.1.1.9", "5.1.5.9", true],
+    ["of a cloud's other region", "5.1.6.9", "5.1.7.9", true],
+    ["of the same region of a cloud", "5.1.6.9", "5.1.8.9", false],
+    ["in the same subnet", "5.1.1.9", "5.1.1.77", false],
+    ["of the other family in the same country", "5.1.1.9", "2a00:1::9", false],
+    ["of the other family in another country", "5.1.1.9", "2a00:2::9", true],
+    ["that no registry knows", "5.1.1.9", "9.9.9.9", true],
+  ])("%s", async (_, before, after, isElsewhere) => {
+    await comes(before);
+    expect(hasMoved()).toBe(false);
+
+    await comes(after);
+
+    expect(hasMoved()).toBe(isElsewhere);
+  });
+
+  it("while its partner still states the old one, is elsewhere", async () => {
+    await comes("5.1.1.9");
+
+    await comes("5.1.4.9", "5.1.1.9");
+
+    expect(hasMoved()).toBe(true);
+  });
+
+  it("without any public address is where its partner states", async () => {
+    await comes("127.0.0.1", null, "NL");
+    await comes("127.0.0.1", null, "NL");
+    expect(hasMoved()).toBe(false);
+
+    await comes("127.0.0.1", null, "JP");
+
+    expect(hasMoved()).toBe(true);
+  });
+
+  it("makes void what it measured and what others measured of it, in the database and in memory", async () => {
+    await comes("5.1.1.9");
+    await measured();
+    await world.crawlers.hasJoined(crawlerId);
+
+    await comes("5.1.4.9");
+
+    const known = await world.state();
+    for (const one of [state, known]) {
+      expect(one.delegationOf(subnetId)).toMatchObject({ crawlerId, measured: false, rttMs: null });
+      expect(one.peerRtts.rttMs(other, crawlerId)).toBeNull();
+      expect(one.knowledge.owners({ kind: "country", key: "NL" })).toEqual([]);
+      expect(one.crawler(crawlerId)?.joiningSince).toEqual(secondsAfterNoon(seconds));
+      // It has the subnet that it is in now.
+      expect(one.ownerOf(one.subnetOf("5.1.4.9")!)).toBe(crawlerId);
+      expect(one.learnedRtts("connect").wonBy(crawlerId)).toEqual([]);
+    }
+    expect(await world.rows("select cause, retry_at from delegation where not measured")).toEqual([
+      { cause: "crawler-moved", retry_at: null },
+      { cause: "crawler-moved", retry_at: null },
+    ]);
+    expect(await world.delegations.probedRtts([subnetId])).toMatchObject([{ crawlerId: other, rttMs: 20 }]);
+    expect(await world.delegations.latestRounds(10)).toMatchObject([{ probes: [{ crawlerId: other }] }]);
+  });
+
+  it("is no heir of what it measured elsewhere, and gets nothing back for it", async () => {
+    await comes("5.1.1.9");
+    await world.delegations.saveRound(
+      roundOf(subnetId, [
+        [other, 4],
+        [crawlerId, 5],
+      ]),
+    );
+    for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
+
+    await comes("5.1.4.9");
+
+    expect(state.delegationOf(subnetId)).toMatchObject({
+      crawlerId: other,
+      rttMs: 4,
+      runnerUpId: null,
+      runnerUpRttMs: null,
+    });
+    const left = {
+      subnetId,
+      from: crawlerId,
+      to: other,
+      cause: "crawler-left",
+      reason: "",
+      rttMs: 4,
+    } as const;
+    await world.delegations.move([{ ...left, from: other, to: crawlerId, rttMs: 1 }, left], noon);
+    await world.delegations.move([left], noon);
+    expect(await world.delegations.formerSubnets(crawlerId, new Date(0))).toEqual([
+      { subnetId, rttMs: null },
+    ]);
+  });
+
+  it("at one coordinator is at the others when they hear of it", async () => {
+    await comes("5.1.1.9");
+    await measured();
+    const elsewhere = await world.state();
+    expect(elsewhere.peerRtts.rttMs(other, crawlerId)).toBe(30);
+    expect(elsewhere.learnedRtts("connect").wonBy(crawlerId)).toHaveLength(1);
+
+    await comes("5.1.4.9");
+    await refreshCrawlers({ ...world, state: elsewhere }, [crawlerId]);
+
+    expect(elsewhere.peerRtts.rttMs(other, crawlerId)).toBeNull();
+    expect(elsewhere.learnedRtts("connect").wonBy(crawlerId)).toEqual([]);
+  });
+});
 
 it("reads each crawler about once when 250 arrive at once, and never the list of all", async () => {
   const { rows } = await world.pool.query<{ crawler_id: CrawlerId }>(

@@ -26,6 +26,7 @@ import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { SupervisedProcess } from "#ops/cli/up/child-process";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";
+import { resultFile } from "./result-file.ts";
 
 const { values } = parseArgs({
   options: {
@@ -157,7 +158,7 @@ if (values.write) {
   }).trim();
   const place = `commit ${commit}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(0)}`;
   writeFileSync(
-    join(root, "test/bench/results/coordinator-return.md"),
+    resultFile("coordinator-return.md"),
     `# How soon results flow again after a coordinator is killed
 
 ${new Date().toISOString().slice(0, 10)}, ${place}. ${kills} kills of one coordinator, which \`up\`'s

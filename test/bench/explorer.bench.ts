@@ -19,6 +19,7 @@ import { asCrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { delegationsIn } from "./delegation/delegated-state.ts";
 import { crawlersIn, registryWorld } from "./delegation/registry-world.ts";
+import { resultFile } from "./result-file.ts";
 
 const subnets = Number(process.argv[2] ?? 10_000_000);
 const delegations = subnets / 5;
@@ -266,4 +267,4 @@ await measureChanges();
 say(
   `\nMost memory of the run, the generator's ranges included: ${gigabytes(1024 * process.resourceUsage().maxRSS)}.`,
 );
-writeFileSync(new URL("./results/explorer.md", import.meta.url), `${lines.join("\n")}\n`);
+writeFileSync(resultFile("explorer.md", subnets >= 10_000_000), `${lines.join("\n")}\n`);

@@ -1,5 +1,6 @@
 /** Runs the benches: npm run bench. See `--help` below. */
-import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { UsageError } from "#core/errors";
@@ -8,7 +9,7 @@ import { compareWith, measureHere } from "./runner/compare-commits.ts";
 import { commitNamed } from "./runner/other-checkout.ts";
 import { type QuickBench, quickBenches } from "./runner/quick-benches.ts";
 import { comparisonCode, comparisonText, exitCodes, figuresText } from "./runner/report.ts";
-import { benchesCalled, benchNames, benchNodeArgs } from "./runner/run-bench.ts";
+import { benchesCalled, benchNames, runOpenly } from "./runner/run-bench.ts";
 
 const helpText = `npm run bench -- NAME [its arguments]
 npm run bench -- all [--against COMMIT] [--rounds 3] [--only NAME,NAME] [--json]
@@ -56,7 +57,7 @@ async function run([word = "", ...args]: readonly string[]): Promise<number> {
     return exitCodes.done;
   }
   if (word === "") throw new UsageError(`which bench? --list names them, --help says more`);
-  return word === "all" ? await runAll(args) : runNamed(word, args);
+  return word === "all" ? await runAll(args) : await runNamed(word, args);
 }
 
 function listText(): string {
@@ -68,24 +69,37 @@ function listText(): string {
   return `${formatTable([{ title: "bench" }, { title: "in all" }], rows)}\n`;
 }
 
-function runNamed(word: string, args: readonly string[]): number {
+/** Until a signal: what the bench has started ends with it, its database's server included. */
+function stoppingBySignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const by of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.on(by, () => stopping.abort(new Interrupted("interrupted")));
+  return stopping.signal;
+}
+
+async function runNamed(word: string, args: readonly string[]): Promise<number> {
   let code: number = exitCodes.done;
-  for (const name of benchesCalled(word, benchNames(import.meta.dirname))) {
-    console.log(`\n# ${name}.bench.ts`);
-    const script = [...benchNodeArgs, join("test/bench", `${name}.bench.ts`), ...args];
-    const { status } = spawnSync(process.execPath, script, { cwd: root, stdio: "inherit" });
-    if (status !== 0) code = 1;
+  const signal = stoppingBySignal();
+  const scratch = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
+  // Root's servers run as nobody.
+  chmodSync(scratch, 0o711);
+  try {
+    for (const name of benchesCalled(word, benchNames(import.meta.dirname))) {
+      console.log(`\n# ${name}.bench.ts`);
+      const status = await runOpenly({ root, benches: "test/bench", scratch }, { name, args }, signal);
+      if (status !== 0) code = 1;
+    }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
   }
   return code;
 }
 
 async function runAll(args: readonly string[]): Promise<number> {
   const { against, rounds, quick, json } = askedFor(args);
-  const stopping = new AbortController();
-  for (const by of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.once(by, () => stopping.abort(new Interrupted("interrupted")));
+  const signal = stoppingBySignal();
   const say = (line: string) => void process.stderr.write(`${line}\n`);
-  const measuring = { root, quick, say, signal: stopping.signal };
+  const measuring = { root, quick, say, signal };
   if (against === undefined) {
     const all = await measureHere(measuring);
     if (json) printJson(all);

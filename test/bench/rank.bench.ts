@@ -23,6 +23,7 @@ import { rankInDuck } from "./rank/duck-rank.ts";
 import { loadGraph } from "./rank/load-graph.ts";
 import { scaleFreeGraph } from "./rank/scale-free-graph.ts";
 import { processorTime, serverPid, timeSince } from "./registry/processor-time.ts";
+import { resultFile } from "./result-file.ts";
 
 const nodes = Number(process.argv[2] ?? 1_000_000);
 const links = Number(process.argv[3] ?? 10_000_000);
@@ -128,7 +129,7 @@ try {
       { name: "DuckDB", beforeMs: duck.loadMs, tenMs: 10 * duck.eachIterationMs },
       { name: "SQL", beforeMs: marks[0]! - each, tenMs: 10 * each },
     ]);
-    writeFileSync(new URL("results/rank.svg", import.meta.url), picture);
+    writeFileSync(resultFile("rank.svg", nodes >= 1_000_000 && links >= 10_000_000), picture);
   }
 
   /** The power method as a loop, for comparing what others have after as many iterations. */

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { checkSources } from "#rir-import/check";
 import { type FileRow, readRow, registryFilesIn } from "../rir-import/shared-file-table.ts";
 import { sharedData } from "../support/shared-data.ts";
+import { resultFile } from "./result-file.ts";
 
 const runs = 3;
 
@@ -67,7 +68,6 @@ with awk programs that know nothing of the readers (test/rir-import/independent)
 
 ${await table(folder)}
 `;
-  if (process.argv.includes("--write"))
-    writeFileSync(join(import.meta.dirname, "results/rir-files.md"), text);
+  if (process.argv.includes("--write")) writeFileSync(resultFile("rir-files.md"), text);
   process.stdout.write(text);
 }

@@ -21,6 +21,7 @@ import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { figure } from "./figure.ts";
+import { resultFile } from "./result-file.ts";
 import { cpuMs, postgresCpuMs } from "./search/cpu-time.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
 import { type Recall, recallBy, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
@@ -286,7 +287,7 @@ function report(
     for (const line of recallTable(recalled)) say(line);
   }
   if (options.write || pages >= 1_000_000) {
-    writeFileSync(join(import.meta.dirname, "results/search.md"), `${lines.join("\n")}\n`);
+    writeFileSync(resultFile("search.md", pages >= 1_000_000), `${lines.join("\n")}\n`);
   }
 }
 

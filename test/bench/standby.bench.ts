@@ -13,6 +13,7 @@ import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { ServerPair } from "../support/standby.ts";
 import { removeTemporaryFolders } from "../support/temporary-folder.ts";
+import { resultFile } from "./result-file.ts";
 
 const { values } = parseArgs({
   options: { commits: { type: "string", default: "300" }, write: { type: "boolean", default: false } },
@@ -70,7 +71,7 @@ if (values.write) {
     encoding: "utf8",
   }).trim();
   writeFileSync(
-    join(root, "test/bench/results/standby.md"),
+    resultFile("standby.md"),
     `# What a commit costs that waits for a standby
 
 ${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores. Primary and standby are embedded

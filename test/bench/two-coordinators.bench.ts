@@ -20,6 +20,7 @@ import { startWorld } from "#ops/world/main";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
 import { otherSide, SharedFleet, type Side } from "../end-to-end/shared-fleet.ts";
+import { resultFile } from "./result-file.ts";
 
 const { values } = parseArgs({
   options: {
@@ -30,6 +31,7 @@ const { values } = parseArgs({
 });
 const kills = Number(values.kills);
 const crawlerCount = Number(values.crawlers);
+const isWhole = kills >= 30 && crawlerCount >= 24;
 const sitesPerKill = 6;
 /** Now the one that leads, now the other one. */
 const victims: readonly Side[] = [0, 1, 1, 0];
@@ -219,8 +221,5 @@ function write(lines: readonly string[]): void {
     "because a crawler left.",
     "",
   ];
-  writeFileSync(
-    join(import.meta.dirname, "results/two-coordinators.md"),
-    `${[...head, ...lines].join("\n")}\n`,
-  );
+  writeFileSync(resultFile("two-coordinators.md", isWhole), `${[...head, ...lines].join("\n")}\n`);
 }

@@ -7,8 +7,8 @@
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
-import { join } from "node:path";
 import { domainSetHolds, parseDomainSet } from "#coordinator/domain-sets/domain-set";
+import { resultFile } from "./result-file.ts";
 import { compareOrders } from "./web-sailor/compare-orders.ts";
 import { percent } from "./web-sailor/percent.ts";
 import { ResultsPage } from "./web-sailor/results-page.ts";
@@ -27,13 +27,13 @@ const windowSeconds = 5;
 const sites = { com: 260, edu: 30, net: 25, org: 85 };
 const pagesPerSite = 8;
 const pace = { slowDownUnder: 5, hurryUpOver: 20, everySeconds: 2 };
-const folder = join(import.meta.dirname, "results");
+const isWhole = totalSeconds >= 120;
 const parts = [
   { name: "before the third client", from: settledAt, to: thirdClientAt },
   { name: "with the third client", from: thirdClientAt + settleSeconds, to: totalSeconds },
 ];
 
-const page = new ResultsPage(join(folder, "web-sailor.md"));
+const page = new ResultsPage(resultFile("web-sailor.md", isWhole));
 const beginning = `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "?"}, load average ${load()} at the beginning`;
 console.log(beginning);
 await sail();
@@ -237,7 +237,7 @@ async function printPromises({ pool }: Fleet, { clients, startedMs, samples }: S
 }
 
 function write(name: string, picture: string): void {
-  writeFileSync(join(folder, name), picture);
+  writeFileSync(resultFile(name, isWhole), picture);
 }
 
 function setOf(text: string) {

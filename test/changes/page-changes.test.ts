@@ -1,7 +1,7 @@
 /** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { forgetDifferencesOfHosts, numberChanges } from "#coordinator/changes/change-writes";
+import { forgetDifferencesOf, numberChanges } from "#coordinator/changes/change-writes";
 import { type ChangeKind, everyChange } from "#coordinator/changes/page-change";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
@@ -222,7 +222,7 @@ test("an opt-out takes the differences along with the pages", async () => {
   await numberChanges(world.pool, noon);
   await world.rows("update frontier_host set opt_out_id = 1");
 
-  await forgetDifferencesOfHosts(world.pool, 1);
+  await forgetDifferencesOf(world.pool, { sql: "true", values: [] });
 
   expect(await toldDifferences()).toEqual([null]);
 });

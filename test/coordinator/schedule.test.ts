@@ -63,6 +63,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
         fills += 1;
         return await fill();
       },
+      isUnderWay: () => false,
       request: (subnetIds, cause) => {
         if (subnetIds.length > 0) requested.push([subnetIds, cause]);
       },
@@ -284,11 +285,47 @@ it("returns leases that ran out", async () => {
   expect(await world.rows("select ending from lease")).toEqual([{ ending: "expired" }]);
 });
 
-it("asks anew for the subnets that were delegated without any answer", async () => {
+it("asks about a subnet that is unmeasured once in five minutes, and at once where it was measured in between", async () => {
+  const [north, south] = [await world.arrived("north"), await world.arrived("south")];
+  const subnetId = await world.site(1);
+  const alone = { crawlerId: north, measured: false };
+  await world.delegations.saveRound(roundOf(subnetId, [], alone));
+  const duties = await scheduled(new TableFleet([north, south]));
+  const asked = async (afterSeconds: number) => {
+    duties.clock.ms += afterSeconds * 1000;
+    duties.requested.length = 0;
+    await duties.run("retry-unmeasured");
+    return duties.requested;
+  };
+
+  expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
+  expect(await asked(10)).toEqual([]);
+  const unknown = duties.state.delegationOf(subnetId)!;
+  duties.state.setDelegation({ ...unknown, measured: true, rttMs: 3 });
+  duties.state.setDelegation(unknown);
+  expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
+  expect(await asked(290)).toEqual([]);
+  expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
+});
+
+it("asks nobody about what is unmeasured while there is one crawler alone", async () => {
   const north = await world.arrived("north");
   const subnetId = await world.site(1);
   await world.delegations.saveRound(roundOf(subnetId, [], { crawlerId: north, measured: false }));
   const duties = await scheduled(new TableFleet([north]));
+
+  await duties.run("retry-unmeasured");
+
+  expect(duties.requested).toEqual([]);
+});
+
+it("asks anew for the subnets that were delegated without any answer", async () => {
+  const [north, south] = [await world.arrived("north"), await world.arrived("south")];
+  const subnetId = await world.site(1);
+  const outcome = { type: "timed-out", method: "connect", reason: "3000 ms" } as const;
+  const silent = { crawlerId: north, measured: false, probes: [{ crawlerId: north, outcome }] };
+  await world.delegations.saveRound(roundOf(subnetId, [], silent));
+  const duties = await scheduled(new TableFleet([north, south]));
 
   await duties.run("retry-unmeasured");
   expect(duties.requested).toEqual([]);

@@ -217,3 +217,22 @@ it("an interval that changes holds for the turn that is waited for, and hurried 
   expect(runs.followed).toBe(2);
   await timekeeper.stop();
 });
+
+// Issue 41: Node ends a timer of more than 2^31 ms at once.
+it("runs a flow of every 40 days not at once, nor one whose interval is no number again and again", async () => {
+  vi.useRealTimers();
+  const { timekeeper } = newTimekeeper();
+  const ran: string[] = [];
+  timekeeper.every("rare", 40 * 86_400_000, async () => void ran.push("rare"));
+  timekeeper.every("odd", Number.NaN, async () => void ran.push("odd"));
+
+  await new Promise<void>((resolve) => {
+    timekeeper.every("often", 5, async () => {
+      ran.push("often");
+      if (ran.length >= 5) resolve();
+    });
+  });
+  await timekeeper.stop();
+
+  expect(new Set(ran)).toEqual(new Set(["often"]));
+});

@@ -262,6 +262,32 @@ test("a pid file that names another live program does not stop the server from s
   await database.close();
 });
 
+test.each([
+  ["", /postgres\/postmaster\.pid is empty.*no Postgres serves .*, delete it/],
+  ["\0", /bogus data in lock file "postmaster\.pid"/],
+  ["\n", /bogus data in lock file "postmaster\.pid"/],
+  ["nonsense", /bogus data in lock file "postmaster\.pid"/],
+])("a pid file with %j is reported, and not waited for", async (content, words) => {
+  copyMadeHome();
+  writeFileSync(join(home, "postgres/postmaster.pid"), content);
+
+  const opened = startEmbeddedPostgres(home, { withinMs: 20_000 });
+
+  await expect(opened).rejects.toThrow(words);
+});
+
+test("so is an empty lock file of its socket", async () => {
+  copyMadeHome();
+  const database = await open();
+  await database.close();
+  await stopEmbeddedPostgres(home);
+  writeFileSync(join(home, "postgres/socket/.s.PGSQL.5432.lock"), "");
+
+  await expect(startEmbeddedPostgres(home, { withinMs: 20_000 })).rejects.toThrow(
+    /PGSQL\.5432\.lock is empty/,
+  );
+});
+
 test("a home with a long path has its socket elsewhere", async () => {
   home = join(folder, "a folder in a folder ".repeat(6));
   copyMadeHome();

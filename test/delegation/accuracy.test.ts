@@ -6,6 +6,7 @@ import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { heldBackWords } from "#protocol/messages";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { noon, roundOf } from "../support/store-world.ts";
 
@@ -107,6 +108,24 @@ it("no answer by the owner alone counts against it; no answer at all says nothin
   const nobody = await sampling([]);
   expect(await nobody.take()).toMatchObject({ bestId: null, answered: 0 });
   expect(await nobody.accuracy.counts(new Date(0))).toEqual({ samples: 0, nearlyBest: 0 });
+});
+
+it.each([
+  [
+    "its own limits held back",
+    { type: "failed", method: "connect", reason: `${heldBackWords}: no turn in time` },
+  ],
+  ["a busy machine noticed late", { type: "measured", method: "connect", rttMs: 300, tries: 3, lateMs: 290 }],
+] as const)("an answer of the owner's that %s says nothing, and asks for no round", async (_, own) => {
+  const { take, accuracy, requested } = await sampling([
+    [athens, own],
+    [berlin, 11],
+  ]);
+
+  expect(await take()).toBeNull();
+
+  expect(await accuracy.counts(new Date(0))).toEqual({ samples: 0, nearlyBest: 0 });
+  expect(requested).toEqual([]);
 });
 
 it("an address is left alone for a month, whatever came of it", async () => {

@@ -40,6 +40,7 @@ const view = (differences: Partial<AnycastView> = {}): AnycastView => {
     country: null,
     holder: null,
     isLarge: false,
+    listed: null,
     ...differences,
   };
 };

@@ -165,7 +165,7 @@ test("a crawler's own subnet is its own without a probe, unless somebody has it"
   expect(await world.delegations.delegateOwnSubnet(subnetId, south, noon)).toBe(false);
 
   expect((await world.delegations.readAll())[0]).toMatchObject({ crawlerId: north, rttMs: null });
-  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([]);
+  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([]);
 });
 
 test("twenty crawlers that claim one subnet at once leave one owner and one line of history", async () => {
@@ -212,7 +212,7 @@ test("who has left is no runner-up, and a predicted RTT is to be measured", asyn
   );
 
   expect((await world.delegations.readAll())[0]).toMatchObject({ measured: false, runnerUpId: null });
-  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([subnetId]);
+  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([subnetId]);
 });
 
 test("the same moves twenty times at once are made once", async () => {

@@ -266,7 +266,7 @@ describe("the queue", () => {
     const after = queueOf(fleetOf(12, 5), decided);
 
     expect(state.delegationOf(subnetId)).toMatchObject({ crawlerId: north, measured: false });
-    after.request(await world.delegations.unmeasured(10, secondsAfterNoon(0)), "retry");
+    after.request(await world.delegations.unmeasuredBy(secondsAfterNoon(0)), "retry");
     await after.fill();
     await after.idle();
 

@@ -54,7 +54,7 @@ describe.each(policyNames)("%s", (policy) => {
     expect(end).toEqual({ type: "nobody", reason: { type: "no-candidates" } });
   });
 
-  it("gives the subnet to the only candidate without a probe", () => {
+  it("gives the subnet to the only candidate without a probe, and calls it unmeasured", () => {
     const { asked, end } = runRound({ policy, answers: [10, 20], candidates: [2] });
 
     expect(asked).toEqual([]);
@@ -62,7 +62,7 @@ describe.each(policyNames)("%s", (policy) => {
       type: "decided",
       crawlerId: 2,
       runnerUpId: null,
-      measured: true,
+      measured: false,
       reason: { type: "only-candidate" },
     });
   });

@@ -231,7 +231,7 @@ it("calls a decision without any answer unmeasured, so that it is tried again an
 
   expect(round).toMatchObject({ measured: false, rttMs: null });
   expect(round?.crawlerId).not.toBeNull();
-  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([subnetId]);
+  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([subnetId]);
   expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([]);
   expect(state.placementOf(sibling)).not.toBeNull();
 });

@@ -2,13 +2,16 @@
  * Rounds that meet an anycast range. Five crawlers: athens and rome, seoul and tokyo, boston. 5.1.1.7 answers
  * beside each group; 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens registered in America.
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AnycastRanges, watchedFleet } from "#coordinator/delegation/anycast";
+import { AnycastCandidates } from "#coordinator/delegation/anycast-candidates";
 import { explainReason } from "#coordinator/delegation/policies/reason";
 import type { CoordinatorState } from "#coordinator/delegation/state";
+import { type PublishedKind, PublishedRangesBuilder } from "#coordinator/subnets/published-ranges";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseRange } from "#core/ip/range";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
-import { noon, secondsAfterNoon } from "../support/store-world.ts";
+import { noon, roundOf, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
 import { crawlerIn, holds, learnDistances, registeredIn, runRound } from "./round-world.ts";
 
 let world: FlowWorld;
@@ -116,7 +119,7 @@ it("is marked in the database, teaches nothing about its holder's place, and is 
   expect(await world.rows("select anycast, measured, retry_at from delegation")).toEqual([
     { anycast: true, measured: true, retry_at: null },
   ]);
-  expect(await world.delegations.unmeasured(10, secondsAfterNoon(1e7))).toEqual([]);
+  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(1e7))).toEqual([]);
   expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([]);
   const known = state.delegationOf(sites[0]!);
   await restart();
@@ -239,4 +242,194 @@ it("is not suspected for answers that one machine gives", async () => {
   }
 
   expect(requested).toEqual([]);
+});
+
+/** What clouds and CDNs have in their own lists: `[source, range, region]`, a range everywhere without a region. */
+type Listed = readonly (readonly [kind: PublishedKind, range: string, region: string | null])[];
+
+describe("a range on a cloud's list", () => {
+  let listed: Listed;
+
+  const lists = async (...given: Listed) => {
+    listed = given;
+    await startAgain();
+  };
+
+  /** As a coordinator that is started now: what it knows is in the database. */
+  const startAgain = async () => {
+    await restart();
+    const builder = new PublishedRangesBuilder();
+    for (const [kind, range, region] of listed) {
+      const list = { source: kind, kind, isNamedByObjects: false, listDate: null, version: null };
+      builder.add(builder.addList(list), parseRange(range)!, { place: region, within: null });
+    }
+    state.setPublished(builder.build());
+    anycast = new AnycastRanges();
+    const placementOf = (subnetId: SubnetId) => state.placementOf(subnetId);
+    anycast.restore(
+      await world.delegations.anycastSubnets(),
+      placementOf,
+      await world.delegations.notAnycast(),
+    );
+  };
+
+  const askedIn = async (of: () => Promise<unknown>) => {
+    const before = fleet.asked.length;
+    await of();
+    return fleet.asked.length - before;
+  };
+
+  const candidates = () =>
+    new AnycastCandidates({
+      state,
+      ranges: anycast,
+      online: () => fleet.online(),
+      nowMs: () => noon.getTime(),
+    });
+
+  beforeEach(async () => {
+    // Registered where the fast answer comes from: nothing but the list suggests anything.
+    for (const subnetId of sites) await registeredIn(world, "GR", subnetId);
+  });
+
+  it("is found to be anycast in its first round, although that stops at the first near answer", async () => {
+    await lists(["cloudflare", "5.1.1.0/24", null]);
+
+    const found = await round(sites[0]!);
+
+    expect(found).toMatchObject({
+      anycast: true,
+      reason: { type: "anycast", listed: "cloudflare 5.1.1.0/24" },
+    });
+    expect(explainReason(found?.reason, () => "one")).toContain(
+      "Its network publishes it as cloudflare 5.1.1.0/24.",
+    );
+  });
+
+  it("is found over IPv6, too", async () => {
+    const subnetId = await world.subnet("2400:cb00::", "2400:cb00:ffff:ffff:ffff:ffff:ffff:ffff");
+    await world.frontier.admit(seeds("http://six.example/"), scope, noon);
+    await world.resolve("six.example", "2400:cb00::7", subnetId);
+    await registeredIn(world, "GR", subnetId);
+    fleet = new TableFleet(crawlers, { "2400:cb00::7": answers(3, 9, 7, 4, 5) });
+    await lists(["cloudflare", "2400:cb00::/32", null]);
+
+    expect(await round(subnetId)).toMatchObject({ anycast: true });
+  });
+
+  it("costs two probes of crawlers far away where it is one place, once for its region, and says so", async () => {
+    await lists(["aws", "5.1.2.0/23", "aws eu-south-1"]);
+    const found = await round(sites[1]!);
+
+    expect(found).toMatchObject({ crawlerId: athens, rttMs: 3 });
+    expect(fleet.asked).toHaveLength(3);
+    expect(explainReason(found?.reason, () => "one")).toContain(
+      "as aws eu-south-1; so 2 crawlers far away were asked, once: it is not anycast.",
+    );
+
+    expect(await askedIn(async () => await round(sites[1]!))).toBe(1);
+    expect(await askedIn(async () => await round(sites[2]!))).toBe(1);
+    await startAgain();
+    expect(await askedIn(async () => await round(sites[2]!))).toBe(1);
+    expect(candidates().next()).toEqual([]);
+  });
+
+  it("is looked at by itself within a wider one that is one place", async () => {
+    await lists(["aws", "5.1.0.0/16", "aws eu-south-1"], ["google", "5.1.1.0/24", null]);
+    await round(sites[1]!);
+
+    expect(await round(sites[0]!)).toMatchObject({ anycast: true });
+    expect(await askedIn(async () => await round(sites[2]!))).toBe(1);
+  });
+
+  it("is no region's that has nothing but anycast around it: other ranges of the holder do not count", async () => {
+    await holds(world, "everywhere", sites[0]!, sites[1]!);
+    await lists(["cloudflare", "5.1.1.0/24", null], ["aws", "5.1.2.0/24", "aws eu-south-1"]);
+    await round(sites[0]!);
+    await round(sites[1]!);
+
+    expect(await askedIn(async () => await round(sites[1]!))).toBe(1);
+  });
+
+  it("needs no third crawler where its network publishes no place for it, and one where it does", async () => {
+    const two = new TableFleet([athens, tokyo], { "5.1.1.7": answers(3, 9, 7, 4, 5) });
+    await lists(["aws", "5.1.1.0/24", "aws eu-south-1"]);
+    fleet = two;
+
+    const ofRegion = await round(sites[0]!);
+    expect(ofRegion?.anycast).toBeUndefined();
+    expect(await world.delegations.notAnycast()).toEqual([]);
+    await lists(["cloudflare", "5.1.1.0/24", null]);
+
+    expect(await round(sites[0]!)).toMatchObject({ anycast: true, reason: { confirmed: null } });
+  });
+
+  it("is asked about again after a day where nobody far away got an answer", async () => {
+    fleet = new TableFleet(crawlers, { "5.1.2.7": new Map([[athens, 3]]) });
+    await lists(["aws", "5.1.2.0/24", "aws eu-south-1"]);
+    const at = async (hours: number) =>
+      await runRound(world, sites[1]!, {
+        ...{ state, fleet, anycast, cause: "refresh", now: () => secondsAfterNoon(3600 * hours) },
+      });
+
+    await round(sites[1]!);
+    expect(await askedIn(async () => await at(23))).toBe(1);
+    expect(await askedIn(async () => await at(25))).toBe(3);
+  });
+
+  it("gets a round once others have joined the crawler that had it alone, and no more than one a day", async () => {
+    const alone = new TableFleet([athens], {});
+    await lists(["cloudflare", "5.1.1.0/24", null], ["aws", "5.1.2.0/23", "aws eu-south-1"]);
+    for (const subnetId of sites.slice(0, 3))
+      await runRound(world, subnetId, { state, fleet: alone, anycast });
+    expect(state.delegationOf(sites[0]!)).toMatchObject({ crawlerId: athens, rttMs: null });
+    const turns = candidates();
+
+    const due = turns.next();
+    const again = turns.next();
+    for (const subnetId of [...due, ...again])
+      await runRound(world, subnetId, { state, fleet, anycast, cause: "review" });
+
+    // Of the region one subnet tells.
+    expect([due.length, again.length]).toEqual([2, 1]);
+    expect(anycast.has(sites[0]!)).toBe(true);
+    expect(state.delegationOf(sites[1]!)).toMatchObject({ crawlerId: athens, rttMs: 3 });
+    expect(turns.next()).toEqual([]);
+  });
+
+  it("gets none while nobody is far enough away to tell", async () => {
+    await lists(["cloudflare", "5.1.1.0/24", null]);
+    fleet = new TableFleet(crawlers.slice(0, 2), { "5.1.1.7": answers(3, 9, 7, 4, 5) });
+    await round(sites[0]!);
+
+    expect(candidates().next()).toEqual([]);
+    fleet.goOnline(...crawlers);
+    expect(candidates().next()).toEqual([sites[0]]);
+  });
+});
+
+it("gets a round where its crawler and the next best both measured it near, although they are far apart", async () => {
+  await registeredIn(world, "GR", sites[0]!);
+  await world.delegations.saveRound(
+    roundOf(sites[0]!, [
+      [athens, 3],
+      [tokyo, 4],
+    ]),
+  );
+  await world.delegations.saveRound(
+    roundOf(sites[1]!, [
+      [athens, 3],
+      [tokyo, 270],
+    ]),
+  );
+  await restart();
+  const turns = new AnycastCandidates({
+    ...{ state, ranges: anycast, online: () => crawlers, nowMs: () => noon.getTime() },
+  });
+
+  expect(turns.next()).toEqual([sites[0]]);
+  expect(await runRound(world, sites[0]!, { state, fleet, anycast, cause: "review" })).toMatchObject({
+    anycast: true,
+  });
+  expect(turns.next()).toEqual([]);
 });

@@ -27,6 +27,9 @@ describe("a deny-list", () => {
     ["192.0.2.7", "192.0.2.8", false],
     ["2001:db8::/32", "2001:db8:5::1", true],
     ["192.0.2.0/24", "::ffff:192.0.2.9", true],
+    ["::ffff:192.0.2.0/120", "192.0.2.9", true],
+    ["::ffff:192.0.2.0/120", "::ffff:192.0.2.9", true],
+    ["::ffff:192.0.2.0/120", "192.0.3.9", false],
   ])("with %s: %s is denied: %s", (network, address, expected) => {
     expect(listed([network]).denies(one, target(address), 0)).toBe(expected);
     expect(listed([network]).denies(two, target(address), 0)).toBe(false);

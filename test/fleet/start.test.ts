@@ -349,13 +349,21 @@ describe("what is changed", () => {
     const page = (await get("/fleet/complaints")).body;
     const closed = await form(`/fleet/complaints/${complaint.complaintId}/close`, { words: "answered" });
     const wrong = await post("/api/fleet/opt-outs", { target: "no such/thing" });
-    await form("/fleet/opt-outs", { target: "co.uk" });
-    const warned = (await get("/fleet/opt-outs", { ...operator.headers, accept: "text/html" })).body;
+    const preview = await get("/fleet/opt-outs/preview?target=co.uk", {
+      ...operator.headers,
+      accept: "text/html",
+    });
+    const unsaid = await form("/fleet/opt-outs", { target: "co.uk", scope: "", words: "", removePages: "" });
+    const refused = await post("/api/fleet/opt-outs", { target: "co.uk" });
+    await form("/fleet/opt-outs", { target: "co.uk", scope: "", words: "", removePages: "0" });
 
     const statuses = [lifted, closed, wrong].map(({ statusCode }) => statusCode);
     expect([optOut.state, ...statuses]).toEqual(["confirmed", 303, 303, 400]);
     expect(page).toContain("too &lt;b&gt;fast&lt;/b&gt;");
-    expect(warned).toContain("co.uk is a public suffix: many people");
+    expect(preview.body).toContain("co.uk is a public suffix: many people");
+    for (const body of [preview.body, unsaid.body]) expect(body).toContain('name="removePages" required');
+    expect([unsaid.statusCode, refused.statusCode]).toEqual([422, 422]);
+    expect(refused.json().error.message).toContain('type how many pages go, 0 (API: "removePages": 0)');
     const done = (await changes()).slice(0, 5).map(({ action }) => action);
     expect(done).toEqual(["opted-out", "complaint-closed", "complaint-added", "opt-out-lifted", "opted-out"]);
   });

@@ -5,6 +5,7 @@
 
 import { gzipSync } from "node:zlib";
 import { SourceFileError } from "#core/errors";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
@@ -12,10 +13,11 @@ import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
 import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
+import { gateInBody } from "#crawler/fetch/bot-gate";
 import { decodeBody } from "#crawler/fetch/content-codings";
+import { FramingMender } from "#crawler/fetch/odd-framing";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { usesOfPath } from "#crawler/fetch/robots-uses";
-import { retryAfterSeconds } from "#crawler/limits/host-pace";
 import { Failure } from "#crawler/net/failure";
 import { askedPrice } from "#crawler/preferences/asked-price";
 import { contentSignal } from "#crawler/preferences/content-signal";
@@ -23,6 +25,7 @@ import { contentUsage } from "#crawler/preferences/content-usage";
 import { inlineLicense, licenseLinks } from "#crawler/preferences/rsl";
 import { mergedStatements } from "#crawler/preferences/statements";
 import { parseTdmFile, TdmRules, tdmReservation } from "#crawler/preferences/tdm-reservation";
+import { challenge } from "#protocol/bot-gate";
 import { fetchResultSchema } from "#protocol/result";
 import { readCloudRanges } from "#rir-import/formats/cloud-ranges";
 import { GeofeedFinder, GeofeedReader } from "#rir-import/formats/geofeed";
@@ -127,6 +130,39 @@ export const targets: readonly Target[] = [
     },
   },
   {
+    name: "gate",
+    seeds: [
+      '<!doctype html><html><head><title>Making sure you\'re not a bot!</title><meta name="robots" content="noindex"><script id="anubis_version" type="application/json">"v1"</script></head><body><h1>Wait</h1><noscript>Scripts</noscript></body></html>',
+      '<html><head><meta http-equiv="refresh" content="5; URL=\'/?bm-verify=A\'"></head><body><div id="root"></div><script src="/app.js"></script><iframe src="/_Incapsula_Resource?SWUDNSAI=1">Incapsula incident ID: 1</iframe></body></html>',
+    ],
+    tokens: [
+      "<",
+      ">",
+      "<script>",
+      "</script>",
+      "<noscript>",
+      "<title>",
+      "<meta ",
+      "noindex",
+      "document.cookie=",
+      "location.reload(",
+      "&amp;",
+      "are you human",
+    ],
+    check(input, random) {
+      const bytes = hostileBytes(random, input);
+      for (const of of ["page", "robots"] as const) {
+        const { provider, shell } = gateInBody(
+          bytes,
+          { status: pick(random, [200, 202, 403, 503]), headers: {} },
+          of,
+        );
+        if (provider !== null) challenge.parse({ provider, of, status: 200 });
+        if (provider !== null && shell !== null) throw new Error("a gate's shell");
+      }
+    },
+  },
+  {
     name: "sitemap",
     seeds: [
       '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://site.example/1</loc><lastmod>2026-01-02</lastmod></url></urlset>',
@@ -189,6 +225,42 @@ export const targets: readonly Target[] = [
         if (!(error instanceof Failure)) throw error;
       });
       if (decoded && decoded.bytes.length > 10_000) throw new Error(`${decoded.bytes.length} bytes`);
+    },
+  },
+  {
+    name: "framing",
+    seeds: [
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nTransfer-Encoding: chunked\r\n\r\n3  \r\nabc\r\n0\r\n\r\n",
+      "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n\tchunked\r\n\r\n3 ;a=b\r\nabc\r\n0\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+    ],
+    tokens: [
+      "\r\n",
+      "\r",
+      "\n",
+      " ",
+      "\t",
+      "HTTP/1.1 100",
+      "HTTP/1.1 200 OK",
+      "chunked",
+      ":",
+      ";",
+      "0",
+      "ff",
+    ],
+    check(input, random) {
+      const bytes = Buffer.from(input, "latin1");
+      const [whole, mender] = [new FramingMender(), new FramingMender()];
+      const pieces: Buffer[] = [];
+      for (let at = 0; at < bytes.length; ) {
+        const end = at + 1 + Math.floor(30 * random());
+        pieces.push(mender.push(bytes.subarray(at, end)));
+        at = end;
+      }
+      const given = whole.push(bytes);
+      if (!Buffer.concat(pieces).equals(given)) throw new Error("depends on the border of a packet");
+      if (!whole.isOdd && !bytes.subarray(0, given.length).equals(given))
+        throw new Error("mended in silence");
     },
   },
   {

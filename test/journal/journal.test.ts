@@ -79,8 +79,8 @@ describe("what must outlive the database", () => {
     const { entries, faults } = await inFiles();
     expect(faults).toEqual([]);
     expect(entries.map(({ kind, key }) => `${kind} ${key}`)).toEqual([
-      "opt_out left.example  ",
-      "opt_out left.example  ",
+      "opt_out left.example    ",
+      "opt_out left.example    ",
       "crawler athens",
       "crawler_key athens aa",
       "crawler athens",

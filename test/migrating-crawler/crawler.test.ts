@@ -8,6 +8,7 @@ import type { FetchResult } from "#protocol/result";
 import { fetchResultSchema } from "#protocol/result";
 import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { closedPort, html, type Origin, startOrigin, startRawOrigin } from "./support/origin.ts";
+import { partnerConsole } from "./support/partner-console.ts";
 import { testConfig } from "./support/test-config.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -102,6 +103,39 @@ describe("a crawler", () => {
     });
     expect(result?.page?.lexemes).toBe("'amber':1A 'ship':2A 'sail':4 'northward':5");
     expect(origin.headers.at(-1)?.["user-agent"]).toBe("Nearcrawl/test");
+  });
+
+  // Issue 41: a partner who gets a complaint had nothing to look it up in.
+  it("keeps a list of what it asked of whom, robots.txt and failures too, to be read while it runs and after it has stopped", async () => {
+    const origin = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.writeHead(404).end();
+      if (request.url === "/moved") return void response.writeHead(301, { location: "/" }).end();
+      html(response, "<p>ships");
+    });
+    const dead = `http://127.0.0.1:${await closedPort()}/`;
+    const world = await gatewayWith([leaseOf("1", [`${origin.url}/moved`, dead])]);
+    const config = testConfig({ coordinatorUrl: world.url });
+    const crawler = await startCrawler(config);
+    cleanups.push(() => crawler.stop());
+    await resultsAfter(world, 2);
+    const partner = partnerConsole();
+    const read = async () => (await partner.run("fetched", "--json", "--home", config.home)).text;
+
+    await vi.waitFor(async () => expect(await read()).toContain(`${dead}robots.txt`), 5000);
+    await crawler.stop();
+    const lines = (await read()).split("\n").map((line) => JSON.parse(line));
+    partner.close();
+
+    expect(lines.map(({ url, how, status, failure }) => [how, url, status ?? failure])).toEqual(
+      expect.arrayContaining([
+        ["GET", `${origin.url}/robots.txt`, 404],
+        ["GET", `${origin.url}/moved`, 301],
+        ["GET", `${dead}robots.txt`, "connect-refused"],
+      ]),
+    );
+    expect(lines.filter(({ url }) => url.startsWith(origin.url)).map(({ address }) => address)).toEqual(
+      lines.filter(({ url }) => url.startsWith(origin.url)).map(() => "127.0.0.1"),
+    );
   });
 
   it("makes lexemes as the coordinator's Postgres does", async () => {

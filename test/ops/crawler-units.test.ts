@@ -16,6 +16,17 @@ const unit = textOf("systemd/nearcrawl-crawler.service");
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 if (!hasSystemd) process.stderr.write("skipped: systemd-analyze is not on this machine\n");
 
+/** What a service of this unit sees of the file system, by systemd.exec(5): DynamicUser alone leaves homes to their owners. */
+function seenIn(text: string): (path: string) => boolean {
+  const bound = [...text.matchAll(/^Bind(?:ReadOnly)?Paths=(.*)$/gm)].flatMap(([, paths = ""]) =>
+    paths.split(" "),
+  );
+  const hides = /^ProtectHome=(yes|tmpfs)$/m.exec(text)?.[1] ?? "read-only";
+  return (path) =>
+    !/^\/(home|root|run\/user)\//.test(path) ||
+    (hides === "tmpfs" && bound.some((one) => path === one || path.startsWith(`${one}/`)));
+}
+
 /** The unit with a program that this machine has. */
 function withUnit<Value>(look: (path: string) => Value): Value {
   const folder = temporaryFolder("units-");
@@ -97,6 +108,47 @@ describe("the crawler's systemd unit", () => {
 
     expect(stdout).toContain("Overall exposure level");
     expect(status).toBe(0);
+  });
+
+  // Issue 41: with ProtectHome=yes over it, the program that somebody fetched into their home was not there (203/EXEC).
+  it.each([
+    ["/home/ann/nearcrawl-crawler.mjs", "/home/ann/.nvm/versions/node/v22.1.0/bin/node"],
+    ["/root/nearcrawl-crawler.mjs", "/usr/bin/node"],
+    ["/opt/near/nearcrawl-crawler.mjs", "/home/linuxbrew/.linuxbrew/Cellar/node/22.1.0/bin/node"],
+  ])(
+    "shows the program %s and Node at %s, and nothing else of people's folders, also while it joins",
+    (program, node) => {
+      const text = systemdUnit({ program, node });
+      const joins = /^#.*\n# +(-p StateDirectory=.*) \S+ \S+ join TOKEN$/m.exec(text)?.[1] ?? "";
+      const seen = seenIn(text.replace(/^#.*$/gm, ""));
+      const seenAtJoining = seenIn(
+        [...joins.matchAll(/-p "?([^"]+?)"?(?= -p|$)/g)].map(([, line]) => line).join("\n"),
+      );
+
+      for (const path of [program, node])
+        expect([path, seen(path), seenAtJoining(path)]).toEqual([path, true, true]);
+      expect(seen("/home/ann/.ssh/id_ed25519") || seen("/root/.ssh/id_ed25519")).toBe(false);
+    },
+  );
+
+  it("is not printed for a program in a temporary folder, which is emptied", async () => {
+    const partner = partnerConsole();
+
+    const { code, text } = await partner.run("unit", "--program", "/tmp/nearcrawl-crawler.mjs");
+    partner.close();
+
+    expect([code, text]).toEqual([2, expect.stringContaining("temporary folder")]);
+  });
+
+  it.skipIf(!hasSystemd)("below a home it is right in systemd's eyes, too", () => {
+    const file = join(temporaryFolder("units-"), "nearcrawl-crawler.service");
+    writeFileSync(file, systemdUnit({ program: "/home/ann/near.mjs", node: process.execPath }));
+    const { status, stderr } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" });
+
+    expect([status, stderr.split("\n").filter((line) => line.includes("nearcrawl-crawler"))]).toEqual([
+      0,
+      [],
+    ]);
   });
 
   it("names commands that exist, and does not start again what the coordinator refused", () => {

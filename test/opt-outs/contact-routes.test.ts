@@ -59,7 +59,7 @@ const fitsSchema = (value: unknown, name: string) =>
 describe("the form that takes a site out", () => {
   it("works in a browser without a script: the answer says what holds, until when, and how to confirm it", async () => {
     const page = await (await fetch(`${base}/about-crawler`)).text();
-    const answer = await optOut({ site: "https://www.example.org/some/page", words: "<b>please" }, {});
+    const answer = await optOut({ site: "https://www.example.org/", words: "<b>please" }, {});
     const taken = await answer.text();
 
     expect(page).toContain('method="post" action="/about-crawler/opt-out#opt-out"');
@@ -70,6 +70,35 @@ describe("the form that takes a site out", () => {
       expect(words).toContain("Only crawlers with an old release cannot be stopped");
     expect(taken).toContain("it ends on 2026-03-31");
     expect(taken).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=[\w-]{22}"/);
+  });
+
+  it("takes out a page alone where its URL is given, a part or more where that is said, and says what it took", async () => {
+    const url = "HTTPS://www.Example.org:443/m%65mbers/jane?a#top";
+    const page = await optOut({ site: url }, {});
+    const words = await page.text();
+    const taken = async (fields: Record<string, string>) =>
+      (await (await optOut(fields)).json()) as {
+        site: string;
+        scope: string;
+        confirmation: { name: string };
+      };
+    const same = await taken({ site: "http://www.example.org./members/jane?a" });
+    const part = await taken({ site: "https://www.example.org/members/*" });
+    const host = await taken({ site: "https://www.example.org/members/x", scope: "host" });
+    const whole = await taken({ site: "www.example.org/members", scope: "subdomains" });
+    const odd = await optOut({ site: "www.example.org", scope: "everything" });
+
+    expect(words).toContain("https://www.example.org/members/jane?a has opted out");
+    expect(words).toContain("the rest of www.example.org is still crawled");
+    expect(words).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=/);
+    expect([same, part, host, whole].map(({ site, scope }) => [scope, site])).toEqual([
+      ["url", "https://www.example.org/members/jane?a"],
+      ["prefix", "https://www.example.org/members/*"],
+      ["host", "https://www.example.org/*"],
+      ["subdomains", "www.example.org"],
+    ]);
+    expect(same.confirmation.name).toBe("_nearcrawl.www.example.org");
+    expect([odd.status, await countOf("opt_out")]).toEqual([400, 4]);
   });
 
   it("answers programs with JSON as it is described, and the same site twice with the same record", async () => {

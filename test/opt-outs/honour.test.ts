@@ -62,7 +62,7 @@ const birch = asCrawlerId(2);
 
 /** One coordinator's honours, with the crawlers that are connected to it and what they were told. */
 function coordinatorOf(online: readonly CrawlerId[]) {
-  const told: [CrawlerId, readonly string[]][] = [];
+  const told: [CrawlerId, readonly unknown[]][] = [];
   const optOuts = createOptOutStore(database.pool);
   let nowMs = worldNow.getTime();
   const honours = new OptOutHonours({
@@ -71,6 +71,7 @@ function coordinatorOf(online: readonly CrawlerId[]) {
     online: () => online,
     send: (crawlerId, message) => {
       if (message.type === "coordinator:stop-hosts") told.push([crawlerId, message.domains]);
+      if (message.type === "coordinator:stop-parts") told.push([crawlerId, message.parts]);
       return true;
     },
     texts: createTextResolver({ servers: [dns.address], timeoutMs: 500 }),
@@ -104,6 +105,34 @@ describe("the crawlers", () => {
     expect(there.told).toEqual([
       [birch, ["www.example.org"]],
       [amber, ["www.example.org"]],
+    ]);
+  });
+
+  it("are told of parts of sites; of a page that was erased also who comes back after weeks", async () => {
+    const { honours, optOuts, told, request, wait } = coordinatorOf([amber]);
+    const page = { scope: "url", of: "//www.example.org/a" } as const;
+    const part = { scope: "prefix", of: "//www.example.org/b" } as const;
+    await request({ ...site("www.example.org"), part } as OptOutTarget);
+    const sure = { source: "operator", words: "", replyTo: null, requester: null, confirmed: true } as const;
+    const target = { ...site("www.example.org"), part: page } as OptOutTarget;
+    await optOuts.request({ ...sure, target, erases: true }, worldNow);
+
+    await honours.pass();
+    wait(20 * 24 * 60);
+    await honours.pass();
+    await honours.tell(birch);
+    wait(11 * 24 * 60);
+    await honours.tell(birch);
+
+    expect(told).toEqual([
+      [
+        amber,
+        [
+          { ...part, erases: false },
+          { ...page, erases: true },
+        ],
+      ],
+      [birch, [{ ...page, erases: true }]],
     ]);
   });
 

@@ -7,7 +7,7 @@ import { oneSlice } from "#coordinator/database/slices";
 import { addHosts } from "#coordinator/frontier/admission-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import { mostPagesUnconfirmed, type OptOutRequest } from "#coordinator/opt-outs/opt-out";
+import { mostPagesUnconfirmed, type OptOutRequest, readOptOut } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/slices/reports-reads";
@@ -16,7 +16,7 @@ import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { seedHost, seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
+import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 
 let database: Database;
@@ -262,6 +262,177 @@ describe("an opt-out", () => {
     expect(after).toEqual(["old.example.org", "shop.www.example.org"]);
     expect(await marked()).toContain("www.example.org");
     expect(await stores.optOuts.covering(null, ["1.2.3.200"])).toMatchObject({ target: "1.2.3.0/24" });
+  });
+});
+
+describe("an opt-out of a part of a site", () => {
+  const part = (text: string, changed: Partial<OptOutRequest> = {}) => {
+    const target = readOptOut(text, "networks");
+    if (typeof target === "string") throw new Error(target);
+    return ask("", { target, ...changed });
+  };
+  const sure = { source: "operator", confirmed: true } as const;
+  const urlsOf = async (condition: string) =>
+    (
+      await database.pool.query<{ url: string }>(
+        `select url from frontier_url where ${condition} order by url`,
+      )
+    ).rows.map(({ url }) => url.replace("https://www.example.org", ""));
+  const pages = async () =>
+    (await database.pool.query<{ url: string }>("select url from page order by url")).rows.map(
+      ({ url }) => url,
+    );
+
+  beforeAll(async () => {
+    for (const path of ["a", "a/b", "a?q", "ab", "a/b/c"])
+      await seedUrl(database.pool, { url: `https://www.example.org/${path}` });
+    await seedUrl(database.pool, { url: "http://www.example.org/a" });
+    await database.pool.query(
+      `update frontier_host set subnet_id = (select max(subnet_id) from subnet where first_address = '1.2.3.0')
+       where host = 'www.example.org'`,
+    );
+  });
+  beforeEach(async () => {
+    await database.pool.query("delete from page");
+    await database.pool.query(
+      "update frontier_url set state = 'due', last_outcome = null, last_reason = null, next_fetch_at = $1",
+      [worldNow],
+    );
+  });
+
+  it("of one URL covers it in all its spellings by http and https, and nothing else of its host", async () => {
+    for (const path of ["a", "a/b"])
+      await seedPage(database.pool, {
+        url: `https://www.example.org/${path}`,
+        title: "Amber",
+        text: "amber",
+      });
+
+    const optOut = await stores.optOuts.request(part("https://WWW.example.ORG.:443/%61#x", sure), worldNow);
+    const { pages: deleted } = await stores.marks.apply(worldNow);
+    const known = await admitted("http://www.example.org/a");
+    const beside = await admitted("https://www.example.org/new");
+
+    expect(optOut).toMatchObject({
+      scope: "url",
+      target: "https://www.example.org/a",
+      hosts: 1,
+      urls: 2,
+      pages: 1,
+    });
+    expect([deleted, await pages()]).toEqual([1, ["https://www.example.org/a/b"]]);
+    expect(await urlsOf("last_outcome = 'opted-out'")).toEqual(["http://www.example.org/a", "/a"]);
+    expect([known.newUrls, beside.newUrls]).toEqual([0, 1]);
+    expect(await leased()).toEqual(["shop.www.example.org", "www.example.org"]);
+  });
+
+  it("of a prefix ends with a path segment, and keeps out what links and lists name of it later", async () => {
+    await stores.optOuts.request(part("https://www.example.org/a/*", sure), worldNow);
+    await stores.marks.apply(worldNow);
+    const late = await Promise.all(
+      [
+        "https://www.example.org/a/late",
+        "http://www.example.org/a/b?late",
+        "https://www.example.org/abc",
+      ].map(admitted),
+    );
+
+    expect(await urlsOf("last_outcome = 'opted-out'")).toEqual([
+      "http://www.example.org/a",
+      "/a",
+      "/a/b",
+      "/a/b/c",
+      "/a?q",
+    ]);
+    expect(late.map(({ newUrls }) => newUrls)).toEqual([0, 0, 1]);
+  });
+
+  it("of a host leaves those below it, and is told from the site of its name", async () => {
+    const host = await stores.optOuts.request(part("https://www.example.org/*", sure), worldNow);
+    await stores.marks.apply(worldNow);
+    const left = await leased();
+    const below = await admitted("https://deep.www.example.org/");
+
+    const site = await stores.optOuts.request(ask("www.example.org", sure), worldNow);
+
+    expect([host.scope, site.scope, site.optOutId !== host.optOutId]).toEqual(["host", "subdomains", true]);
+    expect([left, below.newUrls]).toEqual([["shop.www.example.org"], 1]);
+  });
+
+  it("takes its URLs off the lease that is out, which goes on; their results are dropped and are nobody's fault", async () => {
+    await leased();
+    await stores.optOuts.request(part("https://www.example.org/a/*"), worldNow);
+    const { leases } = await stores.marks.apply(worldNow);
+    const { rows } = await database.pool.query<{ open: number; listed: number; url_count: number }>(
+      `select open_urls as open, cardinality(open_url_hashes) as listed, url_count
+       from lease where host = 'www.example.org' and closed_at is null`,
+    );
+    await stores.optOuts.request(part("https://www.example.org/*"), worldNow);
+    const ended = await stores.marks.apply(worldNow);
+
+    const [lease] = rows;
+    expect(leases).toEqual([]);
+    expect(lease!.open).toBeGreaterThan(0);
+    expect([lease!.listed, lease!.url_count]).toEqual([lease!.open, lease!.open]);
+    expect(ended.leases.map(({ host }) => host)).toEqual(["www.example.org"]);
+  });
+
+  it("hides its page until it is confirmed, tells readers of changes, and is fetched again soon when it is lifted", async () => {
+    for (const path of ["a", "ab"])
+      await seedPage(database.pool, {
+        url: `https://www.example.org/${path}`,
+        title: "Amber",
+        text: "amber",
+      });
+    const { reports } = storesOf(database);
+    const find = async () => (await searchPages(reports, "amber", {}, worldNow)).total;
+    const feed = createChangeFeed(database.pool);
+    await numberChanges(database.pool, worldNow);
+    const { last } = await feed.state();
+
+    const { optOutId } = await stores.optOuts.request(part("https://www.example.org/a"), worldNow);
+    await stores.marks.apply(worldNow);
+    const [hidden, kept] = [await find(), (await pages()).length];
+    await numberChanges(database.pool, worldNow);
+    const told = await feed.after(last, { filter: everyChange, limit: 10 });
+    const covering = async (url: string) =>
+      (await stores.optOuts.covering("www.example.org", [], url))?.optOutId ?? null;
+    const [its, others] = [
+      await covering("https://www.example.org/a"),
+      await covering("https://www.example.org/ab"),
+    ];
+    await stores.optOuts.lift(optOutId, "", worldNow);
+    await stores.marks.apply(worldNow);
+    const { rows } = await database.pool.query<{ minutes: number }>(
+      `select extract(epoch from next_fetch_at - $1)::int / 60 as minutes from frontier_url
+       where url like '%//www.example.org/a' and state = 'due' and last_outcome is null order by 1`,
+      [worldNow],
+    );
+
+    expect([hidden, kept, its, others]).toEqual([1, 2, optOutId, null]);
+    expect(told.type === "read" && told.changes.map(({ url, kind }) => [url, kind])).toEqual([
+      ["https://www.example.org/a", "gone"],
+    ]);
+    expect(rows.map(({ minutes }) => minutes)).toEqual([15, 195]);
+  });
+
+  it("is previewed in true numbers, and much has to be said", async () => {
+    await seedPage(database.pool, { url: "https://www.example.org/a/b", title: "Amber", text: "amber" });
+    const previewed = async (text: string) => (await stores.optOuts.preview(part(text).target, worldNow))!;
+
+    const [url, prefix] = [
+      await previewed("https://www.example.org/ab"),
+      await previewed("https://www.example.org/a/*"),
+    ];
+    const [host, site] = [await previewed("https://www.example.org/*"), await previewed("example.org")];
+    const network = await previewed("1.2.3.0/24");
+
+    expect(url).toEqual({ hosts: 1, urls: 1, pages: 0, dueUrls: 1, wide: null });
+    expect(prefix).toMatchObject({ hosts: 1, pages: 1, wide: null });
+    expect(host).toMatchObject({ hosts: 1, pages: 1, wide: null });
+    expect(site.hosts).toBeGreaterThan(3);
+    expect(site.wide).toBe(`example.org covers ${site.hosts} hosts`);
+    expect(network).toMatchObject({ hosts: 3, pages: 1, wide: "1.2.3.0/24 covers 3 hosts" });
   });
 });
 

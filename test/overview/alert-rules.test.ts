@@ -119,6 +119,10 @@ const failing = (failures: number): JobFacts => ({
 });
 const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - seconds * 1000 });
 
+const withGates = (asked: number, newHosts: number): Partial<AlertFacts> => ({
+  botGates: { asked, providers: [{ provider: "cloudflare", hosts: newHosts + 5, newHosts }] },
+});
+
 /** What differs; the last value where nothing is said yet, and the first where something is. */
 const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
   "database-does-not-answer": [
@@ -137,6 +141,7 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     { wentBack: { atMs: nowMs - 1, failed: 0 } },
     { wentBack: { atMs: nowMs - 29 * dayMs, failed: null } },
   ],
+  "bot-gates-grow": [withGates(1000, 10), withGates(1000, 11)],
   "nobody-leads": [
     withOwn({ leaderlessSinceMs: nowMs - 59_999 }),
     withOwn({ leaderlessSinceMs: nowMs - minuteMs }),
@@ -399,6 +404,17 @@ it("what says nothing of a fault is none: little fetched, nobody came yet, who d
   };
 
   expect(alertsOf({ ...well, ...little })).toEqual([]);
+});
+
+// Issue 41: the alert asked its partner to start what had run, and had left for good.
+it("a crawler that has left for good is not expected to run", () => {
+  const joined = { state: "offline" as const, neverRan: true, joinedMs: nowMs - hourMs, lastSeenMs: nowMs };
+  const alertsOn = (drainingSinceMs: number | null) =>
+    alertsOf({ ...well, ...withCrawler({ ...joined, drainingSinceMs }), releases: [release] }).map(
+      ({ name }) => name,
+    );
+
+  expect([alertsOn(null), alertsOn(nowMs)]).toEqual([["crawler-never-ran"], []]);
 });
 
 it("the critical stand first", () => {

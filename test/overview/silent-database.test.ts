@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -23,8 +24,10 @@ import type { Database } from "#db/server-database";
 import { writeCurrentRun } from "#ops/cli/command-context";
 import { alertsCommand } from "#ops/cli/commands/alerts";
 import { doctorCommand } from "#ops/cli/commands/doctor";
+import { pinOf } from "#protocol/identity";
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
+import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { inProcess } from "../support/command-in-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
@@ -226,4 +229,28 @@ it("a job that fails whenever it runs is named with what it said, until it runs 
     await database.pool.query("alter table link_outbox_away rename to link_outbox");
   }
   await until(async () => !names(await alerts()).includes("job-failing"), 15_000);
+});
+
+it("a coordinator with a certificate of its own, whose key is the pinned one, is asked; with another one it is an alert", async () => {
+  const { key, certificate, remove } = makeCertificate("coordinator.example");
+  const server = createSecureServer({ key, cert: certificate }, (_request, response) => {
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ faults: [], alerts: [] }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  // Not an address that stands for this machine whatever its certificate says.
+  const url = `https://[::ffff:127.0.0.1]:${(server.address() as AddressInfo).port}`;
+  const names = async (pin: string | null) => {
+    await database.pool.query("update coordinator_place set certificate_pin = $1", [pin]);
+    const { out } = await inProcess(alertsCommand(), ["--home", home, "--coordinator", url, "--json"]);
+    return (JSON.parse(out) as { alerts: { name: string }[] }).alerts.map(({ name }) => name);
+  };
+
+  const pinned = await names(pinOf(certificate));
+  const other = await names("A".repeat(43));
+  server.closeAllConnections();
+  server.close();
+  remove();
+
+  expect(pinned).not.toContain("coordinator-silent");
+  expect(other).toContain("coordinator-silent");
 });

@@ -221,7 +221,7 @@ describe("the first message", () => {
 
     expect(decodeHello(text)).toEqual({
       type: "wrong-version",
-      reason: "the crawler speaks protocol 99, the coordinator 5, 4, 3, 2, 1",
+      reason: "the crawler speaks protocol 99, the coordinator 6, 5, 4, 3, 2, 1",
     });
   });
 
@@ -235,8 +235,8 @@ describe("the first message", () => {
 
 test("of several versions in common the newest is agreed on, of none null", () => {
   expect(agreeOnVersion([9, 1])).toBe(1);
-  expect(agreeOnVersion([1, 2, 3, 4, 5, 6])).toBe(5);
-  expect(agreeOnVersion([6, 9])).toBeNull();
+  expect(agreeOnVersion([1, 2, 3, 4, 5, 6, 7])).toBe(6);
+  expect(agreeOnVersion([7, 9])).toBeNull();
   expect(agreeOnVersion([])).toBeNull();
 });
 

@@ -455,7 +455,7 @@ describe("an opt-out", () => {
 
     expect(await markOf(late)).toBe(optOutId);
     expect(await appliedTo(optOutId)).toBe(2);
-    expect(await marks.apply(noon)).toEqual({ hosts: 0, leases: [], pages: 0 });
+    expect(await marks.apply(noon)).toEqual({ hosts: 0, leases: [], pages: 0, erased: {} });
     expect(found).toMatchObject({ hosts: 4, pages: 0 });
 
     await withReplicaBehind(async () => {

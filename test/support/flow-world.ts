@@ -62,18 +62,18 @@ export type FlowWorld = Awaited<ReturnType<typeof newFlowWorld>>;
 
 export type Answer = number | ProbeOutcome;
 
-/** Answers from a table by address and crawler; who is not in it does not answer. */
+/** Answers from a table by address and crawler, of several one after the other; who is not in it does not answer. */
 export class TableFleet implements Fleet {
   readonly asked: { readonly crawlerId: CrawlerId; readonly address: string }[] = [];
   readonly targets: Parameters<Fleet["probe"]>[1][] = [];
   /** Awaited before each answer. */
   before: () => Promise<void> = async () => {};
-  readonly #table: Readonly<Record<string, ReadonlyMap<CrawlerId, Answer>>>;
+  readonly #table: Readonly<Record<string, ReadonlyMap<CrawlerId, Answer | readonly Answer[]>>>;
   #online: readonly CrawlerId[];
 
   constructor(
     online: readonly CrawlerId[],
-    table: Readonly<Record<string, ReadonlyMap<CrawlerId, Answer>>> = {},
+    table: Readonly<Record<string, ReadonlyMap<CrawlerId, Answer | readonly Answer[]>>> = {},
   ) {
     this.#online = online;
     this.#table = table;
@@ -91,7 +91,13 @@ export class TableFleet implements Fleet {
     this.asked.push({ crawlerId, address: target.address });
     this.targets.push(target);
     await this.before();
-    const answer = this.#table[target.address]?.get(crawlerId);
+    const told = this.#table[target.address]?.get(crawlerId);
+    const times = this.asked.filter(
+      (one) => one.crawlerId === crawlerId && one.address === target.address,
+    ).length;
+    const answer = Array.isArray(told)
+      ? told[Math.min(times, told.length) - 1]
+      : (told as Answer | undefined);
     if (answer === undefined) return { type: "timed-out", method: target.method, reason: "3000 ms" };
     if (typeof answer !== "number") return answer;
     return { type: "measured", method: target.method, rttMs: answer, tries: target.tries };

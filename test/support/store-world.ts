@@ -42,7 +42,14 @@ export async function newWorld() {
   await reset(pool);
   const crawlers = createCrawlerStore(pool);
   const store = createDelegationStore(pool);
-  const delegations = { ...store, readAll: async () => await delegationsIn(store) };
+  const delegations = {
+    ...store,
+    readAll: async () => await delegationsIn(store),
+    unmeasuredBy: async (dueBy: Date | null) =>
+      (await store.unmeasured({ limit: 10, dueBy, except: [], recrawlDays: 7 })).map(
+        ({ subnetId }) => subnetId,
+      ),
+  };
   const frontier = createFrontierStore(pool);
   const results = createResultStore(pool);
   const crawler = async (name: string): Promise<CrawlerId> =>
@@ -164,6 +171,7 @@ const emptied = [
   "host_signals",
   "delegation_history",
   "delegation",
+  "anycast_check",
   "finer_delegation",
   "probe",
   "probe_round",

@@ -1,12 +1,21 @@
 /** Who is asked when two crawlers disagree, and what it comes to. Crawler 1 fetched first. */
 import { describe, expect, it } from "vitest";
 import { nextStep, type Opinion } from "#coordinator/trust/arbitration";
-import { type PageSketch, still } from "#coordinator/trust/page-sketch";
+import { type PageSketch, sketchOfResult, still } from "#coordinator/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
+import { arrivedResult } from "../support/store-world.ts";
 import { page, said, without } from "./sketches.ts";
 
 const [a, b, c] = [page("0"), page("ffff"), page("ff0000ff")];
 const [one, two] = [asCrawlerId(1), asCrawlerId(2)];
+
+const { result: challengedResult } = arrivedResult({
+  ...{ sequence: 1, leaseId: "1", url: "http://a.example/" },
+  outcome: {
+    ...{ type: "failed", blame: "target", code: "challenged", reason: "" },
+    challenge: { provider: "anubis", of: "page", status: 200 },
+  },
+});
 
 function following(opinions: readonly Opinion[], others = 5, volatility = still) {
   const step = nextStep({ opinions, volatility, others });
@@ -50,6 +59,19 @@ describe("what it comes to", () => {
     expect(following([said(1, a), said(2, b), said(3, b), said(1, b)])).toMatchObject({
       type: "once",
       suspect: one,
+    });
+  });
+
+  it("nothing, where a bot gate answers one of them, also whoever was asked again", () => {
+    const gate = sketchOfResult(challengedResult, [])!;
+
+    expect(gate).toMatchObject({ kind: "none", isGate: true });
+    expect(following([said(1, a), said(2, gate)])).toMatchObject({ type: "cannot-tell" });
+    expect(following([said(1, a), said(2, b), said(3, b), said(1, gate)])).toMatchObject({
+      type: "cannot-tell",
+    });
+    expect(following([said(1, a), said(2, b), said(3, b), said(1, without("none"))])).toMatchObject({
+      type: "once",
     });
   });
 

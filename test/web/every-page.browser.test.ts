@@ -50,6 +50,7 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   "/fleet/invite": ["/fleet/invite"],
   "/fleet/moves": ["/fleet/moves"],
   "/fleet/opt-outs": ["/fleet/opt-outs"],
+  "/fleet/opt-outs/preview": ["/fleet/opt-outs/preview?target=www.example.org"],
   "/fleet/queue": ["/fleet/queue"],
   "/fleet/recrawl": ["/fleet/recrawl"],
   "/fleet/site-caps": ["/fleet/site-caps"],

@@ -2,7 +2,7 @@
  * Ranges of addresses, first and last included. A registered range need not be a CIDR block: RIPE and
  * APNIC register `a - b`, and delegated statistics give a count that need not be a power of two.
  */
-import { formatAddress, type IpAddress, parseAddress } from "./address.ts";
+import { formatAddress, type IpAddress, parseAddress, unmapAddress } from "./address.ts";
 
 export interface Ipv4Range {
   readonly family: 4;
@@ -16,13 +16,24 @@ export interface Ipv6Range {
 }
 export type IpRange = Ipv4Range | Ipv6Range;
 
-/** Reads `a - b`, `a/prefix` (host bits are cleared) or one address; null when it is none of these. */
+/**
+ * Reads `a - b`, `a/prefix` (host bits are cleared) or one address; null when it is none of these. What is IPv4-mapped is
+ * IPv4, as with addresses: it names the same hosts.
+ */
 export function parseRange(text: string): IpRange | null {
+  const range = rangeAsWritten(text);
+  return range && unmapRange(range);
+}
+
+/** The same for blocks of the address space itself: `::ffff:0:0/96` stays one of IPv6. */
+export function rangeAsWritten(text: string): IpRange | null {
   const dash = text.indexOf("-");
   if (dash >= 0) {
     const first = parseAddress(text.slice(0, dash).trim());
     const last = parseAddress(text.slice(dash + 1).trim());
-    return first && last ? rangeBetween(first, last) : null;
+    return (
+      first && last && (rangeBetween(first, last) ?? rangeBetween(unmapAddress(first), unmapAddress(last)))
+    );
   }
   const slash = text.indexOf("/");
   if (slash < 0) {
@@ -33,6 +44,12 @@ export function parseRange(text: string): IpRange | null {
   const prefixText = text.slice(slash + 1).trim();
   if (!address || !/^\d{1,3}$/.test(prefixText)) return null;
   return rangeOfPrefix(address, Number(prefixText));
+}
+
+/** The IPv4 range inside an IPv4-mapped one; any other range unchanged. */
+export function unmapRange(range: IpRange): IpRange {
+  if (range.family === 4) return range;
+  return rangeBetween(unmapAddress(firstAddress(range)), unmapAddress(lastAddress(range))) ?? range;
 }
 
 /** The range from one address to another; null when the families differ or the order is reversed. */

@@ -8,7 +8,14 @@
  */
 
 import type { IpAddress } from "./address.ts";
-import { type IpRange, parseRange, prefixLengthOf, rangeCovers, rangeHolds } from "./range.ts";
+import {
+  type IpRange,
+  parseRange,
+  prefixLengthOf,
+  rangeAsWritten,
+  rangeCovers,
+  rangeHolds,
+} from "./range.ts";
 
 /** Prefix, name in the registry, defining document. A null name: globally reachable inside a refused block. */
 const blocks: readonly (readonly [prefix: string, name: string | null, reference: string])[] = [
@@ -128,7 +135,7 @@ function touchedBy(candidates: readonly Block[], addressBits: number): Uint8Arra
 function readBlocks(family: 4 | 6): Block[] {
   return blocks
     .map(([prefix, name, reference]) => ({
-      range: parseRange(prefix) as IpRange,
+      range: rangeAsWritten(prefix) as IpRange,
       words: name && `${prefix} ${name} (${reference})`,
     }))
     .filter((block) => block.range.family === family)

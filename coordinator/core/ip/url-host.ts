@@ -2,6 +2,7 @@
  * What a URL says of its authority. Its host as the frontier, leases and connections name it: a name in lower case
  * without a trailing dot, or a literal address without brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
  */
+import { isUtf8 } from "node:buffer";
 import { parseAddress } from "./address.ts";
 
 /**
@@ -26,6 +27,16 @@ export function withoutUser(text: string): string {
 /** A text that may hold several URLs, such as a `Link` header, without users and passwords. */
 export function withoutUsers(text: string): string {
   return text.includes("@") ? text.replace(anyUserinfo, "$1") : text;
+}
+
+/**
+ * The text of an HTTP field that holds URLs, given as ISO-8859-1 as parsers give it. Sites send paths in it as they are in
+ * their files: UTF-8 where the bytes are that (as browsers have it), else ISO-8859-1.
+ */
+export function urlTextOf(field: string): string {
+  if (!/[\x80-\xff]/.test(field) || /[^\0-\xff]/.test(field)) return field;
+  const bytes = Buffer.from(field, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : field;
 }
 
 /** Throws a TypeError for text that is no URL. */
@@ -103,3 +114,21 @@ function unescaped(host: string): string {
 
 /** A host name or address as it stands in a URL or a Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+// Parts of a site, which opt-outs name without a scheme, for http and https alike: //host/path, or //host:port/path.
+
+/** Of a canonical URL. */
+export const withoutScheme = (url: string): string => url.slice(url.indexOf("//"));
+
+/** A URL, a URL with everything below it, or a host. `of`: without its scheme and, of a prefix, its last slash; or the host's name. */
+export interface SitePart {
+  readonly scope: "url" | "prefix" | "host";
+  readonly of: string;
+}
+
+/** Whether a canonical URL lies in the part. A prefix ends with a path segment: `//host/a` covers `/a`, `/a?b` and `/a/b`, not `/ab`. */
+export function isInPart({ scope, of }: SitePart, url: string): boolean {
+  if (scope === "host") return urlHost(url) === of;
+  const rest = withoutScheme(url);
+  return rest === of || (scope === "prefix" && rest.startsWith(of) && /^[/?]/.test(rest.slice(of.length)));
+}

@@ -112,9 +112,10 @@ interface Chosen {
   readonly subnetRttMs: number | null;
 }
 
-/** The nearest, or the present crawler where that is hardly farther; null when nobody answered. */
+/** The nearest, or the present crawler where that is hardly farther; null when nobody answered, or the present one could not ask. */
 function chosenOf(outcome: FinerOutcome | null, finer: FinerDelegation): Chosen | null {
-  if (!outcome?.decision || outcome.decision.rttMs === null) return null;
+  if (!outcome?.decision || outcome.decision.rttMs === null || outcome.unheard.has(finer.crawlerId))
+    return null;
   const { decision, rttsMs } = outcome;
   const nearestMs = outcome.decision.rttMs;
   const subnetRttMs = finer.subnetCrawlerId === null ? null : (rttsMs.get(finer.subnetCrawlerId) ?? null);

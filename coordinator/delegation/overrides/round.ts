@@ -11,9 +11,10 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { refusedBlockOf } from "#core/ip/special-purpose";
-import type { ProbeOutcome } from "#protocol/messages";
+import { type ProbeOutcome, saysNothing } from "#protocol/messages";
 import type { Fleet } from "../../crawlers/crawler.ts";
 import type { DeniedTargets } from "../denied-targets.ts";
+import { SecondQuestions } from "../present-owner.ts";
 import type { RoundSettings } from "../probe-round.ts";
 import { originOf, RoundQuestions } from "../round-questions.ts";
 import { type Decided, decided } from "../round-result.ts";
@@ -59,6 +60,8 @@ export interface FinerOutcome {
   readonly decision: Omit<FinerDecision, "subnetRttMs"> | null;
   /** What was measured by the method that counts. */
   readonly rttsMs: ReadonlyMap<CrawlerId, number>;
+  /** They kept themselves from asking, or did not report: they may be as near as before. */
+  readonly unheard: ReadonlySet<CrawlerId>;
   /** By name: where the name led each crawler that reported it. */
   readonly seen: readonly SeenAnswer[];
 }
@@ -95,6 +98,11 @@ export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): P
     roundId,
     decision: isKnown ? { roundId, crawlerId, rttMs, runnerUpId, runnerUpRttMs } : null,
     rttsMs,
+    unheard: new Set(
+      questions.probes
+        .filter(({ crawlerId, outcome }) => saysNothing(outcome) && !rttsMs.has(crawlerId))
+        .map(({ crawlerId }) => crawlerId),
+    ),
     seen: seenIn(questions),
   };
 }
@@ -109,13 +117,14 @@ async function endingOf(
   const first = [...new Set(errand.first)].filter(
     (crawlerId) => connected.has(crawlerId) && !isDenied(crawlerId, errand, ports),
   );
+  const second = new SecondQuestions(ports.settings.parameters);
   for (;;) {
     if (ports.isStopping?.()) return null;
     const heldAgainst = first.shift();
     const step = questions.step();
     if (heldAgainst !== undefined) await questions.probe(heldAgainst);
     else if (step.type === "probe") await questions.probe(step.crawlerId);
-    else return decided(step);
+    else if (!(await second.ask(questions, step))) return decided(step);
   }
 }
 

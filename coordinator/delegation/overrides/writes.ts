@@ -2,6 +2,7 @@
 import type { PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { columnsOf } from "../../database/transaction.ts";
+import { isFromHere } from "../round-reads.ts";
 import { type FinerWork, followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import {
   type DelegatedHost,
@@ -263,6 +264,7 @@ export async function inherit(
            and p.outcome = 'measured'
            and p.method = coalesce(r.method, p.method)
            and p.crawler_id = any($2::int[])
+           and ${isFromHere("p", "r")}
          group by p.crawler_id
          order by 2, 1
          limit 1

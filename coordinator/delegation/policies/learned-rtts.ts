@@ -51,6 +51,14 @@ export class LearnedRtts {
     return slot;
   }
 
+  /** What was measured of this crawler stays with a slot that nobody has any more. */
+  forget(crawlerId: CrawlerId): void {
+    if (!this.#slots.delete(crawlerId)) return;
+    for (const row of this.wonBy(crawlerId)) this.vectors.release(row);
+    this.#kept.delete(crawlerId);
+    this.slotOf(crawlerId);
+  }
+
   /** The candidates' slots, and the candidate of each slot (−1 for crawlers that are none). */
   slotsIn(fleet: CandidateFleet): FleetSlots {
     const known = this.#fleets.get(fleet);

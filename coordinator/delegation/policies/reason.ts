@@ -72,6 +72,8 @@ const decidingReasons = [
     published: z
       .array(z.object({ source: z.string(), place: z.string(), trust: share, subnets: count }))
       .optional(),
+    /** A cloud lists it, and so many crawlers far from the nearest were asked whether it answers from many places. */
+    notAnycast: z.object({ place: z.string(), far: count }).optional(),
     runnerUp,
   }),
   /** Nobody answered: the likeliest by past delegations, to be tried again. */
@@ -98,9 +100,23 @@ const delegationReason = z.discriminatedUnion("type", [
     by: z.enum(["light", "peer-rtt"]),
     /** A third crawler, whose answer contradicts one place as well. */
     confirmed: z.object({ crawlerId, rttMs: ms }).nullable().default(null),
+    /** What a cloud or CDN lists it as: "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13". */
+    listed: z.string().optional(),
     /** Crawlers that answered fast; among them the one with the most room was taken. */
     fast: count.default(0),
     runnerUp: runnerUp.default(null),
+  }),
+  /** A check: the crawler that has it keeps it, since the challenger does not beat what is known of it. */
+  z.object({
+    type: z.literal("kept"),
+    challenger: z.object({ crawlerId, rttMs: ms }),
+    /** What is known of the crawler that has it: it may be as near as this. */
+    leastMs: ms,
+    /** A probe of the round; one that a busy machine noticed late; its latest fetches; what it measured before. */
+    by: z.enum(["probe", "busy", "fetches", "before"]),
+    lambdaMs: ms,
+    ...asked,
+    runnerUp,
   }),
   /** `needsIpv6`: nobody who was online speaks it. */
   z.object({ type: z.literal("no-candidates"), needsIpv6: z.literal(true).optional() }),
@@ -161,6 +177,8 @@ function sentencesOf(reason: DelegationReason, nameOf: NameOf): string[] {
       return [...byPrior(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
     case "anycast":
       return anycast(reason, nameOf);
+    case "kept":
+      return [...keptWords(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
     case "no-candidates":
       return [
         reason.needsIpv6
@@ -208,7 +226,14 @@ function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string
     reason.askedCount === 1 ? "" : askedWords(reason.asked, reason.askedCount, nameOf),
     ruledOutWords(reason.ruledOut, reason.ruledOutCount, nameOf),
     stopWords(reason, nameOf),
+    notAnycastWords(reason),
   ];
+}
+
+function notAnycastWords({ notAnycast }: ReasonOf<"expected-gain">): string {
+  if (notAnycast === undefined) return "";
+  const { place, far } = notAnycast;
+  return `Networks that publish their ranges may announce them from many places, as ${place}; so ${far === 1 ? "one crawler" : `${far} crawlers`} far away ${far === 1 ? "was" : "were"} asked, once: it is not anycast.`;
 }
 
 function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
@@ -234,6 +259,7 @@ function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
   const limit = reason.by === "light" ? "light in glass" : "the crawlers' own distance";
   return [
     `The range is anycast: ${nameOf(reason.near.crawlerId)} (${briefMs(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${briefMs(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${briefMs(reason.leastSumMs)} for both together.`,
+    reason.listed === undefined ? "" : `Its network publishes it as ${reason.listed}.`,
     reason.confirmed === null
       ? ""
       : `${nameOf(reason.confirmed.crawlerId)} (${briefMs(reason.confirmed.rttMs)}) confirmed it.`,
@@ -241,6 +267,25 @@ function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
       ? `Latency cannot choose here, so of the ${reason.fast} crawlers that answered fast the one with the most room took it.`
       : "Latency cannot choose here, so it was delegated by load.",
     takeOver(reason.runnerUp, nameOf),
+  ];
+}
+
+const keptBy = {
+  probe: (ms: string) => `it measured ${ms} itself`,
+  busy: (ms: string) =>
+    `its machine was busy and noticed the answer late, which may have taken no more than ${ms}`,
+  fetches: (ms: string) => `its latest fetches took no more than ${ms}`,
+  before: (ms: string) => `its probe was held back, and it measured ${ms} before`,
+} as const;
+
+function keptWords(
+  { challenger, by, leastMs, lambdaMs, ...reason }: ReasonOf<"kept">,
+  nameOf: NameOf,
+): string[] {
+  const known = keptBy[by](briefMs(leastMs));
+  return [
+    `It stays with the crawler that had it: ${known}, and ${nameOf(challenger.crawlerId)} (${briefMs(challenger.rttMs)}) is not nearer than that by ${briefMs(lambdaMs)} (λ).`,
+    askedWords(reason.asked, reason.askedCount, nameOf),
   ];
 }
 
@@ -293,6 +338,7 @@ const briefWords: Readonly<Record<DelegationReason["type"], string>> = {
   "expected-gain": "the nearest, as far as probing was worth it",
   "by-prior": "nobody answered: the likeliest by past delegations",
   anycast: "the range answers from many places: by load",
+  kept: "nobody was nearer than what is known of the crawler that had it",
   "no-candidates": "nobody could take it",
 };
 

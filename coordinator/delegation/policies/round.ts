@@ -88,7 +88,7 @@ export interface Decision {
   /** Who takes over when the crawler leaves; null when there is no other candidate. */
   readonly runnerUpId: CrawlerId | null;
   readonly runnerUpRttMs: number | null;
-  /** False only when crawlers were asked and nobody answered: to be tried again. */
+  /** False where nobody answered, or there was nobody to compare with: to be tried again. */
   readonly measured: boolean;
   readonly reason: DelegationReason;
 }
@@ -189,7 +189,7 @@ export function decidedFor(state: RoundState, index: number, verdict: Verdict): 
     rttMs: rttAt(state, index),
     runnerUpId: runnerUp?.crawlerId ?? null,
     runnerUpRttMs: runnerUp?.rttMs ?? null,
-    measured: verdict.type !== "by-prior",
+    measured: verdict.type !== "by-prior" && verdict.type !== "only-candidate",
     reason: { ...verdict, runnerUp },
   };
 }
@@ -208,7 +208,10 @@ export function decidedByPrior(state: RoundState): Decision {
   });
 }
 
-/** Rounds that need no probe: no candidate at all, or only one. Null for all others. */
+/**
+ * Rounds that need no probe: no candidate at all, or only one. What that one gets says nothing of who is near, so it
+ * counts as unmeasured until somebody else can be asked. Null for all others.
+ */
 export function decidedAtOnce(state: RoundState): RoundStep | null {
   if (state.fleet.candidates.length === 0) return { type: "nobody", reason: { type: "no-candidates" } };
   if (state.fleet.candidates.length === 1) return decidedFor(state, 0, { type: "only-candidate" });

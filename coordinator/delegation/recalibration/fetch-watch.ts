@@ -3,12 +3,13 @@
  * and with the crawler's present level set aside (crawler-level.ts). Both kinds of times are followed:
  * connect times are the path alone but come once per connection; first bytes come with every fetch but
  * contain the server. Where a connection that was opened meanwhile took its usual time, a slow first byte is
- * the server's affair and raises no alarm.
+ * the server's affair and raises no alarm. Where hosts of other subnets turned slow at the same time, the crawler's
+ * machine or network is busy, and it is no alarm.
  *
  * Bounded: the hosts seen longest ago are forgotten (their past is in the database). A host that another
  * crawler fetches now starts anew.
  */
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
 
 const timeKinds = ["connect", "firstByte"] as const;
@@ -17,7 +18,11 @@ export type TimeKind = (typeof timeKinds)[number];
 export interface WatchedFetch {
   readonly hostKey: string;
   readonly crawlerId: CrawlerId;
+  /** Hosts of one subnet may turn slow together by one route; null or absent: not known. */
+  readonly subnetId?: SubnetId | null;
   readonly atMs: number;
+  /** Since when its crawler is where it is: what is older says nothing. Left out: it has never moved. */
+  readonly placedAtMs?: number;
   /** Null: no new connection. */
   readonly connectMs: number | null;
   readonly firstByteMs: number | null;
@@ -36,7 +41,12 @@ export interface CrawlerAlarm extends LevelAlarm {
   readonly atMs: number;
 }
 
-type WatchedHost = { crawlerId: CrawlerId; lastAtMs: number } & Readonly<Record<TimeKind, HostTimes>>;
+type WatchedHost = {
+  crawlerId: CrawlerId;
+  lastAtMs: number;
+  /** Since when its times look like a change; null: they do not. */
+  readonly suspectSinceMs: Record<TimeKind, number | null>;
+} & Readonly<Record<TimeKind, HostTimes>>;
 type Levels = Readonly<Record<TimeKind, CrawlerLevel>>;
 
 export class FetchWatch {
@@ -83,15 +93,16 @@ export class FetchWatch {
     return alarms;
   }
 
-  #hostOf({ hostKey, crawlerId }: WatchedFetch): WatchedHost {
+  #hostOf({ hostKey, crawlerId, placedAtMs = 0 }: WatchedFetch): WatchedHost {
     const known = this.#hosts.get(hostKey);
     this.#hosts.delete(hostKey);
     const host: WatchedHost =
-      known?.crawlerId === crawlerId
+      known?.crawlerId === crawlerId && known.lastAtMs >= placedAtMs
         ? known
         : {
             crawlerId,
             lastAtMs: Number.NEGATIVE_INFINITY,
+            suspectSinceMs: { connect: null, firstByte: null },
             connect: new HostTimes(),
             firstByte: new HostTimes(),
           };
@@ -101,15 +112,43 @@ export class FetchWatch {
   }
 
   #noteKind(host: WatchedHost, kind: TimeKind, fetch: WatchedFetch): HostAlarm | null {
-    const { hostKey, crawlerId, atMs } = fetch;
+    const { hostKey, crawlerId, atMs, subnetId = null } = fetch;
     const timeMs = kind === "connect" ? fetch.connectMs : fetch.firstByteMs;
     if (timeMs === null) return null;
     const level = this.#levelsOf(crawlerId)[kind];
     const usualMs = host[kind].usualMs(this.#rule);
-    const alarm = host[kind].note(timeMs / level.factorAt(atMs), this.#rule);
-    const slowCrawler = usualMs === null ? null : level.note(hostKey, timeMs / usualMs, atMs);
+    const sinceMs = host.suspectSinceMs[kind] ?? atMs;
+    const comparableMs = timeMs / level.factorAt(atMs);
+    const alarm = host[kind].note(comparableMs, this.#rule, (found) =>
+      this.#isOwnFault(found, fetch, sinceMs),
+    );
+    host.suspectSinceMs[kind] = host[kind].isSuspect ? sinceMs : null;
+    const slowCrawler =
+      usualMs === null
+        ? null
+        : level.note({ hostKey, subnetId, atMs, ratio: timeMs / usualMs, lateMs: comparableMs - usualMs });
     if (slowCrawler) this.#crawlerAlarms.push({ ...slowCrawler, kind, crawlerId, atMs });
     return alarm && { ...alarm, kind, hostKey, crawlerId, atMs };
+  }
+
+  /** Most of what the crawler fetched in other subnets meanwhile was late as well: by a part of this at least, and by what matters. */
+  #isOwnFault(
+    { usualMs, nowMs }: TimesAlarm,
+    { crawlerId, subnetId }: WatchedFetch,
+    sinceMs: number,
+  ): boolean {
+    if (subnetId === null || subnetId === undefined) return false;
+    const lateMs = Math.max(this.#rule.floorMs, (nowMs - usualMs) * leastPartOfLate);
+    const levels = this.#levelsOf(crawlerId);
+    const others = new Map<SubnetId, boolean>();
+    for (const kind of timeKinds) {
+      for (const other of levels[kind].since(sinceMs)) {
+        if (other.subnetId === null || other.subnetId === subnetId) continue;
+        others.set(other.subnetId, other.lateMs >= lateMs || (others.get(other.subnetId) ?? false));
+      }
+    }
+    const late = [...others.values()].filter(Boolean).length;
+    return late >= leastOthersLate && 2 * late > others.size;
   }
 
   #levelsOf(crawlerId: CrawlerId): Levels {
@@ -120,6 +159,12 @@ export class FetchWatch {
     return levels;
   }
 }
+
+/** A busy machine adds to near and far hosts alike, but to each fetch something else. */
+const leastPartOfLate = 1 / 8;
+
+/** Subnets besides: one alone may be slow by chance. */
+const leastOthersLate = 2;
 
 // How slow everything is right now that one crawler fetches, against what its hosts usually take: the time of
 // day, set aside. Evening congestion and trouble in the partner's own network slow all of a crawler's hosts
@@ -163,8 +208,17 @@ interface LevelAlarm {
   readonly hosts: number;
 }
 
+interface LeveledFetch extends Pick<WatchedFetch, "hostKey" | "atMs"> {
+  readonly subnetId: SubnetId | null;
+  /** Of its usual time. */
+  readonly ratio: number;
+  /** By which it was later than usual, the level set aside. */
+  readonly lateMs: number;
+}
+
 class CrawlerLevel {
-  readonly #latest = new Map<string, { readonly logRatio: number; readonly atMs: number }>();
+  /** `lateMs`: with that of the fetches before, each counting half of the one behind it. */
+  readonly #latest = new Map<string, LeveledFetch & { readonly logRatio: number }>();
   /** Logarithm of the level by hour of the day (UTC); NaN: not learned. */
   readonly #byHour = new Float64Array(24).fill(Number.NaN);
   #usualLog = Number.NaN;
@@ -181,11 +235,18 @@ class CrawlerLevel {
     return Number.isNaN(learned) ? 1 : Math.exp(learned);
   }
 
-  /** A host took so many times its usual time. Returns an alarm when the crawler itself turned slow. */
-  note(hostKey: string, ratio: number, atMs: number): LevelAlarm | null {
+  /** The latest of each host, as far as they were fetched since then. */
+  since(atMs: number): LeveledFetch[] {
+    return [...this.#latest.values()].filter((one) => one.atMs >= atMs);
+  }
+
+  /** Returns an alarm when the crawler itself turned slow. */
+  note(fetch: LeveledFetch): LevelAlarm | null {
+    const { hostKey, ratio, atMs } = fetch;
     if (!(ratio > 0) || !Number.isFinite(ratio)) return null;
+    const lateMs = (fetch.lateMs + (this.#latest.get(hostKey)?.lateMs ?? fetch.lateMs)) / 2;
     this.#latest.delete(hostKey);
-    this.#latest.set(hostKey, { logRatio: Math.log(ratio), atMs });
+    this.#latest.set(hostKey, { ...fetch, lateMs, logRatio: Math.log(ratio) });
     this.#medianIsOld += 1;
     if (this.#latest.size > mostHosts) this.#latest.delete(this.#latest.keys().next().value!);
     if (atMs - this.#judgedAtMs < judgeEveryMs || this.#latest.size < leastHosts) return null;

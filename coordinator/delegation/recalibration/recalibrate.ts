@@ -13,6 +13,8 @@ import type { ResultStore, WireResult } from "../../results/accepted-result.ts";
 import type { ResultBatch } from "../../results/take-results.ts";
 import type { DelegationStore, FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";
+import type { FetchTimes } from "../present-owner.ts";
+import type { OwnFetches } from "../probe-round.ts";
 import type { CoordinatorState } from "../state.ts";
 import { type CrawlerAlarm, FetchWatch, type HostAlarm } from "./fetch-watch.ts";
 import type { RecalibrationRule } from "./rule.ts";
@@ -29,6 +31,13 @@ type RecentFetch = Awaited<ReturnType<ResultStore["recentFetches"]>>[number];
 const historyLength = 50;
 
 const coolDownMs = 3_600_000;
+
+/** Of a host that is not slow: as many as would have raised an alarm, had all of them been slow. */
+const fetchesThatCount = 4;
+
+/** Of a subnet whose crawler was never compared with another: so many of its fetches count, and for a day. */
+const fetchesUncompared = 20;
+const uncomparedMs = 86_400_000;
 
 /** Hosts read from the database in one pass; the rest waits for the next. */
 const hostsPerPass = 2000;
@@ -47,7 +56,7 @@ export class RecalibrationQueue {
   readonly #watch: FetchWatch;
   readonly #unread = new Set<HostHash>();
   readonly #alarms = new Map<HostHash, HostAlarm>();
-  readonly #probed = new Map<SubnetId, { readonly atMs: number; readonly evidence: SlowFetches }>();
+  readonly #probed = new Map<SubnetId, ProbedSubnet>();
 
   constructor(ports: RecalibrationPorts, rule: RecalibrationRule) {
     this.#ports = ports;
@@ -63,7 +72,9 @@ export class RecalibrationQueue {
       else {
         const { connectMs, firstByteMs } = result.timing;
         const atMs = Math.min(Date.parse(result.fetchedAt), this.#nowMs());
-        this.#weigh({ hostHash: key.hostHash, crawlerId: batch.crawlerId, atMs, connectMs, firstByteMs });
+        const subnetId = result.address === null ? null : this.#ports.state.subnetOf(result.address);
+        const { hostHash } = key;
+        this.#weigh({ hostHash, subnetId, crawlerId: batch.crawlerId, atMs, connectMs, firstByteMs });
       }
     }
   }
@@ -94,6 +105,35 @@ export class RecalibrationQueue {
     return { ...store, saveRound: async (round) => await store.saveRound(this.#explained(round)) };
   }
 
+  /**
+   * The quickest of the fetches that a subnet's crawler just made in it: where some of them were slow and led to the
+   * round, of those and what came after; where it was never compared with another, of the last day; else of the last few of
+   * the host, within the hour. None from before it came to where it is.
+   */
+  async fetchTimes({ subnetId, crawlerId, url, cause }: OwnFetches): Promise<FetchTimes | null> {
+    const key = urlKeyOf(url);
+    const slow = cause === "slow-fetches" ? this.#probed.get(subnetId) : undefined;
+    if (typeof key === "string") return null;
+    const hosts = [...new Set([key.hostHash, ...(slow ? [slow.hostHash] : [])])];
+    const isUncompared = cause === "joined" || cause === "retry";
+    const most = Math.max(isUncompared ? fetchesUncompared : fetchesThatCount, slow?.evidence.fetches ?? 0);
+    const fetches = await this.#ports.results.recentFetches(hosts, most);
+    const slowSince = fetches
+      .filter(({ hostHash }) => hostHash === slow?.hostHash)
+      .at(-(slow?.evidence.fetches ?? 1));
+    const asLongMs = isUncompared ? uncomparedMs : coolDownMs;
+    const placedAtMs = this.#ports.state.crawler(crawlerId)?.placedAt?.getTime() ?? 0;
+    const sinceMs = Math.max(placedAtMs, slowSince?.fetchedAt.getTime() ?? this.#nowMs() - asLongMs);
+    const own = fetches.filter((one) => one.crawlerId === crawlerId && one.fetchedAt.getTime() >= sinceMs);
+    if (own.length === 0) return null;
+    const quickest = (kind: "connectMs" | "firstByteMs") =>
+      own.reduce<number | null>(
+        (best, { [kind]: ms }) => (ms === null ? best : Math.min(ms, best ?? ms)),
+        null,
+      );
+    return { connectMs: quickest("connectMs"), firstByteMs: quickest("firstByteMs"), fetches: own.length };
+  }
+
   #explained(round: FinishedRound): FinishedRound {
     const evidence = this.#probed.get(round.subnetId)?.evidence;
     if (round.cause !== "slow-fetches" || !evidence) return round;
@@ -110,13 +150,17 @@ export class RecalibrationQueue {
     for (const host of hosts) this.#unread.delete(host);
     const fetches = await this.#ports.results.recentFetches(hosts, historyLength);
     const hourAgoMs = this.#nowMs() - coolDownMs;
-    for (const history of this.#historiesByOwner(fetches)) {
-      for (const fetch of history) this.#weigh({ ...fetch, atMs: fetch.fetchedAt.getTime() }, hourAgoMs);
-    }
+    // In the order of time over all hosts: what slowed at once is told by it.
+    const past = this.#historiesByOwner(fetches)
+      .flat()
+      .sort((a, b) => a.fetchedAt.getTime() - b.fetchedAt.getTime());
+    for (const fetch of past) this.#weigh({ ...fetch, atMs: fetch.fetchedAt.getTime() }, hourAgoMs);
   }
 
   #weigh(fetch: WeighedFetch, sinceMs = Number.NEGATIVE_INFINITY): void {
-    const alarm = this.#watch.note({ ...fetch, hostKey: fetch.hostHash });
+    const placedAtMs = this.#ports.state.crawler(fetch.crawlerId)?.placedAt?.getTime() ?? 0;
+    if (fetch.atMs < placedAtMs) return;
+    const alarm = this.#watch.note({ ...fetch, placedAtMs, hostKey: fetch.hostHash });
     if (!alarm || alarm.atMs < sinceMs) return;
     this.#alarms.set(fetch.hostHash, alarm);
     if (this.#alarms.size > mostAlarms) this.#alarms.delete(this.#alarms.keys().next().value!);
@@ -158,7 +202,7 @@ export class RecalibrationQueue {
     }
     const probed = this.#probed.get(subnetId);
     if (!probed) {
-      this.#probed.set(subnetId, { atMs: nowMs, evidence: evidenceOf(alarm, place.host) });
+      this.#probed.set(subnetId, { atMs: nowMs, hostHash, evidence: evidenceOf(alarm, place.host) });
       return subnetId;
     }
     if (probed.atMs < nowMs) this.#alarms.set(hostHash, alarm);
@@ -170,8 +214,15 @@ export class RecalibrationQueue {
   }
 }
 
+interface ProbedSubnet {
+  readonly atMs: number;
+  readonly hostHash: HostHash;
+  readonly evidence: SlowFetches;
+}
+
 interface WeighedFetch {
   readonly hostHash: HostHash;
+  readonly subnetId: SubnetId | null;
   readonly crawlerId: CrawlerId;
   readonly atMs: number;
   readonly connectMs: number | null;

@@ -83,8 +83,12 @@ export class HostTimes {
     return this.#score > 0 || this.#inARow > 0;
   }
 
-  /** Takes a time in ms; what is none (negative, NaN) is left out. */
-  note(timeMs: number, rule: RecalibrationRule): TimesAlarm | null {
+  /** Takes a time in ms; what is none (negative, NaN) is left out. An alarm that has another cause is none. */
+  note(
+    timeMs: number,
+    rule: RecalibrationRule,
+    hasOtherCause: (alarm: TimesAlarm) => boolean = () => false,
+  ): TimesAlarm | null {
     if (!(timeMs >= 0) || !Number.isFinite(timeMs)) return null;
     if (this.#usual.count < rule.leastHistory) {
       this.#usual.add(timeMs);
@@ -94,6 +98,10 @@ export class HostTimes {
     this.#weigh(timeMs, usualMs, rule);
     this.#pending.push(timeMs);
     const alarm = this.#verdict(usualMs, rule);
+    if (alarm && hasOtherCause(alarm)) {
+      this.dismiss();
+      return null;
+    }
     if (alarm) this.startAnew();
     else if (!this.isSuspect) this.dismiss();
     else if (this.#pending.length > mostPending) this.#usual.add(this.#pending.shift()!);

@@ -9,9 +9,11 @@
  *   400 of a document       it is left out and told of; where most of a batch is refused so, the export ends: it is the mapping
  *   anything else           the export ends; what was taken stays, and the next one goes on there
  */
+
 import { Agent, type Dispatcher } from "undici";
 import { z } from "zod";
 import { ExportError } from "#core/errors";
+import { retryAfterSeconds } from "../../core/foreign-dates.ts";
 import { type ExportState, type ExportTarget, exportStateSchema, type Written } from "./export-index.ts";
 import type { Operation } from "./export-operation.ts";
 import { indexBody } from "./opensearch-index.ts";
@@ -243,7 +245,7 @@ export class OpenSearchIndex implements ExportTarget {
       },
     });
     const text = await answer.body.text();
-    const seconds = Number(answer.headers["retry-after"]);
+    const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date()) ?? 0;
     return {
       status: answer.statusCode,
       body: parsed(text),

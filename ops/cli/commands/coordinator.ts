@@ -327,12 +327,15 @@ function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly
 
 const meantOf = ({
   removeInUse,
+  loseFacts,
   keptRoutes,
 }: {
   readonly removeInUse?: number;
+  readonly loseFacts?: number;
   readonly keptRoutes?: number;
 }) => [
   ...(removeInUse === undefined ? [] : ["--yes-remove", String(removeInUse)]),
+  ...(loseFacts === undefined ? [] : ["--yes-lose", String(loseFacts)]),
   ...(keptRoutes === undefined ? [] : ["--yes-routes", String(keptRoutes)]),
 ];
 

@@ -1,6 +1,6 @@
 /** `nearcrawl init`: from nothing to a coordinator's settings file and systemd unit. */
 import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface, type Interface } from "node:readline/promises";
 import { Command } from "commander";
 import { isLoopback } from "#coordinator/config";
@@ -91,7 +91,9 @@ async function init(given: InitOptions): Promise<void> {
       throw new UsageError(`--contact ${options.contact}: ${trouble}; webmasters could not reach you`);
   }
   const sources = sourcesText(options);
-  const unit = coordinatorUnit({ program: ownProgram(), home });
+  const { tls } = config;
+  const tlsFiles = tls === null ? [] : [tls.certificateFile, tls.keyFile].map((path) => resolve(path));
+  const unit = coordinatorUnit({ program: ownProgram(), home, tlsFiles });
   mkdirSync(home, { recursive: true, mode: 0o750 });
   const written = [place(file, text, 0o600), place(unitFile(home), unit, 0o644)];
   if (sources !== null) written.push(place(join(home, "registry-sources.json"), sources, 0o644));

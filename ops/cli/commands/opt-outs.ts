@@ -1,25 +1,42 @@
-/** `nearcrawl opt-outs`: sites and networks that the fleet leaves alone, and who asked for it. */
-import { Command } from "commander";
-import { confirmationName, confirmationText } from "#coordinator/opt-outs/honour";
+/** `nearcrawl opt-outs`: pages, sites and networks that the fleet leaves alone, and who asked for it; and pages that are erased. */
+import { Command, Option } from "commander";
 import {
+  changeOfErasure,
+  confirmationName,
+  confirmationText,
+  erasePageOf,
+} from "#coordinator/opt-outs/honour";
+import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
+import {
+  isSaidNumber,
   type OptOut,
+  type OptOutPreview,
+  type OptOutScope,
   type OptOutStore,
   type OptOutTarget,
-  readTarget,
-  wideWords,
+  optOutScopes,
+  previewWords,
+  readOptOut,
+  scopeOf,
+  scopeWords,
+  targetText,
 } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { recordCommand } from "../audit-command-change.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
 
-interface OptOutsOptions extends DatabaseOptions {
+interface OptOutsOptions extends DatabaseOptions, Pick<ConfirmOptions, "yes"> {
   readonly all?: boolean;
+  readonly scope?: OptOutScope;
+  readonly yesRemove?: number;
   readonly words?: string;
   readonly unconfirmed?: boolean;
 }
@@ -28,10 +45,12 @@ const mostListed = 500;
 
 export function optOutsCommand(): Command {
   const command = new Command("opt-outs")
-    .description("sites and networks that no crawler sends requests to: list, add, confirm, lift")
+    .description(
+      "pages, sites and networks that no crawler sends requests to: list, add, confirm, lift, erase",
+    )
     .addHelpText(
       "after",
-      "\nA running coordinator honours a change at once: it assigns nothing more. Crawlers with protocol version 3 stop within a minute; older ones cannot be stopped, and finish the slice of pages that they have. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner did not request it'",
+      "\nA running coordinator honours a change at once: it assigns nothing more. Crawlers with protocol version 3 (6 for a part of a site) stop within a minute; older ones cannot be stopped, and finish the slice of pages that they have.\n\nWhat opts out is its scope, which the target says: a URL is that page alone, in all its spellings, by http and https; a URL with /* at its end is that page with what is below it, by whole path segments; https://HOST/* is one host; a name, or a URL of a front page, is a site with everything below its name; and a range is a network. --scope says otherwise. Much (more than two hosts or 100 pages, a public suffix, a network larger than a /16 or an IPv6 /29) has to be confirmed: on a terminal by typing how many pages go, elsewhere by --yes-remove and that number; a tenth off counts as the same, since pages come and go.\n\nExit codes: 0 done, 1 failed, 2 wrong usage or not confirmed, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs preview https://www.example.org/members/*\n  nearcrawl opt-outs add https://www.example.org/members/jane\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24 --yes-remove 1204\n  nearcrawl opt-outs erase https://www.example.org/members/jane\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner did not request it'",
     );
   command.addCommand(
     withDatabaseOptions(new Command("list"))
@@ -48,15 +67,20 @@ export function optOutsCommand(): Command {
   );
   command.addCommand(
     withDatabaseOptions(new Command("add"))
-      .argument("<target>", "a site (with everything below it) or a network")
+      .argument("<target>", "a URL, a part of a site, a site or a network")
+      .addOption(scopeOption())
       .option("--words <text>", "why, for the record", "")
       .option("--unconfirmed", "it lapses unless somebody confirms it")
-      .description("opt a site or a network out, permanently; its pages are deleted from the index")
-      .action(async (target: string, options: OptOutsOptions) => {
-        await answer(options, { named: target, action: "opted-out" }, (store) =>
+      .addOption(yesRemoveOption())
+      .description(
+        "opt a page, a part of a site, a site or a network out, permanently; its pages are deleted from the index",
+      )
+      .action(async (text: string, options: OptOutsOptions) => {
+        const target = targetOf(text, options.scope);
+        await answer(options, { named: text, action: "opted-out", guarded: async () => target }, (store) =>
           store.request(
             {
-              target: targetOf(target),
+              target,
               source: "operator",
               words: options.words ?? "",
               replyTo: null,
@@ -69,11 +93,38 @@ export function optOutsCommand(): Command {
       }),
   );
   command.addCommand(
+    withDatabaseOptions(new Command("preview"))
+      .argument("<target>", "as for add")
+      .addOption(scopeOption())
+      .description("what an opt-out would cover: hosts, pages, URLs and how many of them are due")
+      .action(async (text: string, options: OptOutsOptions) => {
+        const target = targetOf(text, options.scope);
+        const preview = (await withStore(options, (store) => store.preview(target, new Date())))!;
+        const named = { target: targetText(target), scope: scopeOf(target) };
+        const wide =
+          preview.wide === null ? "" : `\n${preview.wide}: adding it takes --yes-remove ${preview.pages}`;
+        const words = `the ${scopeWords[named.scope]} ${named.target}: ${previewWords(preview)}${wide}`;
+        printAnswer(options, { ...named, ...preview }, words);
+      }),
+  );
+  command.addCommand(
+    withDatabaseOptions(new Command("erase"))
+      .argument("<url>", "of the page")
+      .option("--words <text>", "why, for the record", "")
+      .addOption(yesOption())
+      .description(
+        "erase what is kept of one page from database, index and exports, and opt its URL out; the audit log says what went where",
+      )
+      .action(erase),
+  );
+  command.addCommand(
     withDatabaseOptions(new Command("confirm"))
       .argument("<number-or-target>", "as listed")
+      .addOption(yesRemoveOption())
       .description("confirm an opt-out: it becomes permanent, and its pages are deleted from the index")
       .action(async (named: string, options: OptOutsOptions) => {
-        await answer(options, { named, action: "opt-out-confirmed" }, async (store) => {
+        const guarded = (store: OptOutStore) => numberOf(named, store);
+        await answer(options, { named, action: "opt-out-confirmed", guarded }, async (store) => {
           const optOutId = await numberOf(named, store);
           return optOutId === null ? null : await store.confirm(optOutId, "operator", new Date());
         });
@@ -83,7 +134,9 @@ export function optOutsCommand(): Command {
     withDatabaseOptions(new Command("lift"))
       .argument("<number-or-target>", "as listed")
       .option("--words <text>", "why, for the record", "")
-      .description("lift an opt-out; crawling resumes after a quarter of an hour")
+      .description(
+        "lift an opt-out; crawling resumes after a quarter of an hour, and its URLs come due within six hours",
+      )
       .action(async (named: string, options: OptOutsOptions) => {
         await answer(options, { named, action: "opt-out-lifted" }, async (store) => {
           const optOutId = await numberOf(named, store);
@@ -101,24 +154,67 @@ async function withStore<T>(options: OptOutsOptions, work: (store: OptOutStore) 
   });
 }
 
+const scopeOption = () =>
+  new Option("--scope <scope>", "how much of it, where the target does not say").choices(optOutScopes);
+
+const yesRemoveOption = () =>
+  new Option("--yes-remove <n>", "so many pages are meant to go, where much does").argParser(
+    boundedInteger(0, 2_147_483_647),
+  );
+
 async function answer(
   options: OptOutsOptions,
-  { named, action }: { readonly named: string; readonly action: keyof typeof changeWords },
+  asked: {
+    readonly named: string;
+    readonly action: keyof typeof changeWords;
+    /** What is to go: nothing is done unless that is meant. */
+    readonly guarded?: (store: OptOutStore) => Promise<OptOutTarget | number | null>;
+  },
   work: (store: OptOutStore) => Promise<OptOut | null>,
 ): Promise<void> {
+  const { named, action, guarded } = asked;
   const optOut = await readSlices(commandContext(options), async (slices, { pool }) => {
-    const changed = await work(createOptOutStore(slices));
-    if (changed !== null) await recordCommand(pool, changeOf(changed, action));
-    return changed;
+    const store = createOptOutStore(slices);
+    const target = (await guarded?.(store)) ?? null;
+    const preview = target === null ? null : await store.preview(target, new Date());
+    if (preview !== null && !(await isMeant(options, named, preview))) return "not-meant";
+    const changed = await work(store);
+    if (changed === null) return null;
+    const { hosts, urls, pages } = preview ?? changed;
+    const counted = { ...changed, hosts, urls, pages };
+    await recordCommand(pool, changeOf(counted, action));
+    return counted;
   });
-  if (optOut !== null) {
-    printAnswer(options, optOut, optOutText(optOut));
-    const wide = action === "opt-out-lifted" ? null : wideWords(optOut.target);
-    if (wide !== null) process.stderr.write(`nearcrawl: warning: ${wide}\n`);
-    return;
-  }
+  if (optOut === "not-meant") return;
+  if (optOut !== null) return printAnswer(options, optOut, optOutText(optOut));
   process.stderr.write(`nearcrawl: "${named.slice(0, 100)}" has no open opt-out: nearcrawl opt-outs list\n`);
   process.exitCode = exitCodes.notFound;
+}
+
+/** False: not confirmed on a terminal. Throws a UsageError where much goes, nobody can be asked, and its number was not said. */
+async function isMeant(options: OptOutsOptions, named: string, preview: OptOutPreview): Promise<boolean> {
+  const { wide, pages } = preview;
+  const { yesRemove } = options;
+  if (yesRemove !== undefined ? isSaidNumber(yesRemove, pages) : wide === null) return true;
+  const follows = `${wide ?? named}: ${previewWords(preview)}`;
+  if (yesRemove !== undefined || options.json === true || process.stdin.isTTY !== true)
+    throw new UsageError(`${follows}. Nothing was changed; if that is meant, say --yes-remove ${pages}`);
+  const asked = `how many pages go (${pages})`;
+  return await confirmedByTyping({}, async () => ({ follows, typed: String(pages), asked }));
+}
+
+async function erase(url: string, options: OptOutsOptions): Promise<void> {
+  const follows = `What is kept of ${printable(url, 200)} goes, and its URL is opted out. This cannot be undone.`;
+  if (!(await confirmedByTyping(options, async () => ({ follows, typed: "erase", asked: "“erase”" }))))
+    return;
+  await readSlices(commandContext(options), async (slices, { pool }) => {
+    const ports = { optOuts: createOptOutStore(slices), marks: createOptOutMarks(slices) };
+    const erased = await erasePageOf(ports, { url, words: options.words ?? "" }, new Date());
+    if (typeof erased === "string") throw new UsageError(erased);
+    const change = changeOfErasure(erased);
+    await recordCommand(pool, change);
+    printAnswer(options, erased, `${change.words}\nIts URL is opted out (number ${erased.optOutId}).`);
+  });
 }
 
 const changeWords = {
@@ -128,11 +224,11 @@ const changeWords = {
 } as const;
 
 function changeOf(
-  { optOutId, target, state, hosts, pages }: OptOut,
+  { optOutId, target, scope, state, hosts, urls, pages }: OptOut,
   action: keyof typeof changeWords,
 ): Change {
   const words = `${target} ${changeWords[action]}.`;
-  return { action, target, words, after: { optOutId, state, hosts, pages } };
+  return { action, target, words, after: { optOutId, scope, state, hosts, urls, pages } };
 }
 
 async function numberOf(named: string, store: OptOutStore): Promise<number | null> {
@@ -140,8 +236,8 @@ async function numberOf(named: string, store: OptOutStore): Promise<number | nul
   return (await store.find(targetOf(named)))?.optOutId ?? null;
 }
 
-function targetOf(text: string): OptOutTarget {
-  const target = readTarget(text, "networks");
+function targetOf(text: string, scope: OptOutScope | null = null): OptOutTarget {
+  const target = readOptOut(text, "networks", scope);
   if (typeof target === "string") throw new UsageError(target);
   return target;
 }
@@ -163,6 +259,7 @@ export function optOutsText(list: readonly OptOut[], now = new Date()): string {
       { title: "since" },
       { title: "until" },
       { title: "hosts", align: "right" },
+      { title: "URLs", align: "right" },
       { title: "pages", align: "right" },
       { title: "from" },
       { title: "" },
@@ -174,6 +271,7 @@ export function optOutsText(list: readonly OptOut[], now = new Date()): string {
       day(one.createdAt),
       one.endedAt !== null ? day(one.endedAt) : one.lapsesAt === null ? "" : day(one.lapsesAt),
       String(one.hosts),
+      String(one.urls),
       String(one.pages),
       one.requester ?? one.source,
       printable(
@@ -186,9 +284,9 @@ export function optOutsText(list: readonly OptOut[], now = new Date()): string {
 }
 
 export function optOutText(optOut: OptOut): string {
-  const { optOutId, target, state, hosts, pages, lapsesAt } = optOut;
-  const covers = `${howMany(hosts, "host")} of the frontier and ${howMany(pages, "page")} of the index`;
-  const named = `opt-out ${optOutId} of ${target}`;
+  const { optOutId, target, scope, state, hosts, urls, pages, lapsesAt } = optOut;
+  const covers = `${howMany(hosts, "host")} and ${howMany(urls, "URL")} of the frontier and ${howMany(pages, "page")} of the index`;
+  const named = `opt-out ${optOutId} of the ${scopeWords[scope]} ${target}`;
   switch (state) {
     case "confirmed":
       return `${named} is permanent: ${covers} are covered, and the pages are deleted`;
@@ -197,15 +295,15 @@ export function optOutText(optOut: OptOut): string {
     case "waiting":
       return `${named} waits: it takes effect when it is confirmed; ${howToConfirm(optOut)}`;
     default:
-      return `${named} is ${state}: what it covered is crawled again`;
+      return `${named} is ${state}: what it covered is crawled again, after a quarter of an hour and within six hours`;
   }
 }
 
-function howToConfirm({ optOutId, target, kind, token }: OptOut): string {
+function howToConfirm({ optOutId, site, token }: OptOut): string {
   const byHand = `nearcrawl opt-outs confirm ${optOutId}`;
-  return kind === "network"
+  return site === null
     ? `confirm it by ${byHand}`
-    : `the site confirms it by the DNS record ${confirmationName(target)} TXT "${confirmationText(token)}", or you by ${byHand}`;
+    : `the site confirms it by the DNS record ${confirmationName(site)} TXT "${confirmationText(token)}", or you by ${byHand}`;
 }
 
 function remarks(list: readonly OptOut[], now: Date): string[] {

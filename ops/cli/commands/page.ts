@@ -93,7 +93,10 @@ function factLines(page: PageFacts): string {
     ["fetched", `${page.fetchedAt}${page.crawler === null ? "" : ` by ${page.crawler}`}`],
     ["next fetch", page.nextFetchAt],
     ["country", page.country],
-    ["text", `${page.words} words, ${page.lexemes} distinct terms`],
+    [
+      "text",
+      `${page.words} words, ${page.lexemes} distinct terms${page.needsScripts ? " (empty without scripts)" : ""}`,
+    ],
     [
       "size",
       `${bytesText(page.bodyBytes)}, ${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`,

@@ -1,6 +1,7 @@
 /** `nearcrawl queue`: what is due and not being fetched, and why. */
 import { Command, Option } from "commander";
 import type { Slices } from "#coordinator/database/slices";
+import type { GatedHosts } from "#coordinator/overview/bot-gate-reads";
 import {
   type HostsInHand,
   type InHandSort,
@@ -13,7 +14,8 @@ import {
 import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
 import { paceLimitWords } from "#coordinator/overview/verdict";
 import { createReports } from "#coordinator/slices/reports-reads";
-import { whenWords } from "#core/format";
+import { howMany, whenWords } from "#core/format";
+import { gateName } from "#protocol/bot-gate";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
@@ -68,30 +70,35 @@ async function queue(options: QueueOptions): Promise<void> {
     const now = new Date();
     const reads = createReports(slices, () => performance.now());
     const range = askedRange(options, now);
-    const [ages, history, hosts] = await Promise.all([
+    const [ages, gated, history, hosts] = await Promise.all([
       reads.queueAges(now),
+      reads.gatedHosts(now),
       range === null ? null : reads.charts("queue", range),
       reads.longestWaiting({ reason, most: limit }, now),
     ]);
-    if (!options.watch && hosts.length === 0) process.exitCode = exitCodes.notFound;
-    const answer = { at: now.toISOString(), reason, ages, hosts };
+    if (!options.watch && hosts.length === 0 && gated.hosts === 0) process.exitCode = exitCodes.notFound;
+    const answer = { at: now.toISOString(), reason, ages, hosts, gated };
     return history === null ? answer : { ...answer, history };
   };
-  await printWatched(options, read, ({ at, ages, hosts, ...more }) =>
-    withHistory(queueText({ ages, hosts, now: new Date(at) }), "history" in more ? more.history : null),
+  await printWatched(options, read, ({ at, ages, hosts, gated, ...more }) =>
+    withHistory(
+      queueText({ ages, hosts, gated, now: new Date(at) }),
+      "history" in more ? more.history : null,
+    ),
   );
 }
 
 export function queueText(answer: {
   readonly ages: QueueAges;
   readonly hosts: readonly WaitingHost[];
+  readonly gated: GatedHosts;
   readonly now: Date;
 }): string {
-  const { ages, hosts, now } = answer;
+  const { ages, hosts, gated, now } = answer;
   const { limitedBy, words } = ages.verdict;
   const verdict = limitedBy === "nothing-due" ? "" : `${words}\n`;
   if (hosts.length === 0)
-    return `${verdict}${ages.hosts === 0 ? "nothing that is due waits" : "no host waits for this"}`;
+    return `${verdict}${ages.hosts === 0 ? "nothing that is due waits" : "no host waits for this"}${gatedText(gated, now)}`;
   const ageTable = formatTable(
     [{ title: "hosts that wait for" }, ...["hosts", "median", "95 % <", "longest"].map(right)],
     ages.reasons.map((age) => [
@@ -107,7 +114,23 @@ export function queueText(answer: {
       host.range ?? "",
     ]),
   );
-  return `${verdict}\n${ageTable}\n\n${hostTable}`;
+  return `${verdict}\n${ageTable}\n\n${hostTable}${gatedText(gated, now)}`;
+}
+
+/** Hosts that rest, and so are not among those that wait. */
+function gatedText({ hosts, providers, longest }: GatedHosts, now: Date): string {
+  if (hosts === 0) return "";
+  const by = providers.map(
+    ({ provider, hosts: own }) => `${gateName(provider)} ${own.toLocaleString("en-GB")}`,
+  );
+  const table = formatTable(
+    [{ title: "host" }, { title: "bot gate" }, { title: "since" }, right("tries"), { title: "next try" }],
+    longest.map((one) => [
+      ...[printable(one.host, 80), printable(gateName(one.provider), 40), whenWords(one.since, now)],
+      ...[String(one.tries), one.nextTryAt === null ? "" : whenWords(one.nextTryAt, now)],
+    ]),
+  );
+  return `\n\n${howMany(hosts, "host")} behind bot gates (${printable(by.join(", "), 200)}), of which these for longest:\n${table}`;
 }
 
 export function inHandText({ at, hosts, shown }: HostsInHand): string {

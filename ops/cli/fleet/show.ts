@@ -140,6 +140,7 @@ function signingText({
 function limitLines(record: CrawlerRecord): string[] {
   const { pagesToday, pagesPerDay, bytesToday, bytesPerDay, concurrentHosts, probeMethods, speaksIpv6 } =
     record;
+  const unmeasured = record.unmeasured === 0 ? "" : ` (${count(record.unmeasured)} not measured yet)`;
   const probes = probeMethods.length === 0 ? "none" : probeMethods.join(", ");
   return [
     labelled(
@@ -150,7 +151,10 @@ function limitLines(record: CrawlerRecord): string[] {
       "it allows",
       `${count(concurrentHosts)} sites at a time, probes by ${probes}${speaksIpv6 === null ? "" : `, ${speaksIpv6 ? "IPv6, too" : "no IPv6"}`}`,
     ),
-    labelled("work", `${count(record.subnets)} subnets, ${count(record.openLeases)} leases open`),
+    labelled(
+      "work",
+      `${count(record.subnets)} subnets${unmeasured}, ${count(record.openLeases)} leases open`,
+    ),
   ];
 }
 

@@ -211,6 +211,7 @@ export function pageText(page: PageExtract): string {
     ["excerpt", page.excerpt],
     ["digest", page.digest],
     ["simhash", page.simhash],
+    ["scripts", page.needsScripts ? "it is empty without them: an application draws it" : null],
     ["soft 404", page.softNotFound ? "it says that there is no such page" : null],
     ["near", page.nearDuplicateOf],
     ["refresh", page.refresh && `after ${page.refresh.seconds} s to ${page.refresh.url}`],

@@ -1,7 +1,9 @@
 /** Lists of URLs as people have them: plain text line by line of any length, sitemaps and feeds, gzip or not. */
+
 import { closeSync, createReadStream, existsSync, openSync, readSync, statSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { UsageError } from "#core/errors";
+import { encodingOf, plainLines } from "#core/plain-lines";
 import { listForm, xmlText } from "#crawler/extract/document-kind";
 import { readList, WorkTurns } from "#crawler/extract/read-list";
 import { isGzip, unpackGzip } from "#crawler/extract/unpack-gzip";
@@ -30,7 +32,8 @@ function isPackedOrXml(file: string): boolean {
   try {
     descriptor = openSync(file, "r");
     const length = readSync(descriptor, head);
-    const text = head.subarray(0, length).toString("utf8").replace("\ufeff", "").trimStart();
+    const start = head.subarray(0, length);
+    const text = new TextDecoder(encodingOf(start)).decode(start).trimStart();
     return isGzip(head) || text.startsWith("<");
   } catch (error) {
     throw new UsageError(`${file}: ${(error as Error).message}`);
@@ -49,22 +52,33 @@ async function* entriesOf(file: string): AsyncGenerator<string> {
   if (form === null || form === "text") {
     if (text.trimStart().startsWith("<"))
       throw new UsageError(`${file}: it is neither a sitemap nor a feed nor a list of URLs`);
-    yield* text.split(/\r?\n/).map((line) => line.slice(0, mostLineCharacters));
+    yield* plainLines(unpacked.bytes)
+      .toString()
+      .split(/\r?\n/)
+      .map((line) => line.slice(0, mostLineCharacters));
     return;
   }
   const { entries } = await readList(text, form, new WorkTurns(async () => {}));
   for (const { href } of entries) yield href;
 }
 
+/** So many tell UTF-8 and UTF-16 apart. */
+const encodingBytes = 4;
+
 /** Line by line; of one that is too long as much as shows that it is no URL. */
 async function* linesOf(stream: Readable): AsyncGenerator<string> {
-  const decoder = new TextDecoder("utf-8");
-  let rest = "";
+  let decoder: InstanceType<typeof TextDecoder> | null = null;
+  let [start, rest] = [Buffer.alloc(0), ""];
   for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk as Buffer, { stream: true })).split(/\r\n|\n|\r(?!$)/);
+    start = Buffer.concat([start, chunk as Buffer]);
+    if (decoder === null && start.length < encodingBytes) continue;
+    decoder ??= new TextDecoder(encodingOf(start));
+    const text = decoder.decode(start, { stream: true });
+    start = Buffer.alloc(0);
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
     rest = (lines.pop() ?? "").slice(0, mostLineCharacters);
     for (const line of lines) yield line.slice(0, mostLineCharacters);
   }
-  rest += decoder.decode();
+  rest += decoder === null ? new TextDecoder(encodingOf(start)).decode(start) : decoder.decode();
   if (rest !== "") yield rest;
 }

@@ -1,9 +1,11 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
+
 import { Command, Option } from "commander";
-import { RemovesInUse, TooFewRoutes, UsageError } from "#core/errors";
+import { LosesFacts, RemovesInUse, TooFewRoutes, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
+import type { SourcePath } from "#rir-import/read/open-source";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigratedSlices } from "./cache-options.ts";
@@ -14,6 +16,7 @@ import { appliedText } from "./plan-text.ts";
 type Options = SourceOptions & {
   readonly planned?: string;
   readonly yesRemove?: number;
+  readonly yesLose?: number;
   readonly yesMoved?: readonly string[];
   readonly yesRoutes?: number;
 };
@@ -44,6 +47,7 @@ export function applyCommand(): Command {
     .description("make the sources the tree in force, in one transaction; coordinators go on serving")
     .option("--planned <fingerprint>", "apply this plan and nothing else")
     .addOption(yesRemoveOption())
+    .addOption(yesLoseOption())
     .addOption(yesMovedOption())
     .addOption(yesRoutesOption())
     .addHelpText("after", help)
@@ -63,9 +67,10 @@ export function applyCommand(): Command {
             ...(planned && { planned }),
             removeInUse: options.yesRemove ?? null,
             yesMoved: options.yesMoved ?? [],
+            loseFacts: options.yesLose ?? null,
             keptRoutes: options.yesRoutes ?? null,
           }).catch(async (error: unknown) => {
-            if (error instanceof RemovesInUse || error instanceof TooFewRoutes)
+            if (error instanceof RemovesInUse || error instanceof LosesFacts || error instanceof TooFewRoutes)
               await recordRegistryChange(database.pool, refusalOf(error));
             throw error;
           });
@@ -83,6 +88,12 @@ export const yesRemoveOption = () =>
     "so many subnets in use are meant to go: their exact number, where they are more than 5 %",
   ).argParser(boundedInteger(1, 2_147_483_647));
 
+const yesLoseOption = () =>
+  new Option(
+    "--yes-lose <n>",
+    "so many holders, countries and published ranges in all are meant to be lost: their exact number, where they are suspiciously many",
+  ).argParser(boundedInteger(1, 2_147_483_647));
+
 export const yesMovedOption = () =>
   new Option("--yes-moved <source...>", "published lists that may move most of their ranges: aws, or all");
 const yesRoutesOption = () =>
@@ -92,7 +103,7 @@ const yesRoutesOption = () =>
   ).argParser(boundedInteger(0, 2_147_483_647));
 
 /** Nobody may be looking: a timer applies, too. */
-const refusalOf = ({ message }: RemovesInUse | TooFewRoutes) => ({
+const refusalOf = ({ message }: RemovesInUse | LosesFacts | TooFewRoutes) => ({
   action: "registry-refused",
   target: "registry import",
   words: `an import was refused: ${message}`,
@@ -126,7 +137,7 @@ export function withSources(command: Command): Command {
 export async function sourcesOf(
   sources: readonly string[],
   options: SourceOptions,
-): Promise<readonly string[]> {
+): Promise<readonly SourcePath[]> {
   if (options.cache === undefined) {
     if (sources.length > 0) return sources;
     throw new UsageError("name the files to import, or --cache for those that `nearcrawl rir fetch` brought");

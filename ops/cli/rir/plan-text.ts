@@ -8,8 +8,9 @@ import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack, RolledForward } from "#rir-import/rollback";
-import { shrunkRegistries } from "#rir-import/shrinkage";
+import { lossText, lostSum, shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
+import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, printAnswer, printable } from "../output.ts";
 import { filesText } from "./files-text.ts";
 import { withProgress } from "./lookup-command.ts";
@@ -31,9 +32,11 @@ export function planText(plan: ImportPlan): string {
     delegationsText(plan),
     publishedText(plan.published),
     shrinkageText(plan),
+    outdatedText(plan),
+    lossesText(plan),
     inUseText(plan),
     routesText(plan),
-    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}${losesTooMany(plan.routes) ? ` --yes-routes ${plan.routes.after}` : ""}`,
+    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}${plan.losses.length > 0 ? ` --yes-lose ${lostSum(plan.losses)}` : ""}${losesTooMany(plan.routes) ? ` --yes-routes ${plan.routes.after}` : ""}`,
   ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
@@ -46,6 +49,23 @@ function shrinkageText({ registries }: ImportPlan): string {
       ({ registry, lostSubnetsShare, lostIpv4Share, lostIpv6Share }) =>
         `WARNING: ${registry} would lose ${percent(lostSubnetsShare)} of its subnets, ${percent(lostIpv4Share)} of its IPv4 and ${percent(lostIpv6Share)} of its IPv6 addresses: is its file complete?`,
     )
+    .join("\n");
+}
+
+function lossesText({ losses }: ImportPlan): string {
+  return losses
+    .map(
+      (loss) =>
+        `WARNING: ${lossText(loss)} would go: is a file missing? They go only when it is said to be meant`,
+    )
+    .join("\n");
+}
+
+function outdatedText({ outdated }: ImportPlan): string {
+  return outdated
+    .map(({ file, fileDate, ageDays }) => {
+      return `WARNING: ${printable(file, 200)} is of ${fileDate}, ${count(ageDays)} days old: is it the newest?`;
+    })
     .join("\n");
 }
 
@@ -259,10 +279,19 @@ export function checkCommand(): Command {
     .description("read sources and report, without a database: counts, malformed records, overlapping ranges")
     .argument("<source...>", "files or folders")
     .option("--json", "print for programs")
-    .addHelpText("after", "\nExample:\n  nearcrawl rir check delegated-afrinic-extended-latest.txt.gz")
+    .addHelpText(
+      "after",
+      "\nA file that is broken is reported, and the others are read; the exit code is 2 then.\n\nExample:\n  nearcrawl rir check delegated-afrinic-extended-latest.txt.gz",
+    )
     .action(async (sources: string[], options: { json?: boolean }) => {
       const check = await withProgress((onProgress) => checkSources(sources, onProgress));
-      printAnswer(options, check, checkText(check));
+      if (check.files.length > 0 || options.json) printAnswer(options, check, checkText(check));
+      if (check.broken.length === 0) return;
+      for (const { file, line, reason } of check.broken)
+        process.stderr.write(
+          `nearcrawl: ${printable(`${file}${line === null ? "" : `:${line}`}: ${reason}`, 600)}\n`,
+        );
+      process.exitCode = exitCodes.usage;
     });
 }
 

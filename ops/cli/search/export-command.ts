@@ -1,4 +1,5 @@
 /** `nearcrawl search export`: the index for a search engine of one's own, kept up to date by the change feed. */
+
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -18,6 +19,7 @@ import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
 import { exportReads } from "#coordinator/slices/export-reads";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
+import { timerMs } from "#core/timer-ms";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -104,7 +106,7 @@ async function exportPages(options: ExportOptions): Promise<void> {
         await slices.refresh();
         if (slices.open.length > 1) await slices.look();
       };
-      const pause = async (ms: number) => await delay(ms, undefined, { signal: interrupt.signal });
+      const pause = async (ms: number) => await delay(timerMs(ms), undefined, { signal: interrupt.signal });
       return await alone(pool, { schema, place }, async () => {
         const begunMs = performance.now();
         const ports = {
@@ -180,7 +182,7 @@ async function openSearch(text: string | undefined, ca: string | undefined, port
     ...{ origin, index, authorization, onTrouble: ports.onTrouble },
     authorities: ca === undefined ? null : await authoritiesIn(ca),
     // Who ends the export does not wait for a target that is away.
-    pause: async (ms) => await delay(ms, undefined, { signal: ports.signal }),
+    pause: async (ms) => await delay(timerMs(ms), undefined, { signal: ports.signal }),
     random: Math.random,
   });
   return { place: `${origin}/${index}`, target: client, close: async () => await client.close() };

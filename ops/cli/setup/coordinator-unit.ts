@@ -1,10 +1,13 @@
 /** The coordinator's systemd unit with a machine's paths; `ops/systemd/nearcrawl-coordinator.service` has the usual ones. */
-import { UsageError } from "#core/errors";
+import { dirname } from "node:path";
+import { checkUnitPaths, homeProtection } from "#crawler/cli/unit-command";
 
 interface CoordinatorPaths {
   /** How `nearcrawl` is started: a program, or Node and a file. */
   readonly program: readonly string[];
   readonly home: string;
+  /** Certificate and key, where the coordinator does TLS itself. */
+  readonly tlsFiles?: readonly string[];
 }
 
 export const usualCoordinatorPaths: CoordinatorPaths = {
@@ -13,12 +16,23 @@ export const usualCoordinatorPaths: CoordinatorPaths = {
 };
 
 /** Throws a UsageError for a path that a unit cannot state. */
-export function coordinatorUnit({ program, home }: CoordinatorPaths): string {
-  for (const path of [...program, home]) {
-    if (/^\/[\w./@+-]+$/.test(path)) continue;
-    throw new UsageError(`${path}: a unit needs an absolute path without blanks and special characters`);
-  }
-  return unit.replaceAll("{program}", program.join(" ")).replaceAll("{home}", home);
+export function coordinatorUnit({ program, home, tlsFiles = [] }: CoordinatorPaths): string {
+  checkUnitPaths(...program, home);
+  // A certificate that is renewed is a new file: its folder is shown.
+  const readOnly = [...program.map(packageOf), ...tlsFiles.map((file) => dirname(file))];
+  return unit
+    .replaceAll("{protectHome}", homeProtection({ readOnly, writable: [home] }).join("\n"))
+    .replaceAll("{program}", program.join(" "))
+    .replaceAll("{home}", home);
+}
+
+/** The packages that a file of ours runs with, the embedded Postgres among them: around it, or beside its own. */
+function packageOf(file: string): string {
+  return (
+    /^(\/.*?\/node_modules)\/nearcrawl\/dist\//.exec(file)?.[1] ??
+    /^(\/.*)\/dist\/ops\/cli\//.exec(file)?.[1] ??
+    file
+  );
 }
 
 const unit = `# The coordinator of Nearcrawl. Settings: {home}/coordinator.toml (nearcrawl init writes it).
@@ -61,7 +75,7 @@ NoNewPrivileges=yes
 AmbientCapabilities=CAP_NET_BIND_SERVICE
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
 ProtectSystem=strict
-ProtectHome=yes
+{protectHome}
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes

@@ -1,4 +1,5 @@
 /** What `nearcrawl doctor` looks at: each check says what is the case, and what to do about it. */
+
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
 import { connect } from "node:net";
@@ -9,6 +10,7 @@ import { hintWarnings } from "#coordinator/hints/start";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import type { PolicySettings } from "#coordinator/settings/schema";
 import { notFollowed } from "#coordinator/submissions/submission";
+import { foreignDateMs } from "#core/foreign-dates";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
 import { type Finding, fix, note, ok } from "#crawler/check/coordinator-findings";
@@ -231,9 +233,9 @@ export async function publicUrlFindings(
 }
 
 function clockFindings(date: string, now: Date): Finding[] {
-  const errorMs = Date.parse(date) - now.getTime();
+  const statedMs = foreignDateMs(date);
   // HTTP tells whole seconds.
-  return Number.isNaN(errorMs) ? [] : [clockFinding("the public address", errorMs + 500)];
+  return statedMs === null ? [] : [clockFinding("the public address", statedMs - now.getTime() + 500)];
 }
 
 export function clockFinding(whose: string, errorMs: number): Finding {

@@ -2,6 +2,7 @@
  * A run on the real web: the same coordinator and crawlers without the emulated Internet. Data is kept from run
  * to run. Without an imported registry every address lies in the root subnet, which is enough for one crawler.
  */
+
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -13,6 +14,7 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { UsageError } from "#core/errors";
+import { plainLines } from "#core/plain-lines";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { checkedRanges } from "../allow-option.ts";
@@ -106,7 +108,7 @@ function readUrlFile(file: string): string[] {
   const { size } = statSync(file);
   if (size > maxUrlFileBytes)
     throw new UsageError(`--url-file ${file}: ${size} bytes are too many for a list of URLs`);
-  const lines = readFileSync(file, "utf8").split(/\r?\n/);
+  const lines = plainLines(readFileSync(file)).toString().split(/\r?\n/);
   return lines.map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
 }
 

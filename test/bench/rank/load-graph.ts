@@ -32,18 +32,38 @@ async function loadUrls(client: PoolClient, graph: ScaleFreeGraph): Promise<void
   );
 }
 
+/** As rows of out_link have them: own links first, each URL once; hosts and places of the others. */
 async function loadLinks(client: PoolClient, graph: ScaleFreeGraph): Promise<void> {
-  const columns = ["host_hash", "url_hash", "to_host_hash", "to_url_hash", "anchor", "nofollow"];
-  await writeCopy(client, { table: "link", columns }, async (rows) => {
+  const columns = ["host_hash", "url_hash", "to_host_hash", "to_url_hash"];
+  await client.query(
+    `create temporary table given_link (${columns.map((column) => `${column} bigint not null`).join(", ")}) on commit drop`,
+  );
+  await writeCopy(client, { table: "given_link", columns }, async (rows) => {
     for (let link = 0; link < graph.from.length; link++) {
       rows.row();
       writeNode(rows, graph, graph.from[link]!);
       writeNode(rows, graph, graph.to[link]!);
-      rows.text("a link");
-      rows.boolean(false);
       if (rows.isFull) await rows.flush();
     }
   });
+  await client.query(
+    `with given as materialized (
+       select *, to_host_hash <> host_hash as is_far
+       from (select distinct * from given_link) given_link
+     ), far as (
+       select host_hash, url_hash, array_agg(distinct to_host_hash order by to_host_hash) as hosts
+       from given where is_far group by host_hash, url_hash
+     )
+     insert into out_link (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, anchors)
+     select g.host_hash, g.url_hash, 1, now(), 0, count(*) filter (where not is_far),
+       array_agg(to_url_hash order by is_far, to_host_hash, to_url_hash), coalesce(min(far.hosts), '{}'),
+       coalesce(array_agg(array_position(far.hosts, to_host_hash)::smallint order by to_host_hash, to_url_hash)
+         filter (where is_far), '{}'),
+       repeat(e'\n', count(*)::int - 1)
+     from given g
+     left join far on far.host_hash = g.host_hash and far.url_hash = g.url_hash
+     group by g.host_hash, g.url_hash`,
+  );
 }
 
 function writeNode(rows: CopyWriter, { hostHashes, urlHashes }: ScaleFreeGraph, node: number): void {

@@ -7,6 +7,7 @@ import { dataFolderOf } from "#db/embedded-cluster";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { sharedDataFolder } from "../../support/shared-data.ts";
 import { type Figure, figuresVariable } from "../figure.ts";
+import { shortenedFolder, shortenedVariable } from "../result-file.ts";
 
 export interface Checkout {
   readonly root: string;
@@ -55,7 +56,10 @@ export async function runBench(
   if (file === null) return { type: "failed", words: "there is no such bench" };
   const figuresFile = join(checkout.scratch, "figures.jsonl");
   rmSync(figuresFile, { force: true });
-  const { status, output } = await run([...benchNodeArgs, file, ...args], checkout, { figuresFile, signal });
+  const { status, output } = await run([...benchNodeArgs, file, ...args], checkout, {
+    env: { [figuresVariable]: figuresFile },
+    signal,
+  });
   signal.throwIfAborted();
   if (status !== 0) return { type: "failed", words: `it ended with ${status}: ${lastWords(output)}` };
   if (!existsSync(figuresFile)) return { type: "failed", words: "it states no figures" };
@@ -63,12 +67,26 @@ export async function runBench(
   return { type: "measured", figures: lines.map((line) => JSON.parse(line) as Figure) };
 }
 
+/** With what it prints, as a person runs it. Gives how it ended; its temporary files and its database's server end with it. */
+export async function runOpenly(
+  checkout: Checkout,
+  { name, args }: { readonly name: string; readonly args: readonly string[] },
+  signal: AbortSignal,
+): Promise<number | string> {
+  const file = join(checkout.benches, `${name}.bench.ts`);
+  const env = { [shortenedVariable]: shortenedFolder() };
+  const { status } = await run([...benchNodeArgs, file, ...args], checkout, { env, signal, isOpen: true });
+  signal.throwIfAborted();
+  return status;
+}
+
 /** In a process group of its own: what a bench starts ends with it. The other checkout lies elsewhere and finds the same data. */
 async function run(
   args: readonly string[],
   { root, scratch }: Checkout,
-  { figuresFile, signal }: { readonly figuresFile: string; readonly signal: AbortSignal },
+  how: { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal; readonly isOpen?: boolean },
 ): Promise<{ readonly status: number | string; readonly output: string }> {
+  const { env, signal, isOpen = false } = how;
   signal.throwIfAborted();
   const child = spawn(process.execPath, args, {
     cwd: root,
@@ -76,14 +94,14 @@ async function run(
       ...process.env,
       TMPDIR: scratch,
       NEARCRAWL_DATA: sharedDataFolder,
-      [figuresVariable]: figuresFile,
+      ...env,
     },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: isOpen ? "inherit" : ["ignore", "pipe", "pipe"],
     detached: true,
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (chunk: Buffer) => {
+    stream?.on("data", (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-keptOutput);
     });
   const end = (by: NodeJS.Signals) => {

@@ -1,6 +1,7 @@
 /** What `npm run bench` chooses, compares and says: on commits of a repository made here, whose benches state what a file says. */
 import { execFileSync, spawnSync } from "node:child_process";
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -13,16 +14,21 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
+import { readPidFile } from "#db/embedded-postgres";
+import { testDatabase } from "../../support/database.ts";
 import { sharedDataFolder } from "../../support/shared-data.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import type { Figure } from "../figure.ts";
+import { loadGraph } from "../rank/load-graph.ts";
+import { scaleFreeGraph } from "../rank/scale-free-graph.ts";
+import { resultFile, shortenedVariable } from "../result-file.ts";
 import { compareWith, measureHere } from "./compare-commits.ts";
 import { compareFigures } from "./compare-figures.ts";
 import { commitNamed } from "./other-checkout.ts";
 import { quickBenches } from "./quick-benches.ts";
 import { comparisonCode, comparisonText } from "./report.ts";
-import { benchesCalled, benchNames } from "./run-bench.ts";
+import { benchesCalled, benchNames, runOpenly } from "./run-bench.ts";
 
 const project = join(import.meta.dirname, "../../..");
 
@@ -212,6 +218,74 @@ it("a bench that fails in this checkout is told, and the command ends with 3", a
 
   expect(one).toEqual({ bench: "broken", run: { type: "failed", words: "it ended with 1: Error: no disk" } });
   expect(comparisonCode([{ bench: "broken", type: "failed", side: "here", words: "" }])).toBe(3);
+});
+
+it("an interrupted bench takes the server of its database along", async () => {
+  const root = repository({});
+  put(root, {
+    "test/bench/endless.bench.ts": `import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { openDatabase } from "${project}/db/connect.ts";
+const home = mkdtempSync(tmpdir() + "/home-");
+await openDatabase({ databaseUrl: null, home, schema: "bench" });
+writeFileSync("${root}/home", home);
+setInterval(() => {}, 1000);`,
+  });
+  const scratch = temporaryFolder("nearcrawl-bench-scratch-");
+  chmodSync(scratch, 0o711);
+  const stopping = new AbortController();
+
+  const ending = runOpenly(
+    { root, benches: "test/bench", scratch },
+    { name: "endless", args: [] },
+    stopping.signal,
+  ).catch((error: Error) => error.message);
+  await until(() => existsSync(join(root, "home")), 60_000);
+  const { pid } = readPidFile(readFileSync(join(root, "home"), "utf8"))!;
+  stopping.abort(new Error("interrupted"));
+
+  expect(await ending).toBe("interrupted");
+  // Its pid file goes a moment before it does.
+  await until(
+    () => !existsSync(`/proc/${pid}/cmdline`) || readFileSync(`/proc/${pid}/cmdline`).length === 0,
+    10_000,
+  );
+}, 90_000);
+
+it("a shortened bench writes beside the results and not over them", () => {
+  process.env[shortenedVariable] = temporaryFolder("nearcrawl-bench-shortened-");
+  try {
+    expect(resultFile("rank.svg", true)).toBe(join(project, "test/bench/results/rank.svg"));
+    expect(resultFile("rank.svg", false)).toBe(join(process.env[shortenedVariable], "rank.svg"));
+    const writing = benchNames(join(project, "test/bench")).filter((name) =>
+      /(join|URL)\([^)]*results\//.test(
+        readFileSync(join(project, "test/bench", `${name}.bench.ts`), "utf8"),
+      ),
+    );
+    // Each part of that one is whole.
+    expect(writing).toEqual(["order"]);
+  } finally {
+    delete process.env[shortenedVariable];
+  }
+});
+
+it("a graph is loaded as the rank bench needs it: each link once, own ones first", async () => {
+  const database = await testDatabase();
+  const graph = scaleFreeGraph({ nodes: 60, links: 400, hosts: 6, seed: 3, unvisited: 0.2 });
+
+  await loadGraph(database.pool, graph);
+
+  const { rows } = await database.pool.query<{ links: number; pages: number; own: number }>(
+    `select count(*)::int as links, count(distinct (host_hash, url_hash))::int as pages,
+       (count(*) filter (where host_hash = to_host_hash))::int as own from link`,
+  );
+  const given = Array.from(graph.from, (from, at) => `${from} ${graph.to[at]}`);
+  const own = [...new Set(given)].filter((pair) => {
+    const [from = 0, to = 0] = pair.split(" ").map(Number);
+    return graph.hostHashes[from] === graph.hostHashes[to];
+  });
+  expect(rows).toEqual([{ links: new Set(given).size, pages: new Set(graph.from).size, own: own.length }]);
+  await database.close();
 });
 
 it("a wrong word ends with 2, in words", () => {

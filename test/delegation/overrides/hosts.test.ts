@@ -4,6 +4,7 @@ import type { Fleet } from "#coordinator/crawlers/crawler";
 import { delegateHosts, NameWatch } from "#coordinator/delegation/overrides/hosts";
 import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { heldBackWords } from "#protocol/messages";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
 import { fetchesBy, finerWorld } from "./override-world.ts";
@@ -20,6 +21,7 @@ let leaf: SubnetId;
 let sees: Map<CrawlerId, readonly [address: string, rttMs: number]>;
 let coordinatorSees: readonly string[];
 const asked: { crawlerId: CrawlerId; byName: boolean }[] = [];
+const heldBack = new Set<CrawlerId>();
 
 const fleet: Fleet = {
   online: () => [athens, tokyo, lima],
@@ -27,6 +29,8 @@ const fleet: Fleet = {
     asked.push({ crawlerId, byName: byName === true });
     const [address, rttMs] = sees.get(crawlerId) ?? [];
     if (address === undefined || rttMs === undefined) {
+      if (heldBack.has(crawlerId))
+        return { type: "failed", method, reason: `${heldBackWords}: no turn in time` };
       return { type: "timed-out", method, reason: "3000 ms" };
     }
     return { type: "measured", method, rttMs, tries, address };
@@ -47,6 +51,7 @@ beforeEach(async () => {
   for (const third of [2, 3, 4]) await world.subnet(`5.1.${third}.0`, `5.1.${third}.255`);
   await hosts.delegated(leaf, athens, 20);
   asked.length = 0;
+  heldBack.clear();
   coordinatorSees = ["5.1.1.7"];
   sees = new Map([
     [athens, ["5.1.2.7", 30]],
@@ -250,6 +255,17 @@ describe("a host by itself", () => {
     await review();
 
     expect(await byThemselves()).toEqual([{ host: "www.example", crawler_id: tokyo }]);
+  });
+
+  it("stays with its crawler, which asked twice, where that held itself back", async () => {
+    sees.set(lima, ["5.1.4.7", 60]).delete(tokyo);
+    heldBack.add(tokyo);
+    asked.length = 0;
+
+    await review();
+
+    expect(await byThemselves()).toEqual([{ host: "www.example", crawler_id: tokyo }]);
+    expect(asked.filter(({ crawlerId }) => crawlerId === tokyo)).toHaveLength(2);
   });
 
   it("goes with its subnet again when everybody is told the same", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { slowFetchesBrief, slowFetchesIn, slowFetchesWords } from "#coordinator/delegation/policies/reason";
 import { FetchWatch, type HostAlarm } from "#coordinator/delegation/recalibration/fetch-watch";
 import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, asSubnetId } from "#core/ids";
 
 const north = asCrawlerId(1);
 const minuteMs = 60_000;
@@ -19,10 +19,13 @@ class Crawl {
   readonly watch: FetchWatch;
   readonly alarms: HostAlarm[] = [];
   readonly #hosts: number;
+  readonly #subnets: number;
   #minute = 0;
 
-  constructor(hosts: number, mostHosts = 1000) {
+  /** By default each host lies in a subnet of its own. */
+  constructor(hosts: number, { mostHosts = 1000, subnets = hosts } = {}) {
     this.#hosts = hosts;
+    this.#subnets = subnets;
     this.watch = new FetchWatch(defaultRecalibrationRule, mostHosts);
   }
 
@@ -35,6 +38,7 @@ class Crawl {
         const alarm = this.watch.note({
           hostKey: `h${host}`,
           crawlerId: north,
+          subnetId: asSubnetId(1 + (host % this.#subnets)),
           atMs,
           connectMs,
           firstByteMs,
@@ -98,14 +102,54 @@ describe("routes and the crawler's network", () => {
     expect(crawl.watch.takeCrawlerAlarms()).toEqual([]);
   });
 
-  it("calls nothing the crawler's network where it fetches few hosts: each speaks for itself", () => {
-    const crawl = new Crawl(5);
+  it("calls nothing the crawler's network where it fetches few hosts of one subnet: each speaks for itself", () => {
+    const crawl = new Crawl(5, { subnets: 1 });
     crawl.minutes(60, usual);
 
     crawl.minutes(10, times(2));
 
     expect(crawl.alarms).toHaveLength(5);
     expect(crawl.watch.takeCrawlerAlarms()).toEqual([]);
+  });
+});
+
+/** Two hosts 0.5 ms away and three at some 170 ms: what a machine adds, it adds to all alike. */
+describe("a machine that is busy", () => {
+  const calm = (host: number, minute: number): Times => ({
+    firstByteMs: (host < 2 ? 0.5 : 170) + (minute % 3) / 10,
+  });
+  const late = [60, 240, 35, 180, 90, 410, 25];
+  const busy = (host: number, minute: number): Times => ({
+    firstByteMs: calm(host, minute).firstByteMs + late[(2 * minute + host) % late.length]!,
+  });
+
+  it("is no reason to doubt the way to any host, however few it fetches", () => {
+    const crawl = new Crawl(5);
+    crawl.minutes(60, calm);
+
+    crawl.minutes(20, busy);
+    crawl.minutes(20, calm);
+
+    expect(crawl.alarms).toEqual([]);
+  });
+
+  it("hides no route for longer than it is busy", () => {
+    const crawl = new Crawl(5);
+    crawl.minutes(60, calm);
+    crawl.minutes(10, busy);
+
+    crawl.minutes(10, (host, minute) => (host === 0 ? { firstByteMs: 150 } : calm(host, minute)));
+
+    expect(crawl.alarms.map(({ hostKey }) => hostKey)).toEqual(["h0"]);
+  });
+
+  it("is not what makes two of five hosts slow at once", () => {
+    const crawl = new Crawl(5);
+    crawl.minutes(60, calm);
+
+    crawl.minutes(10, (host, minute) => (host < 2 ? busy : calm)(host, minute));
+
+    expect(crawl.alarms.map(({ hostKey }) => hostKey).toSorted()).toEqual(["h0", "h1"]);
   });
 });
 
@@ -134,7 +178,7 @@ describe("connections and servers", () => {
   });
 
   it("keeps a bounded number of hosts, those fetched last", () => {
-    const crawl = new Crawl(50, 10);
+    const crawl = new Crawl(50, { mostHosts: 10 });
     crawl.minutes(2, usual);
 
     expect(crawl.watch.size).toBe(10);

@@ -14,7 +14,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { limitWords, proposedLimits } from "#crawler/check/proposed-limits";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
+import { homeSettings } from "#crawler/membership/home-settings";
 import { openIdentity } from "#crawler/membership/identity";
 import { readMembership, writeMembership } from "#crawler/membership/membership";
 import { Spool } from "#crawler/spool/spool";
@@ -135,6 +137,60 @@ describe("join", () => {
     });
   });
 
+  // Issue 41: 50 GiB a day at any speed, of which nobody was told.
+  it("proposes limits by what it measured, says what they come to, and has them in force; nobody has to be asked", async () => {
+    const world = await coordinator({ program: Buffer.alloc(1_000_000) });
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation());
+
+    const { limits } = homeSettings(home);
+    expect(code).toBe(0);
+    expect(limits.kilobytesPerSecond).toBeGreaterThan(0);
+    expect(limits.bytesPerDay).toBeLessThan(50 * 1024 ** 3);
+    expect([limits.cpuShare, limits.memoryBytes, limits.diskBytes]).not.toContain(null);
+    expect(world.hellos[0]?.limits.bytesPerDay).toBe(limits.bytesPerDay);
+    for (const line of limitWords(limits)) expect(text).toContain(line);
+    expect(text.indexOf("MB a day")).toBeLessThan(text.indexOf("Joined as amber."));
+  });
+
+  it("takes the limits that are named, and lifts those that may be; what cannot be is refused before anything is made", async () => {
+    const world = await coordinator();
+    const [named, wrong] = [partner(), partner()];
+    const flags = ["--kilobytes-per-second", "300.5", "--cpu-share", "0.25", "--memory-bytes", "none"];
+
+    const { code } = await named.run("join", world.invitation(), ...flags);
+    const refused = await wrong.run(
+      "join",
+      world.invitation(),
+      "--bytes-per-day",
+      "10GB",
+      "--disk-bytes",
+      "1",
+    );
+
+    expect(code).toBe(0);
+    expect(homeSettings(named.home).limits).toMatchObject({
+      kilobytesPerSecond: 300.5,
+      cpuShare: 0.25,
+      memoryBytes: null,
+    });
+    expect([refused.code, existsSync(wrong.home)]).toEqual([2, false]);
+    expect(refused.text).toMatch(/bytesPerDay[\s\S]*diskBytes/);
+  });
+
+  it("makes nothing where a person does not agree to the limits, and says how others are named", async () => {
+    const world = await coordinator();
+    const questions: string[] = [];
+    const { home, run } = partner({ ask: async (question) => questions.push(question) > 99 });
+
+    const { code, text } = await run("join", world.invitation());
+
+    expect([code, existsSync(home), world.hellos.length]).toEqual([1, false, 0]);
+    expect(questions.at(-1)).toBe("Join with these limits?");
+    expect(text).toContain("--kilobytes-per-second");
+  });
+
   it("keeps the settings that somebody has put there before", async () => {
     const world = await coordinator();
     const { home, run } = partner();
@@ -147,6 +203,29 @@ describe("join", () => {
     expect(readFileSync(join(home, "settings.toml"), "utf8")).toBe("[limits]\npagesPerDay = 77\n");
     expect(world.hellos[0]?.limits.pagesPerDay).toBe(77);
   });
+});
+
+it.each([
+  [
+    { linkBytesPerSecond: 1_250_000, processors: 4, memoryBytes: 8 * 1024 ** 3, freeDiskBytes: 100e9 },
+    [305, 1, 1024, 4096],
+  ],
+  [
+    { linkBytesPerSecond: 20_000, processors: 1, memoryBytes: 1024 ** 3, freeDiskBytes: 10e9 },
+    [16, 0.5, 320, 953],
+  ],
+  [
+    { linkBytesPerSecond: null, processors: 64, memoryBytes: 2 * 1024 ** 3, freeDiskBytes: null },
+    [1000, 1, 512, null],
+  ],
+])("of %j a part is proposed", (measured, proposed) => {
+  const { kilobytesPerSecond, cpuShare, memoryBytes, diskBytes } = proposedLimits(measured);
+
+  expect([
+    kilobytesPerSecond,
+    cpuShare,
+    ...[memoryBytes, diskBytes].map((bytes) => bytes && bytes / 1024 ** 2),
+  ]).toEqual(proposed);
 });
 
 describe("a join that was cut short", () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { extractList, type FetchedList } from "#crawler/extract/extract-list";
 import { WorkTurns } from "#crawler/extract/read-list";
 import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
+import { inZone } from "../../support/in-zone.ts";
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
 const urlset = (...entries: string[]) => `<urlset xmlns="${sitemapNamespace}">${entries.join("")}</urlset>`;
@@ -60,6 +61,36 @@ describe("a sitemap", () => {
       },
       { url: "https://site.example/c", anchor: "", nofollow: false },
     ]);
+  });
+
+  it.each([
+    ["2024-01-08T00:00:00", "2024-01-08T00:00:00Z"],
+    ["2024-01-08 10:20:30", "2024-01-08T10:20:30Z"],
+    ["2024-01-08T10:20", "2024-01-08T10:20:00Z"],
+    ["Mon, 08 Jan 2024 10:20:30", "2024-01-08T10:20:30Z"],
+    ["Mon, 08 Jan 2024 10:20:30 +0100", "2024-01-08T09:20:30Z"],
+    ["Mon, 08 Jan 24 10:20:30 GMT", "2024-01-08T10:20:30Z"],
+    ["2024-01-08T10:20:30 +01:00", "2024-01-08T09:20:30Z"],
+    ["2011-08-23T13:15:00+02", "2011-08-23T11:15:00Z"],
+    ["2024-01-08T24:00:00Z", "2024-01-09T00:00:00Z"],
+    ["2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"],
+    ["2024-01-08T10:20:30.123456789+05:30", "2024-01-08T04:50:30Z"],
+    ["2024-01-08t10:20:30z", "2024-01-08T10:20:30Z"],
+    ["2024-02-30", undefined],
+    ["2024-02-30T10:00:00Z", undefined],
+    ["0000-00-00T00:00:00+00:00", undefined],
+    ["2015-10-08T07:18:53.846344Z 2015-06-15T15:33:55.288302Z", undefined],
+    ["2024-01-08T10:20:30+99:00", undefined],
+    ["Mon, 08 Jan 2024 10:20:30 CET", undefined],
+    ["2024", undefined],
+    ["May 2024", undefined],
+  ])("changed at %s, at the same moment on every machine", async (lastmod, modifiedAt) => {
+    for (const zone of ["Asia/Tokyo", "America/New_York"]) {
+      const page = await inZone(zone, () =>
+        listOf(urlset(`<url><loc>https://site.example/a</loc><lastmod>${lastmod}</lastmod></url>`)),
+      );
+      expect(page?.links[0]?.modifiedAt).toBe(modifiedAt);
+    }
   });
 
   it("of sitemaps names these", async () => {
@@ -288,6 +319,50 @@ describe("a feed", () => {
     expect(page?.links.map(({ url, modifiedAt }) => [url, modifiedAt])).toEqual([
       ["https://site.example/blog/a?x=1&y=2", "2026-03-04T10:00:00Z"],
       ["https://site.example/blog/b", undefined],
+    ]);
+  });
+
+  it.each([
+    [
+      '<entry xml:base="When/2026/"><link href="Story"/></entry>',
+      "https://site.example/maps/When/2026/Story",
+    ],
+    [
+      '<entry><link xml:base="https://site.example/other/" href="x"/></entry>',
+      "https://site.example/other/x",
+    ],
+    [
+      '<entry xml:base="/abs/"><link href="y"/><content type="html" xml:base="/c/">z</content></entry>',
+      "https://site.example/abs/y",
+    ],
+    ['<entry xml:base="a/"><link xml:base="b/" href="c"/></entry>', "https://site.example/maps/a/b/c"],
+    [
+      '<entry xml:base="/a/"><link rel="edit" xml:base="/no/" href="e"/><link href="c"/></entry>',
+      "https://site.example/a/c",
+    ],
+    [
+      '<entry xml:base="/a/"><link href="n"/></entry><entry><link href="c"/></entry>',
+      "https://site.example/maps/c",
+    ],
+    ['<entry xml:base="mailto:a@b"><link href="c"/></entry>', "https://site.example/maps/c"],
+    ['<entry xml:base="?x=1&amp;y=2"><link href="#c"/></entry>', "https://site.example/maps/all.xml?x=1&y=2"],
+    ['<entry xml:base=""><link href="c"/></entry>', "https://site.example/maps/c"],
+    ['<entry xml:base="/a/"><link href="https://other.example/"/></entry>', "https://other.example/"],
+  ])("in Atom with xml:base at an entry or a link: %s", async (entries, expected) => {
+    const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><title>n</title>${entries}</feed>`;
+
+    expect((await urlsOf(atom, { contentType: "application/atom+xml" }))?.at(-1)).toBe(expected);
+  });
+
+  it("takes a base for its own links, too, and in RSS", async () => {
+    const own = `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/"><link rel="hub" xml:base="hubs/" href="h"/><entry><link href="a"/></entry></feed>`;
+    const rss = `<rss version="2.0" xml:base="/blog/"><channel><item xml:base="2026/"><link>a</link></item></channel></rss>`;
+
+    expect((await listOf(own, { contentType: "application/atom+xml" }))?.hubs).toEqual([
+      "https://site.example/f/hubs/h",
+    ]);
+    expect(await urlsOf(rss, { contentType: "application/rss+xml" })).toEqual([
+      "https://site.example/blog/2026/a",
     ]);
   });
 });

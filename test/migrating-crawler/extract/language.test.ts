@@ -1,7 +1,7 @@
 /** Which language a page is taken to be in: declared, seen in its words, or told by the model. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { areAlike, detectLanguage, languageOf } from "#crawler/extract/language";
+import { areAlike, detectLanguage, languageCode, languageOf } from "#crawler/extract/language";
 import { sharedData } from "../../support/shared-data.ts";
 
 const texts: Readonly<Record<string, string>> = {
@@ -90,6 +90,41 @@ describe("a declaration", () => {
     expect((await asked("no", norwegian)).language).toBe("no");
     expect((await asked("oc", texts.fr!)).language).toBe("oc");
     expect((await asked("yue", texts.zh!)).language).toBe("yue");
+  });
+
+  it("gives way to what most words and the model say, where the text is short, terse or has foreign lines in it", async () => {
+    const rows = [
+      "Wasserdichte Wanderschuhe aus Leder, Größe 42. Rutschfeste Sohle, atmungsaktives Innenfutter, 14 Tage Rückgabe, versandkostenfrei ab 50 Euro.",
+      "In the press archive. Read more. Der Verein wurde 1904 gegründet und hat heute etwa 300 Mitglieder, die sich jeden Donnerstag in der Halle treffen. Contact us. All rights reserved. Terms of use.",
+      "hi leute, hab seit gestern probleme mit meinem router, nach dem update geht nix mehr. jemand ne idee? danke schon mal im voraus",
+    ];
+    const found = await Promise.all(rows.map(async (text) => (await asked("en-US", text)).language));
+
+    expect(found).toEqual(["de", "de", "de"]);
+    expect(
+      (
+        await asked(
+          "en",
+          "Ferries sail daily. Timetable: Monday to Friday. Tickets online. Bikes travel free on all of them.",
+        )
+      ).language,
+    ).toBe("en");
+  });
+
+  it.each([
+    ["utf-8", null],
+    ["utf", null],
+    ["xx", null],
+    ["jp", null],
+    ["deu-AT", "de"],
+    ["ger", "de"],
+    ["iw", "he"],
+    ["cmn-Hans", "zh"],
+    ["gsw", "gsw"],
+    ["no", "no"],
+    ["zxx", null],
+  ])("of %s is of the language %s", (tag, code) => {
+    expect(languageCode(tag)).toBe(code);
   });
 
   it("in the HTTP header counts where the page has none, and nonsense never", async () => {

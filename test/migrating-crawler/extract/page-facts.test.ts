@@ -122,6 +122,26 @@ describe("a page's dates", () => {
       "2019-04-28",
     ],
     ["<h1>Head</h1><div>28 April 2019, by A</div><p>text", "2019-04-28"],
+    [
+      "<aside><time datetime=2001-01-01>then</time></aside><h1>Head</h1><div>28 April 2019, by A</div><p>text",
+      "2019-04-28",
+    ],
+    [
+      "<aside><time class=published datetime=2001-01-01></aside><h1>Head</h1><p>by A on <time datetime=2019-04-28>then</time>",
+      "2019-04-28",
+    ],
+    [
+      "<aside><div itemscope itemtype=https://schema.org/Article><b itemprop=datePublished content=2001-01-01></b></div></aside><b itemprop=datePublished content=2019-04-28></b>",
+      "2019-04-28",
+    ],
+    [
+      "<div><a href=/x>Other</a> <time datetime=2001-01-01></div><article><h1>Head</h1><time datetime=2019-04-28></article>",
+      "2019-04-28",
+    ],
+    ["<html lang=en><h1>Titel</h1><div>28. April 2019</div><p>text", "2019-04-28"],
+    ["<html lang=en><h1>Titel</h1><div>28. März 2019</div><p>text", "2019-03-28"],
+    ["<html lang=utf-8><h1>Titel</h1><div>28 mars 2019</div><p>text", "2019-03-28"],
+    ["<h1>Head</h1><p>text</p><aside><time datetime=2019-04-28></aside>", "2019-04-28"],
     ["<p>In 2019 there were 28.", undefined],
   ])("%s: published %s", async (html, publishedAt) => {
     expect((await extract(html)).publishedAt).toBe(publishedAt);
@@ -283,6 +303,48 @@ describe("the main text", () => {
     expect((await extract(html, { robotsTag: "nosnippet" })).excerpt).toBe("");
     expect((await extract(html, { robotsTag: "max-snippet:11" })).excerpt).toBe("The nearest");
     expect((await extract(html, { robotsTag: "nosnippet" })).lexemes).not.toBe("");
+  });
+
+  it("is shown in a description as far as in an excerpt, and all of both is searched", async () => {
+    const html = `<meta name=description content="A lighthouse keeper's diary"><p>${prose.repeat(3)}`;
+    const data = `<script type=application/ld+json>{"@type":"Article","description":"A lighthouse keeper"}</script>`;
+
+    const [none, some] = [
+      await extract(html + data, { robotsTag: "nosnippet" }),
+      await extract(html, { robotsTag: "max-snippet:12" }),
+    ];
+
+    expect([none.description, none.structured?.description, some.description]).toEqual([
+      "",
+      "",
+      "A lighthouse",
+    ]);
+    expect(none.lexemes).toMatch(/'lighthous'/);
+  });
+
+  it("of a page that forbids a cached copy alone is searched and shown", async () => {
+    const page = await extract(`<meta name=robots content="noarchive, nocache"><p>${prose.repeat(3)}`);
+
+    expect(page.excerpt).toContain("nearest of many crawlers");
+    expect(page.lexemes).not.toBe("");
+  });
+
+  it("is searched and not shown where an element has data-nosnippet", async () => {
+    const page = await extract(
+      `<p>${prose}The price is <span data-nosnippet>seventeen <b>guilders</b></span> today.</p>
+       <div data-nosnippet><p>${prose}Not to be quoted.</p></div><p>${prose}</p>`,
+    );
+
+    expect(page.excerpt).toContain("The price is today.");
+    expect(page.excerpt).not.toMatch(/seventeen|guilders|quoted/);
+    expect(page.lexemes).toMatch(/'guilder'/);
+    expect(page.lexemes).toMatch(/'quot'/);
+  });
+
+  it("leaves out what is hidden of a heading, and no more of it", async () => {
+    const page = await extract(`<h1>Pier <span hidden>secretly</span> closed</h1><p>${prose.repeat(3)}`);
+
+    expect(page.headings).toEqual([{ level: 1, text: "Pier closed" }]);
   });
 
   it("ends a paragraph where the next block begins, and a heading with its parent", async () => {

@@ -40,7 +40,7 @@ describe("robots directives", () => {
     expect(said([], "Nearcrawl*: noindex")).toMatchObject({ noindex: true });
     expect(said([], "Nearcrawl/0.1: noindex")).toMatchObject({ noindex: true });
     expect(said([], "Nearcrawler: noindex")).toMatchObject({ noindex: false });
-    expect(said([], "nofollow, otherbot: noindex, nearcrawl: noarchive")).toEqual({
+    expect(said([], "nofollow, otherbot: noindex, nearcrawl: nosnippet")).toEqual({
       noindex: false,
       nofollow: true,
       excerptCharacters: 0,
@@ -54,6 +54,9 @@ describe("robots directives", () => {
     ["unavailable_after: 2026-11-23", false],
     ["unavailable_after: 2026-11-21T00:00:00Z", true],
     ["unavailable_after: soon", false],
+    ["unavailable_after: May", false],
+    ["unavailable_after: Sat Nov 21 15:00:00 2026", true],
+    ["unavailable_after: 21 November 2026 15:00 PST", true],
     ["otherbot: unavailable_after: 2020-01-01", false],
   ])("%s: the page is over: %s", (value, noindex) => {
     expect(said([value]).noindex).toBe(noindex);
@@ -62,7 +65,9 @@ describe("robots directives", () => {
 
   it.each([
     ["nosnippet", 0],
-    ["noarchive", 0],
+    ["noarchive", unbounded],
+    ["nocache, noimageindex, notranslate", unbounded],
+    ["noarchive, max-snippet:20", 20],
     ["max-snippet:0", 0],
     ["max-snippet: 50, max-snippet:80", 50],
     ["max-snippet:-1", unbounded],

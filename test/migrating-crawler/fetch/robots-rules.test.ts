@@ -200,3 +200,20 @@ it("sitemaps are made absolute, each told once, at most fifty, and only those of
   ]);
   expect(urls).toHaveLength(48);
 });
+
+it.each([
+  ["2,5", 2.5],
+  ["0,5", 0.5],
+  [",5", 0.5],
+  ["2.5", 2.5],
+  ["10 # polite", 10],
+  ["10 seconds", 10],
+  ["10s", 10],
+  ["2, 5", 2],
+  ["-2", null],
+  ["two", null],
+])("Crawl-delay: %s is %d s", (written, seconds) => {
+  expect(parseRobots(`User-agent: *\nCrawl-delay: ${written}\n`, "Nearcrawl").crawlDelaySeconds).toBe(
+    seconds,
+  );
+});

@@ -88,8 +88,61 @@ describe("Content-Signal lines", () => {
 });
 
 describe("License lines (RSL 1.0)", () => {
-  it("are for all crawlers, wherever they stand, and restrict no search", () => {
-    const stated = statedIn("User-agent: OtherBot\nLicense: https://s.example/l.xml\nDisallow: /\n", "/");
+  const licensesIn = (file: string) =>
+    statedIn(file, "/")
+      .map(({ text }) => text)
+      .join(" ");
+  const [all, group] = ["https://s.example/all.xml", "https://s.example/group.xml"];
+
+  const rows: readonly [what: string, file: string, licenses: string][] = [
+    ["before any group are for all", `License: ${all}\nUser-agent: Nearcrawl\nAllow: /\n`, all],
+    ["bind their group alone", `User-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`, ""],
+    ["of our group override those for all", `License: ${all}\nUser-agent: *\nLicense: ${group}\n`, group],
+    [
+      "of another group override nothing",
+      `License: ${all}\nUser-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`,
+      all,
+    ],
+    [
+      "of the group for all are not ours where a group names us",
+      `User-agent: *\nLicense: ${group}\n\nUser-agent: Nearcrawl\nAllow: /\n`,
+      "",
+    ],
+    [
+      "of two groups of one agent hold both",
+      `User-agent: *\nLicense: ${all}\n\nUser-agent: *\nDisallow: /a\nLicense: ${group}\n`,
+      `${all} ${group}`,
+    ],
+    [
+      "appended to a file, behind a blank line, are for all",
+      `User-agent: OtherBot\nDisallow: /\n\nSitemap: https://s.example/s.xml\nLicense: ${all}\n`,
+      all,
+    ],
+    [
+      "between a group's agents and its rules are the group's, blank lines or not",
+      `User-agent: OtherBot\n\nLicense: ${group}\nDisallow: /\n`,
+      "",
+    ],
+    ["that are relative are none", "License: /license.xml\nLicense: //s.example/l.xml\nLicense: l.xml\n", ""],
+    [
+      "that are relative override nothing",
+      `License: ${all}\nUser-agent: *\nLicense: /group.xml\nAllow: /\n`,
+      all,
+    ],
+  ];
+  for (const [what, file, licenses] of rows)
+    it(what, () => {
+      expect(licensesIn(file)).toBe(licenses);
+    });
+
+  it("end no run of User-agent lines: rules behind them are for all agents of the run", () => {
+    const file = `User-agent: Nearcrawl\nLicense: ${group}\nUser-agent: OtherBot\nDisallow: /\n`;
+
+    expect(robotsVerdict(parseRobots(file, "Nearcrawl"), "/").allowed).toBe(false);
+  });
+
+  it("restrict no search", () => {
+    const stated = statedIn("User-agent: *\nLicense: https://s.example/l.xml\nDisallow: /\n", "/");
 
     expect(stated).toEqual([
       {

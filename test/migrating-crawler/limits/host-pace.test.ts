@@ -1,15 +1,17 @@
 /** How fast one host may be asked. */
+
 import { describe, expect, it } from "vitest";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import {
   afterAnswer,
   type HostPace,
   newPace,
   notBefore,
   paceReport,
-  retryAfterSeconds,
   withCrawlDelay,
   withReport,
 } from "#crawler/limits/host-pace";
+import { inZone } from "../../support/in-zone.ts";
 
 const settings = { floorMs: 1000, responseTimeFactor: 5 };
 const minute = 60_000;
@@ -245,7 +247,38 @@ describe("Retry-After", () => {
     ["9".repeat(10_000), null],
     [String(366 * 86_400), 31_536_000],
     ["", null],
+    ["  600 ", 600],
+    ["120.5", 121],
+    ["Saturday, 21-Nov-26 10:10:00 GMT", 600],
+    ["Sat, 21 Nov 2026 12:10:00 +0200", 600],
+    ["2026-11-21T10:10:00.000Z", 600],
+    ["May", null],
+    ["10 minutes", null],
+    ["600s", null],
+    ["+600", null],
+    ["0x258", null],
+    ["Infinity", null],
+    ['"600"', null],
+    ["600, 60", null],
+    ["Tue, 31 Feb 2026 10:00:00 GMT", null],
   ])("%s means %s seconds", (text, seconds) => {
     expect(retryAfterSeconds(text, now)).toBe(seconds);
+  });
+
+  it.each(["UTC", "Asia/Tokyo", "America/New_York"])(
+    "without a zone is UTC on a machine in %s",
+    async (zone) => {
+      await inZone(zone, () => {
+        expect(retryAfterSeconds("Sat Nov 21 10:10:00 2026", now)).toBe(600);
+        expect(retryAfterSeconds("Sat, 21 Nov 2026 10:10:00", now)).toBe(600);
+        expect(retryAfterSeconds("2026-11-21T10:10:00", now)).toBe(600);
+      });
+    },
+  );
+
+  it("as the Unix time at which to come back is no wait of decades", () => {
+    expect(retryAfterSeconds(String(now.getTime() / 1000 + 600), now)).toBe(600);
+    expect(retryAfterSeconds(String(now.getTime() + 600_000), now)).toBe(600);
+    expect(retryAfterSeconds(String(now.getTime() / 1000 - 600), now)).toBe(0);
   });
 });

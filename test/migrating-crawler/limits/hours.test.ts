@@ -1,5 +1,7 @@
 /** Hours of the week, and days and months by the clock on the wall. */
+
 import { describe, expect, it } from "vitest";
+import { seededRandom } from "#core/random";
 import { isTimeZone, LocalTime } from "#crawler/limits/local-time";
 import { Schedule } from "#crawler/limits/schedule";
 import { isOpen, limitsSchema, openMinutesPerWeek, parseHours } from "#crawler/settings/limits-config";
@@ -65,6 +67,69 @@ describe("hours of the week", () => {
 
     expect(early).toEqual([false, "outside the hours that are set for crawling until Sun 02:00"]);
     expect([before, within, after]).toEqual([true, true, false]);
+  });
+});
+
+describe("when hours open or close next, on nights when clocks change", () => {
+  const every = (hours: string) =>
+    weekOf(
+      Object.fromEntries(
+        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"].map((day) => [
+          day,
+          hours,
+        ]),
+      ),
+    );
+
+  it.each([
+    ["Europe/Athens", "22:00-06:00", "2026-10-24T21:00:00Z", "2026-10-25T04:00:00Z"],
+    ["Europe/Athens", "07:00-22:00", "2026-10-24T21:00:00Z", "2026-10-25T05:00:00Z"],
+    ["Europe/Athens", "22:00-06:00", "2027-03-27T22:30:00Z", "2027-03-28T03:00:00Z"],
+    ["America/New_York", "08:00-18:00", "2026-11-01T02:00:00Z", "2026-11-01T13:00:00Z"],
+    // 03:00 to 04:00 does not exist that night: it closes when the clock would show 03:00.
+    ["Europe/Athens", "02:30-03:30", "2027-03-27T22:30:00Z", "2027-03-28T00:30:00Z"],
+    ["Europe/Athens", "02:30-03:30", "2027-03-28T00:40:00Z", "2027-03-28T01:00:00Z"],
+    // It opens within the hour that does not exist, and so never: the next night does.
+    ["Europe/Athens", "03:15-03:45", "2027-03-27T22:30:00Z", "2027-03-29T00:15:00Z"],
+    // 03:00 to 04:00 comes twice.
+    ["Europe/Athens", "03:30-05:00", "2026-10-25T00:40:00Z", "2026-10-25T01:00:00Z"],
+    ["Europe/Athens", "03:30-05:00", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"],
+    ["Australia/Lord_Howe", "06:00-23:00", "2026-10-03T14:00:00Z", "2026-10-03T19:00:00Z"],
+    // A whole day was left out.
+    ["Pacific/Apia", "09:00-17:00", "2011-12-30T05:00:00Z", "2011-12-30T19:00:00Z"],
+    ["Europe/Athens", "always", "2026-10-24T21:00:00Z", null],
+  ])("in %s with %s at %s: %s", (timeZone, hours, now, truth) => {
+    const schedule = new Schedule({ hours: every(hours), timeZone }, () => new Date(now));
+
+    expect(schedule.usage().resetsAt?.toISOString() ?? null).toBe(truth?.replace("Z", ".000Z") ?? null);
+  });
+
+  it("is the first minute at which it does, in a hundred nights of zones and hours drawn at random", () => {
+    const random = seededRandom(41);
+    const zones = ["Europe/Athens", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "UTC"];
+    const nights = [
+      "2026-10-24T20:00:00Z",
+      "2027-03-27T20:00:00Z",
+      "2026-11-01T02:00:00Z",
+      "2026-10-03T12:00:00Z",
+    ];
+    for (let round = 0; round < 100; round++) {
+      const time = () =>
+        `${String(Math.floor(random() * 24)).padStart(2, "0")}:${random() < 0.5 ? "00" : "30"}`;
+      const [from, until] = [time(), time()];
+      const timeZone = zones[Math.floor(random() * zones.length)]!;
+      const startMs =
+        Date.parse(nights[Math.floor(random() * nights.length)]!) + Math.floor(random() * 600) * 60_000;
+      if (from === until) continue;
+      let nowMs = startMs;
+      const schedule = new Schedule({ hours: every(`${from}-${until}`), timeZone }, () => new Date(nowMs));
+      const { resetsAt } = schedule.usage();
+      const isOpenNow = schedule.isOpen();
+      while (schedule.isOpen() === isOpenNow) nowMs += 60_000;
+      expect(resetsAt, `${timeZone} ${from}-${until} ${new Date(startMs).toISOString()}`).toEqual(
+        new Date(nowMs),
+      );
+    }
   });
 });
 

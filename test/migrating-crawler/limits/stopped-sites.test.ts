@@ -22,6 +22,12 @@ const stop = (domain: string): CoordinatorMessage => ({
   reason: words,
 });
 
+const stopParts = (scope: "url" | "prefix" | "host", of: string, erases = false): CoordinatorMessage => ({
+  type: "coordinator:stop-parts",
+  parts: [{ scope, of, erases }],
+  reason: words,
+});
+
 /** A crawler with a gateway whose leases the test hands out, and a site that never answers `/slow`. */
 async function crawlerAtWork() {
   const gateway: LoopbackGateway = await startGateway({ zlibSync: null });
@@ -96,6 +102,34 @@ describe("a site that is to be stopped", () => {
 
     expect(end).toMatchObject({ reason: words });
     expect(probed).toMatchObject({ type: "failed", reason: words });
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 5000);
+    expect(origin.requests).not.toContain("GET /a");
+  });
+});
+
+describe("a part of a site that is to be stopped", () => {
+  it("gets no request, and what was being fetched is not kept, while the lease goes on with the rest", async () => {
+    const { gateway, origin, grant } = await crawlerAtWork();
+    const at = (path: string) => `//site.localhost:${origin.port}${path}`;
+    gateway.gateway.send(amber, stopParts("prefix", at("/private")));
+    gateway.gateway.send(amber, stopParts("url", at("/a"), true));
+
+    grant("5", "site.localhost", ["/private/x", "/a", "/private", "/privates", "/a?b"]);
+    const results = () => gateway.seen.batches.flatMap((batch) => batch.results);
+    await vi.waitFor(() => expect(results()).toHaveLength(2), 5000);
+
+    const asked = origin.requests.filter((line) => /private|\/a/.test(line));
+    expect(asked).toEqual(["GET /privates", "GET /a?b"]);
+  });
+
+  it("may be one host, without those below it", async () => {
+    const { gateway, origin, grant, endOf } = await crawlerAtWork();
+    gateway.gateway.send(amber, stopParts("host", "site.localhost"));
+
+    grant("6", "site.localhost", ["/a"]);
+    grant("7", "www.site.localhost", ["/b"]);
+
+    expect(await endOf("6")).toMatchObject({ reason: words });
     await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 5000);
     expect(origin.requests).not.toContain("GET /a");
   });

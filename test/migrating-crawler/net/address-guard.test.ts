@@ -124,6 +124,38 @@ describe("an address", () => {
     expect(guard.refusal("2606:4700::5efe:8.8.4.4")).toBeNull();
   });
 
+  it.each([
+    ["::ffff:127.0.0.1/128", "127.0.0.1", true],
+    ["::ffff:127.0.0.1/128", "::ffff:127.0.0.1", true],
+    ["::ffff:127.0.0.1/128", "127.0.0.2", false],
+    ["::ffff:7f00:0/104", "127.9.9.9", true],
+    ["::ffff:127.0.0.1", "127.0.0.1", true],
+    ["::ffff:127.0.0.0 - ::ffff:127.0.0.9", "127.0.0.9", true],
+    ["127.0.0.0/8", "64:ff9b::127.0.0.1", true],
+    ["127.0.0.0/8", "2002:7f00:1::1", true],
+    ["::ffff:127.0.0.0/104", "64:ff9b::127.0.0.1", true],
+    ["::ffff:127.0.0.0/104", "2002:7f00:1::1", true],
+    ["64:ff9b::/96", "127.0.0.1", false],
+    ["64:ff9b::127.0.0.0/104", "64:ff9b::7f00:1", true],
+    ["2002:7f00:1::/48", "2002:7f00:1::80", true],
+  ])("in the deny-list as %s holds %s: %s", (range, address, isDenied) => {
+    const guard = addressGuard({ ...nothing, allowRanges: ["127.0.0.0/8", "::/0"], denyRanges: [range] });
+
+    expect(guard.refusal(address, 8080)).toBe(isDenied ? "the partner's deny-list" : null);
+    expect(guard.denial({ address }) !== null).toBe(isDenied);
+  });
+
+  it("allowed in the mapped form, with a port or without, is the IPv4 address", () => {
+    const guard = addressGuard({
+      ...nothing,
+      allowRanges: ["[::ffff:127.0.0.1]:8080", "[::ffff:10.0.0.0/104]"],
+    });
+
+    expect(guard.refusal("127.0.0.1", 8080)).toBeNull();
+    expect(guard.refusal("127.0.0.1", 8081)).toMatch(/loopback/);
+    expect(guard.refusal("10.1.2.3", 8081)).toBeNull();
+  });
+
   it("is allowed at some ports only when the partner says so", () => {
     const guard = addressGuard({
       ...nothing,

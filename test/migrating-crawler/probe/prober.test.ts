@@ -9,6 +9,7 @@ import type { CrawlerSettings } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
 import { probeOutcome } from "#protocol/messages";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { afterConnecting } from "../support/after-connecting.ts";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import { testConfig } from "../support/test-config.ts";
@@ -231,6 +232,48 @@ describe("what the partner does not want", () => {
     const through = await prober({ proxy: "http://127.0.0.1:9" });
 
     expect(through.methods).toEqual(["head", "connect"]);
+  });
+});
+
+describe("a machine that is busy", () => {
+  /** Nothing else is done meanwhile, as where ten programs want each processor. */
+  const compute = (ms: number) => {
+    const endMs = performance.now() + ms;
+    while (performance.now() < endMs);
+  };
+
+  it.each(["connect", "head"] as const)("says by how much it noticed an answer late: %s", async (method) => {
+    const origin = await raw((socket) => {
+      socket.write(ok);
+      compute(150);
+    });
+    const one = await prober();
+    if (method === "connect") cleanups.push(afterConnecting(() => compute(150)));
+
+    const asked = {
+      host: "x.example",
+      address: "127.0.0.1",
+      port: origin.port,
+      secure: false,
+      deadlineMs: 5000,
+    };
+    const probing = one.probe({ ...asked, method, tries: 1 });
+    const outcome = probeOutcome.parse(await probing);
+
+    const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
+    expect(outcome).toMatchObject({ type: "measured", method });
+    expect(rttMs).toBeGreaterThan(100);
+    expect(lateMs).toBeGreaterThan(100);
+    expect(rttMs - lateMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it("is not one whose site takes its time", async () => {
+    const origin = await raw((socket) => void setTimeout(() => socket.write(ok), 200));
+
+    const outcome = await probe({ port: origin.port, tries: 1, deadlineMs: 5000 });
+
+    const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
+    expect(rttMs - lateMs).toBeGreaterThan(100);
   });
 });
 

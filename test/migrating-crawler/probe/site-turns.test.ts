@@ -6,6 +6,7 @@ import { HostGates } from "#crawler/limits/host-gate";
 import { ProbeGate } from "#crawler/limits/probe-gate";
 import { Connector } from "#crawler/net/connector";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
+import { saysNothing } from "#protocol/messages";
 import { startRawOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
@@ -20,7 +21,7 @@ const robots = "User-agent: *\nDisallow: /\n";
 const bounds = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 10_000 });
 
 /** A site, what it was asked, and a crawler's prober with the gates and robots.txt of its pages. */
-async function site() {
+async function site({ silence = "" } = {}) {
   const asked: string[] = [];
   const origin = await startRawOrigin((socket, head) => {
     asked.push(head.split(" HTTP")[0] ?? "");
@@ -42,7 +43,7 @@ async function site() {
     ...{ connector, probeMethods: ["head", "connect"], userAgent },
     limits: {
       gate: new ProbeGate({ limits: () => ({ probesPerSecond: 50, concurrentHosts: 32 }), waitMs: () => 0 }),
-      silence: () => "",
+      silence: () => silence,
       addBytes: () => {},
       isLeased: () => true,
       turn: async (target, withinMs) =>
@@ -94,6 +95,12 @@ describe("a probe", () => {
       reason: "held back by the crawler: the pages of this address leave it no turn in time",
     });
     expect(asked).toEqual([]);
+  });
+
+  it("is held back, and not forbidden, while the partner pauses the crawler", async () => {
+    const { probe } = await site({ silence: "paused by its partner" });
+
+    expect(saysNothing(await probe(2000))).toBe(true);
   });
 
   it("by HEAD counts as a request: the next page waits for the site's Crawl-delay", async () => {

@@ -144,7 +144,7 @@ describe("the settings file that is written for a person", () => {
   it("has in force what was given, and nothing else", () => {
     const { limits, ...others } = inForce(settingsTemplate(given));
 
-    expect({ limits, ...others }).toEqual({ ...given, releases: {}, status: {}, timeouts: {} });
+    expect({ limits, ...others }).toEqual({ ...given, releases: {}, fetched: {}, status: {}, timeouts: {} });
   });
 
   it("names the coordinator of a crawler that has not joined", () => {

@@ -138,6 +138,34 @@ describe("a spool", () => {
     expect(spool.first).toBeNull();
   });
 
+  it("keeps nothing of what was acknowledged when pages are erased, and of what waits nothing once that is", () => {
+    const home = freshHome();
+    const spool = open(home);
+    const onDisk = () =>
+      filesOf(home)
+        .map((name) => readFileSync(join(home, "spool", name), "latin1"))
+        .join("");
+    for (const number of [1, 2]) spool.append("7", result(number, `quokka ${number}`));
+    spool.acknowledge(1);
+    const before = onDisk().length;
+
+    spool.erase();
+    const waiting = onDisk().length;
+    spool.append("7", result(3));
+    spool.acknowledge(2);
+    const left = onDisk();
+
+    expect([before > 0, waiting]).toEqual([true, before]);
+    expect(left.length).toBeLessThan(before);
+    expect(urlsOf(spool)).toEqual([result(3).url]);
+    spool.acknowledge(3);
+    spool.erase();
+    expect(onDisk()).toBe("");
+    expect(spool.append("7", result(4))).toBe(4);
+    spool.close();
+    expect(urlsOf(open(home))).toEqual([result(4).url]);
+  });
+
   it("says when it has no room, and has it again after an acknowledgement", () => {
     const spool = open(freshHome(), 10_000_000);
     let kept = 0;

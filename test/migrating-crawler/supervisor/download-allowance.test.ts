@@ -75,7 +75,7 @@ it("a supervisor that is stopped does not wait for the rate", { timeout: 20_000 
 
 it("a slow line gets it in several requests", async () => {
   const { from, allowance } = source({ kilobytesPerSecond: 1 });
-  allowance.take = () => null;
+  Object.assign(allowance, { take: () => null, tell: () => true });
 
   await from.download("/releases/x", { bytes: bundle.length, file: join(home, "x.draft") });
 
@@ -116,3 +116,16 @@ it("while a crawler runs it is told, and its own ledger is left alone", async ()
   await until(() => told > bundle.length, 5000);
   expect(() => countedBytes()).toThrow(/ENOENT/);
 });
+
+// Issue 41: AbortSignal.timeout takes whole milliseconds alone, and each rate but a few leaves fractions of one.
+it.each([1, 3, 7, 100, 1000.3, 9_999_999.5])(
+  "at %d KB a second lists and bundles come",
+  async (kilobytesPerSecond) => {
+    const { from, allowance } = source({ kilobytesPerSecond });
+    Object.assign(allowance, { take: () => null, tell: () => true });
+    const file = join(home, "x.draft");
+
+    expect(await from.text("/releases/keys.json", 1024 * 1024)).toHaveLength(bundle.length);
+    expect(await from.download("/releases/x", { bytes: bundle.length, file })).toBe(true);
+  },
+);

@@ -37,13 +37,17 @@ export interface SmallSettings {
   readonly keyNeverFirst?: boolean;
   /** What its clock shows too little. */
   readonly clockBehindMs?: number;
+  /** What partners start with, by which they measure the link; absent: there is none. */
+  readonly program?: Buffer;
 }
 
 export const inviteSecret = "inv_0123456789abcdefghijk";
 export const keyGiven = "key-of-its-own-0123456789";
 
 export async function startSmallCoordinator(settings: SmallSettings = {}): Promise<SmallCoordinator> {
-  const answer: Parameters<typeof createServer>[1] = (_request, response) => {
+  const answer: Parameters<typeof createServer>[1] = ({ url }, response) => {
+    if (url === "/releases/dock.mjs" && settings.program !== undefined)
+      return void response.end(settings.program);
     const date = new Date(Date.now() - (settings.clockBehindMs ?? 0)).toUTCString();
     response.writeHead(404, { Date: date }).end();
   };

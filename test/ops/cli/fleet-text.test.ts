@@ -16,6 +16,7 @@ const north: FleetEntry = {
   revoked: false,
   softwareVersion: null,
   subnets: 3,
+  unmeasured: 0,
   meanRttMs: null,
   openLeases: 1,
   pagesToday: 500,
@@ -40,6 +41,13 @@ it("tells what was shipped, and which part of the pages' bytes that is", () => {
   expect(text).toMatch(/north +online +3 +500 +1000 +9 MB +1 TB +1\n/);
   expect(text).toMatch(/north +1\.25 MB = 1\/32\.0/);
   for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+it("tells how many of a crawler's subnets nobody has been compared for", () => {
+  const joining = { ...north, unmeasured: 2, joiningSince: new Date(0) };
+
+  expect(fleetText([{ ...north, unmeasured: 2 }])).toContain(" 1  2 of its subnets not measured yet\n");
+  expect(fleetText([joining])).toContain("joining: being assigned the nearest subnets; 2 of its subnets");
 });
 
 it("tells which release a crawler's dock runs", () => {

@@ -164,6 +164,25 @@ describe("init", () => {
       "absolute path",
     );
   });
+
+  // Issue 41: ProtectHome=yes hid the program, the embedded Postgres, the folder and the key.
+  it("has a unit in which everything below a home that the coordinator needs is seen, and nothing else", () => {
+    const modules = "/home/ann/.nvm/versions/node/v22.1.0/lib/node_modules";
+    const text = coordinatorUnit({
+      program: ["/home/ann/.nvm/versions/node/v22.1.0/bin/node", `${modules}/nearcrawl/dist/ops/cli/main.js`],
+      home: "/home/ann/near",
+      tlsFiles: ["/home/ann/tls/key.pem", "/etc/tls/certificate.pem"],
+    });
+    const checkout = coordinatorUnit({
+      program: ["/usr/bin/node", "/root/near/dist/ops/cli/main.js"],
+      home: "/srv/near",
+    });
+
+    expect(text).toContain(
+      `ProtectHome=tmpfs\nBindReadOnlyPaths=/home/ann/.nvm/versions/node/v22.1.0/bin/node ${modules} /home/ann/tls\nBindPaths=/home/ann/near\n`,
+    );
+    expect(checkout).toContain("ProtectHome=tmpfs\nBindReadOnlyPaths=/root/near\nPrivateTmp");
+  });
 });
 
 describe("a coordinator by its settings file", { timeout: 90_000 }, () => {

@@ -76,13 +76,14 @@ it("a slow database is told of by the clock that the reads were given", async ()
 });
 
 it("the queue and the samples are tables", async () => {
-  const [ages, hosts] = [
+  const [ages, hosts, gated] = [
     await reads().queueAges(worldNow),
     await reads().longestWaiting({ reason: null, most: 9 }, worldNow),
+    await reads().gatedHosts(worldNow),
   ];
   const samples = await reads().accuracySamples({ most: 2, farOnly: true }, worldNow);
 
-  expect(queueText({ ages, hosts, now: worldNow })).toMatch(
+  expect(queueText({ ages, hosts, gated, now: worldNow })).toMatch(
     /old\.example\.org +60 s ago +berlin is offline +1\.2\.9\.0/,
   );
   const text = accuracyText(accuracyEstimate({ samples: 20, nearlyBest: 19 }), samples, worldNow);

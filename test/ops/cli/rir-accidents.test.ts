@@ -1,4 +1,5 @@
 /** `nearcrawl rir` where many subnets in use would go, and what `nearcrawl alerts` says of it. */
+import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { alertsCommand } from "#ops/cli/commands/alerts";
@@ -82,4 +83,77 @@ it("a tree of which nothing is delegated although subnets are is a critical aler
   ]);
   expect((await rir("rollback", "--json")).code).toBe(0);
   expect(await registryAlerts()).toEqual([]);
+});
+
+// What subnets that stay lose: the organisations' file is missing, or says something else.
+
+const withFacts = (n: number, facts: string) =>
+  `inetnum: 45.20.${n}.0/24\nnetname: EX\n${facts}source: RIPE\n\n`;
+const org = (n: number) => `organisation: ORG-${n}-RIPE\norg-name: Holder ${n}\nsource: RIPE\n\n`;
+const forty = Array.from({ length: 40 }, (_, n) => n);
+const known = () => forty.map((n) => withFacts(n, `country: NL\norg: ORG-${n}-RIPE\n`)).join("");
+
+it("an import that loses most holders or countries of subnets that stay says how many, and goes through with the number", async () => {
+  const organisations = folder.write("organisations.db", forty.map(org).join(""));
+  const whole = folder.write("known.db", known());
+  expect((await rir("apply", whole, organisations, "--yes-remove", "3")).code).toBe(0);
+  const moved = folder.write("moved.db", known().replaceAll("country: NL", "country: DE"));
+
+  const plan = await rir("plan", whole);
+  const refused = await rir("apply", whole);
+  const wrong = await rir("apply", whole, "--yes-lose", "7");
+  const elsewhere = await rir("apply", moved, organisations);
+  const alerts = await registryAlerts();
+  const few = folder.write("few.db", known().replace("country: NL", "country: BE"));
+  const usual = await rir("apply", few, organisations);
+  const done = await rir("apply", whole, "--yes-lose", "40");
+
+  expect(plan.out).toContain(
+    "WARNING: 40 of the 40 holders (or their names) whose subnets stay of ripencc would go",
+  );
+  expect(plan.out).toMatch(/--planned \S+ --yes-lose 40\n$/);
+  expect(refused).toMatchObject({ code: 2, out: "" });
+  expect(refused.err).toMatch(/this loses 40 of the 40 holders .*say --yes-lose 40\n$/);
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("(and not 7)") });
+  expect(elsewhere).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("40 of the 40 countries of subnets"),
+  });
+  expect(alerts.map(({ name }) => name)).toContain("registry-refused");
+  expect([usual.code, done.code]).toEqual([0, 0]);
+  expect((await registryAlerts()).map(({ name }) => name)).not.toContain("registry-refused");
+});
+
+it("an import without a list of published places that it had says how many go", async () => {
+  const ranges = forty.map((n) => `45.20.${n}.0/24,NL,NL-NH,Amsterdam,`).join("\n");
+  const feed = folder.write("geofeed.csv", `${ranges}\n`);
+  const whole = folder.write("known.db", known());
+  expect((await rir("apply", whole, feed)).code).toBe(0);
+
+  const refused = await rir("apply", whole);
+  const done = await rir("apply", whole, "--yes-lose", "40");
+
+  expect(refused).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("40 of the 40 published ranges of"),
+  });
+  expect(done.code).toBe(0);
+});
+
+it("a file that is years old is told by the plan, and the check goes on after files that are broken", async () => {
+  const old = folder.write(
+    "old.txt",
+    "2|ripencc|20140302|1|19830705|20140301|+0100\nripencc|NL|ipv4|45.30.0.0|256|20140301|allocated\n",
+  );
+  mkdirSync(`${folder.path}/many`);
+  folder.write("many/good.db", net(200));
+  const [cut, none] = [folder.write("many/cut.db.gz", "no gzip"), `${folder.path}/many/missing.db`];
+
+  const plan = await rir("plan", old);
+  const check = await inProcess(rirCommand(), ["check", `${folder.path}/many`, none]);
+
+  expect(plan.out).toMatch(/WARNING: \S*old\.txt is of 2014-03-0\d, [\d,]+ days old: is it the newest\?/);
+  expect(check.code).toBe(2);
+  expect(check.out).toContain("1 subnets (1 IPv4, 0 IPv6)");
+  for (const file of [cut, none]) expect(check.err).toContain(`nearcrawl: ${file}:`);
 });

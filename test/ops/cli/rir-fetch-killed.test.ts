@@ -1,10 +1,12 @@
 /** `rir fetch` as a process that is killed in the middle: the cache stays whole, and the next one goes on. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
+import { fileOf } from "#rir-import/read/open-source";
 import {
   published,
   type RegistryServer,
@@ -86,7 +88,7 @@ describe("a fetch that ends in the middle", { timeout: 90_000 }, () => {
       child.kill(signal);
       await once(child, "close");
       const files = await cachedSourceFiles(join(home, "registry-cache"));
-      const inUse = readFileSync(files[0]!, "utf8");
+      const inUse = readFileSync(fileOf(files[0]!), "utf8");
       const next = await fetchToTheEnd();
 
       expect(child.exitCode).toBe(exitCode);

@@ -58,6 +58,36 @@ it("a list with garbage between is taken as far as it goes; each refused line is
   expect(out).toMatch(/follow them: nearcrawl urls status \d+/);
 });
 
+it.each<readonly [string, (text: string) => Buffer]>([
+  ["carriage returns alone", (text) => Buffer.from(text.replaceAll("\n", "\r"))],
+  ["carriage returns alone, packed", (text) => gzipSync(text.replaceAll("\n", "\r"))],
+  ["UTF-16 with a mark", (text) => Buffer.from(`\ufeff${text}`, "utf16le")],
+  ["UTF-16 without a mark", (text) => Buffer.from(text, "utf16le")],
+  ["UTF-16 of big end", (text) => Buffer.from(`\ufeff${text}`, "utf16le").swap16()],
+  [
+    "UTF-16 with carriage returns and line feeds",
+    (text) => Buffer.from(text.replaceAll("\n", "\r\n"), "utf16le"),
+  ],
+  ["UTF-16, packed", (text) => gzipSync(Buffer.from(`\ufeff${text}`, "utf16le"))],
+])("a list in %s is read whole", async (form, written) => {
+  const host = `${form.replace(/[^a-z0-9]+/gi, "-").toLowerCase()}.example`;
+  const list = file(
+    `${host}.txt`,
+    written(`http://${host}/1\n# a comment\nhttp://${host}/2\nhttp://${host}/3\n`),
+  );
+
+  expect((await run("add", list)).out).toMatch(/^3 URLs: 3 new/);
+});
+
+it("a sitemap in UTF-16 is one", async () => {
+  const written = Buffer.from(
+    `\ufeff${sitemap("wide.example").replace("?>", ' encoding="UTF-16"?>')}`,
+    "utf16le",
+  );
+
+  expect((await run("add", file("wide.xml", written))).out).toMatch(/^2 URLs: 2 new/);
+});
+
 it("what will not be followed stands at the end, with how it is changed, as the policies are by then", async () => {
   const before = await run("add", "http://scope.example/");
   await createPolicyStore(database.pool).save(

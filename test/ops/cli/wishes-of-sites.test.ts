@@ -50,7 +50,7 @@ describe("the commands", { timeout: 60_000 }, () => {
     const lifted = await told("opt-outs", "lift", String(optOutId), "--json");
     const unknown = await nearcrawl("opt-outs", "lift", "nobody.example.org");
 
-    expect(added).toContain("of 192.0.2.0/24 is permanent");
+    expect(added).toContain("of the network 192.0.2.0/24 is permanent");
     expect(listed).toMatch(/www\.example\.org +confirmed .* 192\.0\.2\.7 +go away/);
     expect(listed).not.toContain("\u001b");
     expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
@@ -62,14 +62,21 @@ describe("the commands", { timeout: 60_000 }, () => {
     });
   });
 
-  it("leave a public suffix or a very wide network alone when an operator says so, with a warning", async () => {
+  it("leave a public suffix or a very wide network alone when an operator says how many pages go, and not before", async () => {
     const suffix = await inProcess(optOutsCommand(), placed(["add", "github.io"]));
     const wide = await inProcess(optOutsCommand(), placed(["add", "10.0.0.0/8"]));
+    const wrong = await inProcess(optOutsCommand(), placed(["add", "github.io", "--yes-remove", "7"]));
+    const before = await inProcess(optOutsCommand(), placed(["lift", "github.io"]));
+    const done = await inProcess(optOutsCommand(), placed(["add", "github.io", "--yes-remove", "0"]));
     const usual = await inProcess(optOutsCommand(), placed(["add", "someone.github.io"]));
     const lifted = await inProcess(optOutsCommand(), placed(["lift", "github.io"]));
 
-    expect(suffix).toMatchObject({ code: 0, out: expect.stringContaining("github.io is permanent") });
+    expect([suffix.code, wide.code, wrong.code, before.code]).toEqual([2, 2, 2, 3]);
     expect(suffix.err).toContain("github.io is a public suffix: many people's sites");
+    expect(suffix.err).toContain(
+      "0 hosts with 0 pages in the index and 0 known URLs, 0 of them due. Nothing was changed; if that is meant, say --yes-remove 0",
+    );
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining("github.io is permanent") });
     expect(wide.err).toContain("10.0.0.0/8 is larger than a usual network");
     expect([usual.code, usual.err, lifted.code, lifted.err]).toEqual([0, "", 0, ""]);
   });
@@ -148,6 +155,8 @@ describe("many opt-outs within a day", () => {
     const one: OptOut = {
       optOutId: 1,
       target: "example.org",
+      scope: "subdomains",
+      site: "example.org",
       kind: "site",
       state: "waiting",
       source: "form",
@@ -162,6 +171,8 @@ describe("many opt-outs within a day", () => {
       confirmedBy: null,
       endedAt: null,
       endingWords: "",
+      erasedAt: null,
+      urls: 0,
       hosts: 0,
       pages: 0,
     };

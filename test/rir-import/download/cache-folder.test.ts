@@ -1,4 +1,5 @@
 /** The cache folder: its manifest, its lock, the files that an import takes from it, and how old they are. */
+
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import {
 } from "#rir-import/download/cache-manifest";
 import { defaultSources } from "#rir-import/download/source-settings";
 import { sourceRows } from "#rir-import/download/source-status";
+import { fileOf } from "#rir-import/read/open-source";
 import { type CacheFolder, cacheFolder } from "./fetching.ts";
 
 let cache: CacheFolder;
@@ -57,7 +59,7 @@ describe("the files that an import takes", () => {
 
     const files = await cachedSourceFiles(cache.path);
 
-    expect(files.map((file) => file.slice(cache.path.length + 1))).toEqual([
+    expect(files.map((file) => fileOf(file).slice(cache.path.length + 1))).toEqual([
       "ipv4-address-space.xml",
       "delegated-afrinic-extended-latest",
       "delegated-apnic-extended-latest",

@@ -1,8 +1,11 @@
 /** Geofeeds and clouds' lists over real TLS on loopback: found in the registry's file, fetched, bounded, kept. */
+
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseRange } from "#core/ip/range";
+import { readState } from "#rir-import/check";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { geofeedCopies } from "#rir-import/download/source-status";
 import { GeofeedFinder, geofeedFileOf } from "#rir-import/formats/geofeed";
@@ -204,6 +207,89 @@ describe("a hostile geofeed", () => {
   });
 });
 
+/** What `rir fetch` takes, and what an import of the cache reads of it. */
+describe("an operator's geofeed", () => {
+  const statistics =
+    "2|ripencc|20261101|1|19830705|20261031|+0100\nripencc|NL|ipv4|45.0.0.0|65536|19930101|allocated|a\n";
+  const twoLines = "45.0.0.0/24,NL,NL-NH,Amsterdam,\n45.0.1.0/24,GR,GR-I,Athens,\n";
+  const both = ["45.0.0.0/24 NL-NH Amsterdam", "45.0.1.0/24 GR-I Athens"];
+
+  async function imported(feed: string | Buffer, file = "feed.csv") {
+    server.paths.set("/stats", published(statistics));
+    server.paths.set("/feed", published(feed, { etag: `"${feed.length}"` }));
+    const sources = {
+      stats: { registry: "ripencc", kind: "statistics", url: `${server.origin}/stats` },
+      "our-feed": { kind: "geofeed", url: `${server.origin}/feed`, file, smallestShare: 0 },
+    };
+    const fetched = await fetchFrom({ ...settings(), sources }, { cacheFolder: cache.path });
+    if (fetched.some(({ type }) => type === "failed")) return { fetched };
+    const { files, published: ranges } = await readState(
+      await cachedSourceFiles(cache.path, new Date("2026-03-03")),
+      () => {},
+    );
+    const of = (range: string) => ranges.of(parseRange(range)!).map(({ place }) => `${range} ${place}`);
+    return {
+      fetched,
+      malformed: files.at(-1)!.malformedSamples.map(({ line, value }) => `${line}: ${value}`),
+      places: ["45.0.0.0/24", "45.0.1.0/24"].flatMap(of),
+    };
+  }
+
+  it.each<readonly [string, string | Buffer, readonly string[]]>([
+    [
+      "with a header row",
+      `ip_prefix,alpha2code,region,city,postal_code\n${twoLines}`,
+      ["1: ip_prefix,alpha2code,region,city,postal_code"],
+    ],
+    ["with a broken first line", `45.0.0.0.0/24,NL,,,\n${twoLines}`, ["1: 45.0.0.0.0/24,NL,,,"]],
+    [
+      "whose first line looks like a registry's object",
+      `prefix: country\n${twoLines}`,
+      ["1: prefix: country"],
+    ],
+    [
+      "with thirty broken lines before",
+      `${"broken\n".repeat(30)}${twoLines}`,
+      Array.from({ length: 20 }, (_, at) => `${at + 1}: broken`),
+    ],
+    ["behind 100 KB of comments", `${`# ${"x".repeat(98)}\n`.repeat(1000)}${twoLines}`, []],
+    ["with a byte order mark and a header row", `\uFEFFprefix,country\n${twoLines}`, ["1: prefix,country"]],
+    ["packed by gzip", gzipSync(twoLines), []],
+    ["whose lines end by carriage returns", twoLines.replaceAll("\n", "\r"), []],
+    ["in UTF-16 of little end with a mark", Buffer.from(`\uFEFF${twoLines}`, "utf16le"), []],
+    ["in UTF-16 of big end with a mark", Buffer.from(`\uFEFF${twoLines}`, "utf16le").swap16(), []],
+    ["in UTF-16 without a mark", Buffer.from(twoLines, "utf16le"), []],
+    ["of mixed line ends", twoLines.replace("\n", "\r").replace("\n", "\r\n"), []],
+  ])("%s has that line reported, and the rest imported", async (_what, feed, malformed) => {
+    expect(await imported(feed)).toMatchObject({ malformed, places: both });
+  });
+
+  it("of comments alone takes back what it said, and stops no import", async () => {
+    expect(await imported("# nothing to say any more\n")).toMatchObject({ malformed: [], places: [] });
+  });
+
+  it("is told without a manifest by any of its first lines", async () => {
+    await imported(`prefix,country\n${twoLines}`);
+    const { files } = await readState([join(cache.path, "stats"), join(cache.path, "feed.csv")], () => {});
+
+    expect(files.map(({ format, kept, malformed }) => ({ format, kept, malformed }))).toMatchObject([
+      { format: "delegated" },
+      { format: "geofeed", kept: 2, malformed: 1 },
+    ]);
+  });
+
+  it("that an import would refuse is not fetched, and the last one stays", async () => {
+    await imported(twoLines);
+    const { fetched } = await imported(twoLines + "broken\n".repeat(200));
+
+    expect(fetched).toMatchObject([
+      {},
+      { type: "failed", reason: expect.stringContaining("200 of 202 records are malformed") },
+    ]);
+    expect(cache.read("feed.csv")).toBe(twoLines);
+  });
+});
+
 describe("a cloud's list", () => {
   const list = (prefixes: number) =>
     JSON.stringify({
@@ -227,7 +313,7 @@ describe("a cloud's list", () => {
 
     expect(await fetched()).toMatchObject([{ source: "google", type: "fetched" }]);
     expect(await cachedSourceFiles(cache.path, new Date("2026-03-03"))).toEqual([
-      join(cache.path, "cloud.json"),
+      { file: join(cache.path, "cloud.json"), format: "google-ranges" },
     ]);
     expect(await fetched()).toMatchObject([
       { reason: expect.stringContaining("much smaller than the last one") },

@@ -47,6 +47,8 @@ describe("a geofeed (RFC 8805 section 2.1)", () => {
         '2001:db9::/32,FR,FR-IDF,"Paris, La Défense",',
         "193.0.12.0/22,,,, # not to be located",
         "193.0.16.7/24,,SE-AB",
+        "193.0.17.0/24,UK,UK-LND,London",
+        "193.0.18.0/24,GB,UK-LND,London",
         "",
       ].join("\r\n"),
     );
@@ -59,6 +61,8 @@ describe("a geofeed (RFC 8805 section 2.1)", () => {
       "2001:db9::/32 FR-IDF Paris, La Défense",
       "193.0.12.0/22 –",
       "193.0.16.0/24 SE-AB",
+      "193.0.17.0/24 GB-LND London",
+      "193.0.18.0/24 GB-LND London",
     ]);
   });
 

@@ -1,9 +1,11 @@
 /** Every reader against a file that holds the traps of its format, and the records that it has to yield. */
+
 import { describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
-import type { OpenReader } from "#rir-import/formats/record";
+import { GeofeedFinder } from "#rir-import/formats/geofeed";
+import type { OpenReader, RegistryRecord } from "#rir-import/formats/record";
 import { openRpslReader } from "#rir-import/formats/rpsl";
 import { openIanaReader } from "#rir-import/read/read-sources";
 import { expected, fixture, recorded } from "../recorded.ts";
@@ -137,5 +139,79 @@ describe("XML, hostile", () => {
     );
 
     expect(records).toHaveLength(1);
+  });
+});
+
+describe("RPSL, geofeeds in remarks over several lines (RFC 2622 section 2, RFC 9632 section 3)", () => {
+  const geofeedOf = (lines: string, chunkBytes?: number) => {
+    const text = Buffer.from(
+      `inetnum: 193.0.7.0/24\n${lines}\nsource: RIPE\n\ninetnum: 193.0.8.0/24\nsource: RIPE\n`,
+    );
+    const named: (string | null | undefined)[] = [];
+    const record = (one: RegistryRecord) => void named.push(one.type === "network" ? one.geofeed : null);
+    const nothing = () => {};
+    const sink = { record, ignore: nothing, malformed: nothing, warn: nothing, facts: nothing };
+    const reader = openRpslReader("test-file", sink);
+    const bytes = chunkBytes ?? text.length;
+    for (let at = 0; at < text.length; at += bytes) reader.push(text.subarray(at, at + bytes));
+    reader.end();
+    return named[0];
+  };
+  const url = "https://h.example/g.csv";
+
+  it.each([
+    `remarks:\n                Geofeed ${url}`,
+    `remarks:        Our places are published:\n+               Geofeed ${url}`,
+    `remarks: first\n second\n\tGeofeed ${url}\n third`,
+    `remarks: Geofeed\n ${url}`,
+    `geofeed:\n ${url}`,
+    `remarks: one\nremarks: two\n Geofeed ${url}\nremarks: three`,
+    `Comment:\n Geofeed ${url}`,
+    `remarks:\r\n Geofeed ${url}\r`,
+    `remarks: Geofeed ${url}\n Geofeed https://second.example/g.csv`,
+  ])("%j names one, and the fetch finds it", (lines) => {
+    for (const chunkBytes of [1, 7, 1000]) {
+      expect(geofeedOf(lines, chunkBytes)).toBe(url);
+      const finder = new GeofeedFinder(100);
+      const bytes = Buffer.from(`${lines}\n`);
+      for (let at = 0; at < bytes.length; at += chunkBytes) finder.push(bytes.subarray(at, at + chunkBytes));
+      finder.end();
+      expect([...finder.urls][0]).toBe(url);
+    }
+  });
+
+  it.each([
+    `remarks: see\n our Geofeed ${url}`,
+    `descr: Example\n Geofeed ${url}`,
+    `remarks: one\n two\nmnt-by: Geofeed ${url}`,
+    `remarks: one\nmnt-by: A\n Geofeed ${url}`,
+  ])("%j names none", (lines) => {
+    expect(geofeedOf(lines)).toBeNull();
+  });
+});
+
+describe("codes of countries that were withdrawn", () => {
+  it.each([
+    ["UK", "GB"],
+    ["uk", "GB"],
+    ["UK # Great Britain", "GB"],
+    ["TP", "TL"],
+    ["ZR", "CD"],
+    ["FX", "FR"],
+    ["DD", "DE"],
+    ["AN", "AN"],
+    ["SU", "SU"],
+    ["EU", "EU"],
+    ["AP", "AP"],
+    ["ZZ", null],
+  ])("%s is %s in every registry's form", (written, country) => {
+    const code = written.slice(0, 2);
+    const rpsl = Buffer.from(`inetnum: 193.0.0.0/21\ncountry: ${written}\nsource: RIPE\n`);
+    const delegated = Buffer.from(
+      `2|ripencc|1|1|1|1|+0\nripencc|${code}|ipv4|193.0.0.0|768|19930101|allocated|a\n`,
+    );
+
+    expect(recorded(openRpslReader, rpsl).records).toMatchObject([{ country }]);
+    expect(recorded(openDelegatedReader, delegated).records).toMatchObject([{ country }]);
   });
 });

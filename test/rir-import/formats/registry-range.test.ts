@@ -26,6 +26,8 @@ describe("ranges as registries spell them", () => {
     ["2C0F:F100:: - 2C0F:F100:FFFF:FFFF:FFFF:FFFF:FFFF:FFFF", "2c0f:f100::/32"],
     ["::/0", "::/0"],
     ["2001:db8::1", "2001:db8::1/128"],
+    ["::ffff:193.0.0.0/120", "193.0.0.0/24"],
+    ["::ffff:c100:0 - ::ffff:c100:ff", "193.0.0.0/24"],
   ])("%j is %s", (text, range) => {
     expect(read(text)).toBe(range);
   });

@@ -335,3 +335,35 @@ describe("text with a byte order mark", () => {
     expect(await reportOf("mark.gz", gzipSync(marked))).toMatchObject({ kept: 1, malformed: 0 });
   });
 });
+
+describe("a file that ends as DOS ended texts", () => {
+  const eof = "\x1a";
+
+  it.each([
+    ["behind an empty line", eof],
+    ["behind the last line", eof, -1],
+    ["with a line's end behind it", `${eof}\r\n`],
+    ["filled up to a record", eof.repeat(128)],
+    ["within a stream's chunks", eof.repeat(70)],
+  ])("%s is read as if it did not", async (what, end, cut = 0) => {
+    const text = (object(1) + object(2)).slice(0, cut || undefined) + end;
+
+    for (const content of [text, gzipSync(text)])
+      expect(await reportOf(`${what}.db`, content)).toMatchObject({ read: 2, kept: 2, malformed: 0 });
+  });
+
+  it("statistics, geofeeds and XML alike", async () => {
+    const delegated = await reportOf(
+      "dos.txt",
+      `2|ripencc|1|1|1|1|+0\r\nripencc|NL|ipv4|193.0.0.0|768|19930101|allocated|a\r\n${eof}`,
+    );
+    const xml = await reportOf("dos.xml", Buffer.concat([fixture("iana-ipv4.xml"), Buffer.from(eof)]));
+
+    expect(delegated).toMatchObject({ kept: 1, malformed: 0 });
+    expect(xml.malformed).toBe((await reportOf("iana.xml", fixture("iana-ipv4.xml"))).malformed);
+  });
+
+  it("but what stands within it stays an error", async () => {
+    expect(await reportOf("within.db", `${object(1)}${eof}\n${object(2)}`)).toMatchObject({ malformed: 1 });
+  });
+});

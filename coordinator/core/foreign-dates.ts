@@ -1,0 +1,122 @@
+/**
+ * Dates in text that others wrote: HTTP fields (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime), mail dates of feeds
+ * (RFC 5322 section 3.3, and its obsolete zones), ISO 8601 as W3C-DTF and RFC 3339 profile it. `Date.parse` is not asked: it
+ * takes a date without a zone for the machine's own time, "May" for 2001 and 31 February for 2 March. Here a date without a
+ * zone is UTC, so that it is the same moment on every machine, and a day that no calendar has is no date.
+ */
+
+/** Milliseconds since 1970; null where the text is no date. */
+export function foreignDateMs(text: string): number | null {
+  const written = text.trim();
+  return written.length > maxCharacters ? null : (isoDateMs(written) ?? httpDateMs(written));
+}
+
+const maxCharacters = 60;
+
+const iso =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,3})\d{0,17})?)?)? ?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
+
+function isoDateMs(text: string): number | null {
+  const [, year = "", month = "", day = "", hours, minutes, seconds, fraction = "", zone] =
+    iso.exec(text) ?? [];
+  if (hours === undefined && zone !== undefined) return null;
+  return momentMs(
+    { year: Number(year), month: Number(month), day: Number(day) },
+    [hours, minutes, seconds],
+    zone,
+    fraction,
+  );
+}
+
+/** IMF-fixdate, RFC 850 and RFC 5322: the day first. */
+const dayFirst =
+  /^(?:[a-z]{3,9},?\s+)?(\d{1,2})[\s-]+([a-z]{3,9})[\s-]+(\d{4}|\d\d)\s+(\d{1,2}):(\d\d)(?::(\d\d))?\s*([a-z]{1,3}|[+-]\d\d:?\d\d)?(?:\s*\([^()]*\))?$/i;
+
+const asctime = /^[a-z]{3}\s+([a-z]{3})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})$/i;
+
+/** An HTTP date or a mail date; of two digits of a year, those from 50 on are of the last century (RFC 5322 section 4.3). */
+function httpDateMs(text: string): number | null {
+  const [, name, day, hours, minutes, seconds, year] = asctime.exec(text) ?? [];
+  if (name !== undefined)
+    return momentMs(
+      { year: Number(year), month: monthOf(name), day: Number(day) },
+      [hours, minutes, seconds],
+      "Z",
+    );
+  const found = dayFirst.exec(text);
+  if (found === null) return null;
+  const written = Number(found[3]);
+  const century = found[3]!.length > 2 ? 0 : written < 50 ? 2000 : 1900;
+  const date = { year: written + century, month: monthOf(found[2]!), day: Number(found[1]) };
+  return momentMs(date, found.slice(4, 7), found[7]);
+}
+
+const months = "january february march april may june july august september october november december".split(
+  " ",
+);
+
+/** 0 for a word that is no month, short or long. */
+const monthOf = (name: string) => months.findIndex((month) => month.startsWith(name.toLowerCase())) + 1;
+
+interface CalendarDay {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+}
+
+function momentMs(
+  { year, month, day }: CalendarDay,
+  [hours = "0", minutes = "0", seconds = "0"]: readonly (string | undefined)[],
+  zone: string | undefined,
+  fraction = "",
+): number | null {
+  const offsetMinutes = zoneMinutes(zone);
+  const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)];
+  // 24:00 is the day's end, and second 60 a leap second.
+  const isTime = m <= 59 && s <= 60 && (h <= 23 || (h === 24 && m === 0 && s === 0));
+  const ms = Date.UTC(year, month - 1, day);
+  const isDay = year >= 1900 && month >= 1 && month <= 12 && new Date(ms).getUTCDate() === day;
+  if (!isDay || !isTime || offsetMinutes === null) return null;
+  return ms + ((h * 60 + m - offsetMinutes) * 60 + s) * 1000 + Number(fraction.padEnd(3, "0"));
+}
+
+/** Hours of the zones that RFC 5322 section 4.3 names. */
+const namedZones: ReadonlyMap<string, number> = new Map([
+  ...["Z", "UT", "UTC", "GMT"].map((name) => [name, 0] as const),
+  ...(["E", "C", "M", "P"] as const).flatMap((letter, index) => [
+    [`${letter}ST`, -5 - index] as const,
+    [`${letter}DT`, -4 - index] as const,
+  ]),
+]);
+
+/** Minutes east of Greenwich; null for a zone that nobody knows. */
+function zoneMinutes(zone = "Z"): number | null {
+  const [, sign, hours, minutes = "0"] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? [];
+  if (sign === undefined) {
+    const named = namedZones.get(zone.toUpperCase());
+    return named === undefined ? null : named * 60;
+  }
+  const east = Number(hours) * 60 + Number(minutes);
+  return Number(minutes) > 59 || east > 18 * 60 ? null : sign === "-" ? -east : east;
+}
+
+/** A year: what is further away was meant otherwise, or is held so long at most. */
+const longestRetryAfterSeconds = 31_536_000;
+
+/**
+ * Retry-After (RFC 9110 section 10.2.3) as seconds from now, or an HTTP date; null when absent or neither. Many servers send
+ * the Unix time at which to come back, in seconds or milliseconds: as seconds from now it would be decades.
+ */
+export function retryAfterSeconds(header: string | readonly string[] | undefined, now: Date): number | null {
+  const text = [header ?? []].flat()[0]?.trim() ?? "";
+  if (text.length > maxCharacters) return null;
+  const number = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : null;
+  if (number !== null && !isUnixSeconds(number) && !isUnixSeconds(number / 1000))
+    return Math.min(longestRetryAfterSeconds, Math.ceil(number));
+  const at = number === null ? foreignDateMs(text) : isUnixSeconds(number) ? number * 1000 : number;
+  if (at === null) return null;
+  return Math.min(longestRetryAfterSeconds, Math.max(0, Math.ceil((at - now.getTime()) / 1000)));
+}
+
+/** From 2001 to 2100. */
+const isUnixSeconds = (number: number) => number >= 1e9 && number < 4_102_444_800;

@@ -1,0 +1,99 @@
+/** Hosts behind bot gates: how many by provider, how that changed within a day, and which have been for longest. */
+import type { Pool } from "pg";
+import { iso, isoOrNull, sampleTables, wholeTable } from "../database/cached-read.ts";
+import { byText, firstOf } from "../database/over-slices.ts";
+
+export interface GatedHost {
+  readonly host: string;
+  /** As protocol/bot-gate names it. */
+  readonly provider: string;
+  readonly since: string;
+  /** In a row, one after each rest. */
+  readonly tries: number;
+  /** Null: nothing of it is due. */
+  readonly nextTryAt: string | null;
+}
+
+/** Hosts in whose place a bot gate answers: they rest, and wait for nothing. */
+export interface GatedHosts {
+  /** Hosts that were ever asked for a page, about, where there are many. */
+  readonly asked: number;
+  readonly hosts: number;
+  /** The most first; `newHosts`: since a day or less. */
+  readonly providers: readonly {
+    readonly provider: string;
+    readonly hosts: number;
+    readonly newHosts: number;
+  }[];
+  /** Those that have been for longest. */
+  readonly longest: readonly GatedHost[];
+}
+
+/** As many as are counted in a moment; hosts behind gates have an index of their own. */
+const countedBytes = 8 * 2 ** 20;
+const hostsShown = 10;
+
+export async function gatedHosts(pool: Pool, now: Date): Promise<GatedHosts> {
+  const { frontier_host: sample = wholeTable } = await sampleTables(pool, ["frontier_host"], countedBytes);
+  const { rows: counted } = await pool.query<{ asked: number }>(
+    `select count(*)::float8 as asked from frontier_host h ${sample.clause} where fetches > 0 or challenges is not null`,
+  );
+  const { rows: providers } = await pool.query<GatedHosts["providers"][number]>(
+    `select challenge_provider as provider, count(*)::float8 as hosts,
+       (count(*) filter (where challenged_since > $1::timestamptz - interval '1 day'))::float8 as "newHosts"
+     from frontier_host
+     where challenges is not null
+     group by 1`,
+    [now],
+  );
+  const { rows: longest } = await pool.query<{
+    host: string;
+    provider: string;
+    challenged_since: Date;
+    tries: number;
+    next_try: Date | number;
+  }>(
+    `select host, challenge_provider as provider, challenged_since, challenges as tries,
+       greatest(not_before, due_at) as next_try
+     from frontier_host
+     where challenges is not null
+     order by challenged_since, host
+     limit ${hostsShown}`,
+  );
+  return gatedHostsOf([
+    {
+      asked: Math.round(counted[0]!.asked * sample.factor),
+      hosts: 0,
+      providers,
+      longest: longest.map(({ challenged_since, next_try, ...row }) => ({
+        ...row,
+        since: iso(challenged_since),
+        nextTryAt: isoOrNull(next_try),
+      })),
+    },
+  ]);
+}
+
+/** Of all slices. */
+export function gatedHostsOf(parts: readonly GatedHosts[]): GatedHosts {
+  const providers = new Map<string, GatedHosts["providers"][number]>();
+  for (const { provider, hosts, newHosts } of parts.flatMap((part) => part.providers)) {
+    const before = providers.get(provider);
+    providers.set(provider, {
+      provider,
+      hosts: hosts + (before?.hosts ?? 0),
+      newHosts: newHosts + (before?.newHosts ?? 0),
+    });
+  }
+  const all = [...providers.values()];
+  return {
+    asked: parts.reduce((sum, { asked }) => sum + asked, 0),
+    hosts: all.reduce((sum, { hosts }) => sum + hosts, 0),
+    providers: all.sort((a, b) => b.hosts - a.hosts || byText(a.provider, b.provider)),
+    longest: firstOf(
+      parts.map(({ longest }) => longest),
+      (a: GatedHost, b: GatedHost) => byText(a.since, b.since) || byText(a.host, b.host),
+      hostsShown,
+    ),
+  };
+}

@@ -1,0 +1,375 @@
+/**
+ * Tells a bot gate's challenge from the site's own answer: by headers that providers document for it, by what only their
+ * interstitials hold, and by shape where the provider is not known. A page with more than an interstitial's few words and
+ * links is none, whatever it holds: pages with a captcha in a form, articles about gates and short errors are the site's.
+ * Nothing here solves a challenge or gets round it; what is known of a gate is where it stands.
+ */
+import { asksForProof, type Challenge, unknownGate } from "#protocol/bot-gate";
+import { mediaType } from "../extract/document-kind.ts";
+import type { HtmlTag } from "../extract/html-tags.ts";
+import { countWords } from "../extract/read-page.ts";
+import { decodeText, HtmlScanner, type HtmlSink } from "../extract/scan-html.ts";
+import { challenged, type Failure } from "../net/failure.ts";
+import { mentionsNotFound, saysNotFound } from "../traps/site-memory.ts";
+import type { AnswerHeaders } from "./exchange.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+}
+
+/** Interstitials with their scripts inside; most have 2 to 40 KB. */
+export const mostGateBytes: number = 256 * 1024;
+
+/** Without a provider's mark only small pages are looked at. */
+const mostUnmarkedBytes = 48 * 1024;
+
+/** What an interstitial says at most: Anubis tells at length why it is there. */
+const marked = { words: 300, links: 8 };
+const unmarked = { words: 100, links: 3 };
+/** A page that only runs a script says next to nothing. */
+const mostShellWords = 20;
+
+export function gateFailure(provider: string, of: Challenge["of"], status: number): Failure {
+  return challenged({ provider, of, status });
+}
+
+/** By the header alone, whatever the body is; null: it says nothing of a gate. */
+export function gateInHeaders({ status, headers }: Answer): string | null {
+  const value = (name: string) => String(headers[name] ?? "").toLowerCase();
+  if (value("cf-mitigated") === "challenge") return "cloudflare";
+  if (/^(?:challenge|captcha)$/.test(value("x-amzn-waf-action"))) return "aws-waf";
+  if (value("x-vercel-mitigated") === "challenge") return "vercel";
+  if (value("sg-captcha") === "challenge") return "siteground";
+  if (status === 429 && headers["x-kpsdk-ct"] !== undefined) return "kasada";
+  return gateInLocation(value("location"));
+}
+
+const gateLocations: readonly (readonly [provider: string, location: RegExp])[] = [
+  ["radware", /^https?:\/\/(?:validate|captcha)\.perfdrive\.com\//],
+  ["datadome", /^https?:\/\/geo\.captcha-delivery\.com\//],
+  ["cloudflare", /\/cdn-cgi\/challenge-platform\//],
+  ["anubis", /\/\.within\.website\//],
+  ["siteground", /\/\.well-known\/sgcaptcha\//],
+  ["ddos-guard", /\/\.well-known\/ddos-guard\//],
+  ["akamai", /\/_sec\/cp_challenge\/|[?&]bm-verify=/],
+  ["fastly", /\/_fs-ch-[a-z0-9]+\//],
+  ["basedflare", /\/\.basedflare\//],
+];
+
+function gateInLocation(location: string): string | null {
+  return gateLocations.find(([, pattern]) => pattern.test(location))?.[0] ?? null;
+}
+
+/** An error whose body is worth reading: some gates stand behind the statuses of an honest refusal. */
+export function mayBeGate({ status, headers }: Answer): boolean {
+  if (status < 400 || notAsked.has(status)) return false;
+  const type = mediaType(String([headers["content-type"] ?? ""].flat()[0]));
+  return type === "" || type === "text/html" || type === "application/xhtml+xml";
+}
+
+const notAsked: ReadonlySet<number> = new Set([402, 404, 407, 410, 451]);
+
+/**
+ * What only interstitials hold, outside of their text. `soft`: pages of the provider's customers may hold it, too, when they
+ * are drawn by scripts; such a page has an element that it is drawn into.
+ */
+const gateMarks: readonly (readonly [provider: string, mark: RegExp, soft?: "soft"])[] = [
+  [
+    "cloudflare",
+    /_cf_chl_opt|cf-browser-verification|jschl[-_]vc|\/cdn-cgi\/challenge-platform\/\S{0,20}\/orchestrate\//,
+  ],
+  ["anubis", /id=["']?anubis_(?:version|challenge|base_prefix)|\/\.within\.website\/x\//],
+  ["go-away", /\/\.well-known\/\.git\.gammaspectra\.live\//],
+  ["aws-waf", /gokuProps|\.awswaf\.com\/\S{1,200}\/(?:challenge|captcha)\.js/, "soft"],
+  [
+    "akamai",
+    /\/_sec\/(?:cp_challenge\/|verify\?provider)|[?&]bm-verify=|triggerInterstitialChallenge|sec-if-cpt-|scf-akamai-/,
+  ],
+  ["datadome", /\b(?:ct|geo)\.captcha-delivery\.com\b/],
+  [
+    "imperva",
+    /_Incapsula_Resource\?(?!SWJIYLWA)|reeseSkipExpirationCheck|interstitial-inprogress|distil_ident_block/,
+  ],
+  ["imperva", /noindex[^>]{0,40}>\s*<script[^>]{0,40}_Incapsula_Resource\?/i],
+  ["human", /["'/]px-captcha\b|_pxCaptcha|\bcaptcha\.px-c(?:dn|loud)\.net\b|\/captcha\/PX\w{6,12}\//, "soft"],
+  ["kasada", /KPSDK\s*=\s*\{\}|\/ips\.js\?/, "soft"],
+  ["vercel", /\/\.well-known\/vercel\/security\//],
+  ["sucuri", /sucuri_cloudproxy_js/],
+  ["ddos-guard", /\/\.well-known\/ddos-guard\/|ddg-captcha|ddos-guard\/js-challenge/],
+  ["fastly", /\/_fs-ch-\w{6,40}\//],
+  ["radware", /\b(?:validate|captcha)\.perfdrive\.com\b/],
+  ["f5", /window\["bobcmn"\]/, "soft"],
+  ["reblaze", /window\.rbzns\s*=\s*\{/],
+  ["siteground", /\/\.well-known\/sgcaptcha\//],
+  ["imunify360", /\bwsidchk\b/],
+  ["qrator", /\/__qrator\/\S{0,30}qauth/],
+  ["testcookie", /slowAES\.decrypt\(/],
+  ["alibaba-cloud", /acw_sc__v[23]|_waf_bd8ce2ce37|\/punish\?x5secdata|aliyun_waf_/],
+  ["edgeone", /EO_Bot_Ssid|__tst_status/],
+  ["bunny", /\/\.bunny-shield\//],
+  ["basedflare", /\/\.basedflare\//],
+  ["stackpath", /\/sbbi\/\?sbbpg=/],
+];
+
+/** What only interstitials say. */
+const gateTexts: readonly (readonly [provider: string, text: RegExp])[] = [
+  ["imperva", /\bIncapsula incident ID\b|^Pardon Our Interruption\b/i],
+  ["vercel", /^Vercel Security Checkpoint\b/],
+  ["f5", /Please enable JavaScript to view the page content\.\s*Your support ID is/],
+  ["bitninja", /\bWaiting for the redirectiron\b/],
+  ["imunify360", /\bImunify360 bot-protection\b/],
+];
+
+export interface GateFinding {
+  /** Null: it is the site's own answer, as far as this body tells. */
+  readonly provider: string | null;
+  /**
+   * Of a page that is hardly more than a script, without a sign of an application, or that forbids to be indexed and says
+   * next to nothing: what all of its kind have in common. Null: it has something of its own.
+   */
+  readonly shell: string | null;
+  /** Empty without scripts: an application draws it, or it says so. */
+  readonly needsScripts: boolean;
+}
+
+const siteOwn: GateFinding = { provider: null, shell: null, needsScripts: false };
+const gateOf = (provider: string): GateFinding => ({ ...siteOwn, provider });
+
+/** `bytes`: decoded, to their end. */
+export function gateInBody(bytes: Buffer, answer: Answer, of: Challenge["of"] = "page"): GateFinding {
+  if (bytes.length > mostGateBytes) return siteOwn;
+  // Nobody accepts a request for a page to answer it later.
+  if (answer.status === 202 && bytes.length === 0) return gateOf(unknownGate);
+  const page = isMarkup(bytes) ? readShape(bytes.toString("utf8")) : null;
+  if (page === null) return siteOwn;
+  const provider = providerOf(page);
+  if (provider !== null) return gateOf(provider);
+  const own = { ...siteOwn, needsScripts: isDrawnByScripts(page) };
+  if (bytes.length > mostUnmarkedBytes || !isWithin(page, unmarked) || page.isApplication || page.hasEntries)
+    return own;
+  if (asksByShape(page, answer, of)) return gateOf(unknownGate);
+  const shell = shellOf(page, answer);
+  // A script where robots.txt was asked for: if it is the site's own, its pages have no text for us either.
+  const isInstead =
+    of === "robots" && (answer.status === 202 || (shell !== null && page.words <= mostShellWords));
+  return isInstead ? gateOf(unknownGate) : { ...own, shell };
+}
+
+/** Nothing to read or to look at, and either an element to draw into or a word to visitors without scripts. */
+const isDrawnByScripts = (page: Shape) =>
+  page.scripts > 0 &&
+  page.words <= mostShellWords &&
+  page.links <= 2 &&
+  !page.hasMedia &&
+  !page.hasEntries &&
+  (page.hasRoot || /java\s?script|\bscripts?\b|\bJS\b/i.test(page.hidden));
+
+/** Whatever type it was sent as: robots.txt is asked for as text. */
+const isMarkup = (bytes: Buffer) =>
+  /<(?:html|head|body|title|script|meta|noscript|form|iframe|h1)\b/i.test(bytes.toString("latin1", 0, 4096));
+
+function providerOf(page: Shape): string | null {
+  if (!isWithin(page, marked)) return null;
+  const said = `${page.title}\n${page.text}\n${page.hidden}`;
+  const byText = gateTexts.find(([, text]) => text.test(page.title) || text.test(said));
+  if (byText !== undefined) return byText[0];
+  const byMark = gateMarks.find(
+    ([, mark, soft]) => !(soft && page.isApplication) && mark.test(page.machinery),
+  );
+  return byMark?.[0] ?? null;
+}
+
+/** It asks for a proof, and is not a page to be found; or it sets a cookie and loads itself again. */
+function asksByShape(page: Shape, { status, headers }: Answer, of: Challenge["of"]): boolean {
+  const runs = page.scripts > 0 || page.refreshes || page.hidden !== "";
+  if (!runs) return false;
+  const again = /document\.cookie\s*=/.test(page.machinery) && /\blocation\.reload\s*\(/.test(page.machinery);
+  if (again && page.words <= mostShellWords && page.links === 0) return true;
+  if (asksForProof(page.title) || asksForProof(page.heading)) return true;
+  const isUnfound =
+    of === "robots" || status !== 200 || forbidsIndex(page, headers) || page.refreshes || again;
+  return isUnfound && asksForProof(`${page.text} ${page.hidden}`);
+}
+
+const forbidsIndex = ({ machinery }: Shape, headers: AnswerHeaders) =>
+  /<meta\b[^>]{0,200}\b(?:noindex|none)\b/i.test(machinery) ||
+  /\bnoindex\b/i.test(String(headers["x-robots-tag"] ?? ""));
+
+function shellOf(page: Shape, { headers }: Answer): string | null {
+  if (page.scripts === 0 || page.links > 0) return null;
+  if ([page.title, page.heading].some((text) => saysNotFound(text) !== null) || mentionsNotFound(page.text))
+    return null;
+  if (page.words > mostShellWords && !forbidsIndex(page, headers)) return null;
+  // Numbers and names that are made for each request are not what they have in common.
+  return `${page.title}\n${page.text}\n${page.scripts}`.replace(/\S*\d\S*|\S{25,}/g, "#").slice(0, 1000);
+}
+
+const isWithin = ({ words, links }: Shape, most: typeof marked) => words <= most.words && links <= most.links;
+
+// A page as a visitor meets it: what is said, where it leads, what can be entered; and the rest, which is machinery.
+
+interface Shape {
+  readonly title: string;
+  /** The first heading. */
+  readonly heading: string;
+  readonly text: string;
+  readonly words: number;
+  /** Said to visitors without scripts. */
+  readonly hidden: string;
+  readonly links: number;
+  readonly scripts: number;
+  readonly refreshes: boolean;
+  /** A password, a text of one's own or an address by e-mail can be entered. */
+  readonly hasEntries: boolean;
+  readonly hasMedia: boolean;
+  /** There is an element that an application draws itself into; or another sign of one. */
+  readonly hasRoot: boolean;
+  readonly isApplication: boolean;
+  /** All but the text: tags, scripts, styles. */
+  readonly machinery: string;
+}
+
+/** Null: it says more, or leads to more, than any interstitial. */
+function readShape(html: string): Shape | null {
+  const reader = new ShapeReader(html);
+  const scanner = new HtmlScanner(html, reader);
+  reader.tag = scanner.tag;
+  for (let end = pieceCharacters; !scanner.isDone && !reader.isMore; end += pieceCharacters)
+    scanner.scanTo(end);
+  return reader.isMore ? null : reader.finish();
+}
+
+/** Most pages have said more than an interstitial in their first few kilobytes. */
+const pieceCharacters = 4 * 1024;
+const mostText = 20_000;
+const unseen: ReadonlySet<string> = new Set([
+  "script",
+  "style",
+  "template",
+  "iframe",
+  "noembed",
+  "noframes",
+  "svg",
+  "math",
+]);
+const media: ReadonlySet<string> = new Set([
+  "img",
+  "picture",
+  "video",
+  "audio",
+  "iframe",
+  "object",
+  "embed",
+  "frame",
+]);
+/** What common frameworks draw into, and what only applications have. */
+const rootIds =
+  /^(?:root|app|__next|__nuxt|___gatsby|svelte|react-root|react-app|application|main-app|q-app|elm|ember-app)$/i;
+const bundleNames =
+  /(?:^|\/)(?:main|app|bundle|index|runtime|vendors?|polyfills|chunk|flutter\w*)[.~-][\w.~-]*\.m?js\b/i;
+
+class ShapeReader implements HtmlSink {
+  readonly isForeign = false;
+  tag!: HtmlScanner["tag"];
+  readonly #html: string;
+  #open = "";
+  #unseenDepth = 0;
+  #noscripts = 0;
+  #headings = 0;
+  #title = "";
+  #heading = "";
+  #text = "";
+  #hidden = "";
+  #machinery = "";
+  #machineryFrom = 0;
+  #words = 0;
+  #links = 0;
+  #scripts = 0;
+  #refreshes = false;
+  #hasEntries = false;
+  #hasMedia = false;
+  #hasRoot = false;
+  #isApplication = false;
+
+  constructor(html: string) {
+    this.#html = html;
+  }
+
+  get isMore(): boolean {
+    return this.#words > marked.words || this.#links > marked.links;
+  }
+
+  finish(): Shape {
+    const tidy = (text: string) => text.replace(/\s+/g, " ").trim();
+    return {
+      title: tidy(this.#title),
+      heading: tidy(this.#heading),
+      text: tidy(this.#text),
+      hidden: tidy(this.#hidden),
+      words: this.#words,
+      links: this.#links,
+      scripts: this.#scripts,
+      refreshes: this.#refreshes,
+      hasEntries: this.#hasEntries,
+      hasMedia: this.#hasMedia,
+      hasRoot: this.#hasRoot,
+      isApplication: this.#isApplication || this.#hasRoot,
+      machinery: this.#machinery + this.#html.slice(this.#machineryFrom),
+    };
+  }
+
+  openTag({ name, isVoid, content, headingLevel }: HtmlTag, isSelfClosing: boolean): void {
+    this.#open = content === "markup" ? "" : name;
+    const says = (attribute: string) => this.tag.attribute(attribute) ?? "";
+    if (rootIds.test(says("id")) || /^app-root$/.test(name)) this.#hasRoot = true;
+    if (media.has(name) && this.#noscripts === 0) this.#hasMedia = true;
+    if (content === "markup" && !isVoid && !isSelfClosing && unseen.has(name)) this.#unseenDepth++;
+    if (name === "noscript") this.#noscripts++;
+    if (headingLevel > 0 && this.#heading === "") this.#headings++;
+    switch (name) {
+      case "a":
+        if (/^(?!#|javascript:|mailto:|tel:)./i.test(says("href").trim())) this.#links++;
+        return;
+      case "script":
+        this.#scripts++;
+        if (/\bflutter\w*\.js\b/.test(says("src"))) this.#hasRoot = true;
+        if (bundleNames.test(says("src")) && !says("src").includes("/.")) this.#isApplication = true;
+        return;
+      case "link":
+        if (/^(?:manifest|modulepreload)$/i.test(says("rel"))) this.#isApplication = true;
+        return;
+      case "meta":
+        if (/^refresh$/i.test(says("http-equiv"))) this.#refreshes = true;
+        return;
+      case "textarea":
+      case "select":
+        this.#hasEntries ||=
+          !/hidden|none/.test(says("style")) && !/recaptcha|turnstile|h-captcha/.test(says("name"));
+        return;
+      case "input":
+        if (/^(?:password|email|search|tel)$/i.test(says("type"))) this.#hasEntries = true;
+    }
+  }
+
+  closeTag({ name, headingLevel }: HtmlTag): void {
+    this.#open = "";
+    if (unseen.has(name)) this.#unseenDepth = Math.max(0, this.#unseenDepth - 1);
+    if (name === "noscript") this.#noscripts = Math.max(0, this.#noscripts - 1);
+    if (headingLevel > 0) this.#headings = 0;
+  }
+
+  takeText(from: number, to: number): void {
+    if (this.#unseenDepth > 0 || unseen.has(this.#open)) return;
+    this.#machinery += this.#html.slice(this.#machineryFrom, from);
+    this.#machineryFrom = to;
+    const text = decodeText(this.#html.slice(from, Math.min(to, from + mostText)));
+    if (this.#open === "title") this.#title = text.slice(0, 300);
+    else if (this.#noscripts > 0) this.#hidden = `${this.#hidden} ${text}`.slice(0, mostText);
+    else {
+      this.#words += countWords(text, 0, text.length);
+      if (this.#text.length < mostText) this.#text += ` ${text}`;
+      if (this.#headings > 0) this.#heading = `${this.#heading} ${text}`.slice(0, 300);
+    }
+  }
+}

@@ -1,0 +1,370 @@
+/**
+ * Rounds that check a decision, and what speaks for the crawler that has the subnet: `north` stands beside the site,
+ * 0.5 ms from it, `south` 170 ms away. However north's probe goes, south has to beat what is known of north.
+ */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { DayBudget } from "#coordinator/crawlers/crawler";
+import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { explainReason } from "#coordinator/delegation/policies/reason";
+import type { RoundPorts, RoundSettings } from "#coordinator/delegation/probe-round";
+import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
+import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import type { CoordinatorState } from "#coordinator/delegation/state";
+import { crawlersWithoutRoom } from "#coordinator/room-settings";
+import type { RoundCause } from "#core/delegation-cause";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { Connector } from "#crawler/net/connector";
+import { Prober } from "#crawler/probe/prober";
+import { heldBackWords, type ProbeOutcome } from "#protocol/messages";
+import { afterConnecting } from "../migrating-crawler/support/after-connecting.ts";
+import { testConfig } from "../migrating-crawler/support/test-config.ts";
+import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { arrivedResult, keyOf, noon, roundOf, secondsAfterNoon, spoolId } from "../support/store-world.ts";
+import { learnDistances, nearestRound, runRound } from "./round-world.ts";
+
+let world: FlowWorld;
+let north: CrawlerId;
+let south: CrawlerId;
+let subnetId: SubnetId;
+let state: CoordinatorState;
+let fetches = 0;
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  north = await world.arrived("north");
+  south = await world.arrived("south");
+  subnetId = await world.site(1);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 0.5]]));
+  fetches = 0;
+  await restart();
+});
+afterAll(async () => await world.close());
+
+const url = "http://s1.example/";
+
+const heldBack: ProbeOutcome = {
+  type: "failed",
+  method: "connect",
+  reason: `${heldBackWords}: the pages of this address leave it no turn in time`,
+};
+const unreported: ProbeOutcome = {
+  type: "failed",
+  method: "connect",
+  reason: "the crawler did not report within 5000 ms",
+};
+const silent: ProbeOutcome = { type: "timed-out", method: "connect", reason: "nothing within 3000 ms" };
+/** Noticed after so many ms, having come up to `lateMs` before. */
+const late = (rttMs: number, lateMs: number): ProbeOutcome => ({
+  ...{ type: "measured", method: "connect", tries: 3, rttMs, lateMs },
+});
+
+async function restart(): Promise<void> {
+  state = await world.state();
+  learnDistances(
+    state,
+    [north, south],
+    [
+      [0, 170],
+      [170, 0],
+    ],
+  );
+}
+
+/** North fetches the site's pages, one a second, with these times to connect and to the first byte. */
+async function fetched(times: readonly number[], crawlerId = north): Promise<void> {
+  const { hostHash, urlHash } = keyOf(url);
+  for (const ms of times) {
+    fetches += 1;
+    await world.pool.query(
+      `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, connect_ms, first_byte_ms,
+         total_ms, wire_bytes, body_bytes, shipped_bytes)
+       values ($1, $2, $3, $4, 'fetched', $5, $6, $6, 1, 1, 1)`,
+      [hostHash, urlHash, crawlerId, secondsAfterNoon(fetches), ms, ms + 1],
+    );
+  }
+}
+
+const newRecalibration = () =>
+  new RecalibrationQueue({ ...world, state, now: () => secondsAfterNoon(fetches) }, defaultRecalibrationRule);
+
+interface Told {
+  readonly north: Answer | readonly Answer[];
+  readonly south?: Answer;
+}
+
+let fleet: TableFleet;
+
+type Differences = Partial<Omit<RoundPorts, "fleet" | "state">> & { readonly settings?: RoundSettings };
+
+async function round(cause: RoundCause, told: Told, ports: Differences = {}) {
+  const answers = new Map<CrawlerId, Answer | readonly Answer[]>([
+    [north, told.north],
+    [south, told.south ?? 170],
+  ]);
+  fleet = new TableFleet([north, south], { "5.1.1.7": answers });
+  const recalibration = newRecalibration();
+  return await runRound(world, subnetId, {
+    ...{ state, fleet, cause, now: () => secondsAfterNoon(fetches) },
+    fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
+    ...ports,
+  });
+}
+
+/** The alarm of a host that was slow, and the round that it leads to. */
+async function slowRound(told: Told) {
+  const recalibration = newRecalibration();
+  const batch = { ...arrivedResult({ sequence: 1, leaseId: "1", url }), wireBytes: 1 };
+  recalibration.note({ crawlerId: north, spoolId, results: [batch] });
+  const found = await recalibration.findSlow();
+  if (found.length === 0) return null;
+  return await round("slow-fetches", told, {
+    fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
+  });
+}
+
+const usual = [1, 1.2, 1.1, 1, 1.3, 1.1, 1, 1.2];
+const owner = async () =>
+  (await world.rows(`select crawler_id, rtt_ms, measured from delegation where subnet_id = ${subnetId}`))[0];
+const askedOf = (crawlerId: CrawlerId) => fleet.asked.filter((one) => one.crawlerId === crawlerId).length;
+const nameOf = (crawlerId: CrawlerId) => (crawlerId === north ? "north" : "south");
+
+describe("a host that turned slow", () => {
+  it("stays with a crawler whose probe was held back, since its slow fetches were quicker than the challenger", async () => {
+    await fetched([...usual, 15, 16, 18, 15]);
+
+    const found = await slowRound({ north: heldBack });
+
+    expect(found).toMatchObject({ crawlerId: north, measured: true, runnerUpId: south, runnerUpRttMs: 170 });
+    expect(found?.probes.at(-1)).toMatchObject({ crawlerId: north, how: "get", outcome: { rttMs: 15 } });
+    expect(await owner()).toEqual({ crawler_id: north, rtt_ms: 0.5, measured: true });
+  });
+
+  it("stays with a crawler whose machine was busy, whatever times it measured", async () => {
+    await fetched([...usual, 260, 190, 310, 240]);
+
+    const found = await slowRound({ north: late(250, 246) });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5 });
+    expect(found?.reason).toMatchObject({ type: "kept", by: "busy", leastMs: 4 });
+    expect(state.learnedRtts("connect").vectors.size).toBe(0);
+    expect(explainReason(found?.reason, nameOf)).toMatch(
+      /^It stays with the crawler that had it: its machine was busy .* no more than 4 ms, and south \(170 ms\) is not nearer than that by 2 ms \(λ\)\./,
+    );
+  });
+
+  it("stays with a crawler whose event loop is busy, as its prober tells", async () => {
+    await fetched([...usual, 260, 190, 310, 240]);
+    const site = createServer().listen(0, "127.0.0.1");
+    await once(site, "listening");
+    const config = testConfig({});
+    const connector = new Connector(config);
+    const prober = new Prober({
+      connector,
+      probeMethods: config.probeMethods,
+      userAgent: () => "Nearcrawl/test",
+    });
+    const { port } = site.address() as AddressInfo;
+    // As where ten programs want each processor, or the words of a long page are counted.
+    const calm = afterConnecting(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250));
+    const measured = await prober.probe({
+      ...{
+        host: "127.0.0.1",
+        address: "127.0.0.1",
+        port,
+        secure: false,
+        method: "connect",
+        tries: 1,
+        deadlineMs: 5000,
+      },
+    });
+    calm();
+    await connector.close();
+    site.close();
+    expect(measured).toMatchObject({ type: "measured", rttMs: expect.toSatisfy((ms: number) => ms > 170) });
+
+    expect(await slowRound({ north: measured })).toMatchObject({ crawlerId: north, rttMs: 0.5 });
+  });
+
+  it("goes to a nearer crawler where the path is longer, as its probe shows", async () => {
+    await fetched([...usual, 200, 201, 203, 200]);
+
+    const found = await slowRound({ north: 199, south: 60 });
+
+    expect(found).toMatchObject({ crawlerId: south, rttMs: 60, runnerUpId: north });
+  });
+
+  it("goes to a nearer crawler where the probe is always held back: the slow fetches are its answer", async () => {
+    await fetched([...usual, 200, 201, 203, 200]);
+
+    const found = await slowRound({ north: heldBack, south: 60 });
+
+    expect(found).toMatchObject({ crawlerId: south, rttMs: 60, runnerUpId: north, runnerUpRttMs: 200 });
+    expect(await world.rows("select detail from probe where how = 'get'")).toEqual([
+      { detail: "the crawl's own latest fetches, no probe" },
+    ]);
+    expect(found?.probes.at(-1)).toMatchObject({ crawlerId: north, how: "get" });
+  });
+
+  it("goes by the fetches since it turned slow alone, also for a coordinator that was restarted in between", async () => {
+    await fetched([...usual, 200, 201]);
+    newRecalibration();
+    await fetched([203, 200]);
+    await restart();
+
+    const found = await slowRound({ north: heldBack, south: 60 });
+
+    expect(found).toMatchObject({ crawlerId: south });
+  });
+});
+
+describe("an old decision", () => {
+  it.each([
+    ["was held back by the crawler's pages", heldBack],
+    ["was not reported", unreported],
+  ])("stands where the probe of its crawler %s, twice, with what was measured before", async (_, outcome) => {
+    const found = await round("refresh", { north: outcome });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5, runnerUpId: south, runnerUpRttMs: 170 });
+    expect(found?.reason).toMatchObject({ type: "kept", by: "before", leastMs: 0.5 });
+    expect(askedOf(north)).toBe(2);
+    expect(await owner()).toMatchObject({ crawler_id: north, measured: true });
+  });
+
+  it("is checked by the second probe where the first was held back", async () => {
+    const found = await round("refresh", { north: [heldBack, 0.7] });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: expect.closeTo(0.7) });
+    expect(found?.reason.type).not.toBe("kept");
+  });
+
+  it("falls where the target answers its crawler no more, and another one", async () => {
+    const found = await round("refresh", { north: silent });
+
+    expect(found).toMatchObject({ crawlerId: south, rttMs: 170 });
+  });
+
+  it("stands where the target drops probes and answers fetches", async () => {
+    await fetched([3, 2, 4, 3]);
+
+    const found = await round("refresh", { north: silent });
+
+    expect(found).toMatchObject({ crawlerId: north, measured: true });
+    expect(found?.probes.at(-1)).toMatchObject({ crawlerId: north, how: "get", outcome: { rttMs: 2 } });
+  });
+
+  it("takes no fetch for an answer that is older than an hour, or another crawler's", async () => {
+    await fetched([3, 2, 4, 3]);
+    fetches += 3700;
+    await fetched([3, 2], south);
+
+    expect(await round("refresh", { north: silent })).toMatchObject({ crawlerId: south });
+  });
+
+  it.each([
+    ["stands against a challenger that is nearer by less than a probe must be worth", 8.5, "north"],
+    ["falls to one that is nearer by more", 7.5, "south"],
+  ])("%s", async (_, southMs, chosen) => {
+    const found = await round("refresh", { north: 10, south: southMs }, allAsked);
+
+    expect(nameOf(found!.crawlerId!)).toBe(chosen);
+  });
+
+  it("is not taken from a crawler that the policy did not ask", async () => {
+    // Everything else is south's, so the policy asks there, and is content with 20 ms.
+    for (let number = 2; number < 12; number++)
+      await world.delegations.saveRound(roundOf(await world.site(number), [[south, 1]]));
+    await restart();
+
+    const found = await round("refresh", { north: 0.5, south: 20 });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5 });
+  });
+
+  it("stands where nobody answered, and its crawler's own limits kept it from asking", async () => {
+    const found = await round("refresh", { north: heldBack, south: silent });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5, measured: true });
+    expect(await owner()).toEqual({ crawler_id: north, rtt_ms: 0.5, measured: true });
+  });
+
+  it("is to be tried again where nobody answered although everybody asked", async () => {
+    const found = await round("refresh", { north: silent, south: silent });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: null, measured: false });
+  });
+
+  it("keeps what was measured while its crawler is the only one there", async () => {
+    fleet = new TableFleet([north], {});
+
+    const found = await runRound(world, subnetId, { state, fleet, cause: "refresh" });
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5, measured: true });
+    expect(fleet.asked).toEqual([]);
+  });
+
+  it("stands while its crawler has done its day's work: that keeps it from new subnets alone", async () => {
+    const budget = new DayBudget();
+    budget.spend(north, { pages: 1000, bytes: 1 }, noon);
+    const excluded = () => crawlersWithoutRoom(state, budget, noon);
+    expect([...excluded()]).toEqual([north]);
+
+    expect(await round("refresh", { north: 0.5 }, { excluded })).toMatchObject({ crawlerId: north });
+    expect(await round("drained", { north: 0.5 }, { excluded })).toMatchObject({ crawlerId: south });
+  });
+
+  it("is not looked at while its crawler is away for a moment", async () => {
+    fleet = new TableFleet([south], { "5.1.1.7": new Map([[south, 170]]) });
+
+    expect(await runRound(world, subnetId, { state, fleet, cause: "refresh" })).toBeNull();
+    expect(fleet.asked).toEqual([]);
+    expect(await runRound(world, subnetId, { state, fleet, cause: "crawler-left" })).toMatchObject({
+      crawlerId: south,
+    });
+  });
+
+  it("falls where the partner of its crawler does not allow the target", async () => {
+    const denied = new DeniedTargets();
+    denied.setList(north, { networks: ["5.1.1.0/24"], domains: [] });
+
+    expect(await round("refresh", { north: 0.5 }, { denied })).toMatchObject({ crawlerId: south });
+  });
+});
+
+describe("a new subnet", () => {
+  beforeEach(async () => {
+    await world.pool.query("delete from delegation");
+    await restart();
+  });
+
+  it.each([
+    ["that was held back", heldBack],
+    ["whose machine was busy", late(400, 398)],
+  ])("is not given away before a crawler %s was asked once more", async (_, first) => {
+    const found = await round("new-subnet", { north: [first, 0.5] }, allAsked);
+
+    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5 });
+    expect(askedOf(north)).toBe(2);
+  });
+
+  it("goes to whoever measured it where another one does not get to it, nor the second time", async () => {
+    const found = await round("new-subnet", { north: heldBack }, allAsked);
+
+    expect(found).toMatchObject({ crawlerId: south, rttMs: 170 });
+    expect(askedOf(north)).toBe(2);
+  });
+
+  it("is not asked about again where the answer is as near as can be", async () => {
+    expect(await round("new-subnet", { north: 0.4, south: heldBack }, allAsked)).toMatchObject({
+      crawlerId: north,
+    });
+    expect(askedOf(south)).toBe(1);
+  });
+});
+
+/** Everybody is asked, whatever it is expected to save. */
+const allAsked = { settings: { ...nearestRound, policy: "exhaustive" as const } };

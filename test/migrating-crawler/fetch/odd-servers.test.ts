@@ -1,0 +1,283 @@
+/**
+ * Servers that are not quite right, read as browsers read them: the same for a page and for robots.txt, which is the first
+ * thing that such a server answers. Each case is served by one server under both names.
+ */
+import { deflateSync, gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { seededRandom } from "#core/random";
+import { FramingMender } from "#crawler/fetch/odd-framing";
+import { fetchAll } from "../support/fetch-one.ts";
+import { startRawOrigin } from "../support/origin.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const robots = "User-agent: *\nDisallow: /p\n";
+const page = "<!doctype html><title>Bridges</title><p>Wooden bridges of the valley.</p>";
+
+/** Head lines, and then a body, whose bytes are its characters. */
+const answer = (lines: readonly string[], body: string | Buffer) =>
+  Buffer.concat([
+    Buffer.from(`${["HTTP/1.1 200 OK", ...lines].join("\r\n")}\r\n\r\n`, "latin1"),
+    Buffer.isBuffer(body) ? body : Buffer.from(body, "latin1"),
+  ]);
+
+type Serve = (body: string, type: string) => Buffer;
+
+const sized = (lines: readonly string[], packed: (body: string) => Buffer = Buffer.from): Serve => {
+  return (body, type) => {
+    const bytes = packed(body);
+    return answer([`Content-Type: ${type}`, ...lines, `Content-Length: ${bytes.length}`], bytes);
+  };
+};
+
+const chunked =
+  (size: (bytes: number) => string): Serve =>
+  (body, type) =>
+    answer(
+      [`Content-Type: ${type}`, "Transfer-Encoding: chunked"],
+      `${size(5)}\r\n${body.slice(0, 5)}\r\n${size(body.length - 5)}\r\n${body.slice(5)}\r\n0\r\n\r\n`,
+    );
+
+async function served(serve: Serve, paths: readonly string[]) {
+  let requests = 0;
+  const origin = await startRawOrigin((socket, head) => {
+    requests++;
+    const isRobots = head.startsWith("GET /robots.txt ");
+    socket.write(serve(isRobots ? robots : page, isRobots ? "text/plain" : "text/html"));
+  });
+  cleanups.push(() => origin.close());
+  const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, totalMs: 10_000 };
+  const { results } = await fetchAll(
+    paths.map((path) => ({ url: `${origin.url}${path}` })),
+    { timeouts },
+  );
+  return { origin, results, requests };
+}
+
+const hex = (bytes: number) => bytes.toString(16);
+
+/** As in the bug reports of other crawlers: each of these is a page in a browser. */
+const odd: readonly (readonly [string, Serve])[] = [
+  ["Content-Encoding: none", sized(["Content-Encoding: none"])],
+  ["Content-Encoding: UTF-8", sized(["Content-Encoding: UTF-8"])],
+  ["Content-Encoding: text/html", sized(["Content-Encoding: text/html"])],
+  ["Content-Encoding: none, gzip", sized(["Content-Encoding: none, gzip"], gzipSync)],
+  ["Content-Encoding: 8bit", sized(["Content-Encoding: 8bit"])],
+  ["Content-Encoding: utf-8, identity, none", sized(["Content-Encoding: utf-8, identity, none"])],
+  ["a header over two lines", sized(["Content-Security-Policy: default-src", "  'self'"])],
+  ["a header over three lines, by tabs", sized(["X-A: a", "\tb", "\t c"])],
+  ["a folded Content-Type", sized(["X-A:", " b", "X-B: c"])],
+  [
+    "a folded Transfer-Encoding",
+    (body, type) =>
+      answer(
+        [`Content-Type: ${type}`, "Transfer-Encoding:", " chunked"],
+        `${hex(body.length)}\r\n${body}\r\n0\r\n\r\n`,
+      ),
+  ],
+  [
+    "a first header that is folded",
+    (body, type) =>
+      answer([" of the status", `Content-Type: ${type}`, `Content-Length: ${body.length}`], body),
+  ],
+  [
+    "a head whose lines end by line feeds alone",
+    (body, type) =>
+      Buffer.from(
+        `HTTP/1.1 200 OK\nContent-Type: ${type}\nContent-Length: ${body.length}\n\n${body}`,
+        "latin1",
+      ),
+  ],
+  [
+    "a line feed alone behind one header, folded the next",
+    (body, type) =>
+      Buffer.from(
+        `HTTP/1.1 200 OK\r\nX-A: b\nX-C: d\n e\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\n\r\n${body}`,
+        "latin1",
+      ),
+  ],
+  [
+    "an unasked 100 before it",
+    (body, type) => Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"), sized([])(body, type)]),
+  ],
+  [
+    "two unasked 100, one with headers",
+    (body, type) =>
+      Buffer.concat([
+        Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\nDate: today\r\n\r\n"),
+        sized([])(body, type),
+      ]),
+  ],
+  [
+    "a 103 and an unasked 100 before it",
+    (body, type) =>
+      Buffer.concat([
+        Buffer.from("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"),
+        sized([])(body, type),
+      ]),
+  ],
+  ["blanks behind chunk sizes", chunked((bytes) => `${hex(bytes)}  `)],
+  ["a tab behind chunk sizes", chunked((bytes) => `${hex(bytes)}\t`)],
+  ["blanks around a chunk's extension", chunked((bytes) => `${hex(bytes)} ; a=b`)],
+  [
+    "gzip without its last eight bytes",
+    sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -8)),
+  ],
+  [
+    "gzip without its last three bytes",
+    sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -3)),
+  ],
+  [
+    "zlib without its check sum",
+    sized(["Content-Encoding: deflate"], (body) => deflateSync(body).subarray(0, -4)),
+  ],
+];
+
+describe("read as browsers read it, in pages and in robots.txt:", () => {
+  it.each(odd)("%s", async (_what, serve) => {
+    const { results } = await served(serve, ["/ok", "/p"]);
+
+    expect(results[0]?.outcome).toMatchObject({ type: "fetched", truncated: false });
+    expect(results[0]?.page?.title).toBe("Bridges");
+    expect(results[1]?.outcome.type).toBe("refused-by-robots");
+  });
+});
+
+describe("refused as before, and a robots.txt of the kind closes the site:", () => {
+  it.each<readonly [string, Serve]>([
+    ["an unknown coding over bytes that are no text", sized(["Content-Encoding: rot13"], gzipSync)],
+    [
+      "compress over its own bytes",
+      sized(["Content-Encoding: compress"], () => Buffer.from("1f9d9000010203040506", "hex")),
+    ],
+    ["gzip over plain text", sized(["Content-Encoding: gzip"])],
+    ["gzip cut in its data", sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -20))],
+    [
+      "gzip with a wrong check sum",
+      sized(["Content-Encoding: gzip"], (body) => {
+        const bytes = gzipSync(body);
+        bytes[bytes.length - 8]! ^= 1;
+        return bytes;
+      }),
+    ],
+    ["a chunk size with a sign", chunked((bytes) => `+${hex(bytes)}`)],
+    ["a blank before a chunk size", chunked((bytes) => ` ${hex(bytes)}`)],
+    [
+      "two lengths in one folded header",
+      (body, type) => answer([`Content-Type: ${type}`, `Content-Length: ${body.length}`, " 5"], body),
+    ],
+    [
+      "a second length behind a fold",
+      (body, type) =>
+        answer(
+          [`Content-Type: ${type}`, "Content-Length: 5", "X-A: b", " c", `Content-Length: ${body.length}`],
+          body,
+        ),
+    ],
+    ["nothing but 100", () => Buffer.from("HTTP/1.1 100 Continue\r\n\r\n".repeat(5000))],
+  ])("%s", async (_what, serve) => {
+    const { results } = await served(serve, ["/ok"]);
+
+    expect(results[0]?.outcome).toMatchObject({ type: "failed", blame: "target" });
+  });
+});
+
+it("a connection with odd framing is not used again, one without it is", async () => {
+  const odd = await served(sized(["X-A: a", " b"]), ["/1", "/2"]);
+  const even = await served(sized(["X-A: a"]), ["/1", "/2"]);
+
+  expect(odd.origin.connections()).toBe(odd.requests);
+  expect(even.origin.connections()).toBe(1);
+});
+
+it("mending depends on no packet's border, and leaves alone what is sound", () => {
+  const random = seededRandom(41);
+  const text = Buffer.from(page, "latin1");
+  const sound = [
+    sized([])(page, "text/html"),
+    chunked((bytes) => `${hex(bytes)};a="b c"`)(page, "text/html"),
+    text,
+  ];
+  for (const bytes of [...odd.map(([, serve]) => serve(page, "text/html")), ...sound]) {
+    const whole = new FramingMender().push(bytes);
+    if (sound.includes(bytes)) expect(whole).toEqual(bytes);
+    for (let round = 0; round < 20; round++) {
+      const mender = new FramingMender();
+      const pieces: Buffer[] = [];
+      for (let at = 0; at < bytes.length; ) {
+        const end = at + 1 + Math.floor(random() ** 2 * 40);
+        pieces.push(mender.push(bytes.subarray(at, end)));
+        at = end;
+      }
+      expect(Buffer.concat(pieces).toString("latin1")).toBe(whole.toString("latin1"));
+    }
+  }
+});
+
+describe("a redirect of robots.txt", () => {
+  it.each([
+    ["/r\xc3\xb6b.txt", "/r%C3%B6b.txt"],
+    ["\xce\xb1/r.txt", "/%CE%B1/r.txt"],
+    ["/r\xf6b.txt", "/r%C3%B6b.txt"],
+    ["  /r%c3%b6b.txt\t", "/r%c3%b6b.txt"],
+    ["?\xe2\x82\xac", "/robots.txt?%E2%82%AC"],
+  ])("to the bytes %j is followed to %s", async (location, target) => {
+    const paths: string[] = [];
+    const origin = await startRawOrigin((socket, head) => {
+      const path = head.split(" ")[1]!;
+      paths.push(path);
+      const moved = `HTTP/1.1 301 Moved\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`;
+      socket.write(path === "/robots.txt" ? Buffer.from(moved, "latin1") : sized([])(robots, "text/plain"));
+    });
+    cleanups.push(() => origin.close());
+
+    const { results } = await fetchAll([{ url: `${origin.url}/p` }]);
+
+    expect(paths).toEqual(["/robots.txt", target]);
+    expect(results[0]?.outcome.type).toBe("refused-by-robots");
+  });
+});
+
+it("URLs in Link, Refresh and Location are the same bytes' UTF-8 in all of them", async () => {
+  const target = "/caf\xc3\xa9";
+  const { origin, results } = await served(
+    sized([`Link: <${target}>; rel="canonical"`, `Refresh: 5; url=${target}2`]),
+    ["/ok"],
+  );
+
+  expect(results[0]?.page?.canonicalUrl).toBe(`${origin.url}/caf%C3%A9`);
+  expect(results[0]?.page?.links.map(({ url }) => url)).toContain(`${origin.url}/caf%C3%A92`);
+});
+
+describe("a robots.txt that is gzip without saying so", () => {
+  it.each<readonly [string, Serve]>([
+    ["as text/plain", sized([], (body) => (body === robots ? gzipSync(body) : Buffer.from(body)))],
+    [
+      "and once more by its coding",
+      (body, type) =>
+        sized(["Content-Encoding: gzip"], (text) => gzipSync(text === robots ? gzipSync(text) : text))(
+          body,
+          type,
+        ),
+    ],
+    [
+      "without its last eight bytes",
+      sized([], (body) => (body === robots ? gzipSync(body).subarray(0, -8) : Buffer.from(body))),
+    ],
+  ])("%s is read", async (_what, serve) => {
+    const { results } = await served(serve, ["/ok", "/p"]);
+
+    expect(results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "refused-by-robots"]);
+  });
+
+  it("but broken closes the site", async () => {
+    const broken = sized([], (body) =>
+      body === robots ? gzipSync(body).subarray(0, 20) : Buffer.from(body),
+    );
+
+    expect((await served(broken, ["/ok"])).results[0]?.outcome).toMatchObject({ type: "failed" });
+  });
+});
