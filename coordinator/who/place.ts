@@ -223,10 +223,10 @@ export interface WhoReads extends OwnerReads {
   /** In the order of their addresses. */
   partsOf(subnetId: number): Promise<FinerReport[]>;
   historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
-  urlReport(key: UrlKey): Promise<UrlReport | null>;
+  urlReport(key: UrlKey, now: Date): Promise<UrlReport | null>;
   /** Where it stands among the due URLs of its host; null: the frontier does not hold it. */
   urlPlace(key: UrlKey, as: { readonly strategy: OrderName; readonly now: Date }): Promise<PlacedUrl | null>;
-  hostReport(hostHash: HostHash): Promise<HostReport | null>;
+  hostReport(hostHash: HostHash, now: Date): Promise<HostReport | null>;
   waitingIn(subnetId: number): Promise<WaitingReport>;
   rejectionOf(url: string): Promise<string | null>;
   /** Of a URL that the frontier does not hold; null: no channel leaves it out. */
