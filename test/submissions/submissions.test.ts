@@ -165,13 +165,3 @@ test("its turn is told by what is due before it and by its host's pace", () => {
 });
 
 // Issue 41: a URL of next week was due here and scheduled on its site's page.
-test("what is to be fetched later is scheduled, and due once its time has come, however long its host rests", () => {
-  const stateAt = (nextFetchAt: Date, notBefore: Date | null = null) =>
-    followedUrl({ ...facts, nextFetchAt, notBefore }, noon).state;
-
-  expect([stateAt(secondsAfterNoon(1)), stateAt(noon), stateAt(noon, secondsAfterNoon(30))]).toEqual([
-    "scheduled",
-    "due",
-    "due",
-  ]);
-});
