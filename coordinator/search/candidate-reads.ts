@@ -20,19 +20,19 @@ import { isOfSite } from "../frontier/back-link-writes.ts";
 import { withoutMarks } from "./headline.ts";
 import type { Headlines } from "./headline-reads.ts";
 import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page-score.ts";
-import { contentTypes, unstated } from "./query.ts";
+import { contentTypes, maxSearchLimit, maxSearchOffset, unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
 const looked = 4800;
 
-export const kept = 150;
+export const kept = maxSearchOffset + maxSearchLimit;
 
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
 const phrasesRead = 4800;
 
-/** With so many candidates it is not looked further. */
-export const enough = 100;
+/** With so many candidates it is not looked further: they fill every page of results that is shown. */
+export const enough = kept;
 
 /** Hosts below a name that are searched at most. */
 const hostsBelow = 2000;
@@ -337,8 +337,8 @@ export class HostFactsCache {
 
 // Answers kept for seconds, so that the next page of results, and whoever asks the same, costs next to nothing.
 
-/** A ranking takes about 200 KB. */
-const keptAnswers = 200;
+/** Few, since each may hold `kept` pages of every step. */
+const keptAnswers = 50;
 
 const answerKeptMs = 10_000;
 
