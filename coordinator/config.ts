@@ -19,12 +19,14 @@ import { coordinatorsSettings, parentFaults, parentSettings } from "./federation
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { type DeepReadonly, policySections } from "./settings/schema.ts";
 
+const usualPort = 7411;
+
 const seconds = (most: number) => z.number().positive().max(most);
 
 const listen = z.strictObject({
   host: z.string().min(1).max(253).default("127.0.0.1"),
   /** 0 takes any free port. */
-  port: z.int().min(0).max(65_535).default(7411),
+  port: z.int().min(0).max(65_535).default(usualPort),
   /** Pages, API and /health here as well, in no line behind crawlers that connect; 0 takes any free port; null: none. */
   pagesPort: z.int().min(0).max(65_535).nullable().default(null),
 });
@@ -175,7 +177,7 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
 
 /** Of the page and the contact, what somebody outside can reach. */
 function defaultUserAgent({ publicUrl, contact, listen, tls }: z.infer<typeof configSchema>): string {
-  const here = `${tls === null ? "http" : "https"}://${hostInUrl(listen.host)}:${listen.port}`;
+  const here = `${tls === null ? "http" : "https"}://${hostInUrl(listen.host)}:${listen.pagesPort || listen.port}`;
   const page = `${(publicUrl ?? here).replace(/\/+$/, "")}/about-crawler`;
   const reachable = reachableContact(page) ?? reachableContact(contact ?? "") ?? page;
   return `Nearcrawl/${userAgentVersion} (+${reachable})`;

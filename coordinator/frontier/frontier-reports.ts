@@ -4,6 +4,7 @@ import type { HostHints } from "../hints/hint.ts";
 import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
 import type { KeptRate } from "./kept-rate.ts";
+import type { UrlTurn } from "./open-lease-reads.ts";
 
 export interface FetchLine {
   readonly url: string;
@@ -29,7 +30,7 @@ export interface UrlReport {
   readonly id: { readonly hostHash: string; readonly urlHash: string };
   readonly foundBy: "seed" | "redirect" | "list" | "link";
   /** `held`: over its host's budget for the time being; `payment-required`: the site asks to be paid (402). */
-  readonly state: "due" | "leased" | "refused" | "gone" | "payment-required" | "held";
+  readonly state: UrlTurn | "payment-required" | "held";
   readonly depth: number;
   /** Redirects in a row that led to it. */
   readonly redirects: number;

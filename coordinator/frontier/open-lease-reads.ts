@@ -58,6 +58,19 @@ export const urlsInHand = (hostHash: string): string => `coalesce((
   where in_hand.host_hash = ${hostHash} and in_hand.closed_at is null
 ), '{}')`;
 
+/** When a URL of the frontier is fetched, wherever it is told. */
+export type UrlTurn = "in-progress" | "due" | "scheduled" | "blocked-by-robots" | "refused" | "gone";
+
+/**
+ * SQL: the turn of `u`, a row of frontier_url. in-progress: a crawler has it. due: it may be fetched now. scheduled: later.
+ * blocked-by-robots: robots.txt disallows it. `inHand`: its host's URLs under a lease; `now`: a timestamptz.
+ */
+export const urlTurn = (u: string, { inHand, now }: { readonly inHand: string; readonly now: string }) =>
+  `case when ${u}.url_hash = any (${inHand}) then 'in-progress'
+    when ${u}.state = 'refused' and ${u}.last_outcome = 'refused-by-robots' then 'blocked-by-robots'
+    when ${u}.state = 'due' and ${u}.next_fetch_at > ${now} then 'scheduled'
+    else ${u}.state end`;
+
 interface NeedsRow {
   readonly crawler_id: CrawlerId;
   readonly operator: string[];

@@ -601,9 +601,10 @@ export const alertRules = [
       "Its partner has joined but not started it: the command was printed last (node nearcrawl-crawler.mjs run). Write to the partner.",
     find: ({ crawlers, nowMs }, minutes) => {
       const limitMs = nowMs - minutes * minuteMs;
-      // Who says that it waits has an alert of its own.
+      // Who says that it waits has an alert of its own, and who has left for good is not expected.
       const idle = crawlers.filter(
-        ({ neverRan, waits, joinedMs }) => neverRan && !waits && joinedMs !== null && joinedMs < limitMs,
+        ({ neverRan, waits, joinedMs, drainingSinceMs }) =>
+          neverRan && !waits && drainingSinceMs === null && joinedMs !== null && joinedMs < limitMs,
       );
       return about(
         namesBy(idle, ({ joinedMs }) => joinedMs ?? 0),

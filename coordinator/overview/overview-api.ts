@@ -791,7 +791,7 @@ export const overviewApi = {
         error: {
           status: 400,
           message:
-            "reason: must be one of no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
+            "reason: must be one of no-address, no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
         },
       }),
     },

@@ -48,6 +48,7 @@ export interface SpanFigures {
 /**
  * Why a host that is due is not being fetched, the first that applies.
  *
+ *   no-address        DNS was not asked yet, or has not answered
  *   no-delegation     no crawler was found for its subnet yet
  *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
  *   crawler-offline   its crawler is not connected
@@ -58,6 +59,7 @@ export interface SpanFigures {
  *   in-line           nothing is in the way: its crawler will ask for it
  */
 export const waitReasons = [
+  "no-address",
   "no-delegation",
   "no-ipv6",
   "crawler-offline",
@@ -110,6 +112,7 @@ export type PaceLimit = (typeof paceLimits)[number];
 export const limitCodes = [
   "nothing-due",
   "no-delegation",
+  "no-address",
   "no-ipv6",
   "crawler-offline",
   "crawler-draining",

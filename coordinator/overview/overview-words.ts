@@ -6,6 +6,7 @@ import type { HistoryRange, WaitingHost, WaitReason } from "./overview-types.ts"
 
 /** What a host that is due waits for. */
 export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
+  "no-address": "an address (DNS)",
   "no-ipv6": "a crawler that speaks IPv6",
   "no-delegation": "a crawler for their subnet",
   "crawler-offline": "their crawler, which is offline",
@@ -18,6 +19,7 @@ export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
 
 /** The same where there is little room. */
 export const waitReasonNames: Readonly<Record<WaitReason, string>> = {
+  "no-address": "no address yet",
   "no-ipv6": "no crawler speaks IPv6",
   "no-delegation": "no crawler yet",
   "crawler-offline": "crawler offline",
@@ -48,6 +50,8 @@ export const rangeWords: Readonly<Record<HistoryRange, string>> = {
 export function waitWords(host: WaitingHost, now: Date): string {
   const crawler = host.crawler ?? "its crawler";
   switch (host.reason) {
+    case "no-address":
+      return "DNS has not been asked for its address yet, or has not answered";
     case "no-ipv6":
       return "it has only IPv6 addresses, and no crawler that is online speaks IPv6";
     case "no-delegation":

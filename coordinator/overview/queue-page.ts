@@ -83,7 +83,7 @@ function hostTable({ hosts, at, reason, ages }: QueueView): Html {
     const hint =
       reason !== null && ages.hosts > queueFront
         ? `Of the ${countText(queueFront)} hosts that wait longest, none waits for this.`
-        : "URLs are added with nearcrawl up --url, and found by the crawl itself.";
+        : "URLs are added with nearcrawl urls add, and found by the crawl itself.";
     return html`<div class="empty"><p><strong>No host waits${reason === null ? "" : " for this"}.</strong> ${hint}</p></div>`;
   }
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts waiting longest"><table>

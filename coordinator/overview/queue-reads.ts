@@ -1,6 +1,7 @@
 /**
  * What is due and not being fetched: how long it has waited, and for what. Ages are told of every host that is due,
- * or of a part of them where there are many (table-sample); the longest waiting come from an index, always exactly.
+ * or of a part of them where there are many (table-sample); the longest waiting come from an index, always exactly but
+ * for hosts without an address, of which an index has those first that DNS is asked for first.
  */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
@@ -28,11 +29,18 @@ import { type LimitCount, verdictOf } from "./verdict.ts";
 const queueMostBytes = 8 * 2 ** 20;
 
 /**
- * SQL: hosts that could be fetched now, as far as they themselves go; those that ask to be paid, and rest for a week for
- * that, are not for us and wait for nothing; nor do those that rest since a bot gate answered in their place (bot-gate-reads). $1 is now.
+ * SQL: hosts that could be fetched now, as far as they themselves go, or whose address is not known yet; those that ask
+ * to be paid, and rest for a week for that, are not for us and wait for nothing; nor do those that rest since a bot gate
+ * answered in their place (bot-gate-reads). $1 is now.
  */
-const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
+const isOpen = `h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
   and not ((coalesce(h.payments_asked, 0) >= ${paymentsInARow} or h.challenges is not null) and h.not_before > $1)`;
+
+/** SQL: an index has them in the order in which they became due. */
+const isDue = `h.state = 'resolved' and ${isOpen}`;
+
+/** SQL: an index has them in the order in which DNS is asked for them; those without an answer for days are no longer due. */
+const hasNoAddress = `h.state = 'unresolved' and ${isOpen}`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
@@ -92,6 +100,7 @@ const addressIsTaken = `exists (
   where t.crawler_id <> c.crawler_id and (${hasLeases("$1")} or t.free_at > $1))`;
 
 const reason = `case
+  when h.state = 'unresolved' then 'no-address'
   when ${needsUnspokenIpv6("h")} then 'no-ipv6'
   when c.crawler_id is null or ${isBeyondReach("h", "c")} then 'no-delegation'
   when c.standing is not null then c.standing
@@ -123,7 +132,7 @@ const waitingSql = ({ clause }: TableSample) => `
          ${paceLimit} as pace
        from frontier_host h ${clause}
        ${withCrawler}
-       where ${isDue}
+       where h.state in ('resolved', 'unresolved') and ${isOpen}
      )`;
 
 /** What waits in one slice, to be put together with that of others. */
@@ -255,13 +264,16 @@ function ageOf(row: AgeRow | undefined, { factor }: TableSample): QueueAge {
 
 const rounded = (seconds: number | null) => (seconds === null ? null : Math.round(seconds));
 
+/** SQL: those that are due for longest, and those without an address whose turn at DNS comes first, so many of each. */
+const frontSql = (columns: string, most: string) => `
+  (select ${columns} from frontier_host h where ${isDue} order by h.due_at, h.host_hash limit ${most})
+  union all
+  (select ${columns} from frontier_host h where ${hasNoAddress} order by h.resolve_at limit ${most})`;
+
 async function oldest(pool: Pool, now: Date): Promise<number | null> {
   const { rows } = await pool.query<{ age: number }>(
-    `select extract(epoch from $1::timestamptz - h.due_at)::float8 as age
-     from frontier_host h
-     where ${isDue}
-     order by h.due_at, h.host_hash
-     limit 1`,
+    `select extract(epoch from $1::timestamptz - min(due_at))::float8 as age
+     from (${frontSql("h.due_at", "1")}) h`,
     [now],
   );
   return rounded(rows[0]?.age ?? null);
@@ -320,12 +332,11 @@ export async function longestWaiting(
   const { rows } = await pool.query<WaitingRow>(
     `with standing as (${standingCrawlers(4)}),
      front as (
-       select h.host_hash, h.host, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses,
-         h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated
-       from frontier_host h
-       where ${isDue}
-       order by h.due_at, h.host_hash
-       limit ${queueFront}
+       ${frontSql(
+         `h.host_hash, h.host, h.state, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses,
+           h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated`,
+         String(queueFront),
+       )}
      )
      select h.host, ${reason} as reason, h.due_at, h.not_before, host(s.first_address) as first_address,
        host(s.last_address) as last_address, c.name as crawler, c.holding_back,

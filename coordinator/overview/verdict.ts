@@ -32,6 +32,8 @@ function limitWords({ limit, hosts }: LimitCount): string {
   const theirs = `${those}${hosts === 1 ? "'s" : "'"}`;
   const wait = hosts === 1 ? "waits" : "wait";
   switch (limit) {
+    case "no-address":
+      return `limited by DNS: ${those} ${wait} for an address`;
     case "no-ipv6":
       return `limited by crawlers' networks: ${those} ${wait} for a crawler that speaks IPv6`;
     case "no-delegation":

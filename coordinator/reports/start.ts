@@ -63,16 +63,19 @@ export interface ReportDutyPorts {
 }
 
 const hourMs = 3_600_000;
-/** Until the list of sites has every host once. */
+/** Until something is in the list of sites, whole; from then on twice as long each time, since the first hour changes most. */
 const firstMs = 10_000;
 
 export function scheduleReports({ pool, timekeeper, log, now }: ReportDutyPorts): void {
-  let isCounted = false;
-  const everyMs = () => (isCounted ? hourMs : firstMs);
-  timekeeper.every("count-coverage", everyMs, async () => {
-    const counted = await countCoverage(pool, now());
-    if (counted === null) return;
-    isCounted = true;
-    log.info({ ...counted }, "the coverage of the day was counted");
-  });
+  let everyMs = firstMs;
+  timekeeper.every(
+    "count-coverage",
+    () => everyMs,
+    async () => {
+      const counted = await countCoverage(pool, now());
+      if (counted === null || counted.rows === 0) return;
+      everyMs = Math.min(hourMs, 2 * everyMs);
+      log.info({ ...counted }, "the coverage of the day was counted");
+    },
+  );
 }

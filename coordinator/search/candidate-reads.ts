@@ -20,19 +20,19 @@ import { isOfSite } from "../frontier/back-link-writes.ts";
 import { withoutMarks } from "./headline.ts";
 import type { Headlines } from "./headline-reads.ts";
 import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page-score.ts";
-import { contentTypes, maxSearchLimit, maxSearchOffset, unstated } from "./query.ts";
+import { contentTypes, unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
-/** Matches looked at in one step and one language's rules, and those kept of them. */
+/** Matches looked at in one step and one language's rules, and those kept of them: all that pages of results can reach, and more. */
 const looked = 4800;
 
-export const kept = maxSearchOffset + maxSearchLimit;
+export const kept = 1000;
 
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
 const phrasesRead = 4800;
 
-/** With so many candidates it is not looked further: they fill every page of results that is shown. */
-export const enough = kept;
+/** With so many candidates it is not looked further. */
+export const enough = 700;
 
 /** Hosts below a name that are searched at most. */
 const hostsBelow = 2000;

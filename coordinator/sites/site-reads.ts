@@ -7,7 +7,7 @@ import type { ChangeKind } from "../changes/page-change.ts";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import { byText, firstOf, OverSlices } from "../database/over-slices.ts";
 import { type Slices, slicesOf } from "../database/slices.ts";
-import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { linksBeyond } from "../results/link-sql.ts";
 import { answersText, countAnswers, statementLines } from "../results/stated-uses.ts";
 import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter } from "./site-api.ts";
@@ -257,11 +257,7 @@ export async function urlsOf(
   return await frontierUrls(pool, { hostHash, isSorted: urls <= mostSorted }, { ...asked, filter }, now);
 }
 
-const stateSql = `case when u.url_hash = any (in_hand.urls) then 'in-progress'
-  when u.state = 'refused' and u.last_outcome = 'refused-by-robots' then 'blocked-by-robots'
-  when u.state <> 'due' then u.state
-  when u.next_fetch_at <= $2 then 'due'
-  else 'scheduled' end`;
+const stateSql = urlTurn("u", { inHand: "in_hand.urls", now: "$2" });
 
 const filterSql: Readonly<Record<Exclude<UrlFilter, "held" | "rejected">, string>> = {
   all: "true",

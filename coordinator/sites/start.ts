@@ -80,15 +80,15 @@ export function sitePorts({
   const reports = createReports(slices, () => performance.now());
   const over = new OverSlices(slices, ({ pool }) => ({
     feed: createChangeFeed(pool),
-    host: async (hostHash: HostHash) => await hostReport(pool, hostHash, false),
+    host: async (hostHash: HostHash, now: Date) => await hostReport(pool, hostHash, { now, counted: false }),
   }));
   return {
     who: {
       ...who,
       reads: {
         ...reports,
-        hostReport: async (hostHash) =>
-          await over.ofHost(hostHash, async ({ host }) => await host(hostHash), null),
+        hostReport: async (hostHash, now) =>
+          await over.ofHost(hostHash, async ({ host }) => await host(hostHash, now), null),
       },
     },
     feed: {

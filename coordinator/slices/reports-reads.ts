@@ -79,12 +79,12 @@ function whoOverSlices(over: OverSlices<SliceReports>): MergedWho {
       }),
     ownerOf: async (asked) =>
       await over.ofHost(asked.hostHash, async (slice) => await slice.ownerOf(asked), null),
-    urlReport: async (key) =>
-      await over.ofHost(key.hostHash, async (slice) => await slice.urlReport(key), null),
+    urlReport: async (key, now) =>
+      await over.ofHost(key.hostHash, async (slice) => await slice.urlReport(key, now), null),
     urlPlace: async (key, as) =>
       await over.ofHost(key.hostHash, async (slice) => await slice.urlPlace(key, as), null),
-    hostReport: async (hostHash) =>
-      await over.ofHost(hostHash, async (slice) => await slice.hostReport(hostHash), null),
+    hostReport: async (hostHash, now) =>
+      await over.ofHost(hostHash, async (slice) => await slice.hostReport(hostHash, now), null),
     waitingIn: async (subnetId) => {
       const { answers } = await over.ask(async (slice) => await slice.waitingHosts(subnetId));
       return waitingReport(subnetId, answers);

@@ -9,7 +9,7 @@ import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
-import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { leavingChannel, linkedDepthOver } from "../frontier/report-reads.ts";
 import {
   type AnsweredUrl,
@@ -316,7 +316,8 @@ async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Pr
          as given (place, url, answer, reason, host_hash, url_hash, submitted_at)
      )
      select s.place, s.url, s.answer, s.reason, s.submitted_at as "submittedAt",
-       ${stateOf("s")} as state, u.url_hash is not null and u.url_hash = any (${urlsInHand("s.host_hash")}) as "inHand",
+       case when u.url_hash is null then ${stateOf("s")}
+         else ${urlTurn("u", { inHand: urlsInHand("s.host_hash"), now: "$8::timestamptz" })} end as state,
        u.next_fetch_at as "nextFetchAt", u.last_fetched_at as "lastFetchedAt", u.last_outcome as "lastOutcome",
        u.last_status as "lastStatus", u.last_reason as "lastReason",
        h.state as "hostState", h.state_reason as "hostReason", h.resolve_at as "resolveAt",
@@ -340,7 +341,7 @@ async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Pr
        ) earlier
      ) ahead on u.state = 'due'
      order by s.place`,
-    transposed(given, ["place", "url", "answer", "reason", "hostHash", "urlHash", "submittedAt"]),
+    [...transposed(given, ["place", "url", "answer", "reason", "hostHash", "urlHash", "submittedAt"]), now],
   );
   return rows.map((row) =>
     followedUrl({ ...row, nextFetchAt: dateOf(row.nextFetchAt), notBefore: dateOf(row.notBefore) }, now),

@@ -2,12 +2,14 @@
  * URLs that people hand in: each has an answer at once (new, known, another coordinator's, refused), and a receipt on
  * which it can be followed until it is fetched.
  */
+
 import { howMany, instantWords } from "#core/format";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { seedFault } from "../frontier/admit-urls.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
+import type { UrlTurn } from "../frontier/open-lease-reads.ts";
 
 /** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
 export const submissionDeeds = ["add", "recrawl"] as const;
@@ -114,11 +116,13 @@ export const followedStates = [
   "resolving",
   "unresolvable",
   "undelegated",
-  "leased",
+  "in-progress",
   "fetched",
   "failed",
   "gone",
   "held",
+  "blocked-by-robots",
+  "scheduled",
   "due",
 ] as const;
 
@@ -141,8 +145,8 @@ export interface FollowedUrl extends AnsweredUrl {
 export interface FollowedFacts extends AnsweredUrl {
   /** Fetches before then do not count; null: all of them do. */
   readonly submittedAt: Date | null;
-  readonly state: "due" | "held" | "refused" | "gone" | null;
-  readonly inHand: boolean;
+  /** Null: it is not known. */
+  readonly state: UrlTurn | "held" | null;
   readonly nextFetchAt: Date | null;
   readonly lastFetchedAt: Date | null;
   readonly lastOutcome: string | null;
@@ -180,13 +184,14 @@ function standing(facts: FollowedFacts, now: Date): Standing {
   if (answer === "refused") return { state: "refused", words: reason ?? "" };
   if (facts.optedOut) return { state: "refused", words: "its site has opted out" };
   if (state === null) return { state: "unknown", words: "not in the crawl" };
-  if (facts.inHand) return { state: "leased", words: `${crawler ?? "a crawler"} is fetching it` };
+  if (state === "in-progress") return { state, words: `${crawler ?? "a crawler"} is fetching it` };
   if (lastFetchedAt !== null && lastFetchedAt >= (facts.submittedAt ?? lastFetchedAt)) return fetched(facts);
   if (state === "gone" && facts.lastOutcome === "payment-required")
     return { state: "failed", words: `status 402${because(facts.lastReason)}` };
   if (state === "gone") return { state: "gone", words: `it is gone${because(facts.lastReason)}` };
   if (hostState === "refused") return { state: "refused", words: facts.hostReason || "its host is refused" };
-  if (state === "refused") return { state: "refused", words: facts.lastReason || "it is refused" };
+  if (state === "refused" || state === "blocked-by-robots")
+    return { state, words: facts.lastReason || "it is refused" };
   if (hostState === "unresolved")
     return { state: "resolving", words: "its host's address is being looked up" };
   if (hostState === "unresolvable")
@@ -202,7 +207,7 @@ function standing(facts: FollowedFacts, now: Date): Standing {
     };
   if (crawler === null)
     return { state: "undelegated", words: "the nearest crawler to its subnet is being determined" };
-  return dueWords(facts, crawler, now);
+  return { state, ...turnWords(facts, crawler, now) };
 }
 
 function fetched(facts: FollowedFacts): Standing {
@@ -210,7 +215,9 @@ function fetched(facts: FollowedFacts): Standing {
   const at = instantWords((lastFetchedAt as Date).toISOString());
   const by = crawler === null ? "" : `, in ${crawler}'s subnet`;
   const next =
-    state === "due" && nextFetchAt !== null ? `; next ${instantWords(nextFetchAt.toISOString())}` : "";
+    (state === "due" || state === "scheduled") && nextFetchAt !== null
+      ? `; next ${instantWords(nextFetchAt.toISOString())}`
+      : "";
   const status = lastStatus === null ? "" : ` (${lastStatus})`;
   if (lastOutcome === "fetched" || lastOutcome === "unchanged")
     return { state: "fetched", words: `${lastOutcome}${status} ${at}${by}${next}` };
@@ -220,11 +227,11 @@ function fetched(facts: FollowedFacts): Standing {
   };
 }
 
-function dueWords(facts: FollowedFacts, crawler: string, now: Date): Standing {
+function turnWords(facts: FollowedFacts, crawler: string, now: Date): Omit<Standing, "state"> {
   const from = Math.max(now.getTime(), facts.nextFetchAt?.getTime() ?? 0, facts.notBefore?.getTime() ?? 0);
   const at = new Date(from + facts.ahead * Math.max(usualPaceMs, facts.hostPaceMs ?? 0)).toISOString();
   const before = facts.ahead === 0 ? "" : `, after ${howMany(facts.ahead, "URL")} of its host`;
-  return { state: "due", words: `${crawler} fetches it about ${instantWords(at)}${before}`, aboutAt: at };
+  return { words: `${crawler} fetches it about ${instantWords(at)}${before}`, aboutAt: at };
 }
 
 const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);

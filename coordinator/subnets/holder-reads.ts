@@ -248,6 +248,6 @@ export interface NearMatch {
   readonly type: "organisation" | "crawler" | "host";
   readonly name: string;
   readonly handle: string | null;
-  /** 0 to 1, as pg_trgm counts similarity; at most 0.8 where the name has more words than were asked for. */
+  /** 0 to 1, as pg_trgm counts similarity; at most 0.8 where the name has more words than were asked for; of a host, how much of its name was asked for. */
   readonly similarity: number;
 }

@@ -37,7 +37,7 @@ export async function answerWho(text: string, ports: WhoPorts, now: Date): Promi
 
 /** Of what is known to be a host, in the frontier's spelling. */
 export async function answerHost(hostName: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
-  const host = await ports.reads.hostReport(hostHashOf(hostName));
+  const host = await ports.reads.hostReport(hostHashOf(hostName), now);
   const takenFor = { type: "host", value: hostName } as const;
   const answer = await answerHosted({ takenFor, hostName, url: null, host, rejection: null }, ports, now);
   return { ...answer, at: now.toISOString(), ...partialOf(ports.reads.partial?.()) };
@@ -87,10 +87,17 @@ async function answerName(
   const asNumber = parseAsNumber(question.text);
   if (asNumber !== null) return answerAutonomousSystem(question.text, asNumber, { ports, now });
   const single = question.host ?? question.text.toLowerCase();
-  const host = await ports.reads.hostReport(hostHashOf(single));
+  const host = await ports.reads.hostReport(hostHashOf(single), now);
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
   const takenFor = { type: "host", value: single } as const;
-  return answerHosted({ takenFor, hostName: single, url: null, host, rejection: null }, ports, now);
+  const answer = await answerHosted(
+    { takenFor, hostName: single, url: null, host, rejection: null },
+    ports,
+    now,
+  );
+  return host === null
+    ? { ...answer, nearMatches: await ports.reads.hostsLike(single, nearMatchesShown) }
+    : answer;
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
@@ -260,13 +267,13 @@ async function answerUrl(
   let key = question.keys[0];
   let url: UrlReport | null = null;
   for (const candidate of question.keys) {
-    url = await ports.reads.urlReport(candidate);
+    url = await ports.reads.urlReport(candidate, now);
     if (url !== null) {
       key = candidate;
       break;
     }
   }
-  const host = await ports.reads.hostReport(key.hostHash);
+  const host = await ports.reads.hostReport(key.hostHash, now);
   const rejection = url === null ? await ports.reads.rejectionOf(key.url.slice(0, 500)) : null;
   const leavingChannel = url === null ? await ports.reads.leavingChannel(key) : null;
   const takenFor = { type: "url", value: key.url } as const;

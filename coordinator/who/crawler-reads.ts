@@ -52,6 +52,18 @@ export async function allCrawlers(pool: Pool): Promise<CrawlerReport[]> {
   return rows.map(crawlerReport);
 }
 
+/** Who was invited comes when the invitation is redeemed. */
+export async function membersAt(pool: Pool, at: Date): Promise<ReadonlySet<number>> {
+  const { rows } = await pool.query<{ crawlerId: number }>(
+    `select crawler_id as "crawlerId"
+     from crawler c
+     where greatest(created_at, (select min(redeemed_at) from invitation i where i.name = c.name)) <= $1
+       and (revoked_at is null or revoked_at > $1)`,
+    [at],
+  );
+  return new Set(rows.map(({ crawlerId }) => crawlerId));
+}
+
 /** Measured RTTs between crawlers, both directions as they were measured. */
 export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: number; rttMs: number }[]> {
   const { rows } = await pool.query<{ from: number; to: number; rttMs: number }>(

@@ -30,10 +30,10 @@ export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects
   }
 }
 
-/** When it is fetched next, and why then. `at`: the answer's instant. */
-export function nextFetchWords(url: UrlReport, at: string): string {
+/** When it is fetched next, and why then. */
+export function nextFetchWords(url: UrlReport): string {
   switch (url.state) {
-    case "leased":
+    case "in-progress":
       return "a crawler has it in hand";
     case "held":
       return "when its host's budget grows";
@@ -43,13 +43,15 @@ export function nextFetchWords(url: UrlReport, at: string): string {
       return url.nextFetchAt === null
         ? "not any more: the site asks to be paid"
         : `asked again ${instantWords(url.nextFetchAt)}, in case it is free by then`;
+    case "blocked-by-robots":
+      if (url.nextFetchAt !== null) return `robots.txt is asked again ${instantWords(url.nextFetchAt)}`;
+      return "not any more: it is refused";
     case "refused":
-      return url.lastOutcome === "refused-by-robots" && url.nextFetchAt !== null
-        ? `robots.txt is asked again ${instantWords(url.nextFetchAt)}`
-        : "not any more: it is refused";
-    case "due": {
+      return "not any more: it is refused";
+    case "due":
+    case "scheduled": {
       if (url.nextFetchAt === null) return "as soon as its turn comes";
-      const when = url.nextFetchAt <= at ? "due since" : "not before";
+      const when = url.state === "due" ? "due since" : "not before";
       return `${when} ${instantWords(url.nextFetchAt)}, ${whyThen(url)}`;
     }
   }

@@ -113,7 +113,7 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
       stop("host-budget-used-up", `It is held back${because(why)}. It comes in when the budget grows.`),
     ];
   }
-  if (url.state === "refused" && url.lastOutcome === "refused-by-robots") {
+  if (url.state === "blocked-by-robots") {
     return [stop("robots-refused", `The site's robots.txt disallows it${because(url.lastReason)}.`)];
   }
   if (url.state === "refused" && url.lastOutcome === "refused-address") {
@@ -175,8 +175,7 @@ function pageLines(url: UrlReport): Standing[] {
 }
 
 function dueLine(url: UrlReport, now: Date): Standing[] {
-  if (url.state !== "due" || url.nextFetchAt === null || Date.parse(url.nextFetchAt) <= now.getTime())
-    return [];
+  if (url.state !== "scheduled" || url.nextFetchAt === null) return [];
   const last = url.lastFetchedAt === null ? "" : ` Last fetched ${whenWords(url.lastFetchedAt, now)}.`;
   return [
     stop(

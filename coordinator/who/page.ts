@@ -49,7 +49,7 @@ ${answer.round ? roundSection(answer) : nothing}
 ${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}${publishedLines(answer.published)}</section>` : nothing}
 ${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
 ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
-${answer.url ? urlSection(answer.url, answer.order, answer.at) : nothing}
+${answer.url ? urlSection(answer.url, answer.order) : nothing}
 ${answer.url ? fetchAgainForm(viewer, answer.url.url) : answer.takenFor.type === "url" ? handInForm(viewer, answer.takenFor.value) : nothing}
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
 ${answer.rollUp && isShown(answer) ? rollUpSection(answer, answer.rollUp) : nothing}

@@ -168,7 +168,8 @@ async function explained(
 ): Promise<ProbeRound> {
   const names = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler.name]));
   const nameOf = (crawlerId: CrawlerId) => names.get(crawlerId) ?? `crawler ${crawlerId}`;
-  const present = crawlers.filter((crawler) => !crawler.revoked);
+  const then = await reads.membersAt(new Date(round.startedAt));
+  const present = crawlers.filter(({ crawlerId }) => then.has(crawlerId));
   const evidence = slowFetchesIn(round.parameters);
   return {
     ...round,
@@ -210,6 +211,8 @@ export interface WhoReads extends OwnerReads {
   hostsLike(text: string, limit: number): Promise<NearMatch[]>;
   crawlerNamed(name: string): Promise<CrawlerReport | null>;
   allCrawlers(): Promise<CrawlerReport[]>;
+  /** Crawlers that had come by then, and were not removed yet. */
+  membersAt(at: Date): Promise<ReadonlySet<number>>;
   crawlerRtts(): Promise<PeerDistance[]>;
   roundById(roundId: number): Promise<RecordedRound | null>;
   latestRoundOf(subnetId: number): Promise<RecordedRound | null>;
@@ -220,10 +223,10 @@ export interface WhoReads extends OwnerReads {
   /** In the order of their addresses. */
   partsOf(subnetId: number): Promise<FinerReport[]>;
   historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
-  urlReport(key: UrlKey): Promise<UrlReport | null>;
+  urlReport(key: UrlKey, now: Date): Promise<UrlReport | null>;
   /** Where it stands among the due URLs of its host; null: the frontier does not hold it. */
   urlPlace(key: UrlKey, as: { readonly strategy: OrderName; readonly now: Date }): Promise<PlacedUrl | null>;
-  hostReport(hostHash: HostHash): Promise<HostReport | null>;
+  hostReport(hostHash: HostHash, now: Date): Promise<HostReport | null>;
   waitingIn(subnetId: number): Promise<WaitingReport>;
   rejectionOf(url: string): Promise<string | null>;
   /** Of a URL that the frontier does not hold; null: no channel leaves it out. */

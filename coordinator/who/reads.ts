@@ -45,6 +45,7 @@ import {
   crawlerOutcomes,
   crawlerRtts,
   fleetShares,
+  membersAt,
   type Share,
 } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
@@ -143,6 +144,7 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     hostsLike: whole.hostsLike,
     crawlerNamed: (name) => crawlerNamed(pool, name),
     allCrawlers: () => allCrawlers(pool),
+    membersAt: (at) => membersAt(pool, at),
     crawlerRtts: () => crawlerRtts(pool),
     roundById: (roundId) => roundById(pool, roundId),
     latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
@@ -151,9 +153,9 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     partsOf: (subnetId) => partsOf(pool, subnetId),
     historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
     ownerOf: (asked) => ownerOf(pool, asked),
-    urlReport: (key) => urlReport(pool, key),
+    urlReport: (key, now) => urlReport(pool, key, now),
     urlPlace: (key, as) => urlPlace(pool, key, as),
-    hostReport: (hostHash) => hostReport(pool, hostHash),
+    hostReport: (hostHash, now) => hostReport(pool, hostHash, { now }),
     waitingIn: async (subnetId) => waitingReport(subnetId, [await waitingHosts(pool, subnetId)]),
     rejectionOf: (url) => rejectionOf(pool, url),
     leavingChannel: (key) => leavingChannel(pool, key, () => whole.linkedDepth(key)),

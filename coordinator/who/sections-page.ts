@@ -33,14 +33,14 @@ import {
 } from "./explain-url.ts";
 import type { AnnouncedPrefixes, CrawlerReport, WhoAnswer } from "./who-report.ts";
 
-export function urlSection(url: UrlReport, order: OrderReport | null, at: string): Html {
+export function urlSection(url: UrlReport, order: OrderReport | null): Html {
   const href = safeHref(url.url);
   return html`<section><h2>This URL</h2>
 <p class="mono break">${href ? html`<a href="${href}" rel="noreferrer nofollow">${url.url}</a>` : url.url}</p>
 <dl class="facts">
 ${fact("State", url.state)}
 ${fact("Last outcome", url.lastOutcome === null ? "never fetched" : `${url.lastOutcome}${url.lastStatus === null ? "" : ` (${url.lastStatus})`}`)}
-${fact("Next fetch", nextFetchWords(url, at))}
+${fact("Next fetch", nextFetchWords(url))}
 ${order ? fact("Its turn", html`${placeWords(order)} <span class="small">order ${order.strategy}: ${order.words}</span>`) : nothing}
 ${order ? fact("Priority", order.reason) : nothing}
 ${order ? fact("Its host's turn", hostTurnWords(order)) : nothing}

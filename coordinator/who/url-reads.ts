@@ -14,7 +14,7 @@ import {
 } from "../frontier/frontier-reports.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
-import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { hintsOf } from "../hints/hint-reads.ts";
 import { signalsSinceFetch } from "../recrawl/sample-store.ts";
 import { statedOfHost, statedUsesOf } from "../results/stated-uses-store.ts";
@@ -58,15 +58,15 @@ interface UrlRow {
   signals: number;
 }
 
-export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | null> {
+export async function urlReport(pool: Pool, key: UrlKey, now: Date): Promise<UrlReport | null> {
   const { rows } = await pool.query<UrlRow>(
-    `select u.url, ${stateSql("u", urlsInHand("u.host_hash"))} as state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
+    `select u.url, ${stateSql(urlsInHand("u.host_hash"), "$3::timestamptz")} as state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
        u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.lists, u.worth,
        u.etag, u.last_modified, encode(u.digest, 'hex') as digest, u.changes_per_day, u.compared_visits,
        u.content_changes, u.out_links, u.change_ratio, ${signalsSinceFetch("u")} as signals
      from frontier_url u
      where u.host_hash = $1 and u.url_hash = $2`,
-    [key.hostHash, key.urlHash],
+    [key.hostHash, key.urlHash, now],
   );
   const row = rows[0] ?? (await heldUrl(pool, key));
   if (!row) return null;
@@ -138,11 +138,10 @@ function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
   return depth === 0 ? "seed" : "link";
 }
 
-/** SQL: the state of `u`, a row of frontier_url, as reports name it; `inHand`: the host's URLs under a lease. */
-const stateSql = (u: string, inHand: string) =>
-  `case when ${u}.url_hash = any(${inHand}) then 'leased'
-     when ${u}.state = 'gone' and ${u}.last_outcome = 'payment-required' then 'payment-required'
-     else ${u}.state end`;
+/** SQL: the turn of `u`, a row of frontier_url, where what asks to be paid is told apart. */
+const stateSql = (inHand: string, now: string) =>
+  `case when u.state = 'gone' and u.last_outcome = 'payment-required' and u.url_hash <> all (${inHand})
+     then 'payment-required' else ${urlTurn("u", { inHand, now })} end`;
 
 interface HostRow extends HostStateRow {
   host: string;
@@ -169,7 +168,11 @@ interface HostRow extends HostStateRow {
 }
 
 /** `counted`: with what is counted over its URLs and pages, and its latest fetches; without, as quick for a host of any size. */
-export async function hostReport(pool: Pool, hostHash: HostHash, counted = true): Promise<HostReport | null> {
+export async function hostReport(
+  pool: Pool,
+  hostHash: HostHash,
+  { now, counted = true }: { readonly now: Date; readonly counted?: boolean },
+): Promise<HostReport | null> {
   const { rows } = await pool.query<HostRow>(
     `select h.host, h.state, h.state_reason, h.resolve_at, h.resolve_failures, h.url_count, h.due_at,
        h.not_before, h.payments_asked, h.payment_asked_at, h.payment_price,
@@ -184,7 +187,7 @@ export async function hostReport(pool: Pool, hostHash: HostHash, counted = true)
   const row = rows[0];
   if (!row) return null;
   const [urlStates, stated, nextUrls, fetches] = await Promise.all([
-    counted ? countByState(pool, hostHash) : {},
+    counted ? countByState(pool, hostHash, now) : {},
     counted ? statedOfHost(pool, hostHash) : { pages: 0, more: false, counts: [] },
     nextUrlsOf(pool, hostHash),
     counted ? fetchesOf(pool, hostHash, null) : [],
@@ -238,18 +241,18 @@ function leaseOf(row: HostRow): HostReport["lease"] {
   };
 }
 
-async function countByState(pool: Pool, hostHash: HostHash): Promise<Record<string, number>> {
+async function countByState(pool: Pool, hostHash: HostHash, now: Date): Promise<Record<string, number>> {
   const { rows } = await pool.query<{ state: string; urls: number }>(
     `select state, count(*)::int as urls
      from (
-       select ${stateSql("u", "in_lease.urls")} as state
+       select ${stateSql("in_lease.urls", "$2::timestamptz")} as state
        from (select ${urlsInHand("$1::bigint")} as urls) in_lease
        cross join frontier_url u
        where u.host_hash = $1
        limit ${urlCountLimit}
      ) counted
      group by state`,
-    [hostHash],
+    [hostHash, now],
   );
   return Object.fromEntries(rows.map((row) => [row.state, row.urls]));
 }

@@ -1,9 +1,10 @@
 /**
- * Three faults of HTTP/1.1 answers that browsers read and the parser (undici's) refuses, mended in the bytes before it sees
- * them, so that there is one parser: a header over several lines (obs-fold, RFC 9112 section 5.2), a 100 that nobody asked for
- * (RFC 9110 section 15.2), blanks behind a chunk's size (RFC 9112 section 7.1.1). All else passes as it came, sound or not, and
- * the parser judges it. It is for the transport to use a connection no more on which anything was mended: what stands
- * behind such an answer may be read otherwise by somebody in between.
+ * Four faults of HTTP/1.1 answers that browsers read and the parser (undici's) refuses, mended in the bytes before it sees
+ * them, so that there is one parser: a header over several lines (obs-fold, RFC 9112 section 5.2), lines of a head that end by
+ * a line feed alone (section 2.2), blanks behind a chunk's size (section 7.1.1), and a 100 that nobody asked for (RFC 9110
+ * section 15.2). All else passes as it came, sound or not, and the parser judges it. It is for the transport to use a
+ * connection no more on which anything was mended: what stands behind such an answer may be read otherwise by somebody in
+ * between.
  *
  *   start → head → size → data → size … → rest      start: also behind an answer of 1xx
  *     └→ skipped → start (a 100)                    rest: a body without chunks; the end of one; what we do not understand
@@ -83,7 +84,10 @@ export class FramingMender {
     const feed = bytes.indexOf(lineFeed, at);
     const stop = feed < 0 ? bytes.length : feed;
     const end = stop > at && bytes[stop - 1] === carriageReturn ? stop - 1 : stop;
-    if (feed >= 0 && end === at && this.#field === "") return this.#endHead(feed + 1);
+    if (feed >= 0 && end === at && this.#field === "") {
+      this.#endLine(end, feed, given);
+      return this.#endHead(feed + 1);
+    }
     this.#field += bytes.toString("latin1", at, end);
     const next = feed < 0 ? undefined : bytes[feed + 1];
     // The line break waits for what is behind it; the parser may judge the line already.
@@ -93,9 +97,17 @@ export class FramingMender {
       given.replace(end, feed + 2, " ");
       return feed + 2;
     }
+    this.#endLine(end, feed, given);
     this.#isChunked ||= /^transfer-encoding:[ \t]*chunked[ \t]*$/i.test(this.#field);
     this.#field = "";
     return feed + 1;
+  }
+
+  /** A line feed may end a line by itself (section 2.2). */
+  #endLine(end: number, feed: number, given: Given): void {
+    if (end < feed) return;
+    this.isOdd = true;
+    given.replace(end, feed + 1, "\r\n");
   }
 
   #endHead(end: number): number {

@@ -184,7 +184,7 @@ function historyLines(answer: WhoAnswer): string[] {
   ];
 }
 
-function urlLines(url: NonNullable<WhoAnswer["url"]>, { at, order }: WhoAnswer): string[] {
+function urlLines(url: NonNullable<WhoAnswer["url"]>, { order }: WhoAnswer): string[] {
   const last =
     url.lastOutcome === null
       ? "never fetched"
@@ -195,7 +195,7 @@ function urlLines(url: NonNullable<WhoAnswer["url"]>, { at, order }: WhoAnswer):
       ? [printable(`page: ${url.page.title || "(no title)"} · ${howMany(url.page.words, "word")}`)]
       : []),
     ...(url.worth ? [`  counts as: ${worthWords[url.worth]}`] : []),
-    `  next fetch: ${nextFetchWords(url, at)}`,
+    `  next fetch: ${nextFetchWords(url)}`,
     ...(order ? [`  its turn: ${placeWords(order)} (order ${order.strategy}: ${order.words})`] : []),
     ...(order ? [`  priority: ${order.reason}`, `  its host's turn: ${hostTurnWords(order)}`] : []),
     `  found: ${foundWords(url)}, ${instantWords(url.discoveredAt)}; ${howMany(url.backLinks, "link")} to it`,

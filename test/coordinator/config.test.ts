@@ -267,6 +267,11 @@ describe("who crawls the public web", () => {
     expect(said({ publicUrl: "http://127.0.0.1", contact: "me@example.org" })).toBe(
       "Nearcrawl/0.2 (+mailto:me@example.org)",
     );
+    // Issue 41: with another port the page that was named was a dead one.
+    expect(said({ listen: { port: 8080 } })).toBe("Nearcrawl/0.2 (+http://127.0.0.1:8080/about-crawler)");
+    expect(said({ listen: { port: 8080, pagesPort: 8081 } })).toBe(
+      "Nearcrawl/0.2 (+http://127.0.0.1:8081/about-crawler)",
+    );
     expect(said({ contact: "https://example.org/us" })).toBe("Nearcrawl/0.2 (+https://example.org/us)");
   });
 });

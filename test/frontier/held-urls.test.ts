@@ -176,12 +176,12 @@ describe("who asks for a held URL", () => {
     await ship(pages(60));
     const reports = createReports(oneSlice(world.pool), () => performance.now());
 
-    const report = await reports.urlReport(keyOf(`${root}50`));
-    const host = await reports.hostReport(keyOf(root).hostHash);
+    const report = await reports.urlReport(keyOf(`${root}50`), noon);
+    const host = await reports.hostReport(keyOf(root).hostHash, noon);
 
     expect(report).toMatchObject({ state: "held", foundBy: "link", depth: 1, backLinks: 1, visits: 0 });
     expect(report?.discoveredAt).toBe(noon.toISOString());
-    expect(host?.urlStates).toEqual({ due: 48, held: 13 });
+    expect(host?.urlStates).toEqual({ due: 47, scheduled: 1, held: 13 });
     expect(await reports.crawlTotals()).toMatchObject({ urls: 61, urlsDue: 48 });
   });
 

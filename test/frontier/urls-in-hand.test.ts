@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { urlPlace } from "#coordinator/frontier/report-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
+import { urlsOf } from "#coordinator/sites/site-reads";
+import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { hostReport, urlReport } from "#coordinator/who/url-reads";
 import { hostHashOf } from "#core/url-key";
 import {
@@ -9,7 +11,9 @@ import {
   keyOf,
   newWorld,
   noon,
+  scope,
   secondsAfterNoon,
+  seeds,
   type World,
 } from "../support/store-world.ts";
 
@@ -24,7 +28,7 @@ beforeAll(async () => {
 afterAll(async () => await world?.close());
 
 const states = async () =>
-  await Promise.all(urls.map(async (url) => (await urlReport(world.pool, keyOf(url)))?.state));
+  await Promise.all(urls.map(async (url) => (await urlReport(world.pool, keyOf(url), noon))?.state));
 const totals = async () => {
   const { urlsLeased, urlsDue, urlsPending } = await crawlTotals(world.pool);
   return { urlsLeased, urlsDue, urlsPending };
@@ -51,13 +55,13 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
         (await urlPlace(world.pool, keyOf(url), { strategy: "breadth-first", now: noon }))?.place,
     ),
   );
-  const host = await hostReport(world.pool, hostHashOf("a.example"));
+  const host = await hostReport(world.pool, hostHashOf("a.example"), { now: noon });
 
   expect(held).toHaveLength(2);
-  expect(await states()).toEqual(urls.map((url) => (url === free ? "due" : "leased")));
+  expect(await states()).toEqual(urls.map((url) => (url === free ? "due" : "in-progress")));
   expect(places).toEqual(urls.map((url) => (url === free ? 1 : null)));
   expect(host).toMatchObject({
-    urlStates: { leased: 2, due: 1 },
+    urlStates: { "in-progress": 2, due: 1 },
     dueAt: noon.toISOString(),
     lease: { crawler: "athens", openUrls: 2 },
   });
@@ -66,6 +70,46 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
 
   await world.take(athens, [arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: held[0]! })]);
 
-  expect(await states()).toEqual(urls.map((url) => (url === held[1] ? "leased" : "due")));
+  expect(await states()).toEqual(["scheduled", "in-progress", "due"]);
   expect(await totals()).toEqual({ urlsLeased: 1, urlsDue: 2, urlsPending: 2 });
+});
+
+test("a URL that is scheduled, due, blocked or in progress is so in who, in the status of URLs and in its site's list", async () => {
+  const url = "http://turns.example/";
+  await world.frontier.admit(seeds(url), scope, noon);
+  await world.pool.query("update frontier_host set state = 'resolved' where host = 'turns.example'");
+  const key = keyOf(url);
+  const told = async (now: Date) => {
+    const listed = await urlsOf(
+      world.pool,
+      { hostHash: key.hostHash, host: "turns.example", urls: 1 },
+      { filter: "all", outcome: null, status: null, after: "" },
+      now,
+    );
+    const followed = await createSubmissionStore(world.pool).statusOf(
+      [{ place: 1, url, key, fault: null }],
+      now,
+    );
+    return [
+      (await urlReport(world.pool, key, now))?.state,
+      Object.keys((await hostReport(world.pool, key.hostHash, { now }))!.urlStates)[0],
+      listed.urls[0]?.state,
+      followed[0]?.state,
+    ];
+  };
+  const everywhere = (state: string) => [state, state, state, state];
+  // The status of a URL says that it waits for a crawler; only with one does its turn come.
+  const before = (await told(secondsAfterNoon(-60))).slice(0, 3);
+
+  expect(before).toEqual(everywhere("scheduled").slice(0, 3));
+  await world.pool.query(
+    "update frontier_host set subnet_id = (select subnet_id from delegation limit 1) where host = 'turns.example'",
+  );
+  expect(await told(secondsAfterNoon(-60))).toEqual(everywhere("scheduled"));
+  expect(await told(noon)).toEqual(everywhere("due"));
+  await world.pool.query(
+    "update frontier_url set state = 'refused', last_outcome = 'refused-by-robots' where url = $1",
+    [url],
+  );
+  expect(await told(noon)).toEqual(everywhere("blocked-by-robots"));
 });

@@ -87,7 +87,7 @@ for (const { name, native, absent } of inflaters) {
 
       expect(await crawler.next("coordinator:refuse")).toMatchObject({
         code: "wrong-version",
-        reason: "the crawler speaks protocol 7, 8, the coordinator 5, 4, 3, 2, 1",
+        reason: "the crawler speaks protocol 7, 8, the coordinator 6, 5, 4, 3, 2, 1",
         retry: false,
       });
     });

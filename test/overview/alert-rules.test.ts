@@ -406,6 +406,17 @@ it("what says nothing of a fault is none: little fetched, nobody came yet, who d
   expect(alertsOf({ ...well, ...little })).toEqual([]);
 });
 
+// Issue 41: the alert asked its partner to start what had run, and had left for good.
+it("a crawler that has left for good is not expected to run", () => {
+  const joined = { state: "offline" as const, neverRan: true, joinedMs: nowMs - hourMs, lastSeenMs: nowMs };
+  const alertsOn = (drainingSinceMs: number | null) =>
+    alertsOf({ ...well, ...withCrawler({ ...joined, drainingSinceMs }), releases: [release] }).map(
+      ({ name }) => name,
+    );
+
+  expect([alertsOn(null), alertsOn(nowMs)]).toEqual([["crawler-never-ran"], []]);
+});
+
 it("the critical stand first", () => {
   const alerts = alertsOf({ ...well, databaseMs: 9000, crawlers: [] });
 

@@ -23,7 +23,7 @@ afterAll(async () => await world.close());
 /** s<n>.example at 5.1.<n>.7, of a crawler of the reason's name, due n + 1 minutes before noon. */
 async function waitingFor(reason: string, number: number): Promise<SubnetId> {
   const subnetId = await world.site(number);
-  if (reason !== "no-delegation") {
+  if (reason !== "no-delegation" && reason !== "no-address") {
     const crawlerId = await world.arrived(reason);
     await world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
   }
@@ -31,6 +31,11 @@ async function waitingFor(reason: string, number: number): Promise<SubnetId> {
     secondsAfterNoon(-60 * (number + 1)),
     `s${number}.example`,
   ]);
+  if (reason === "no-address")
+    await world.pool.query(
+      "update frontier_host set state = 'unresolved', subnet_id = null, addresses = '{}' where host = $1",
+      [`s${number}.example`],
+    );
   return subnetId;
 }
 
@@ -43,7 +48,7 @@ async function inTheWay(): Promise<void> {
      update frontier_host
      set not_before = '2030-01-01T12:00:20Z', crawl_delay_ms = 30000, tolerated = '{"perHour": 90, "limitedBy": "refused",
        "refusedPerHour": 180, "refusedAt": "2030-01-01T10:00:00Z", "at": "2030-01-01T11:00:00Z"}'
-     where host = 's4.example';
+     where host = 's5.example';
      insert into crawler_figures (quarter, crawler_id, fetches)
      select '2030-01-01T08:00:00Z', crawler_id, 1000 from crawler where name = 'budget';
      insert into crawler_figures (quarter, crawler_id, fetches)
@@ -67,15 +72,16 @@ it("each host is counted under the first thing in its way, and the longest waiti
     "crawler-draining is being emptied; the subnet goes to another",
     "crawler-offline is offline",
     "no crawler was found for its subnet yet",
+    "DNS has not been asked for its address yet, or has not answered",
   ]);
 });
 
 it("a host that asks to be paid waits for nothing while it rests", async () => {
   const resting = async (payments: number | null) => {
-    await world.pool.query("update frontier_host set payments_asked = $1 where host = 's4.example'", [
+    await world.pool.query("update frontier_host set payments_asked = $1 where host = 's5.example'", [
       payments,
     ]);
-    return (await longestWaiting(world.pool, all, noon)).some(({ host }) => host === "s4.example");
+    return (await longestWaiting(world.pool, all, noon)).some(({ host }) => host === "s5.example");
   };
 
   expect([await resting(5), await resting(4), await resting(null)]).toEqual([false, true, true]);
@@ -96,10 +102,10 @@ it("ages are told for all and for each reason", async () => {
   const ages = await queueAges(world.pool, noon);
 
   expect(ages).toMatchObject({
-    hosts: 7,
+    hosts: 8,
     medianSeconds: 240,
-    p95Seconds: 420,
-    oldestSeconds: 420,
+    p95Seconds: 480,
+    oldestSeconds: 480,
     isEstimate: false,
   });
   expect(ages.reasons.map(({ reason, oldestSeconds }) => [reason, oldestSeconds])).toEqual(
@@ -110,13 +116,13 @@ it("ages are told for all and for each reason", async () => {
 it("the verdict counts hosts that rest by what makes them rest", async () => {
   await world.pool.query(
     `update frontier_host set not_before = '2030-01-01T12:00:20Z', crawl_delay_ms = 30000
-     where host in ('s4.example', 's5.example', 's6.example')`,
+     where host in ('s5.example', 's6.example', 's7.example')`,
   );
 
   const { verdict } = await queueAges(world.pool, noon);
   await world.pool.query(
     `update frontier_host set not_before = '-infinity', crawl_delay_ms = null
-     where host in ('s5.example', 's6.example')`,
+     where host in ('s6.example', 's7.example')`,
   );
 
   expect(verdict).toEqual({
@@ -126,18 +132,36 @@ it("the verdict counts hosts that rest by what makes them rest", async () => {
   });
 });
 
+// Issue 41: 4,000 hosts without an address yet, 20,000 due URLs, and "nothing waits".
+it("hosts that have no address yet wait for one, and are what the crawl is limited by", async () => {
+  const many = Array.from({ length: 20 }, (_, index) => `http://unasked${index}.example/`);
+  await world.frontier.admit(seeds(...many), scope, secondsAfterNoon(-30));
+
+  const { verdict, reasons } = await queueAges(world.pool, noon);
+  const hosts = await longestWaiting(world.pool, { reason: "no-address", most: 100 }, noon);
+  await world.pool.query("update frontier_host set due_at = null where host like 'unasked%'");
+
+  expect(verdict).toEqual({
+    limitedBy: "no-address",
+    hosts: 21,
+    words: "limited by DNS: 21 hosts wait for an address",
+  });
+  expect(reasons.find(({ reason }) => reason === "no-address")?.hosts).toBe(21);
+  expect(hosts.map(({ host }) => host)).toHaveLength(21);
+});
+
 it("a list of one reason has no other, and is bounded", async () => {
   expect(await longestWaiting(world.pool, { reason: "politeness", most: 5 }, noon)).toMatchObject([
-    { host: "s4.example", notBefore: "2030-01-01T12:00:20.000Z", crawler: "politeness" },
+    { host: "s5.example", notBefore: "2030-01-01T12:00:20.000Z", crawler: "politeness" },
   ]);
   expect(await longestWaiting(world.pool, { reason: null, most: 2 }, noon)).toHaveLength(2);
 });
 
 it("what is leased, not due yet, or opted out does not wait", async () => {
-  const at = secondsAfterNoon(-7 * 60);
+  const at = secondsAfterNoon(-8 * 60);
   expect(await queueAges(world.pool, at)).toMatchObject({ hosts: 1 });
 
-  await world.pool.query("update frontier_host set opt_out_id = 1 where host = 's6.example'");
+  await world.pool.query("update frontier_host set opt_out_id = 1 where host = 's7.example'");
   expect(await queueAges(world.pool, at)).toMatchObject({
     hosts: 0,
     medianSeconds: null,
@@ -166,7 +190,7 @@ describe("large tables", () => {
       expect(hosts).toBeLessThan(9000);
     }
     expect(ages.medianSeconds).toBe(120);
-    expect(ages.oldestSeconds).toBe(420);
+    expect(ages.oldestSeconds).toBe(480);
     expect(await queueAges(world.pool, noon, bytes)).toEqual(ages);
   });
 });

@@ -67,7 +67,7 @@ describe("what is behind the numbers", () => {
     ]);
     expect([reason.statusCode, reason.json().error.message]).toEqual([
       400,
-      expect.stringContaining("must be one of no-delegation, no-ipv6, crawler-offline"),
+      expect.stringContaining("must be one of no-address, no-delegation, no-ipv6, crawler-offline"),
     ]);
   });
 

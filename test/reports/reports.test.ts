@@ -4,8 +4,9 @@ import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countCoverage, coverageOn } from "#coordinator/reports/coverage-store";
 import { reportRoutes } from "#coordinator/reports/routes";
-import { createReportReads } from "#coordinator/reports/start";
+import { createReportReads, scheduleReports } from "#coordinator/reports/start";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
+import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import { reportCommand } from "#ops/cli/commands/report";
@@ -348,4 +349,26 @@ it("a browser is told at once that a large crawl is being counted", async () => 
 
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([202, 202, 202, 202]);
   for (const { body } of answers) expect(body).toContain("This is being counted.");
+});
+
+// Issue 41: counted ten seconds after the start, over nothing, and not again for an hour.
+it("coverage is counted soon while nothing or little is there, and hourly later", async () => {
+  const empty = await testDatabase();
+  const duties: { everyMs: () => number; work: () => Promise<void> }[] = [];
+  const timekeeper = {
+    every: (_name: string, every: number | (() => number), work: () => Promise<void>) =>
+      void duties.push({ everyMs: () => (typeof every === "number" ? every : every()), work }),
+  };
+  const given = { timekeeper, log: silentLog, now: () => worldNow };
+  scheduleReports({ pool: empty.pool, ...given });
+  scheduleReports({ pool: database.pool, ...given });
+  const [ofNothing, ofWorld] = duties;
+
+  await ofNothing!.work();
+  await ofWorld!.work();
+  const first = ofWorld!.everyMs();
+  for (let hour = 0; hour < 20; hour++) await ofWorld!.work();
+  await empty.close();
+
+  expect([ofNothing!.everyMs(), first, ofWorld!.everyMs()]).toEqual([10_000, 20_000, 3_600_000]);
 });

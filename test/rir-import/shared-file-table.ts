@@ -1,7 +1,6 @@
 /** Every file of the real registry data: what reading it gives, and which must be refused and why. */
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
-import { SourceFileError } from "#core/errors";
 import { checkSources } from "#rir-import/check";
 import type { FileReport } from "#rir-import/read/file-report";
 import type { RegistryFormat } from "#rir-import/read/sniff";
@@ -43,7 +42,7 @@ export type FileRow =
 export async function readRow(folder: string, path: string): Promise<FileRow> {
   const file = join(folder, path);
   const reports = await reportsOf(file);
-  if (reports instanceof SourceFileError) return { type: "refused", reason: reports.message };
+  if (typeof reports === "string") return { type: "refused", reason: reports };
   const [report] = reports;
   if (report === undefined || reports.length > 1) throw new Error(`${path}: ${reports.length} parts`);
   if (report.format === "routing-table")
@@ -55,13 +54,10 @@ export async function readRow(folder: string, path: string): Promise<FileRow> {
   return { type: "read", report, counts: countsOf(report), independent: independentCount(file, format) };
 }
 
-async function reportsOf(file: string): Promise<readonly FileReport[] | SourceFileError> {
-  try {
-    return (await checkSources([file])).files;
-  } catch (error) {
-    if (error instanceof SourceFileError) return error;
-    throw error;
-  }
+async function reportsOf(file: string): Promise<readonly FileReport[] | string> {
+  const { files, broken } = await checkSources([file]);
+  const [fault] = broken;
+  return fault === undefined ? files : `${fault.file}:${fault.line}: ${fault.reason}`;
 }
 
 function countsOf({ read, kept, ignored, malformed }: FileReport): RecordCounts {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
-import { checkSources } from "#rir-import/check";
+import { checkSources, readState } from "#rir-import/check";
 import { sharedData } from "../support/shared-data.ts";
 import { readRow, refusedFiles, registryFilesIn } from "./shared-file-table.ts";
 
@@ -131,12 +131,14 @@ describe.skipIf(folder === null)("IANA's registries", () => {
 describe.skipIf(folder === null)("broken downloads", () => {
   const broken = (name: string) => join(folder!, "broken", name);
 
-  it("an HTML page and a truncated file stop with an error that names the file", async () => {
-    for (const name of [
+  it("an HTML page and a truncated file are named, and stop an import", async () => {
+    const files = [
       "delegated-apnic-extended-20240203-HTTP-ERROR.txt",
       "delegated-ripencc-extended-20260720-TRUNCATED.txt.gz",
-    ])
-      await expect(checkSources([broken(name)])).rejects.toThrow(SourceFileError);
+    ].map(broken);
+
+    expect((await checkSources(files)).broken.map(({ file }) => file)).toEqual(files);
+    for (const file of files) await expect(readState([file], () => {})).rejects.toThrow(SourceFileError);
   });
 
   it("two copies spliced in the middle of a line: the torn record is named, and the counts are warned of", async () => {

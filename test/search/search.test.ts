@@ -243,3 +243,19 @@ describe("search", () => {
     expect(page?.snippet.filter((part) => part.matches).map((part) => part.text)).toEqual(["lighthouse"]);
   });
 });
+
+// Issue 41: 142 of 402 matches in an index of 613 pages.
+it("an index of hundreds of pages is reached whole, page after page", async () => {
+  for (let at = 0; at < 402; at++)
+    await seedPage(database.pool, {
+      url: `https://h${at % 40}.example/${at}`,
+      title: at % 3 === 0 ? `Meadow ${at}` : `Page ${at}`,
+      text: `A meadow of number ${at}, with ${"grass ".repeat(at % 7)}.`,
+    });
+
+  const found = new Set<string>();
+  for (let offset = 0; offset <= 500; offset += 100)
+    for (const { url } of (await search("meadow", { limit: 100, offset })).pages) found.add(url);
+
+  expect(found.size).toBe(402);
+});

@@ -94,7 +94,7 @@ it("stands in who, in the verdict and beside the host in hand", async () => {
   const reports = createReports(oneSlice(world.pool), () => performance.now());
   const inHand = await hostsInHand(world.pool, { sort: "rate", most: 10 }, secondsAfterNoon(60));
   const { verdict } = await queueAges(world.pool, secondsAfterNoon(60));
-  const report = await reports.hostReport(hostHashOf("www.a.example"));
+  const report = await reports.hostReport(hostHashOf("www.a.example"), secondsAfterNoon(60));
 
   expect(inHand).toMatchObject({
     hosts: 1,

@@ -78,7 +78,7 @@ test("a receipt follows its URLs: looked up, in hand, fetched", async () => {
   const after = await receipt(submissionId, secondsAfterNoon(3));
 
   expect(before).toEqual(["due", "resolving"]);
-  expect(inHand[0]).toEqual(["leased", "north is fetching it"]);
+  expect(inHand[0]).toEqual(["in-progress", "north is fetching it"]);
   expect(after[0]).toMatchObject({ state: "fetched", lastStatus: 200 });
   expect((await store().find(submissionId))?.fetched).toBe(1);
 });
@@ -141,7 +141,7 @@ test("a list longer than a batch is taken whole, and old receipts are forgotten"
 
 const facts = {
   ...({ place: 1, url: "http://a.example/", answer: "known", reason: null, submittedAt: noon } as const),
-  ...({ state: "due", inHand: false, nextFetchAt: null, lastFetchedAt: null, lastOutcome: null } as const),
+  ...({ state: "due", nextFetchAt: null, lastFetchedAt: null, lastOutcome: null } as const),
   ...({
     lastStatus: null,
     lastReason: null,
@@ -162,4 +162,16 @@ test("its turn is told by what is due before it and by its host's pace", () => {
   expect(behind.words).toContain("after 6 URLs of its host");
   expect(later.aboutAt).toBe(secondsAfterNoon(30).toISOString());
   expect(nobodys).toMatchObject({ state: "undelegated", aboutAt: null });
+});
+
+// Issue 41: a URL of next week was due here and scheduled on its site's page.
+test("what is to be fetched later is scheduled, and due once its time has come, however long its host rests", () => {
+  const stateAt = (nextFetchAt: Date, notBefore: Date | null = null) =>
+    followedUrl({ ...facts, nextFetchAt, notBefore }, noon).state;
+
+  expect([stateAt(secondsAfterNoon(1)), stateAt(noon), stateAt(noon, secondsAfterNoon(30))]).toEqual([
+    "scheduled",
+    "due",
+    "due",
+  ]);
 });

@@ -176,6 +176,7 @@ const crawlerRows = `
       '2026-03-01T10:00:00Z', '2026-03-01T11:00:00Z', 'it was stopped by its host'),
     ('tokyo', '9.9.9.9', 'Tokyo', 'JP', 35.68, 139.69, '{head}', 'online',
       '2026-03-01T11:00:00Z', '2026-03-01T11:59:58Z', null);
+  update crawler set created_at = '2026-01-01T00:00:00Z';
   insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at) values
     (1, 2, 45, 'connect', '2026-03-01T11:30:00Z'),
     (1, 3, 212.5, 'connect', '2026-03-01T11:30:00Z'),

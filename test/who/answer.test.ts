@@ -70,6 +70,31 @@ describe("where something lies and who crawls it", () => {
     ]);
   });
 
+  // Issue 41: a crawler that came yesterday was said to have been left out of a round of last month.
+  it("a past round is told with the crawlers that were there then", async () => {
+    const leftOut = async () => (await who("1.2.4.4")).round?.notAsked.map(({ crawler }) => crawler.name);
+    const started = new Date((await who("1.2.4.4")).round!.startedAt);
+    const around = (ms: number) => new Date(started.getTime() + ms);
+    const set = async (createdAt: Date, revokedAt: Date | null) =>
+      void (await database.pool.query(
+        "update crawler set created_at = $1, revoked_at = $2 where name = 'tokyo'",
+        [createdAt, revokedAt],
+      ));
+    const { rows } = await database.pool.query<{ created_at: Date }>(
+      "select created_at from crawler where name = 'tokyo'",
+    );
+
+    await set(around(1000), null);
+    const newcomer = await leftOut();
+    await set(around(-1000), around(1000));
+    const gone = await leftOut();
+    await set(around(-1000), around(-500));
+    const goneBefore = await leftOut();
+    await set(rows[0]!.created_at, null);
+
+    expect([newcomer, gone, goneBefore]).toEqual([[], ["tokyo"], []]);
+  });
+
   it("the history of the delegation in force is told, newest first", async () => {
     const { history } = await who("1.2.4.4");
 

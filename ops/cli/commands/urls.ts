@@ -141,6 +141,7 @@ function receiptText({ submission, refused, link, left }: Receipt): string {
   ].join("\n");
 }
 
+/** In batches, so that a list of any length is answered as it is read, and no answer is kept. */
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
   await readSlices(commandContext(options), async (slices) => {

@@ -84,6 +84,22 @@ const odd: readonly (readonly [string, Serve])[] = [
       answer([" of the status", `Content-Type: ${type}`, `Content-Length: ${body.length}`], body),
   ],
   [
+    "a head whose lines end by line feeds alone",
+    (body, type) =>
+      Buffer.from(
+        `HTTP/1.1 200 OK\nContent-Type: ${type}\nContent-Length: ${body.length}\n\n${body}`,
+        "latin1",
+      ),
+  ],
+  [
+    "a line feed alone behind one header, folded the next",
+    (body, type) =>
+      Buffer.from(
+        `HTTP/1.1 200 OK\r\nX-A: b\nX-C: d\n e\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\n\r\n${body}`,
+        "latin1",
+      ),
+  ],
+  [
     "an unasked 100 before it",
     (body, type) => Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"), sized([])(body, type)]),
   ],
