@@ -209,8 +209,8 @@ const saysThatItWaits = "(c.state = 'offline' and coalesce(c.offline_reason like
  * either; and when it was connected is lost where the database went back to before that.
  */
 const neverRan = `c.state = 'offline' and c.public_key is not null and c.release_version is null
+  and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id)
   and (${saysThatItWaits} or c.connected_at is null
-    and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id)
     and not exists (select from database_epoch e where e.cause <> 'created' and e.began_at > c.created_at))`;
 
 /** The last hour by quarters: those that began within it. */
