@@ -201,6 +201,18 @@ export async function keptWaiting(
   return new Set(rows.map((row) => row.crawler_id));
 }
 
+/** SQL: its supervisor said for what it waits, and left. */
+const saysThatItWaits = "(c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false))";
+
+/**
+ * SQL: it has joined and was never connected, except to say that it waits. One that runs no release has no version of one
+ * either; and when it was connected is lost where the database went back to before that.
+ */
+const neverRan = `c.state = 'offline' and c.public_key is not null and c.release_version is null
+  and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id)
+  and (${saysThatItWaits} or c.connected_at is null
+    and not exists (select from database_epoch e where e.cause <> 'created' and e.began_at > c.created_at))`;
+
 /** The last hour by quarters: those that began within it. */
 async function crawlerFacts(
   pool: Pool,
@@ -218,9 +230,7 @@ async function crawlerFacts(
          where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
            and i.last_at > $1::timestamptz - interval '1 day'
        ) as copied,
-       c.state = 'offline' and c.public_key is not null and c.release_version is null
-         and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id) as never_ran,
-       c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits,
+       ${neverRan} as never_ran, ${saysThatItWaits} as waits,
        (select max(i.redeemed_at) from invitation i where i.name = c.name) as joined_at,
        case when c.state = 'online' then c.connected_at end as connected_at, ${idleWhy} as idle_why
      from crawler c

@@ -112,7 +112,6 @@ export type PaceLimit = (typeof paceLimits)[number];
 export const limitCodes = [
   "nothing-due",
   "no-delegation",
-  "no-address",
   "no-ipv6",
   "crawler-offline",
   "crawler-draining",
@@ -120,6 +119,7 @@ export const limitCodes = [
   "crawler-full",
   ...paceLimits,
   "in-line",
+  "no-address",
 ] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
 export type LimitCode = (typeof limitCodes)[number];
 

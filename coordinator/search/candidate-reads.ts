@@ -337,8 +337,8 @@ export class HostFactsCache {
 
 // Answers kept for seconds, so that the next page of results, and whoever asks the same, costs next to nothing.
 
-/** A ranking takes about 200 KB. */
-const keptAnswers = 200;
+/** Few, since each may hold `kept` pages of every step. */
+const keptAnswers = 50;
 
 const answerKeptMs = 10_000;
 

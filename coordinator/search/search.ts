@@ -6,6 +6,7 @@ import { mostPoints, scoreParts } from "./page-score.ts";
 import {
   depthOf,
   hasWordsCut,
+  maxSearchOffset,
   maxSearchWords,
   readSearch,
   type SearchOptions,
@@ -60,7 +61,7 @@ export async function searchPages(
     pages,
     facets: ranking.facets,
     didYouMean: await betterWords(reads, ranking, query, now),
-    note: noteOf(words, ranking, reads.standIn?.() ?? null),
+    note: noteOf(words, ranking, { standIn: reads.standIn?.() ?? null, shownTo: query.offset + query.limit }),
     ...partialOf(ranking.partial),
   };
 }
@@ -68,8 +69,8 @@ export async function searchPages(
 /** What the reader should know of how this was found. */
 function noteOf(
   words: string,
-  { cutShort, unranked, partial = [] }: Ranking,
-  standIn: string | null,
+  { cutShort, unranked, total, partial = [] }: Ranking,
+  { standIn, shownTo }: { readonly standIn: string | null; readonly shownTo: number },
 ): string | null {
   const notes = [
     partialWords(partial),
@@ -80,6 +81,9 @@ function noteOf(
       : unranked === true
         ? "More pages match than were compared: there may be better ones. Add a word to see them."
         : null,
+    shownTo > maxSearchOffset && shownTo < total
+      ? `Only the best ${shownTo} can be paged through. Add a word or a filter to see others.`
+      : null,
   ].filter((note) => note !== null);
   return notes.length === 0 ? null : notes.join(" ");
 }

@@ -136,7 +136,7 @@ it("who joined and never ran, and who runs without work, is read with the reason
       )
     ).crawlers;
   await pool.query(
-    `update crawler set public_key = 'key of athens', release_version = null where name = 'athens';
+    `update crawler set public_key = 'key of athens', release_version = null, connected_at = null where name = 'athens';
      insert into invitation (secret_hash, name, created_by, created_at, expires_at, redeemed_at)
      values ('hash', 'athens', 'anna', now() - interval '1 day', now() + interval '1 day', now() - interval '1 hour');
      insert into crawler_key (crawler_id, key_hash) select crawler_id, 'idle' from crawler where name = 'berlin';
@@ -164,4 +164,39 @@ it("who joined and never ran, and who runs without work, is read with the reason
   expect(of(due, "berlin")?.idleWhy).toBe("hosts of its subnets have been due for an hour");
   expect(of(none, "berlin")?.idleWhy).toBe("no subnet is its own");
   expect(of(held, "berlin")?.idleWhy).toBeNull();
+});
+
+it.each([
+  ["was connected and runs no release", "connected_at = now() - interval '2 hours'", false],
+  [
+    "only probes, and was connected",
+    "connected_at = now() - interval '2 hours', probe_methods = '{icmp}'",
+    false,
+  ],
+  ["drained and left", "connected_at = now() - interval '2 hours', draining_since = now()", false],
+  ["is connected", "connected_at = now(), state = 'online'", false],
+  [
+    "only said that it waits for a release",
+    "connected_at = now(), offline_reason = 'goodbye: it waits for a release'",
+    true,
+  ],
+  ["was never connected", "connected_at = null", true],
+  [
+    "was there before the database went back, which may have lost that",
+    "created_at = now() - interval '2 days'",
+    false,
+  ],
+])("of a crawler that %s it is told whether it never ran", async (_, change, neverRan) => {
+  const { pool } = database;
+  await pool.query(
+    `update crawler set public_key = 'key of athens', release_version = null, connected_at = null, state = 'offline',
+       offline_reason = null, draining_since = null, created_at = now() where name = 'athens';
+     update crawler set ${change} where name = 'athens';
+     insert into database_epoch (epoch, database_id, began_at, cause, words)
+     select max(epoch) + 1, (array_agg(database_id))[1], now() - interval '1 day', 'timeline', 'restored' from database_epoch`,
+  );
+
+  const { crawlers } = await createReports(oneSlice(pool), () => performance.now()).alertFacts(new Date());
+
+  expect(crawlers.find(({ name }) => name === "athens")).toMatchObject({ neverRan });
 });

@@ -195,6 +195,35 @@ describe("search", () => {
     expect((await search("ferry")).total).toBe(2);
   });
 
+  it.each([402, 550])(
+    "of %i matches in a small index each is reached by paging, or where paging ends is said",
+    async (count) => {
+      const { pool } = database;
+      const word = `quay${count}`;
+      const url = `https://www.example.org/${word}`;
+      await seedPage(pool, { url, title: word, text: "boats" });
+      const copied =
+        "host_hash, host, crawler_id, fetched_at, status, content_type, language, text_search_config, title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, lexemes";
+      await pool.query(
+        `insert into page (url_hash, url, ${copied})
+       select url_hash + n, url || '/' || n, ${copied} from page, generate_series(1, $2::int - 1) n where url = $1`,
+        [url, count],
+      );
+      const reached = new Set<string>();
+      let answer = await search(word);
+      while (answer.pages.length > 0 && answer.offset < 500) {
+        for (const page of answer.pages) reached.add(page.url);
+        answer = await search(word, { offset: answer.offset + answer.limit });
+      }
+      for (const page of answer.pages) reached.add(page.url);
+
+      expect([reached.size, answer.total, answer.more]).toEqual([Math.min(count, 510), count, false]);
+      expect(answer.note).toBe(
+        count > 510 ? "Only the best 510 can be paged through. Add a word or a filter to see others." : null,
+      );
+    },
+  );
+
   it("bounds words, limit and offset", async () => {
     const answer = await search("ferry ".repeat(500), { limit: 1e9, offset: -5 });
 

@@ -93,6 +93,8 @@ it("holds for known hosts and for those that come later, the longest of several,
 it("stands in who, in the verdict and beside the host in hand", async () => {
   const reports = createReports(oneSlice(world.pool), () => performance.now());
   const inHand = await hostsInHand(world.pool, { sort: "rate", most: 10 }, secondsAfterNoon(60));
+  // The other hosts of this world wait for their addresses, which would be what limits it.
+  await world.pool.query("update frontier_host set due_at = null where state = 'unresolved'");
   const { verdict } = await queueAges(world.pool, secondsAfterNoon(60));
   const report = await reports.hostReport(hostHashOf("www.a.example"), secondsAfterNoon(60));
 

@@ -197,7 +197,7 @@ test("who tells of a URL with a price that it is not for us, and of its host how
   );
   const { host } = await who("a.example");
   expect(host).toMatchObject({
-    urlStates: { due: 4, "payment-required": 1 },
+    urlStates: { scheduled: 4, "payment-required": 1 },
     stated: { pages: 4, more: false },
     payment: { inARow: 1, price: "USD  0.01", askedAt: noon.toISOString() },
   });
