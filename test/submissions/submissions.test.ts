@@ -165,3 +165,16 @@ test("its turn is told by what is due before it and by its host's pace", () => {
 });
 
 // Issue 41: a URL of next week was due here and scheduled on its site's page.
+test("what is to be fetched later is scheduled, and due once its time has come, however long its host rests", async () => {
+  await world.delegatedHost("north", "http://a.example/");
+  const { submissionId } = await submit(["http://a.example/"]);
+  const stateAt = async (nextFetchAt: Date, notBefore: Date | "-infinity" = "-infinity") => {
+    await world.pool.query("update frontier_url set next_fetch_at = $1", [nextFetchAt]);
+    await world.pool.query("update frontier_host set not_before = $1", [notBefore]);
+    return (await receipt(submissionId))[0]?.state;
+  };
+
+  expect(await stateAt(secondsAfterNoon(1))).toBe("scheduled");
+  expect(await stateAt(noon)).toBe("due");
+  expect(await stateAt(noon, secondsAfterNoon(30))).toBe("due");
+});
