@@ -2,6 +2,7 @@
 -- value, and an index that nothing is in yet: it is made by one pass over the hosts, for which writes to them wait.
 -- Old coordinators may still run: to them a challenge is a failure, after which the page stays and the URL waits.
 -- needs: nothing
+-- tables: slice
 
 -- Up Migration
 

@@ -319,14 +319,15 @@ describe("probes without end", () => {
     expect(triesOf(outcomes)).toBeGreaterThan(0);
   });
 
-  it("carry no more than the bytes of the day, and are not allowed from then on", async () => {
+  it("carry no more than the bytes of the day, and are held back from then on", async () => {
     const { world } = await crawlerUnder({}, { limits: { bytesPerDay: 40_000, probesPerSecond: 1000 } });
 
     const { outcomes } = await flood(world, await everywhere(500, { deadlineMs: 20_000 }));
 
     expect(400 * triesOf(outcomes)).toBeLessThanOrEqual(40_000);
     expect(outcomes).toContainEqual({
-      ...{ type: "not-allowed", method: "connect", reason: "the day's 39.1 KiB are used up" },
+      ...{ type: "failed", method: "connect" },
+      reason: "held back by the crawler: the day's 39.1 KiB are used up",
     });
   });
 

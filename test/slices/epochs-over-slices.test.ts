@@ -141,6 +141,9 @@ it("brings the schemas of slices to the newest migration, and says which are awa
   await slice.pool.query(`
     drop table claims_settling, exchange_arrival;
     alter table change_feed drop column jumps, drop column epoch;
+    alter table frontier_host drop column challenges, drop column challenge_provider, drop column challenged_since,
+      drop column challenged_at, drop column challenge_of;
+    alter table page drop column needs_scripts;
     delete from migration where name >= '0091-slice-epochs'`);
   expect(await migrateSlices(servers.shared)).toEqual([]);
 

@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { seededRandom } from "#core/random";
-import { checkSources } from "#rir-import/check";
+import { readState } from "#rir-import/check";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { Malformed, OpenReader } from "#rir-import/formats/record";
@@ -27,12 +27,12 @@ const object = (third: number, more = "") =>
   `inetnum: 45.1.${third}.0 - 45.1.${third}.255\nnetname: EX-${third}\n${more}source: RIPE\n\n`;
 
 async function reportOf(name: string, content: string | Buffer) {
-  const { files } = await checkSources([folder.write(name, content)]);
+  const { files } = await readState([folder.write(name, content)], () => {});
   return files[0]!;
 }
 
 const errorOf = (name: string, content: string | Buffer) =>
-  checkSources([folder.write(name, content)]).then(
+  readState([folder.write(name, content)], () => {}).then(
     () => null,
     (error: unknown) => error,
   );
@@ -307,7 +307,9 @@ describe("folders with things that are no files", () => {
     mkdirSync(here);
     symlinkSync(join(here, "gone"), join(here, "a.db"));
 
-    await expect(checkSources([here])).rejects.toThrow(`${join(here, "a.db")}: no such file or folder`);
+    await expect(readState([here], () => {})).rejects.toThrow(
+      `${join(here, "a.db")}: no such file or folder`,
+    );
   });
 
   it("a pipe does not block it", async () => {
@@ -315,7 +317,7 @@ describe("folders with things that are no files", () => {
     mkdirSync(here);
     execFileSync("mkfifo", [join(here, "a.db")]);
 
-    await expect(checkSources([here])).rejects.toThrow(`${join(here, "a.db")}: not a file`);
+    await expect(readState([here], () => {})).rejects.toThrow(`${join(here, "a.db")}: not a file`);
   });
 
   it("a folder that holds itself ends", async () => {
@@ -323,7 +325,7 @@ describe("folders with things that are no files", () => {
     mkdirSync(here);
     symlinkSync(here, join(here, "again"));
 
-    await expect(checkSources([here])).rejects.toThrow("folders nested deeper than 8");
+    await expect(readState([here], () => {})).rejects.toThrow("folders nested deeper than 8");
   });
 });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
-import { checkSources } from "#rir-import/check";
+import { readState } from "#rir-import/check";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fixture, fixtures } from "../recorded.ts";
 
@@ -32,7 +32,7 @@ describe("packing", () => {
       Buffer.concat([gzipSync(rpsl.subarray(0, 700)), gzipSync(rpsl.subarray(700))]),
     ],
   ])("%s is told by its first bytes, whatever the name says", async (_packing, name, bytes) => {
-    const { files } = await checkSources([written(name, bytes)]);
+    const { files } = await readState([written(name, bytes)], () => {});
 
     expect(files).toMatchObject([
       { format: "rpsl", read: 23, kept: 13, malformed: 5, textBytes: rpsl.length },
@@ -42,7 +42,7 @@ describe("packing", () => {
   it("reads the data entries of a ZIP archive, stored and deflated, and passes over papers and empty ones", async () => {
     const archive = join(fixtures, "two-entries.zip");
 
-    const { files } = await checkSources([archive]);
+    const { files } = await readState([archive], () => {});
 
     expect(files.map(({ file, kept }) => ({ file, kept }))).toEqual([
       { file: `${archive}!data/arin_db.txt`, kept: 3 },
@@ -53,7 +53,7 @@ describe("packing", () => {
   it("reads ARIN's XML and not the text of the same name beside it, and says so", async () => {
     const archive = join(fixtures, "both-forms.zip");
 
-    const { files } = await checkSources([archive]);
+    const { files } = await readState([archive], () => {});
 
     expect(files.map(({ file, format, warnings }) => ({ file, format, warnings }))).toEqual([
       {
@@ -66,13 +66,13 @@ describe("packing", () => {
   });
 
   it("reads a ZIP archive that is named .gz", async () => {
-    const { files } = await checkSources([written("arin.gz", fixture("two-entries.zip"))]);
+    const { files } = await readState([written("arin.gz", fixture("two-entries.zip"))], () => {});
 
     expect(files).toHaveLength(2);
   });
 
   it("gives the digest of the file on disk", async () => {
-    const { files } = await checkSources([written("digest.gz", gzipSync("inetnum: 45.0.0.0/16\n"))]);
+    const { files } = await readState([written("digest.gz", gzipSync("inetnum: 45.0.0.0/16\n"))], () => {});
 
     expect(files[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
@@ -137,7 +137,7 @@ describe("a file that is not what it claims to be stops with its name", () => {
   ])("%s", async (name, bytes, reason) => {
     const file = written(name, bytes());
 
-    const error: unknown = await checkSources([file]).catch((thrown: unknown) => thrown);
+    const error: unknown = await readState([file], () => {}).catch((thrown: unknown) => thrown);
 
     expect(error).toBeInstanceOf(SourceFileError);
     expect((error as Error).message).toContain(file);
@@ -145,7 +145,7 @@ describe("a file that is not what it claims to be stops with its name", () => {
   });
 
   it("a file that is not there", async () => {
-    await expect(checkSources([join(folder, "nowhere")])).rejects.toThrow("no such file or folder");
+    await expect(readState([join(folder, "nowhere")], () => {})).rejects.toThrow("no such file or folder");
   });
 });
 
@@ -159,17 +159,17 @@ describe("folders", () => {
       );
     }
 
-    const { files, state } = await checkSources([here, join(here, "a.rpsl")]);
+    const { files, state } = await readState([here, join(here, "a.rpsl")], () => {});
     rmSync(here, { recursive: true });
 
     expect(files.map(({ file }) => file)).toEqual([join(here, "a.rpsl"), join(here, "b.rpsl")]);
-    expect(state).toMatchObject({ subnets: 1, duplicates: 1 });
+    expect(state.summary).toMatchObject({ subnets: 1, duplicates: 1 });
   });
 
   it("that hold nothing are an error", async () => {
     const here = temporaryFolder("rir-empty-");
 
-    await expect(checkSources([here])).rejects.toThrow("the folder holds no registry files");
+    await expect(readState([here], () => {})).rejects.toThrow("the folder holds no registry files");
     rmSync(here, { recursive: true });
   });
 });
