@@ -49,8 +49,9 @@ describe.skipIf(smallInternetNeeds() !== null)("on network namespaces", () => {
 
     await fleet.run("urls", "add", "http://cdn.example/");
 
-    await until(async () => (await fleet.ownerOf("cdn.example")) !== null, 60_000);
-    expect(await fleet.rows("select anycast from delegation where anycast")).toEqual([{ anycast: true }]);
+    // The first round may be over before the two crawlers know how far they are from each other.
+    const isAnycast = "select from delegation where anycast";
+    await until(async () => (await fleet.rows(isAnycast)).length === 1, 120_000);
     const words = (await fleet.run("who", "cdn.example")).replaceAll(/\s+/g, " ");
     expect(words).toContain("The range is anycast");
     expect(words).toContain("Its network publishes it as cloudflare 104.16.0.0/12");
