@@ -48,7 +48,7 @@ export interface SpanFigures {
 /**
  * Why a host that is due is not being fetched, the first that applies.
  *
- *   no-address        DNS was not asked yet, or has not answered
+ *   no-address        DNS was not asked yet, or has given none
  *   no-delegation     no crawler was found for its subnet yet
  *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
  *   crawler-offline   its crawler is not connected

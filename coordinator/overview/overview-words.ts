@@ -51,7 +51,7 @@ export function waitWords(host: WaitingHost, now: Date): string {
   const crawler = host.crawler ?? "its crawler";
   switch (host.reason) {
     case "no-address":
-      return "DNS has not been asked for its address yet, or has not answered";
+      return "DNS has not been asked for its address yet, or has given none";
     case "no-ipv6":
       return "it has only IPv6 addresses, and no crawler that is online speaks IPv6";
     case "no-delegation":

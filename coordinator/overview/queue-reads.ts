@@ -39,8 +39,17 @@ const isOpen = `h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
 /** SQL: an index has them in the order in which they became due. */
 const isDue = `h.state = 'resolved' and ${isOpen}`;
 
-/** SQL: an index has them in the order in which DNS is asked for them; those without an answer for days are no longer due. */
-const hasNoAddress = `h.state = 'unresolved' and ${isOpen}`;
+/**
+ * Look-ups in a row without an address, half a minute apart at first and twice as far each time (resolution-store): after
+ * eight hours of them a name does not exist, and waits for nothing.
+ */
+const mostLookUps = 10;
+
+/** SQL: DNS was not asked for its address yet, or has given none. */
+const isUnplaced = `(h.state = 'unresolved' or h.state = 'unresolvable' and h.resolve_failures <= ${mostLookUps})`;
+
+/** SQL: an index has them in the order in which DNS is asked for them. */
+const hasNoAddress = `h.state in ('unresolved', 'unresolvable') and ${isUnplaced} and ${isOpen}`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
@@ -100,7 +109,7 @@ const addressIsTaken = `exists (
   where t.crawler_id <> c.crawler_id and (${hasLeases("$1")} or t.free_at > $1))`;
 
 const reason = `case
-  when h.state = 'unresolved' then 'no-address'
+  when h.state <> 'resolved' then 'no-address'
   when ${needsUnspokenIpv6("h")} then 'no-ipv6'
   when c.crawler_id is null or ${isBeyondReach("h", "c")} then 'no-delegation'
   when c.standing is not null then c.standing
@@ -132,7 +141,7 @@ const waitingSql = ({ clause }: TableSample) => `
          ${paceLimit} as pace
        from frontier_host h ${clause}
        ${withCrawler}
-       where h.state in ('resolved', 'unresolved') and ${isOpen}
+       where (h.state = 'resolved' or ${isUnplaced}) and ${isOpen}
      )`;
 
 /** What waits in one slice, to be put together with that of others. */

@@ -72,7 +72,7 @@ it("each host is counted under the first thing in its way, and the longest waiti
     "crawler-draining is being emptied; the subnet goes to another",
     "crawler-offline is offline",
     "no crawler was found for its subnet yet",
-    "DNS has not been asked for its address yet, or has not answered",
+    "DNS has not been asked for its address yet, or has given none",
   ]);
 });
 
@@ -137,17 +137,25 @@ it("hosts that have no address yet wait for one, and are what the crawl is limit
   const many = Array.from({ length: 20 }, (_, index) => `http://unasked${index}.example/`);
   await world.frontier.admit(seeds(...many), scope, secondsAfterNoon(-30));
 
+  // A resolver that answers nothing, and a name that has had no address for a day.
+  const failures = { "unasked1.example": 1, "unasked2.example": 30 };
+  for (const [host, count] of Object.entries(failures))
+    await world.pool.query(
+      "update frontier_host set state = 'unresolvable', resolve_failures = $2 where host = $1",
+      [host, count],
+    );
+
   const { verdict, reasons } = await queueAges(world.pool, noon);
   const hosts = await longestWaiting(world.pool, { reason: "no-address", most: 100 }, noon);
   await world.pool.query("update frontier_host set due_at = null where host like 'unasked%'");
 
   expect(verdict).toEqual({
     limitedBy: "no-address",
-    hosts: 21,
-    words: "limited by DNS: 21 hosts wait for an address",
+    hosts: 20,
+    words: "limited by DNS: 20 hosts wait for an address",
   });
-  expect(reasons.find(({ reason }) => reason === "no-address")?.hosts).toBe(21);
-  expect(hosts.map(({ host }) => host)).toHaveLength(21);
+  expect(reasons.find(({ reason }) => reason === "no-address")?.hosts).toBe(20);
+  expect(hosts.map(({ host }) => host)).toHaveLength(20);
 });
 
 it("a list of one reason has no other, and is bounded", async () => {

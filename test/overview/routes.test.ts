@@ -51,7 +51,7 @@ describe("what is behind the numbers", () => {
       failures: { target: 108, network: 54, us: 0 },
     });
     expect(overview.accuracy).toMatchObject({ samples: 20, nearlyBest: 19, share: 0.95 });
-    expect(overview.queue).toMatchObject({ hosts: 3, oldestSeconds: 60 });
+    expect(overview.queue).toMatchObject({ hosts: 4, oldestSeconds: 60 });
     expect(overview.history.points.filter((point: unknown) => point === null)).toHaveLength(5);
     // How fast it is on this machine is no matter of this test.
     expect(overview.alerts.filter(({ name }: { name: string }) => name !== "database-slow")).toEqual([]);
@@ -76,7 +76,7 @@ describe("what is behind the numbers", () => {
     const accuracy = await app.inject("/accuracy?only=far&format=csv");
 
     expect(queue.headers["content-type"]).toBe("text/csv; charset=utf-8");
-    expect(queue.body.split("\r\n")).toHaveLength(5);
+    expect(queue.body.split("\r\n")).toHaveLength(6);
     expect(accuracy.body.split("\r\n")[1]).toMatch(
       /^2026-03-01T04:50:00.000Z,1.2.0.0\/16,.*athens,53,tokyo,13,40,3,2$/,
     );
