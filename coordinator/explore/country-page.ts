@@ -21,7 +21,7 @@ export function countryMapBody(answer: CountryMapAnswer, world: WorldMap): Html 
     return html`${head}
 <div class="empty"><p>No registry has been imported yet, so no country has subnets. The command <code>nearcrawl rir apply</code> imports one; <a href="/registry">Registry</a> shows what there is.</p></div>`;
   return html`${head}
-<p class="lead">${countText(totals.countries)} ${totals.countries === 1 ? "country" : "countries"} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)} of them crawled. Colour: median round-trip time of the subnets that are assigned directly.</p>
+<p class="lead">${countText(totals.countries)} ${totals.countries === 1 ? "country" : "countries"} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)} of them crawled, by a delegation of their own or of a less specific subnet. Colour: median round-trip time of the subnets that are assigned directly.</p>
 ${picture(answer, world)}
 ${key(answer)}
 <div data-part="panel" id="panel" tabindex="-1">${answer.picked === null ? nothing : panel(answer.picked)}</div>

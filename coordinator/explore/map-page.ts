@@ -207,7 +207,7 @@ function totals(answer: MapAnswer): Html {
   const withPages = answer.layout === "occupied" && answer.measure === "pages";
   return html`<dl class="facts">
 <div><dt>${withPages ? "Subnets with pages" : "Subnets"}</dt><dd>${countText(subnets)}</dd></div>
-<div><dt>Crawled</dt><dd>${countText(crawled)}${subnets === 0 ? nothing : html` <span class="small">${shareText(crawled / subnets)}</span>`}</dd></div>
+<div><dt>Crawled, by own or inherited delegation</dt><dd>${countText(crawled)}${subnets === 0 ? nothing : html` <span class="small">${shareText(crawled / subnets)}</span>`}</dd></div>
 <div><dt>Pages per day</dt><dd>${countText(pagesPerDay)}</dd></div>
 <div><dt>Hosts due</dt><dd>${countText(dueHosts)}</dd></div>
 ${answer.layout === "whole" ? addressFacts(answer) : nothing}
