@@ -174,11 +174,12 @@ export async function erasePageOf(
   asked: { readonly url: string; readonly words: string },
   now: Date,
 ): Promise<ErasedPage | string> {
+  // A bare name stands for a whole site elsewhere; here it would quietly be its front page.
+  const isUrl = /^https?:\/\//i.test(asked.url.trim());
   const target = readOptOut(asked.url, "networks", "url");
-  if (typeof target === "string" || target.part?.scope !== "url")
-    return typeof target === "string"
-      ? target
-      : "That is no URL of a page, such as https://www.example.org/a.";
+  if (typeof target === "string") return target;
+  if (!isUrl || target.part?.scope !== "url")
+    return "That is no URL of a page, such as https://www.example.org/a.";
   const made = { source: "operator", replyTo: null, requester: null, confirmed: true, erases: true } as const;
   const { optOutId } = await optOuts.request({ ...made, target, words: asked.words }, now);
   const rows = await marks.erase(optOutId, now);

@@ -207,7 +207,7 @@ function wordsOf(none: NoPage): string {
 
 const noPageWords = {
   noindex: "This page asks not to be indexed (noindex), so nothing of it is shown.",
-  "opted-out": "Its site has opted out, so nothing of it is shown.",
+  "opted-out": "An opt-out covers it, so nothing of it is shown.",
   silent: "The slice of the web that this address belongs to does not answer at the moment.",
   unknown: "The index has no page at this address, and the crawl does not know it.",
 } as const;

@@ -597,7 +597,7 @@ export const searchApi = {
         example: {
           asked: "https://www.example.org/harbour",
           found: false,
-          words: "Its site has opted out, so nothing of it is shown.",
+          words: "An opt-out covers it, so nothing of it is shown.",
           page: null,
           stated: null,
         },

@@ -74,7 +74,7 @@ export interface HandedInFacts {
 
 export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<AnsweredUrl, "place" | "url"> {
   const refused = (reason: string) => ({ answer: "refused", reason }) as const;
-  if (facts.optedOut) return refused("its site has opted out (nearcrawl opt-outs list)");
+  if (facts.optedOut) return refused("an opt-out covers it (nearcrawl opt-outs list)");
   if (!facts.now) {
     if (facts.owner !== null)
       return { answer: "elsewhere", reason: `coordinator ${facts.owner} owns it, and it is sent there` };
@@ -182,7 +182,7 @@ function standing(facts: FollowedFacts, now: Date): Standing {
   const { answer, reason, hostState, state, crawler, lastFetchedAt } = facts;
   if (answer === "elsewhere") return { state: "elsewhere", words: reason ?? "" };
   if (answer === "refused") return { state: "refused", words: reason ?? "" };
-  if (facts.optedOut) return { state: "refused", words: "its site has opted out" };
+  if (facts.optedOut) return { state: "refused", words: "an opt-out covers it" };
   if (state === null) return { state: "unknown", words: "not in the crawl" };
   if (state === "in-progress") return { state, words: `${crawler ?? "a crawler"} is fetching it` };
   if (lastFetchedAt !== null && lastFetchedAt >= (facts.submittedAt ?? lastFetchedAt)) return fetched(facts);

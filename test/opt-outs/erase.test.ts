@@ -174,3 +174,10 @@ test("is erased again where a database came back from a backup with the page", a
 test.each(["192.0.2.0/24", "not a page", ""])("%s is no page, and nothing is erased", async (text) => {
   expect(typeof (await erase(text))).toBe("string");
 });
+
+test("a bare name, which stands for a site elsewhere, is refused: no front page is erased by it", async () => {
+  const before = await world.rows("select opt_out_id from opt_out");
+
+  expect(await erase("www.site.example")).toMatch(/no URL of a page/);
+  expect(await world.rows("select opt_out_id from opt_out")).toEqual(before);
+});

@@ -228,7 +228,7 @@ describe("the facts of a page", () => {
     expect(answers.map((answer) => answer.json().page)).toEqual([null, null, null, null]);
     expect(answers.map((answer) => answer.json().words)).toEqual([
       "This page asks not to be indexed (noindex), so nothing of it is shown.",
-      "Its site has opted out, so nothing of it is shown.",
+      "An opt-out covers it, so nothing of it is shown.",
       "The index has no page at this address, and the crawl does not know it.",
       "This address is known and was not fetched yet.",
     ]);
