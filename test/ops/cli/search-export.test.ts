@@ -242,7 +242,10 @@ describe("an export as a process", () => {
     child.kill("SIGINT");
 
     expect((await closed)[0]).toBe(130);
-    expect(out).toMatch(/^up to date: .*\nall pages: 5,94\d documents written/);
+    // The interrupt may come before the engine's answer to the last batch does.
+    expect(out).toMatch(
+      /^(up to date|broken off, to be gone on with): .*\nall pages: 5,94\d documents written/,
+    );
   });
 
   it("ends at once when it is interrupted while its target is away", async () => {
