@@ -254,16 +254,22 @@ export class Crawler {
   #makeLink(): CoordinatorLink {
     const { log } = this.#surroundings;
     const { coordinatorUrl: url, otherCoordinatorUrls, home } = this.#config;
+    const addresses = new CoordinatorAddresses({
+      own: [url, ...otherCoordinatorUrls],
+      domains: this.#surroundings.dock?.coordinatorDomains,
+      learned: readKnownCoordinators(home, log),
+      keep: (learned) => keepKnownCoordinators(home, learned, log),
+    });
+    const { connector, meter } = this.#tools;
     return new CoordinatorLink({
       url,
-      addresses: new CoordinatorAddresses({
-        own: [url, ...otherCoordinatorUrls],
-        learned: readKnownCoordinators(home, log),
-        keep: (learned) => keepKnownCoordinators(home, learned, log),
-      }),
+      addresses,
       route: (coordinatorUrl) => ({
         ...coordinatorRoute({ ...this.#config, coordinatorUrl }, this.#member?.membership ?? null),
-        watch: (socket) => this.#tools.meter.watch(socket),
+        watch: (socket) => meter.watch(socket),
+        guarded: addresses.isOwn(coordinatorUrl)
+          ? undefined
+          : async (...target) => await connector.dialCoordinator(...target),
       }),
       sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       hello: (connection) => this.#member?.sign(this.#hello(), connection) ?? this.#hello(),

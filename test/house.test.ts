@@ -79,6 +79,41 @@ it("reads the environment and the arguments in commands alone", () => {
   expect(readers).toEqual(["migrating-crawler/cli/main.ts", "migrating-crawler/main.ts"]);
 });
 
+it("lets few files of the crawler reach the network or start a program, and one of them open connections", () => {
+  const means =
+    /^import (?!type\b)[^"]*? from "(?:node:)?(net|tls|dgram|dns\/promises|https?|http2|child_process|undici|ws|socks)";/gm;
+  const ofCrawler = files.filter(({ path }) => path.startsWith("migrating-crawler/"));
+  const found = ofCrawler.flatMap(({ path, code }) => {
+    const names = [...code.matchAll(means)].map(([, name]) => name);
+    return names.length === 0 ? [] : [`${path.replace("migrating-crawler/", "")}: ${names.join(", ")}`];
+  });
+
+  expect(found.sort()).toEqual([
+    // Over a connection that coordinator-socket.ts or connector.ts hands to it.
+    "check/coordinator-findings.ts: http",
+    "check/machine-check.ts: dns/promises",
+    "check/proposed-limits.ts: http, https",
+    "cli/leave-as-owner.ts: child_process",
+    "fetch/http1-transport.ts: undici",
+    "fetch/site-client.ts: http2",
+    "link/link-connection.ts: ws",
+    // The authorities that the system trusts.
+    "net/connector.ts: tls",
+    "net/dial.ts: net, tls",
+    // Sends nothing: it asks the system for a route.
+    "net/ipv6-route.ts: dgram",
+    "net/name-cache.ts: dns/promises",
+    "probe/icmp-echo.ts: child_process",
+    // Within the machine: Unix sockets of the crawler's folder, and the status page.
+    "status/ask-crawler.ts: http",
+    "status/control-server.ts: http, net",
+    "status/open-status.ts: http",
+    "supervisor/crawler-child.ts: child_process",
+    "supervisor/release-source.ts: http, https",
+  ]);
+  expect(ofCrawler.filter(({ code }) => /\b(globalThis|await|return) ?\.?fetch\(/.test(code))).toEqual([]);
+});
+
 it("asks nowhere URL.canParse, which Node 20 answers wrongly", () => {
   expect(thatSay(/URL\.canParse\(/)).toEqual([]);
 });

@@ -65,6 +65,7 @@ interface CrawlerStart {
   readonly settings: DockedSettings;
   readonly state: ReleaseState;
   readonly mayPing: boolean;
+  readonly coordinatorDomains: readonly string[];
   readonly timing: DockTiming;
   readonly env: NodeJS.ProcessEnv;
   readonly handlers: ChildHandlers;
@@ -101,11 +102,14 @@ export function startCrawler(start: CrawlerStart): CrawlerChild {
   return child;
 }
 
-function greeting({ release, settings, state, mayPing }: CrawlerStart): DockGreeting {
+function greeting({ release, settings, state, mayPing, coordinatorDomains }: CrawlerStart): DockGreeting {
   const { version, digest } = release;
   const { lastEnd, reports } = state;
   const policy = policyWords(settings.policy);
-  return { type: "dock", dockVersion, release: { version, digest }, policy, lastEnd, reports, mayPing };
+  return {
+    ...{ type: "dock", dockVersion, release: { version, digest }, policy, lastEnd, reports, mayPing },
+    coordinatorDomains: [...coordinatorDomains],
+  };
 }
 
 /** Of the dock's own code, which its host updates by hand; a release's manifest names the oldest dock that can run it. */

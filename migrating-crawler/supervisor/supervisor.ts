@@ -183,6 +183,7 @@ export class Dock {
       settings: settings(),
       state: this.#memory.state,
       mayPing: pings.mayPing,
+      coordinatorDomains: this.#updates.keptTrust().roles.coordinators ?? [],
       handlers: {
         onMessage: (message) => this.#onMessage(child, message),
         onLine,
