@@ -25,6 +25,8 @@ import { recordCommand } from "../audit-command-change.ts";
 import {
   type ContextOptions,
   commandContext,
+  contextOfStart,
+  contradictedDatabase,
   journalRootOf,
   withDatabase,
   writeCurrentRun,
@@ -39,7 +41,7 @@ import { keepReleases, releaseStores } from "../release/automatic-releases.ts";
 import type { ReleaseStores } from "../release/publish-release.ts";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-steps.ts";
-import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 import { keepWatchdogCalm } from "../systemd-watchdog.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
@@ -98,10 +100,12 @@ function withContextOptions(command: Command): Command {
 }
 
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {
-  const context = commandContext(options);
-  const file = settingsFileOf(context.home, options.config);
+  const context = contextOfStart(options);
+  const { settingsFile: file } = context;
   const config = withPlaces(file, () => requireContact(coordinatorSettings(file, options)));
-  for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
+  const contradiction = contradictedDatabase(context, options);
+  for (const words of [...contactWarnings(config), ...(contradiction === null ? [] : [contradiction])])
+    process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   // From here on: a migration may take longer than a watchdog waits.
   keepWatchdogCalm((words) => process.stderr.write(`nearcrawl: ${words}\n`));
@@ -134,11 +138,13 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         }),
       });
       const { webUrl } = coordinator;
-      writeCurrentRun(context.home, {
+      writeCurrentRun(context, {
         schema: context.schema,
         webUrl,
         pid: process.pid,
         resolvers: config.resolvers,
+        // Of a run of `nearcrawl up`, whose file is not the operator's.
+        settingsFile: process.send || options.config === undefined ? null : resolve(options.config),
       });
       process.stdout.write(`coordinator at ${webUrl}, ${database.description}\n`);
       if (isFirst && !process.send) {

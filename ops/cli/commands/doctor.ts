@@ -17,7 +17,7 @@ import { type CommandContext, commandContext, withDatabase } from "../command-co
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 import {
   contactFindings,
   crawlFindings,
@@ -60,7 +60,7 @@ async function examine(options: DoctorOptions): Promise<Finding[]> {
   const findings: Finding[] = [nodeFinding(process.version)];
   try {
     const context = commandContext(options);
-    const file = settingsFileOf(context.home, options.config);
+    const { settingsFile: file } = context;
     const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
     findings.push(
       ok("settings", file ?? "no file: every setting has its default (nearcrawl init writes one)."),
