@@ -105,6 +105,7 @@ import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts"
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
 import type { WebPart } from "./web/actions.ts";
+import { OwnCertificate } from "./web/own-certificate.ts";
 import { randomSecrets } from "./web/secrets.ts";
 import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 
@@ -120,6 +121,8 @@ export interface RunningCoordinator {
 const heartbeatsMs = 1000;
 /** How often the metrics' gauges are set. */
 const observeMs = 2000;
+/** How soon a renewed certificate is shown. */
+const certificateMs = 60_000;
 /** Between two looks whether the crawler's release ends soon: it is signed for months. */
 const keepReleasesMs = 6 * 3_600_000;
 /** Crawlers arrive in bunches after a start: one measurement, and one look, for all of them. */
@@ -186,6 +189,7 @@ async function layGround(
     jobs: () => timekeeper.reports(),
     eventLoop: () => watch.eventLoop.delay,
     journal: () => journal.fault(),
+    certificate: () => watch.certificate?.facts() ?? null,
   });
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
@@ -271,13 +275,15 @@ async function layGround(
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn({ database: { url }, log, now = () => new Date() }: CoordinatorOptions) {
+function watchOwn({ database: { url }, config: { tls }, log, now = () => new Date() }: CoordinatorOptions) {
   const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log });
   const eventLoop = new EventLoopWatch();
+  const certificate = tls === null ? null : new OwnCertificate(tls);
   database.start();
   return {
     database,
     eventLoop,
+    certificate,
     close: async () => {
       eventLoop.close();
       await database.close();
@@ -458,6 +464,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms), searchIndex: index },
       beforeAnswer: ground.journal.catchUp,
+      certificate: ground.watch.certificate,
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
@@ -625,6 +632,12 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   const live = liveOf(ground, rooms);
+  const { certificate } = ground.watch;
+  timekeeper.every("look-at-certificate", certificateMs, async () => {
+    if (certificate?.look(now()) !== true) return;
+    const { file, endsMs } = certificate.facts();
+    log.info({ file, ends: new Date(endsMs) }, "a renewed certificate is shown");
+  });
   timekeeper.every("observe", observeMs, async () => {
     counters.observe(live(), gateway.counts().refusals);
     observeOwn(counters.metrics.operation, ground.health, ground.presence.leads);

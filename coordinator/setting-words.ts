@@ -51,7 +51,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   "listen.port": "0 takes any free port. If it is taken, the next 20 ports are tried.",
   "listen.pagesPort":
     "Another port for pages, API and /health, without crawlers: there nobody waits when thousands of them connect in the same second. Default: none.",
-  "tls.certificateFile": "PEM, with its chain. Read at the start.",
+  "tls.certificateFile": "PEM, with its chain. Renewed with the same key, it is shown within a minute.",
   "tls.keyFile": "PEM.",
   "access.anonymous":
     "What people who have not signed in may do: read or nothing. Default: read if only this machine can reach the pages, else nothing.",

@@ -145,6 +145,13 @@ export interface OwnFacts {
   readonly unwritable: OwnFault | null;
   /** Of the journal beside the database; null: everything that was changed is in it. */
   readonly journal: OwnFault | null;
+  /** That it shows itself; null: a proxy shows one, or there is none. */
+  readonly certificate?: {
+    readonly file: string;
+    readonly endsMs: number;
+    /** Why a renewed one is not shown; null: there is none, or it is. */
+    readonly notTaken: string | null;
+  } | null;
   /** Over the last minute or two; null: not watched. */
   readonly eventLoop: { readonly p99Ms: number; readonly mostMs: number } | null;
   readonly jobs: readonly JobFacts[];

@@ -255,6 +255,36 @@ export const alertRules = [
     },
   },
   {
+    name: "certificate-ending",
+    severity: "critical",
+    /** Days. Nothing that renews by itself leaves so few. */
+    threshold: 3,
+    looksFor: (days) => `the coordinator's certificate ends within ${days} days, or has ended`,
+    link: "/alerts",
+    advice:
+      "Renew it with the same key (certbot renew --reuse-key) into the same files: it is shown within a minute, without a restart.",
+    isOwn: true,
+    find: ({ own, nowMs }, days) =>
+      certificateEnding(own, nowMs, { from: Number.NEGATIVE_INFINITY, to: days }),
+  },
+  {
+    name: "certificate-left",
+    severity: "warning",
+    /** Days. Let's Encrypt's clients renew 30 days before the end: by then, several attempts have failed. */
+    threshold: 21,
+    looksFor: (days) =>
+      `the coordinator's certificate ends within ${days} days, or a renewed one lies in its file and is not shown`,
+    link: "/alerts",
+    advice:
+      "Renew it with the same key (certbot renew --reuse-key) into the same files: it is shown within a minute, without a restart. With another key, crawlers that were invited with the one before do not come back: invite them anew.",
+    isOwn: true,
+    find: ({ own, nowMs }, days) => {
+      const { file, notTaken } = own?.certificate ?? { notTaken: null };
+      if (notTaken !== null) return { words: `What lies in ${file} is not shown: ${notTaken}.` };
+      return certificateEnding(own, nowMs, { from: 3, to: days });
+    },
+  },
+  {
     name: "crawler-disk",
     severity: "warning",
     /** Bytes. A crawler's spool is bounded by less than that; a machine below it is about to fail in other ways, too. */
@@ -1077,6 +1107,24 @@ function whoseWords(entries: readonly IncidentFacts[]): string {
   const names = [...new Set(entries.flatMap(({ crawler }) => crawler ?? []))];
   if (names.length === 0) return "";
   return names.length === 1 ? `, of ${names[0]}` : `, of ${names.length} crawlers`;
+}
+
+/** With so many days left. */
+function certificateEnding(
+  own: OwnFacts | undefined,
+  nowMs: number,
+  { from, to }: { readonly from: number; readonly to: number },
+): Finding | null {
+  if (own?.certificate == null) return null;
+  const { file, endsMs } = own.certificate;
+  const days = (endsMs - nowMs) / dayMs;
+  if (days < from || days >= to) return null;
+  const date = new Date(endsMs).toISOString().slice(0, 10);
+  const words =
+    days < 0
+      ? `ended on ${date}: no crawler and no browser takes it`
+      : `ends on ${date}, in ${span(days * 86_400)}`;
+  return { words: `The certificate ${file} ${words}.` };
 }
 
 function minutesSince(sinceMs: number, nowMs: number): number {

@@ -22,6 +22,7 @@ export interface OwnHealthPorts {
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
   readonly journal?: () => DatabaseFault | null;
+  readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
@@ -51,7 +52,7 @@ export class OwnHealth {
   }
 
   facts(): OwnFacts {
-    const { database, eventLoop, jobs, journal, lead, now } = this.#ports;
+    const { certificate, database, eventLoop, jobs, journal, lead, now } = this.#ports;
     const { silent, unwritable } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
@@ -60,6 +61,7 @@ export class OwnHealth {
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
       journal: faultFacts(journal?.() ?? null),
+      certificate: certificate?.() ?? null,
       eventLoop: eventLoop?.() ?? null,
       jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
       leaderlessSinceMs: leaderlessMs === 0 ? null : at - leaderlessMs,
@@ -153,6 +155,9 @@ function publicWords({ name, count }: Alert): string {
       return "the journal beside the database cannot be written";
     case "nobody-leads":
       return "nobody leads the coordinators of this database";
+    case "certificate-ending":
+    case "certificate-left":
+      return "the certificate ends soon";
     case "event-loop-late":
       return "the process is late: it does other work before it answers";
     default:

@@ -119,6 +119,9 @@ const failing = (failures: number): JobFacts => ({
 });
 const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - seconds * 1000 });
 
+const withCertificate = (differences: Partial<NonNullable<OwnFacts["certificate"]>>) =>
+  withOwn({ certificate: { file: "c.pem", endsMs: nowMs + 21 * dayMs, notTaken: null, ...differences } });
+
 const withGates = (asked: number, newHosts: number): Partial<AlertFacts> => ({
   botGates: { asked, providers: [{ provider: "cloudflare", hosts: newHosts + 5, newHosts }] },
 });
@@ -155,6 +158,8 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     withOwn({ eventLoop: { p99Ms: 500, mostMs: 5000 } }),
     withOwn({ eventLoop: { p99Ms: 20, mostMs: 5001 } }),
   ],
+  "certificate-ending": [withCertificate({}), withCertificate({ endsMs: nowMs + 3 * dayMs - 1 })],
+  "certificate-left": [withCertificate({}), withCertificate({ endsMs: nowMs + 21 * dayMs - 1 })],
   "crawler-disk": [
     withCrawler({ diskFreeBytes: 250e6 }),
     withCrawler({ diskFault: "the disk is full (ENOSPC)", diskFreeBytes: 0 }),

@@ -133,7 +133,7 @@ ${line("host", listen.host)}
 ${line("port", listen.port)}
 
 ${tls === null ? "# [tls]" : "[tls]"}
-# Read at the start: restart the coordinator after renewing the certificate.
+# Renew the certificate with the same key (certbot renew --reuse-key): it is shown within a minute.
 ${orExample("certificateFile", tls?.certificateFile ?? null, "/etc/nearcrawl/certificate.pem")}
 ${orExample("keyFile", tls?.keyFile ?? null, "/etc/nearcrawl/key.pem")}
 `;

@@ -150,12 +150,14 @@ export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): F
   }
 }
 
-const renewDays = 14;
+/** As the alert has it (overview/alert-rules). */
+const renewDays = 21;
 
 export function expiryFinding(what: string, end: Date, now: Date): Finding {
   const days = Math.floor((end.getTime() - now.getTime()) / dayMs);
   const date = end.toISOString().slice(0, 10);
-  if (days < 0) return fix("tls", `${what} ended on ${date}: renew it, then restart the coordinator.`);
+  if (days < 0)
+    return fix("tls", `${what} ended on ${date}: renew it, with the same key; it is shown within a minute.`);
   if (days < renewDays)
     return note("tls", `${what} ends on ${date}, in ${howMany(days, "day")}: is its renewal set up?`);
   return ok("tls", `${what} is good until ${date}.`);
