@@ -26,6 +26,8 @@ export interface DatabaseState {
   readonly silent: DatabaseFault | null;
   /** Null: it can be written, as far as is known. */
   readonly unwritable: DatabaseFault | null;
+  /** Somebody was refused a connection within the last minute, since others hold all of them; null: nobody was. */
+  readonly usedUp: DatabaseFault | null;
 }
 
 /** Whoever looks waits no longer. */
@@ -39,6 +41,9 @@ const noteAgainMs = 1000;
 /** A small write under load may wait for the disk; one that takes so long is none. */
 const mostWriteMs = 10_000;
 const askAnewMs = 10_000;
+
+/** Who was refused tries again within it. */
+const refusedMs = 60_000;
 
 const closeMs = 500;
 const ownConnections = 3;
@@ -62,6 +67,8 @@ export class DatabaseWatch {
   readonly #write: Question;
   #silent: DatabaseFault | null = null;
   #unwritable: DatabaseFault | null = null;
+  #usedUp: DatabaseFault | null = null;
+  #refusedAtMs = Number.NEGATIVE_INFINITY;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #isSuspect = false;
   #notedAtMs = Number.NEGATIVE_INFINITY;
@@ -84,7 +91,8 @@ export class DatabaseWatch {
   }
 
   get state(): DatabaseState {
-    return { silent: this.#silent, unwritable: this.#unwritable };
+    if (this.#nowMs() - this.#refusedAtMs > refusedMs) this.#usedUp = null;
+    return { silent: this.#silent, unwritable: this.#unwritable, usedUp: this.#usedUp };
   }
 
   /** By the clock from now on. */
@@ -104,6 +112,7 @@ export class DatabaseWatch {
   /** Something failed: where it reads as if the database were the reason, that is looked at right away. */
   note(error: unknown): void {
     if (this.#closed) return;
+    if (isRefusedConnection(error)) this.#sayUsedUp(error);
     if (isConnectionLost(error)) this.#ping.anew();
     else if (!readsLikeDisk(error)) return;
     this.#isSuspect = true;
@@ -152,8 +161,11 @@ export class DatabaseWatch {
         this.#ping.anew();
         this.#write.anew();
       }
-    } else if (answer !== null) this.#saySilent(silentWords(answer));
-    else this.#answers();
+    } else if (answer === null) this.#answers();
+    else {
+      if (isRefusedConnection(answer)) this.#sayUsedUp(answer);
+      this.#saySilent(silentWords(answer));
+    }
     // A server that cannot write its log ends, and does not come back: who asks it is told nothing of a disk.
     if (this.#silent === null || !this.#folder) return;
     const isFull = await answerOf(isDiskFull(this.#folder), diskMs);
@@ -187,11 +199,19 @@ export class DatabaseWatch {
     }
     this.#writtenAtMs = this.#nowMs();
     this.#isSuspect = false;
+    if (isRefusedConnection(answer)) return this.#sayUsedUp(answer);
     const words = answer === null ? null : writeFaultWords(answer);
     if (words === null) {
       // A connection that was lost says nothing of the disk.
       if (answer === null || !isConnectionLost(answer)) this.#sayWritable();
     } else this.#sayUnwritable(words);
+  }
+
+  #sayUsedUp(error: unknown): void {
+    const words = `the database has no connection left: ${wordsOf(error)}`;
+    if (this.state.usedUp === null) this.#log.warn({ words }, "the database has no connection left");
+    this.#usedUp = { words, since: this.#usedUp?.since ?? this.#now() };
+    this.#refusedAtMs = this.#nowMs();
   }
 
   #sayWritable(): void {
@@ -345,9 +365,13 @@ function writeFaultWords(error: unknown): string | null {
   return `the database cannot be written (SQLSTATE ${code}): its log says why`;
 }
 
+/** `too_many_connections`: of the server, of a database or of a role; PgBouncer says it in words alone. */
+const isRefusedConnection = (error: unknown): boolean =>
+  codeOf(error) === "53300" || /no more connections allowed/i.test(wordsOf(error));
+
 /** Full, read-only, out of order; and what the server says where it can do no better. */
 const readsLikeDisk = (error: unknown) =>
-  /^(53[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
+  /^(53(?!300)[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
   /No space left on device/.test(wordsOf(error));
 
 const codeOf = (error: unknown): string | null => {

@@ -143,6 +143,8 @@ export interface OwnFacts {
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */
   readonly unwritable: OwnFault | null;
+  /** Connections are refused, since others hold all of them; null: none was within the last minute. */
+  readonly usedUp?: OwnFault | null;
   /** Of the journal beside the database; null: everything that was changed is in it. */
   readonly journal: OwnFault | null;
   /** That it shows itself; null: a proxy shows one, or there is none. */

@@ -91,9 +91,24 @@ export const alertRules = [
       "Start it, or check its log, its machine and the network path. Crawlers finish their leases and keep the results; everything resumes by itself when it answers.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
-      own?.silent == null || nowMs - own.silent.sinceMs < seconds * 1000
+      own?.silent == null || own.usedUp != null || nowMs - own.silent.sinceMs < seconds * 1000
         ? null
         : { words: `${sentence(own.silent.words)}, since ${clockTime(own.silent.sinceMs)}.` },
+  },
+  {
+    name: "connections-used-up",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "the database refuses a connection, since others hold as many as it has (max_connections, or a role's or pooler's limit)",
+    link: "/alerts",
+    advice:
+      "select usename, application_name, count(*) from pg_stat_activity group by 1, 2 says who holds them. End what nobody needs, raise max_connections (it takes a restart of Postgres), or put PgBouncer in between. Everything resumes by itself.",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.usedUp == null
+        ? null
+        : { words: `${sentence(own.usedUp.words)}, since ${clockTime(own.usedUp.sinceMs)}.` },
   },
   {
     name: "database-cannot-write",
@@ -202,7 +217,7 @@ export const alertRules = [
     isOwn: true,
     // While nothing can be asked or written, that is the alert, and every job's failure.
     find: ({ own }, times) =>
-      own === undefined || own.silent !== null || own.unwritable !== null
+      own === undefined || own.silent !== null || own.unwritable !== null || own.usedUp != null
         ? null
         : about(
             own.jobs

@@ -53,13 +53,14 @@ export class OwnHealth {
 
   facts(): OwnFacts {
     const { certificate, database, eventLoop, jobs, journal, lead, now } = this.#ports;
-    const { silent, unwritable } = database.state;
+    const { silent, unwritable, usedUp } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
       startedAtMs: this.#startedAtMs,
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
+      usedUp: faultFacts(usedUp),
       journal: faultFacts(journal?.() ?? null),
       certificate: certificate?.() ?? null,
       eventLoop: eventLoop?.() ?? null,
@@ -155,6 +156,8 @@ function publicWords({ name, count }: Alert): string {
       return "the journal beside the database cannot be written";
     case "nobody-leads":
       return "nobody leads the coordinators of this database";
+    case "connections-used-up":
+      return "the database has no connection left";
     case "certificate-ending":
     case "certificate-left":
       return "the certificate ends soon";

@@ -132,6 +132,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     withOwn({ silent: fault("the database does not answer within 1 s", 3.9) }),
     withOwn({ silent: fault("the database does not answer within 1 s", 4) }),
   ],
+  "connections-used-up": [
+    withOwn({ jobs: [failing(2)] }),
+    withOwn({ usedUp: fault("the database has no connection left", 0), jobs: [failing(9)] }),
+  ],
   "database-cannot-write": [
     withOwn({}),
     withOwn({ unwritable: fault("the database cannot be written: its disk is full", 0) }),
