@@ -7,7 +7,7 @@ import { hostname } from "node:os";
 import { EventLoopWatch } from "#core/event-loop-clock";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
-import { createNameResolver } from "#core/name-resolver";
+import { createNameResolver, WatchedResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
@@ -189,8 +189,10 @@ async function layGround(
     jobs: () => timekeeper.reports(),
     eventLoop: () => watch.eventLoop.delay,
     journal: () => journal.fault(),
+    dns: () => resolver.silent,
     certificate: () => watch.certificate?.facts() ?? null,
   });
+  const resolver = new WatchedResolver(createNameResolver({ servers: options.config.resolvers }), now);
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
   const state = new CoordinatorState();
@@ -260,7 +262,7 @@ async function layGround(
     }),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
-    resolver: createNameResolver({ servers: config.resolvers }),
+    resolver,
     settling: new FleetSettling({
       expectedCrawlers: config.delegation.expectedCrawlers,
       settleMs: config.delegation.settleSeconds * 1000,

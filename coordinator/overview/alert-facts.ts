@@ -147,6 +147,8 @@ export interface OwnFacts {
   readonly usedUp?: OwnFault | null;
   /** Of the journal beside the database; null: everything that was changed is in it. */
   readonly journal: OwnFault | null;
+  /** Its DNS servers, which have answered nothing; null: they do, as far as is known. */
+  readonly dns?: OwnFault | null;
   /** That it shows itself; null: a proxy shows one, or there is none. */
   readonly certificate?: {
     readonly file: string;
@@ -222,6 +224,8 @@ export interface CrawlerFacts {
   readonly fetches: number;
   /** Of those, failed by its own or its machine's fault. */
   readonly ownFailures: number;
+  /** Of those, failed on the way: no connection in time, or one that was lost; absent: not told. */
+  readonly networkFailures?: number;
   /** A copied folder was noticed within the last day. */
   readonly copiedFolder: boolean;
   /** It has joined, and nothing has run there yet. */

@@ -270,6 +270,24 @@ export const alertRules = [
     },
   },
   {
+    name: "dns-does-not-answer",
+    severity: "critical",
+    /** Seconds. A resolver that restarts is away for less. */
+    threshold: 30,
+    looksFor: (seconds) =>
+      `the coordinator's DNS servers have answered nothing for ${seconds} s, of five names at least`,
+    link: "/queue",
+    advice:
+      "Look at them (resolvers of the settings, else /etc/resolv.conf): dig example.org. New hosts wait for an address meanwhile, and no site is blamed; what is known is crawled on.",
+    isOwn: true,
+    find: ({ own, nowMs }, seconds) =>
+      own?.dns == null || nowMs - own.dns.sinceMs < seconds * 1000
+        ? null
+        : {
+            words: `The coordinator's DNS servers have not answered since ${clockTime(own.dns.sinceMs)}: ${own.dns.words}.`,
+          },
+  },
+  {
     name: "certificate-ending",
     severity: "critical",
     /** Days. Nothing that renews by itself leaves so few. */
@@ -743,6 +761,31 @@ export const alertRules = [
       return about(
         namesBy(bad, (one) => -share(one)),
         words,
+      );
+    },
+  },
+  {
+    name: "crawler-network",
+    severity: "warning",
+    /** A share. Of the public web, some few per cent of connections come to nothing; the other crawlers say how many. */
+    threshold: 0.2,
+    looksFor: (share) =>
+      `over ${share * 100} % of a crawler's fetches in the last hour (${leastFetches} at least) got no connection in time or lost it, and over three times the other crawlers' share`,
+    link: "/fleet/failures?blame=network",
+    advice:
+      "Its way to its sites is bad: packets are lost or late, or its resolver is. Tell the partner (nearcrawl-crawler check), or drain it until it is well. The sites are not to blame.",
+    find: ({ crawlers }, mostShare) => {
+      const judged = crawlers.filter(({ fetches }) => fetches >= leastFetches);
+      const share = ({ fetches, networkFailures = 0 }: CrawlerFacts) => networkFailures / fetches;
+      const bad = judged.filter((one) => {
+        const others = judged.filter((other) => other !== one);
+        const fetches = others.reduce((sum, other) => sum + other.fetches, 0);
+        const failures = others.reduce((sum, { networkFailures = 0 }) => sum + networkFailures, 0);
+        return share(one) > Math.max(mostShare, fetches === 0 ? 0 : (3 * failures) / fetches);
+      });
+      return about(
+        namesBy(bad, (one) => -share(one)),
+        `More than ${mostShare * 100} % of the last hour's fetches came to nothing on the way`,
       );
     },
   },

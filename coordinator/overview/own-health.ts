@@ -22,6 +22,7 @@ export interface OwnHealthPorts {
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
   readonly journal?: () => DatabaseFault | null;
+  readonly dns?: () => DatabaseFault | null;
   readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
@@ -62,6 +63,7 @@ export class OwnHealth {
       unwritable: faultFacts(unwritable),
       usedUp: faultFacts(usedUp),
       journal: faultFacts(journal?.() ?? null),
+      dns: faultFacts(this.#ports.dns?.() ?? null),
       certificate: certificate?.() ?? null,
       eventLoop: eventLoop?.() ?? null,
       jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
@@ -130,6 +132,7 @@ function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
     "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
     "job-overdue": facts.jobs.map(({ runningSinceMs }) => runningSinceMs),
     "nobody-leads": [facts.leaderlessSinceMs],
+    "dns-does-not-answer": [facts.dns?.sinceMs ?? null],
     "coordinator-silent": facts.silentCoordinators.map(({ sinceMs }) => sinceMs),
   };
   const known = (times[name] ?? []).filter((ms) => ms !== null);
@@ -158,6 +161,8 @@ function publicWords({ name, count }: Alert): string {
       return "nobody leads the coordinators of this database";
     case "connections-used-up":
       return "the database has no connection left";
+    case "dns-does-not-answer":
+      return "the coordinator's DNS servers do not answer";
     case "certificate-ending":
     case "certificate-left":
       return "the certificate ends soon";

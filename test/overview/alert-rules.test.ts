@@ -162,6 +162,20 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     withOwn({ eventLoop: { p99Ms: 500, mostMs: 5000 } }),
     withOwn({ eventLoop: { p99Ms: 20, mostMs: 5001 } }),
   ],
+  "dns-does-not-answer": [
+    withOwn({ dns: fault("the name servers did not answer in time", 29.9) }),
+    withOwn({ dns: fault("the name servers did not answer in time", 30) }),
+  ],
+  "crawler-network": [
+    {
+      crawlers: [athens, { ...athens, name: "berlin" }].map((one) => ({
+        ...one,
+        fetches: 100,
+        networkFailures: 40,
+      })),
+    },
+    withCrawler({ fetches: 100, networkFailures: 21 }),
+  ],
   "certificate-ending": [withCertificate({}), withCertificate({ endsMs: nowMs + 3 * dayMs - 1 })],
   "certificate-left": [withCertificate({}), withCertificate({ endsMs: nowMs + 21 * dayMs - 1 })],
   "crawler-disk": [
