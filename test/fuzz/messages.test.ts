@@ -183,10 +183,10 @@ async function leased(name: string, urls: number) {
   };
 }
 
-it(`of ${cases / 2} results under a lease, sound and soiled, each settles its URL, and none ends the session`, {
+it(`of ${cases / 4} results under a lease, sound and soiled, each settles its URL, and none ends the session`, {
   timeout: longMs,
 }, async () => {
-  const { folder, leasedUrls: urls, leaseAgain } = await leased("leaser", cases / 2);
+  const { folder, leasedUrls: urls, leaseAgain } = await leased("leaser", cases / 4);
   const heldLeases = [...new Set(urls.map(({ leaseId }) => leaseId))];
   const change = (hello: CrawlerHello) => ({ ...hello, heldLeases });
   const { crawler: raw, refused, welcome } = await world.come(folder, { change });
@@ -222,7 +222,7 @@ it(`of ${cases / 2} results under a lease, sound and soiled, each settles its UR
   }
 
   const count = async (sql: string) => Number((await world.rows(`select count(*) as n from ${sql}`))[0]?.n);
-  expect([urls.length, acknowledged]).toEqual([cases / 2, cases / 2]);
+  expect([urls.length, acknowledged]).toEqual([cases / 4, cases / 4]);
   expect(await count("lease where closed_at is null")).toBe(0);
   expect(await count("frontier_url where visits = 0 or state = 'leased'")).toBe(0);
   const bad = await count("frontier_url where last_reason like 'bad-result: %'");
