@@ -1,5 +1,5 @@
 /** The rules of the house (ops/architecture.md), held against every source file. */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -45,6 +45,32 @@ it("keeps the tests of a room in a folder of the room's name", () => {
   expect(
     foldersIn("test").filter((name) => ![...foldersIn("coordinator"), ...houses, ...ofNoRoom].includes(name)),
   ).toEqual([]);
+});
+
+it("ends a session or a process where the threat model says so, and nowhere else", () => {
+  const threats = readFileSync(join(root, "ops/threat-model.md"), "utf8");
+  const [section = ""] =
+    threats.split("## Where a byte from outside ends something\n")[1]?.split("\n## ") ?? [];
+  const listed = [...section.matchAll(/([a-z][\w/-]+\.ts) (\d+)/g)].map(([, path, places]) => [
+    path,
+    Number(places),
+  ]);
+  const ofProcess = /process\.(exit|abort)\(|process\.exitCode =/g;
+  const ofSession =
+    /new ProtocolError\(|\.refuse\(|\.terminate\(|(this|#connection\?)\.end\(|turnAway\(|(stream|socket|response)\.(destroy|end)\(/g;
+  const speaks = /^(coordinator\/(gateway|protocol|changes|federation)|migrating-crawler\/link)\//;
+  const placesIn = (within: RegExp, form: RegExp) =>
+    files.flatMap(({ path, code }) => {
+      const places = within.test(path) ? (code.match(form)?.length ?? 0) : 0;
+      return places === 0 ? [] : [[path, places]];
+    });
+
+  expect(Object.fromEntries(listed)).toEqual(
+    Object.fromEntries([
+      ...placesIn(speaks, ofSession),
+      ...placesIn(/^(coordinator|migrating-crawler|rir-import)\//, ofProcess),
+    ]),
+  );
 });
 
 it("knows in the protocol nothing above the core", () => {

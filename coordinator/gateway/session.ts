@@ -20,7 +20,7 @@ import {
 } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
-import type { Seal } from "#protocol/result";
+import { badResultReason, type Seal } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./connection.ts";
 import {
@@ -69,6 +69,9 @@ export interface SessionHandlers {
 
 /** Of one crawler; one that keeps to what it is told asks twice. */
 const requestsForWorkPerSecond = 50;
+
+/** Of one crawler: a few bytes can refer to much that then is not counted, since a failure stands in its place. */
+const badResultsPerSecond = 50;
 
 export class CrawlerSession {
   readonly remoteAddress: string;
@@ -250,6 +253,9 @@ export class CrawlerSession {
     // Each asks the database, for all others as well: who asks a thousand times a second is not read for a while.
     if (message.type === "crawler:ready") {
       this.connection.charge(this.#settings.inflatedBytesPerSecond / requestsForWorkPerSecond);
+    }
+    if (message.type === "crawler:result" && badResultReason(message.result) !== null) {
+      this.connection.charge(this.#settings.inflatedBytesPerSecond / badResultsPerSecond);
     }
     if (message.type === "crawler:result" && !this.#countResult(message.sequence)) return;
     if (message.type === "crawler:result" && this.#sealCheck)
