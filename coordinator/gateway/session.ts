@@ -150,8 +150,11 @@ export class CrawlerSession {
     if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
   }
 
-  /** The crawler may begin; it is to send a heartbeat so often. */
-  welcome(welcome: CoordinatorWelcome, heartbeatMs: number): void {
+  /** The crawler may begin; it is to send a heartbeat so often, and is sent pings. */
+  welcome(
+    welcome: CoordinatorWelcome,
+    times: { readonly heartbeatMs: number; readonly pingMs: number },
+  ): void {
     if (this.#state !== "checking") return;
     this.#state = "open";
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
@@ -161,10 +164,10 @@ export class CrawlerSession {
     this.connection.send(welcome);
     this.connection.resume();
     this.#watch = new HeartbeatWatch({
-      heartbeatMs,
+      ...times,
       bytesRead: () => this.connection.bytesRead,
       isHeld: () => this.connection.isHeld,
-      onBeat: () => this.connection.ping(),
+      onPing: () => this.connection.ping(),
       onVanished: () => this.connection.end("vanished: three heartbeats did not come"),
     });
   }

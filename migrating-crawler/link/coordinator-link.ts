@@ -95,8 +95,8 @@ const lateShare = 0.1;
 const defaultWelcomeTimeoutMs = 30_000;
 /** Results wait in the spool, not in memory, when so much has not left yet. */
 const maxQueuedResultBytes = 4 * 1024 * 1024;
-/** The session is given up after so many heartbeats without a sign of the coordinator. */
-const missedHeartbeats = 3;
+/** The session is given up after so many pings' time without a sign of the coordinator. */
+const missedPings = 3;
 /**
  * Coordinators of large fleets want heartbeats less often than this; of what they want beyond it, the crawlers that lose
  * their sessions together come back over half: 10,000 of them, which say every 30 s that they are there, over 10 s.
@@ -266,7 +266,7 @@ export class CoordinatorLink {
     const heartbeatMs = welcome.heartbeatSeconds * 1000;
     this.#returnMs = returnShare * Math.max(0, heartbeatMs - smallFleetHeartbeatMs);
     this.#connection?.speak(welcome.protocolVersion);
-    this.#connection?.expectEvery(missedHeartbeats * heartbeatMs);
+    this.#connection?.expectEvery(missedPings * (welcome.pingSeconds ?? welcome.heartbeatSeconds) * 1000);
     this.#beat = setInterval(() => this.send(this.#settings.heartbeat()), heartbeatMs);
     const { current: coordinatorUrl } = this.#addresses;
     this.#settings.log.info(
@@ -339,6 +339,8 @@ export class CoordinatorLink {
     const nowMs = performance.now();
     if (retryAfterMs !== null) this.#addresses.comeBackTo(this.#toldWaitMs(retryAfterMs), nowMs);
     const toldMs = this.#addresses.next(nowMs);
+    // Who says when to come back is alive: the others are asked meanwhile, and none of them less and less often.
+    if (retryAfterMs !== null) this.#attempts = 0;
     return Math.max(toldMs, this.#nextWaitMs());
   }
 

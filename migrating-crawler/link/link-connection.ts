@@ -61,6 +61,9 @@ const maxQueuedBytes = 2 * maxMessageBytes;
 /** What is read of an answer that is no connection. */
 const mostAnswerWords = 300;
 
+/** After the time in which something was to be heard. */
+const lastLookMs = 250;
+
 /** How long a goodbye may take. */
 const closeTimeoutMs = 5000;
 
@@ -71,6 +74,9 @@ export class LinkConnection {
   readonly #inflater: MessageInflater;
   #silence: NodeJS.Timeout;
   #silenceMs: number;
+  #stream: net.Socket | null = null;
+  /** When it was last heard: a long message that is under way over a slow line is a sign of life, too. */
+  #bytesHeard = 0;
   /** From protocol version 2 on. */
   #frames: FrameWriter | null = null;
   readonly #welcomed: Promise<void>;
@@ -95,7 +101,7 @@ export class LinkConnection {
     this.#socket = new WebSocket(settings.url, {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
-      handshakeTimeout: settings.welcomeTimeoutMs,
+      handshakeTimeout: Math.min(settings.welcomeTimeoutMs, settings.route.timeoutMs),
       // ws hands it to http.request, which takes a socket that comes later; its types know net.connect alone.
       createConnection: connectionTo(new URL(settings.url), settings.route) as unknown as typeof net.connect,
     });
@@ -184,6 +190,7 @@ export class LinkConnection {
 
   #listen(): void {
     this.#socket.on("upgrade", ({ headers, socket }) => {
+      this.#stream = socket;
       const { data: challenge } = challengeSchema.safeParse(headers[challengeHeader]);
       this.#challenged = challenge === undefined ? null : { challenge, binding: tlsBindingOf(socket) };
     });
@@ -267,11 +274,19 @@ export class LinkConnection {
   #heard(): void {
     if (this.#ended) return;
     clearTimeout(this.#silence);
+    this.#bytesHeard = this.#stream?.bytesRead ?? 0;
     this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
   }
 
+  /** Where this process stood still itself, what came meanwhile is read first. */
   #onSilence(): void {
-    this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`);
+    this.#silence = setTimeout(() => this.#onLastSilence(), lastLookMs);
+  }
+
+  #onLastSilence(): void {
+    const isHeard = this.#stream !== null && this.#stream.bytesRead !== this.#bytesHeard;
+    if (isHeard) this.#heard();
+    else this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`);
   }
 }
 
