@@ -104,7 +104,10 @@ const missedPings = 3;
 const smallFleetHeartbeatMs = 10_000;
 const returnShare = 0.5;
 /** To a machine that does not answer, where there is another one to try. */
-const mostConnectMs = 8000;
+const mostConnectMs = 5000;
+/** One that fell silent, or did not answer for so long, is asked last for a while: the others may be asked ten times meanwhile. */
+const slowAnswerMs = 3000;
+const silentRestMs = 15_000;
 
 export class CoordinatorLink {
   readonly #settings: LinkSettings;
@@ -113,6 +116,7 @@ export class CoordinatorLink {
   #up = false;
   #stopped = false;
   #attempts = 0;
+  #attemptMs = 0;
   #retry: NodeJS.Timeout | undefined;
   #beat: NodeJS.Timeout | undefined;
   #refused: CoordinatorRefuse | null = null;
@@ -229,6 +233,7 @@ export class CoordinatorLink {
     this.#refused = null;
     const { hello, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
     const url = this.#addresses.current;
+    this.#attemptMs = performance.now();
     this.#connection = new LinkConnection({
       url,
       hello,
@@ -237,7 +242,12 @@ export class CoordinatorLink {
       welcomeTimeoutMs,
       compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
-      onEnd: (reason, retryAfterMs) => this.#onEnd(reason, retryAfterMs),
+      onEnd: (reason, retryAfterMs, fellSilent) => {
+        const nowMs = performance.now();
+        const isSilent = this.#up ? fellSilent : nowMs - this.#attemptMs >= slowAnswerMs;
+        if (isSilent) this.#addresses.comeBackTo(silentRestMs, nowMs);
+        this.#onEnd(reason, retryAfterMs);
+      },
     });
   }
 

@@ -37,8 +37,8 @@ export interface ConnectionSettings {
   readonly welcomeTimeoutMs: number;
   readonly compression?: LinkCompression | undefined;
   readonly onMessage: (message: CoordinatorMessage) => void;
-  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long. */
-  readonly onEnd: (reason: string, retryAfterMs: number | null) => void;
+  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long; `fellSilent`: it was heard no more. */
+  readonly onEnd: (reason: string, retryAfterMs: number | null, fellSilent: boolean) => void;
 }
 
 /** Both directions of one connection. */
@@ -177,7 +177,7 @@ export class LinkConnection {
   }
 
   /** At once, without a goodbye. */
-  end(reason: string, retryAfterMs: number | null = null): void {
+  end(reason: string, retryAfterMs: number | null = null, fellSilent = false): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#silence);
@@ -185,7 +185,7 @@ export class LinkConnection {
     this.#deflater.close();
     this.#inflater.release();
     this.#socket.terminate();
-    queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs));
+    queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs, fellSilent));
   }
 
   #listen(): void {
@@ -286,7 +286,7 @@ export class LinkConnection {
   #onLastSilence(): void {
     const isHeard = this.#stream !== null && this.#stream.bytesRead !== this.#bytesHeard;
     if (isHeard) this.#heard();
-    else this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`);
+    else this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`, null, true);
   }
 }
 
