@@ -41,7 +41,7 @@ import {
   turnedAway,
   unableToAdmit,
 } from "./gateway-settings.ts";
-import { PendingProbes } from "./liveness.ts";
+import { mostPingMs, PendingProbes } from "./liveness.ts";
 import { CrawlerSession, type SessionHandlers } from "./session.ts";
 
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
@@ -52,12 +52,6 @@ const maxFragments = 1024;
  * have to be short where thousands connect, and who else connects waits behind all of these.
  */
 const strangersMs = 1;
-
-/**
- * A crawler gives its coordinator up after three pings that did not come: it is with another one before what it holds for the
- * one that is frozen matters. In a large fleet as often as heartbeats.
- */
-const mostPingMs = 2500;
 
 /** Crawlers that are on their way in. */
 const crowd = 16;

@@ -28,6 +28,12 @@ export interface HeartbeatWatchSettings {
   readonly onVanished: () => void;
 }
 
+/**
+ * Between two pings of ours. A crawler gives its coordinator up after three that did not come: it is with another one before what it
+ * holds for one that is frozen matters. In a large fleet as seldom as heartbeats.
+ */
+export const mostPingMs = 2500;
+
 const missedHeartbeats = 3;
 const ticksPerHeartbeat = 8;
 

@@ -33,7 +33,7 @@ import {
   type SealMessage,
   SessionInbox,
 } from "./inbox.ts";
-import { HeartbeatWatch } from "./liveness.ts";
+import { HeartbeatWatch, mostPingMs } from "./liveness.ts";
 
 export interface SessionSettings {
   readonly remoteAddress: string;
@@ -81,6 +81,7 @@ export class CrawlerSession {
   readonly #handlers: SessionHandlers;
   readonly #inbox: SessionInbox;
   readonly #helloDeadline: NodeJS.Timeout;
+  #waiting: NodeJS.Timeout | undefined;
   #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
   #hello: CrawlerHello | null = null;
   #crawlerId: CrawlerId | null = null;
@@ -157,6 +158,7 @@ export class CrawlerSession {
   ): void {
     if (this.#state !== "checking") return;
     this.#state = "open";
+    clearInterval(this.#waiting);
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
     this.#mostCredits = welcome.resultCredits;
     if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
@@ -227,6 +229,8 @@ export class CrawlerSession {
     this.#hello = decoded.hello;
     this.#version = decoded.version;
     this.connection.hold();
+    // However long it is looked at: one that hears nothing goes to another coordinator.
+    this.#waiting = setInterval(() => this.connection.ping(), mostPingMs);
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
@@ -320,6 +324,7 @@ export class CrawlerSession {
 
   #onEnd(reason: string, refusal: Refusal | null): void {
     this.#state = "closed";
+    clearInterval(this.#waiting);
     clearTimeout(this.#helloDeadline);
     this.#watch?.stop();
     this.#handlers.onEnd(this, reason, refusal);

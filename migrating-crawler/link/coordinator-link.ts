@@ -65,7 +65,7 @@ export interface LinkSettings {
   readonly route?: CoordinatorRoute | ((url: string) => CoordinatorRoute);
   /** Signs results with the identity that the hello shows; absent: there is none. */
   readonly sign?: ((text: string) => string) | undefined;
-  /** From the start of an attempt to the welcome. */
+  /** From the start of an attempt to the welcome, without a sign. */
   readonly welcomeTimeoutMs?: number;
   /** `soonMs`: the most for `soonForMs` after a session is lost. */
   readonly backOff?: {
@@ -103,8 +103,8 @@ const missedPings = 3;
  */
 const smallFleetHeartbeatMs = 10_000;
 const returnShare = 0.5;
-/** To a machine that does not answer, where there is another one to try. */
-const mostConnectMs = 5000;
+/** To a machine that does not answer, where there is another one to try; so long it may be silent before its welcome, too. */
+const mostConnectMs = 8000;
 /** One that fell silent, or did not answer for so long, is asked last for a while: the others may be asked ten times meanwhile. */
 const slowAnswerMs = 3000;
 const silentRestMs = 15_000;
@@ -239,7 +239,8 @@ export class CoordinatorLink {
       hello,
       route: this.#routeTo(url, welcomeTimeoutMs),
       sign: this.#settings.sign,
-      welcomeTimeoutMs,
+      welcomeTimeoutMs:
+        this.#addresses.size === 1 ? welcomeTimeoutMs : Math.min(welcomeTimeoutMs, mostConnectMs),
       compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
       onEnd: (reason, retryAfterMs, fellSilent) => {

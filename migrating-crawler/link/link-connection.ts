@@ -101,7 +101,7 @@ export class LinkConnection {
     this.#socket = new WebSocket(settings.url, {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
-      handshakeTimeout: Math.min(settings.welcomeTimeoutMs, settings.route.timeoutMs),
+      handshakeTimeout: settings.welcomeTimeoutMs,
       // ws hands it to http.request, which takes a socket that comes later; its types know net.connect alone.
       createConnection: connectionTo(new URL(settings.url), settings.route) as unknown as typeof net.connect,
     });
