@@ -669,10 +669,12 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   });
   ground.slicing.start();
   timekeeper.every("serve-crawlers", serveMs, async () => {
-    const { presence } = ground;
+    const { presence, others } = ground;
+    // Where crawlers have nowhere else to go, they stay while the database is away.
+    const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
     // A process that stood still itself, and that nobody has replaced, looks before it sends anybody away.
-    if (!presence.isPresent) await within(confirmMs, presence.look()).catch(() => {});
-    gateway.serve(presence.isPresent ? null : standingAside);
+    if (!isFit()) await within(confirmMs, presence.look()).catch(() => {});
+    gateway.serve(isFit() ? null : standingAside);
   });
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now(), pool));

@@ -256,9 +256,12 @@ export class CoordinatorPresence {
 
   /** Whether others see it as one that runs, as far as is known here. */
   get isPresent(): boolean {
-    if (this.#isReplaced) return false;
-    if (this.#others.size === 0) return true;
-    return this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
+    return !this.#isReplaced && (this.#others.size === 0 || this.reachesDatabase);
+  }
+
+  /** False: others may have taken over from it, and it cannot know. */
+  get reachesDatabase(): boolean {
+    return !this.#isReplaced && this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }
 
   /** The same, or it is about to: its memory is being brought up to date. */

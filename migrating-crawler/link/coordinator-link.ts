@@ -103,8 +103,9 @@ const missedPings = 3;
  */
 const smallFleetHeartbeatMs = 10_000;
 const returnShare = 0.5;
-/** To a machine that does not answer, where there is another one to try; so long it may be silent before its welcome, too. */
-const mostConnectMs = 8000;
+/** To a machine that does not answer, where there is another one to try; and from a connection to its welcome without a sign. */
+const mostConnectMs = 5000;
+const mostWelcomeMs = 8000;
 /** One that fell silent, or did not answer for so long, is asked last for a while: the others may be asked ten times meanwhile. */
 const slowAnswerMs = 3000;
 const silentRestMs = 15_000;
@@ -240,7 +241,7 @@ export class CoordinatorLink {
       route: this.#routeTo(url, welcomeTimeoutMs),
       sign: this.#settings.sign,
       welcomeTimeoutMs:
-        this.#addresses.size === 1 ? welcomeTimeoutMs : Math.min(welcomeTimeoutMs, mostConnectMs),
+        this.#addresses.size === 1 ? welcomeTimeoutMs : Math.min(welcomeTimeoutMs, mostWelcomeMs),
       compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
       onEnd: (reason, retryAfterMs, fellSilent) => {

@@ -96,7 +96,7 @@ export class LinkConnection {
     this.#welcomed = new Promise((resolve) => {
       this.#onWelcomed = resolve;
     });
-    this.#silenceMs = settings.welcomeTimeoutMs;
+    this.#silenceMs = Math.min(settings.welcomeTimeoutMs, settings.route.timeoutMs);
     this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
     this.#socket = new WebSocket(settings.url, {
       perMessageDeflate: false,
@@ -191,6 +191,7 @@ export class LinkConnection {
   #listen(): void {
     this.#socket.on("upgrade", ({ headers, socket }) => {
       this.#stream = socket;
+      this.expectEvery(this.#settings.welcomeTimeoutMs);
       const { data: challenge } = challengeSchema.safeParse(headers[challengeHeader]);
       this.#challenged = challenge === undefined ? null : { challenge, binding: tlsBindingOf(socket) };
     });
