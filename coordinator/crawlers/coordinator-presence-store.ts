@@ -4,8 +4,8 @@
  * others watch with clocks of their own (a machine that is lost may keep its connection for hours). Nobody's wall clock
  * matters, the database's included.
  *
- *   runs ── lock lost ──────────────────────────────────────────► gone ── 20 s later ──► its crawlers that came to no
- *     └──── under 3 beats in 8 s ── row removed, sessions ended ──► gone                 other are offline
+ *   runs ── lock lost ── gone ── 5 s later ── row removed, sessions ended ── 20 s later ── its crawlers that came to no
+ *     └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            other are offline
  *
  * A coordinator that is frozen, cut off or far too slow keeps its lock, its transactions keep their rows, and everybody waits.
  * Who sees it first removes its row and ends its sessions (db/coordinator-locks): what it had begun is rolled back, and every
@@ -52,7 +52,7 @@ const leastBeats = 3;
 /** Notices make a coordinator look more often than it beats. */
 const mostLooks = 200;
 
-/** Beats came no later than this, or this coordinator may have been replaced without knowing. A look takes no longer, either. */
+/** Beats came no later than this, or this coordinator may have been replaced without knowing. Who lacks its lock for so long is. */
 const lapsedMs = 5000;
 
 /** Crawlers of one that is gone have so long to come to another. */
@@ -205,6 +205,7 @@ export class CoordinatorPresence {
   #crawlerUrl: string | null = null;
   #saidUrlAtMs = Number.NEGATIVE_INFINITY;
   #turn: Promise<void> = Promise.resolve();
+  #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -330,13 +331,15 @@ export class CoordinatorPresence {
 
   /** Beats, sees who else does, and takes the lead where nobody has it. */
   async look(): Promise<void> {
-    await this.#inTurn(async () => {
+    this.#looking ??= this.#inTurn(async () => {
       try {
         await this.#look();
       } finally {
+        this.#looking = null;
         this.#noteLead();
       }
     });
+    await this.#looking;
   }
 
   /** Of those connected here, the ones that others have taken for absent. */
@@ -353,8 +356,9 @@ export class CoordinatorPresence {
     const client = this.#client;
     if (client === null || this.#stopped) return;
     const beganMs = this.#nowMs();
-    const answer = await within(lapsedMs, this.#ask(client));
-    if (answer === null) return this.#drop(client, new Error(`no answer within ${lapsedMs / 1000} s`));
+    // Over a slow way it keeps its lock until it is replaced: others would take it for one that is gone, with what it has locked.
+    const answer = await within(lockMs, this.#ask(client));
+    if (answer === null) return this.#drop(client, new Error(`no answer within ${lockMs / 1000} s`));
     const { look, locked } = answer;
     if (look === undefined) return this.#noteReplaced();
     this.#beatAtMs = beganMs;
@@ -430,7 +434,8 @@ export class CoordinatorPresence {
       const looks = recentLooks([...(before?.looks ?? []), { beats, atMs: nowMs }]);
       const isFrozen = locked.has(number) && isSilent(looks);
       const isGone = !locked.has(number) || isFrozen;
-      if (isFrozen) replaced.push(number);
+      const isLost = isGone && before?.goneMs != null && nowMs - before.goneMs >= lapsedMs;
+      if (isFrozen || isLost) replaced.push(number);
       seen.set(number, { looks, goneMs: isGone ? (before?.goneMs ?? nowMs) : null });
       this.#noteSilence(number, { name: name ?? `number ${number}`, isGone });
     }
