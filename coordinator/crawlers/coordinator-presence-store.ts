@@ -306,7 +306,7 @@ export class CoordinatorPresence {
   async end(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
-    await this.#turn;
+    await within(lapsedMs, this.#turn);
     const client = this.#client;
     this.#client = null;
     this.#term = null;
