@@ -74,18 +74,24 @@ export async function measureStandstill(fleet: ChaosFleet, kind: StandstillKind)
   const startMs = performance.now();
   await sinceMs(startMs, "two coordinators run", async () => (await number(running)) === 2);
   const leads = "(select coordinator_number from fleet_lead)";
-  const lead = await one<{ number: number; name: string; crawlers: number[] }>(
-    `select r.coordinator_number as number, r.name, array(
-       select c.crawler_id from crawler c where c.coordinator_number = r.coordinator_number and state = 'online'
-     ) as crawlers
-     from running_coordinator r where r.coordinator_number = ${leads}`,
-  );
+  type Lead = { number: number; name: string; crawlers: number[] };
+  let lead: Lead | undefined;
+  // One that has just gone on may still be listed, with crawlers that have left it.
+  await sinceMs(startMs, "the one that leads has crawlers, which fetch", async () => {
+    lead = await one<Lead>(
+      `select r.coordinator_number as number, r.name, array(
+         select c.crawler_id from crawler c where c.coordinator_number = r.coordinator_number and state = 'online'
+       ) as crawlers
+       from running_coordinator r where r.coordinator_number = ${leads}`,
+    );
+    const before = await fetchesOf(lead?.crawlers ?? []);
+    await delay(goesOnMs);
+    return (await number(running)) === 2 && (await fetchesOf(lead?.crawlers ?? [])) > before;
+  });
   const isIts = ({ webUrl, process: { pid } }: Coordinator) =>
     lead!.name.endsWith(`:${new URL(webUrl).port}`) || lead!.name.endsWith(`process ${pid}`);
   const its = fleet.coordinators.find(isIts)!;
   const other = fleet.coordinators.find((coordinator) => coordinator !== its)!;
-  const before = await fetchesOf(lead!.crawlers);
-  await sinceMs(startMs, "its crawlers fetch", async () => (await fetchesOf(lead!.crawlers)) > before);
   if (kind === "alone") {
     await other.process.kill();
     await sinceMs(startMs, "it is alone", async () => (await number(running)) === 1);
