@@ -4,6 +4,7 @@
  * and from flags; the environment is read by the command, not here.
  */
 import { isIPv4, isIPv6 } from "node:net";
+import type { Pool } from "pg";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
@@ -247,7 +248,7 @@ export interface CoordinatorOptions {
   /** Runs the registry's jobs; left out: none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
   /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */
-  readonly keepReleases?: (now: Date) => Promise<void>;
+  readonly keepReleases?: (now: Date, pool: Pool) => Promise<void>;
   /** The clock; the system's when it is left out. */
   readonly now?: () => Date;
   /** A clock that never goes back, by which the other coordinators of this database are watched. */

@@ -2,14 +2,16 @@
  * The coordinator, wired: stores and sockets on the outside, flows inside, a timekeeper that turns them. What
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
-import type { Server } from "node:http";
 import { hostname } from "node:os";
 import { EventLoopWatch } from "#core/event-loop-clock";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver, WatchedResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
-import { postgresVersion } from "#db/server-database";
+import { within } from "#core/within";
+import { createPool, postgresVersion } from "#db/server-database";
+import { ServerPool } from "#db/server-pool";
+import { withSessionName } from "#db/server-url";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { alertDuties, alertPart } from "./alerts/start.ts";
@@ -25,6 +27,7 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
+import { apartOf } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -58,6 +61,7 @@ import {
 } from "./frontier/start.ts";
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
+import { standingAside } from "./gateway/gateway-settings.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import { hintPart, scheduleHints } from "./hints/start.ts";
 import type { JobPorts } from "./job-ports.ts";
@@ -112,11 +116,19 @@ import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
   readonly webUrl: string;
-  /** Resolves, with words, when the database went back: what the coordinator knows of it is not so any more, and it has to start over. */
-  readonly wentBack: Promise<string>;
+  /**
+   * Resolves, with words, when the database went back, or others took this coordinator for frozen and replaced it: what it knows
+   * of the database is not so any more, and it has to start over.
+   */
+  readonly hasToStartOver: Promise<string>;
   stop(): Promise<void>;
 }
 
+/** How often it is seen to that crawlers are served, or sent to the others. */
+const serveMs = 500;
+const confirmMs = 1000;
+/** A way to the database that is slower is no way. */
+const presenceConnectMs = 3000;
 /** How often what crawlers say of themselves is written. */
 const heartbeatsMs = 1000;
 /** How often the metrics' gauges are set. */
@@ -130,31 +142,58 @@ const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const { database, log, journalRoot = null, now = () => new Date() } = options;
-  const { pool } = database;
+  const { database: given, log, journalRoot = null, now = () => new Date() } = options;
   const watch = watchOwn(options);
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   let slices: OpenSlices | null = null;
+  let own: ServerPool | null = null;
   try {
-    const reviewed = await reviewDatabase({ pool, journalRoot, log, now });
+    const reviewed = await reviewDatabase({ pool: given.pool, journalRoot, log, now });
     const { port } = options.config.listen;
     // A port that anybody gets names nobody.
     const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
-    presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
+    presence = await CoordinatorPresence.begin(given.pool, {
+      ...{ ...(options.nowMs === undefined ? {} : { nowMs: options.nowMs }), name, log },
+      sessions: (session) => {
+        const sessions = createPool(withSessionName(given.url, session), 2);
+        sessions.options.connectionTimeoutMillis = presenceConnectMs;
+        return sessions;
+      },
+    });
+    // All that this coordinator writes goes through sessions that are ended when another takes over from it.
+    const url = withSessionName(given.url, presence.sessionName);
+    const pool = createPool(url, given.pool.options.max);
+    own = pool;
+    const database = { ...given, url, pool };
     for (const slice of await migrateSlices(database))
       log.error({ slice }, "the server of a slice does not answer, and its schema is looked at when it does");
     slices = await OpenSlices.open(database);
+    const opened = slices;
+    presence.otherPools = () => apartOf(opened).map((one) => one.pool);
+    void presence.replaced.then(() => {
+      // Over a way that was cut, what waits for an answer would wait for minutes.
+      for (const one of [pool, ...opened.open.map((slice) => slice.pool)])
+        if (one instanceof ServerPool) one.sever("Connection terminated: others have taken over");
+    });
     if (slices.open.length > 1) await slices.look();
     await bringSlicesToEpoch(slices, now());
-    ground = await layGround(options, { presence, watch, reviewed, slices });
+    ground = await layGround({ ...options, database }, { presence, watch, reviewed, slices });
     const rooms = await openRooms(ground);
-    return await goToWork(ground, rooms);
+    const running = await goToWork(ground, rooms, given.url);
+    return {
+      ...running,
+      stop: async () => {
+        await running.stop();
+        await pool.end();
+      },
+    };
   } catch (error) {
     await presence?.end();
     await ground?.others.stop();
     await slices?.close();
     await watch.close();
+    await own?.end();
     throw error;
   }
 }
@@ -191,6 +230,7 @@ async function layGround(
     journal: () => journal.fault(),
     dns: () => resolver.silent,
     certificate: () => watch.certificate?.facts() ?? null,
+    closed: () => fleet.closed,
   });
   const resolver = new WatchedResolver(createNameResolver({ servers: options.config.resolvers }), now);
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
@@ -453,18 +493,24 @@ async function openRooms(ground: Ground) {
 }
 
 /** From here on the database's notices are followed, the pages and crawlers are answered, and the clock runs. */
-async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinator> {
+async function goToWork(
+  ground: Ground,
+  rooms: Rooms,
+  /** For a process beside this one, which only reads. */
+  databaseUrl: string,
+): Promise<RunningCoordinator> {
   const { config, log, now, timekeeper, presence, incidents } = ground;
   const followers = [ground.policies, rooms.releases, rooms.optOuts, rooms.links];
   const following = await followDatabase(ground, rooms);
-  const { pool, url: databaseUrl } = ground.database;
+  const { pool } = ground.database;
   const index = searchIndex({ pool, databaseUrl, settings: config.search, log });
   try {
     // Who is invited by the pages that listen now is to find a release.
-    await ground.keepReleases(now());
+    await ground.keepReleases(now(), pool);
     await rooms.retention.begin();
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms), searchIndex: index },
+      attach: (server) => rooms.gateway.attach(server),
       beforeAnswer: ground.journal.catchUp,
       certificate: ground.watch.certificate,
       readiness: readinessReads(ground.watch.database.pool),
@@ -485,11 +531,11 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       throw error;
     }
     scheduleJobs(ground, rooms, index);
-    rooms.gateway.attach(web.server as Server);
+    rooms.gateway.serve(null);
     log.info({ webUrl: url, subnets: ground.state.tree.size }, "coordinator listens");
     return {
       webUrl: url,
-      wentBack: ground.journal.wentBack,
+      hasToStartOver: Promise.race([ground.journal.wentBack, presence.replaced]),
       stop: async () => {
         await index.stop();
         await following.stop();
@@ -631,8 +677,16 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     keepSlice({ ...duty, shared: pool, log }, config);
   });
   ground.slicing.start();
+  timekeeper.every("serve-crawlers", serveMs, async () => {
+    const { presence, others } = ground;
+    // Where crawlers have nowhere else to go, they stay while the database is away.
+    const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
+    // A process that stood still itself, and that nobody has replaced, looks before it sends anybody away.
+    if (!isFit()) await within(confirmMs, presence.look()).catch(() => {});
+    gateway.serve(isFit() ? null : standingAside);
+  });
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
-  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
+  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now(), pool));
   const live = liveOf(ground, rooms);
   const { certificate } = ground.watch;
   timekeeper.every("look-at-certificate", certificateMs, async () => {

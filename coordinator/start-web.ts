@@ -79,6 +79,8 @@ export interface OpenWebOptions {
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
   readonly succession: FleetPorts["succession"];
+  /** Before it listens: whoever comes first finds the crawlers' path. */
+  readonly attach: (server: Server) => void;
   /** Waited for before a request that changes something is answered: the change is in the journal, too. */
   readonly beforeAnswer?: () => Promise<void>;
   /** Who may do what, by what the database knows. */
@@ -90,7 +92,7 @@ export interface OpenWebOptions {
 export interface RoomOptions
   extends Omit<
     OpenWebOptions,
-    "rooms" | "access" | "beforeAnswer" | "health" | "certificate" | "readiness" | "searchIndex"
+    "rooms" | "access" | "attach" | "beforeAnswer" | "health" | "certificate" | "readiness" | "searchIndex"
   > {
   /** The pages' own connections: few and impatient. */
   readonly slices: Slices;
@@ -188,6 +190,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     pagesServer?.closeAllConnections();
   });
   try {
+    options.attach(web.server as Server);
     await listen(web, config.listen);
     if (pagesServer !== null) await listenForPages(pagesServer, config.listen, log);
     const url = urlOf(web, config);

@@ -68,6 +68,15 @@ export class NoLongerLeads extends NearcrawlError {
   }
 }
 
+/** The coordinator starts over under another number: others have ended its sessions, and nothing of it is written any more. */
+export class Replaced extends NearcrawlError {
+  readonly code = "NC_REPLACED";
+
+  constructor() {
+    super("other coordinators took this one for frozen, and have taken over from it");
+  }
+}
+
 /** Closes that session, and nothing else: a peer broke the protocol. The reason is sent to it in words. */
 export class ProtocolError extends NearcrawlError {
   readonly code = "NC_PROTOCOL";

@@ -11,7 +11,14 @@ import { timerMs } from "./timer-ms.ts";
 
 /** What each coordinator does for itself: for its sessions, its memory and its figures. */
 const onEveryCoordinator: ReadonlySet<string> = new Set([
-  ...["observe", "observe-operation", "write-figures", "write-heartbeats", "wake-idle-crawlers"],
+  ...[
+    "serve-crawlers",
+    "observe",
+    "observe-operation",
+    "write-figures",
+    "write-heartbeats",
+    "wake-idle-crawlers",
+  ],
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
   // Whoever led when the database went tells people of it.
   "tell-without-database",

@@ -33,7 +33,7 @@ import {
   type SealMessage,
   SessionInbox,
 } from "./inbox.ts";
-import { HeartbeatWatch } from "./liveness.ts";
+import { HeartbeatWatch, mostPingMs } from "./liveness.ts";
 
 export interface SessionSettings {
   readonly remoteAddress: string;
@@ -84,6 +84,7 @@ export class CrawlerSession {
   readonly #handlers: SessionHandlers;
   readonly #inbox: SessionInbox;
   readonly #helloDeadline: NodeJS.Timeout;
+  #waiting: NodeJS.Timeout | undefined;
   #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
   #hello: CrawlerHello | null = null;
   #crawlerId: CrawlerId | null = null;
@@ -153,10 +154,14 @@ export class CrawlerSession {
     if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
   }
 
-  /** The crawler may begin; it is to send a heartbeat so often. */
-  welcome(welcome: CoordinatorWelcome, heartbeatMs: number): void {
+  /** The crawler may begin; it is to send a heartbeat so often, and is sent pings. */
+  welcome(
+    welcome: CoordinatorWelcome,
+    times: { readonly heartbeatMs: number; readonly pingMs: number },
+  ): void {
     if (this.#state !== "checking") return;
     this.#state = "open";
+    clearInterval(this.#waiting);
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
     this.#mostCredits = welcome.resultCredits;
     if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
@@ -164,10 +169,10 @@ export class CrawlerSession {
     this.connection.send(welcome);
     this.connection.resume();
     this.#watch = new HeartbeatWatch({
-      heartbeatMs,
+      ...times,
       bytesRead: () => this.connection.bytesRead,
       isHeld: () => this.connection.isHeld,
-      onBeat: () => this.connection.ping(),
+      onPing: () => this.connection.ping(),
       onVanished: () => this.connection.end("vanished: three heartbeats did not come"),
     });
   }
@@ -227,6 +232,8 @@ export class CrawlerSession {
     this.#hello = decoded.hello;
     this.#version = decoded.version;
     this.connection.hold();
+    // However long it is looked at: one that hears nothing goes to another coordinator.
+    this.#waiting = setInterval(() => this.connection.ping(), mostPingMs);
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
@@ -323,6 +330,7 @@ export class CrawlerSession {
 
   #onEnd(reason: string, refusal: Refusal | null): void {
     this.#state = "closed";
+    clearInterval(this.#waiting);
     clearTimeout(this.#helloDeadline);
     this.#watch?.stop();
     this.#handlers.onEnd(this, reason, refusal);

@@ -252,7 +252,7 @@ const healthFault = z
     code: z
       .string()
       .describe(
-        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), jobs-stand-still.",
+        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), crawlers-not-served (it starts, ends, or may have been replaced), jobs-stand-still.",
       ),
     words: z.string(),
     isInTheWay: z.boolean().describe("False: it can work, and somebody should look."),

@@ -24,12 +24,19 @@ export interface OwnHealthPorts {
   readonly journal?: () => DatabaseFault | null;
   readonly dns?: () => DatabaseFault | null;
   readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
+  /** Why crawlers are not served; null: they are. */
+  readonly closed?: () => string | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
 /** What /ready tells: code and words are for anybody to read. */
 export interface HealthFault {
-  readonly code: AlertName | "migrations-missing" | "tree-missing" | "jobs-stand-still";
+  readonly code:
+    | AlertName
+    | "migrations-missing"
+    | "tree-missing"
+    | "jobs-stand-still"
+    | "crawlers-not-served";
   readonly words: string;
   /** Null: it cannot be told. */
   readonly since: Date | null;
@@ -92,12 +99,19 @@ export class OwnHealth {
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
       ...databaseFaults,
+      ...this.#notServed(),
       ...this.#standstill(),
       ...others.map((alert) => ({
         ...{ code: alert.name, words: publicWords(alert), isInTheWay: false },
         since: sinceOf(alert.name, facts),
       })),
     ];
+  }
+
+  /** It starts, ends, or was perhaps replaced: crawlers that come are told so, and are to go to another. */
+  #notServed(): HealthFault[] {
+    const words = this.#ports.closed?.() ?? null;
+    return words === null ? [] : [{ code: "crawlers-not-served", words, since: null, isInTheWay: true }];
   }
 
   /** Most of the jobs that run every few seconds have not ended for a minute: nothing goes on here. */

@@ -101,7 +101,7 @@ it("crawl, back up, crawl on, opt out, remove, lose the disk, restore", { timeou
   rmSync(dataFolderOf(home), { recursive: true });
   const restored = await restoreDatabase(home, backup.folder, { confirmed: true });
   await startEmbeddedPostgres(home);
-  const why = await first.wentBack;
+  const why = await first.hasToStartOver;
   await fleet.stopCoordinator(first);
   await fleet.addCoordinator(Number(new URL(first.webUrl).port));
 

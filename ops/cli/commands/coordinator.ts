@@ -3,6 +3,7 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
+import type { Pool } from "pg";
 import { noteOwnChanges } from "#coordinator/access/system-audit-store";
 import { listeningAt } from "#coordinator/config";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
@@ -123,11 +124,8 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         version,
         snapshotFolder: join(context.home, "snapshots"),
         journalRoot: journalRootOf(context.home),
-        keepReleases: async (now) =>
-          await keepReleases(
-            { stores: releaseStoresOf(database, log), home: context.home, version, log },
-            now,
-          ),
+        keepReleases: async (now, pool) =>
+          await keepReleases({ stores: releaseStoresOf(pool, log), home: context.home, version, log }, now),
         registryHost: registryHost({
           own: { entry: process.argv[1] ?? "", execArgv: process.execArgv },
           home: context.home,
@@ -154,7 +152,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       if (isFirst) process.send?.({ type: "listening", webUrl });
       const end = await Promise.race([
         asked,
-        coordinator.wentBack.then(() => "went-back" as const),
+        coordinator.hasToStartOver.then(() => "start-over" as const),
         // A supervisor sees for itself that the server is given up.
         ...(process.send ? [] : [server.givenUp]),
       ]);
@@ -162,7 +160,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         setTimeout(() => process.exit(exitCodes.failed), stopWithoutDatabaseMs).unref();
       await coordinator.stop();
       if (server.error !== null) throw server.error;
-      if (end !== "went-back") return;
+      if (end !== "start-over") return;
       // Where it is known to its crawlers.
       here = listeningAt(config, Number(new URL(webUrl).port) || here.listen.port);
     }
@@ -195,7 +193,7 @@ function serverFollower(log: Log) {
 }
 
 /** What the coordinator does by itself is the coordinator's in the audit log. */
-function releaseStoresOf({ pool }: Database, log: Log): ReleaseStores {
+function releaseStoresOf(pool: Pool, log: Log): ReleaseStores {
   const note = noteOwnChanges({ pool, log, now: () => new Date() });
   return {
     ...releaseStores(pool),
