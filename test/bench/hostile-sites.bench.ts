@@ -3,7 +3,7 @@
  * site in a hundred has a wildcard in DNS, or links to a farm of domains, 2,000 new hosts a page. Half of the honest sites have one
  * host, a few have hundreds. Every budget is a 25th of the default's, but for the 20 hosts that a domain begins with.
  * Then what it costs to let in hosts and URLs, of sites that are all honest.
- * Run: npm run bench -- hostile-sites [short]
+ * Run: npm run bench -- hostile-sites [short | admission]
  */
 
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
@@ -28,7 +28,8 @@ import {
 } from "../support/store-world.ts";
 import { leaseWorld } from "./leases/lease-world.ts";
 
-const isShort = process.argv[2] === "short";
+const [part = ""] = process.argv.slice(2);
+const isShort = part === "short";
 const size = {
   honest: isShort ? 300 : 1500,
   hostileShare: 0.01,
@@ -59,7 +60,7 @@ const world = await leaseWorld();
 const { pool, frontier } = world;
 const results = createResultStore(pool);
 const north = await createCrawlerStore(pool).register({ name: "north", keyHash: "key of north" });
-await crawl();
+if (part !== "admission") await crawl();
 await admission();
 await world.close();
 process.exit();
