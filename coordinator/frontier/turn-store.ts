@@ -25,8 +25,9 @@ export const addressKeysOf = (host: string): string => `array(
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
 
 /**
- * SQL: none of the host's addresses is taken, and its domain has not its share of one already. Counted and not asked for by `exists`, which the planner makes a join of
- * the whole table of; this looks up a host's few addresses, of the hosts that come so far. `crawlerId` is an expression.
+ * SQL: none of the host's addresses is taken, and its domain has not its share of one already. Counted and not asked for by
+ * `exists`, which the planner makes a join of the whole table of; this looks up a host's few addresses, of the hosts that come so
+ * far. `crawlerId` is an expression.
  */
 export const isFreeFor = (host: string, crawlerId: string): string => `(
   select count(*)
