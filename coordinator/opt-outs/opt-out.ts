@@ -13,11 +13,11 @@
  *   in force, unconfirmed → in force, confirmed → ended (lifted)
  *        └──────────────→ ended (lifted, or lapsed)
  */
-import { getPublicSuffix } from "tldts";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
+import { isPublicSuffix } from "#core/ip/registrable-domain";
 import { hostInUrl, type SitePart, withoutScheme } from "#core/ip/url-host";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 
@@ -192,18 +192,6 @@ export function readTarget(text: string, networks: "networks" | "sites-only"): O
   if (networks === "sites-only" && isPublicSuffix(host)) return suffixFault(host);
   return { site: host, network: null };
 }
-
-/**
- * Below it anybody may have a site of his own (publicsuffix.org, both sections: `co.uk`, `github.io`), or below each
- * name in it (`compute.amazonaws.com`): no single site can ask for all of them.
- */
-export function isPublicSuffix(host: string): boolean {
-  const isSuffix = (name: string) => getPublicSuffix(name, suffixOptions) === name;
-  return isSuffix(host) || isSuffix(`any.${host}`);
-}
-
-/** It is a host's name by now. */
-const suffixOptions = { allowPrivateDomains: true, extractHostname: false } as const;
 
 const suffixFault = (host: string) =>
   `“${host}” is a public suffix: the sites below it belong to different people. Name your own, such as www.${host}.`;

@@ -1,6 +1,7 @@
 /** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import { isPublicSuffix } from "#core/ip/registrable-domain";
 import type { SitePart } from "#core/ip/url-host";
 import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
@@ -10,7 +11,6 @@ import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { isInPartSql, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
   type Covered,
-  isPublicSuffix,
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,
   mostUnconfirmedADay,

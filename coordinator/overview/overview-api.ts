@@ -309,10 +309,21 @@ const leftOutUrls = z
     most: z
       .array(z.strictObject({ host: z.string(), urls: z.int() }))
       .describe("The most first, 10 at most."),
+    domains: z
+      .array(
+        z.strictObject({
+          domain: z.string(),
+          waiting: z.int().describe("URLs on new hosts that wait for a later day."),
+          leftOut: z.int().describe("URLs on new hosts that came when no more could wait."),
+        }),
+      )
+      .describe(
+        "Registrable domains with more new hosts, or links to more, than are let in a day: 10 at most.",
+      ),
   })
   .meta({
     id: "LeftOutUrls",
-    description: "URLs that were named beyond what their hosts may have and hold, and left out.",
+    description: "URLs that were named beyond what their hosts, or domains, may have and hold.",
   });
 
 const gatedHosts = z
@@ -769,6 +780,7 @@ export const overviewApi = {
             hosts: 1,
             more: false,
             most: [{ host: "calendar.example.org", urls: 1240 }],
+            domains: [{ domain: "wildcard.example", waiting: 2000, leftOut: 48_000 }],
           },
           gated: {
             asked: 28,

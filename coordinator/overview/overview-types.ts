@@ -1,7 +1,9 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
+
 import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
+import type { HeldBackDomain } from "../frontier/domain-store.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import type { GatedHosts } from "./bot-gate-reads.ts";
 import type { FailuresByBlame } from "./minute-figures.ts";
@@ -233,6 +235,8 @@ export interface LeftOutUrls {
   readonly more: boolean;
   /** The most first. */
   readonly most: readonly { readonly host: string; readonly urls: number }[];
+  /** Registrable domains whose new hosts have to wait, or whose pages' links have; the most first. */
+  readonly domains: readonly HeldBackDomain[];
 }
 
 /** What a coordinator cannot work without, beside a database that answers and can be written (database/database-watch). */

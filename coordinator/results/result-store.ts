@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { failedResult, maxRedirects } from "#protocol/result";
@@ -328,15 +329,17 @@ function divide<Link extends UrlAddress>(
 }
 
 /** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
-function admittedBy({ admit, before }: CountedResult): AdmittedUrl[] {
+function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] {
+  const linkedFrom = registrableDomain(page.host);
   return admit.flatMap((url) => {
     const { key, depth, fromSeed = false, redirects = 0, lists = 0, isList = false } = url;
     const isPlain = !fromSeed && redirects === 0 && lists === 0 && !isList;
-    if (isPlain) return { key, depth: before.depth + depth };
+    if (isPlain) return { key, depth: before.depth + depth, linkedFrom };
     const hops = redirects === 0 ? 0 : before.redirects + redirects;
     const nested = lists === 0 ? 0 : before.lists + lists;
     if (hops > maxRedirects || nested > mostListsInARow) return [];
-    return { ...url, depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
+    const sum = { depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
+    return { ...url, ...sum, linkedFrom };
   });
 }
 

@@ -9,7 +9,7 @@
  * another path. Every address is held to the same certificate or authorities, and a learned one is connected to as a site
  * is: by the guard's and the partner's lists (Connector.dialCoordinator).
  */
-import { getDomain } from "tldts";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
 
@@ -40,7 +40,10 @@ export class CoordinatorAddresses {
     const [first] = own;
     if (first === undefined) throw new RangeError("no coordinator's address is given");
     this.#own = [...new Set(own)];
-    this.#domains = new Set([...own.map((url) => domainOf(new URL(url).hostname)), ...domains.map(domainOf)]);
+    this.#domains = new Set([
+      ...own.map((url) => registrableDomain(new URL(url).hostname)),
+      ...domains.map(registrableDomain),
+    ]);
     this.#keep = keep;
     this.#current = first;
     this.#learned = this.#good(learned);
@@ -104,12 +107,9 @@ export class CoordinatorAddresses {
         isCoordinatorUrl(url) &&
         !(first.protocol === "wss:" && url.startsWith("ws:")) &&
         isAlike(new URL(url)) &&
-        this.#domains.has(domainOf(new URL(url).hostname)) &&
+        this.#domains.has(registrableDomain(new URL(url).hostname)) &&
         !this.isOwn(url),
     );
     return [...new Set(good)].slice(0, mostCoordinators);
   }
 }
-
-/** The registrable domain, else the host itself: an address, or a name without a dot. */
-const domainOf = (host: string) => getDomain(host, { allowPrivateDomains: true }) ?? host;

@@ -44,6 +44,34 @@ describe("after a restart", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("a domain with slow hosts is still behind its neighbours at an address", async () => {
+    const address = "192.0.2.9";
+    const ask = async (gates: HostGates, host: string, tookMs: number) => {
+      const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
+      const turn = await gates.take({ host, address }, bounds);
+      return () => turn!.end({ status: 200, tookMs, retryAfterSeconds: null }, address);
+    };
+    const quick = { floorMs: 1, responseTimeFactor: 0.001, kept: { home, warn } };
+    const before = new HostGates(quick);
+    (await ask(before, "h1.slow.example", 9000))();
+    (await ask(before, "v1.quick.example", 10))();
+    before.close();
+
+    const after = new HostGates(quick);
+    const hold = await ask(after, "third.example", 1);
+    const begun: string[] = [];
+    const waiting = ["h2.slow.example", "v2.quick.example", "v3.quick.example"].map(async (host) => {
+      const end = await ask(after, host, 10);
+      begun.push(host);
+      end();
+    });
+    hold();
+    await Promise.all(waiting);
+    after.close();
+
+    expect(begun).toEqual(["v2.quick.example", "v3.quick.example", "h2.slow.example"]);
+  });
+
   it("a host's rate is what it tolerated, and an address's what its hosts did", async () => {
     const before = newGates();
     const address = "192.0.2.7";
