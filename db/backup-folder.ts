@@ -3,7 +3,13 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wr
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { isRunning } from "#core/running-process";
-import { type BackupManifest, bytesOf, manifestFileOf, readManifest } from "./backup-manifest.ts";
+import {
+  type BackupManifest,
+  bytesOf,
+  holdsNothing,
+  manifestFileOf,
+  readManifest,
+} from "./backup-manifest.ts";
 
 /** Unless somebody names another. */
 export const backupsFolderOf = (home: string) => join(home, "backups");
@@ -49,11 +55,16 @@ export interface Verification {
   readonly started: boolean;
 }
 
-/** The complete ones, newest first, in the folders that backups of this home went to. */
+/**
+ * The complete ones in the folders that backups of this home went to, newest first; but those of an empty database come after
+ * all others, for nobody wants them back.
+ */
 export function listBackups(home: string): KnownBackup[] {
   const folders = new Set([backupsFolderOf(home), ...(readNote(home)?.folders ?? [])]);
   const backups = [...folders].flatMap((folder) => backupsIn(folder));
-  return backups.sort((a, b) => (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1));
+  const newestFirst = backups.sort((a, b) => (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1));
+  const isEmpty = ({ manifest }: KnownBackup) => holdsNothing(manifest);
+  return [...newestFirst.filter((one) => !isEmpty(one)), ...newestFirst.filter(isEmpty)];
 }
 
 function backupsIn(parent: string): KnownBackup[] {

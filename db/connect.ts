@@ -19,12 +19,19 @@ import { type Database, openServerDatabase } from "./server-database.ts";
 
 /** The embedded server has died: it was started again, for the n-th time lately, or dies too often. */
 export type ServerEvent =
+  /** A folder that other programs' processes could reach was copied, and is kept there. */
+  | { readonly type: "kept-aside"; readonly folder: string }
   | { readonly type: "restarted"; readonly times: number }
   | { readonly type: "given-up"; readonly error: DatabaseError };
 
 /** For people. */
 export function restartWords(times: number): string {
   return `the embedded Postgres had died and was started again (${times} of at most ${mostRestarts} times in ${restartMinutes} minutes)`;
+}
+
+/** For people. */
+export function keptAsideWords(folder: string): string {
+  return `the database's folder belonged to nobody, which other programs run under: it was copied for an account of its own, and the old one is kept in ${folder} (rm -r when all is well)`;
 }
 
 export interface OpenDatabaseOptions {
@@ -58,7 +65,8 @@ async function openEmbeddedDatabase({
   onServer = () => {},
   ...options
 }: Omit<OpenDatabaseOptions, "databaseUrl">): Promise<Database> {
-  const server = await startEmbeddedPostgres(options.home);
+  const onKeptAside = (folder: string) => onServer({ type: "kept-aside", folder });
+  const server = await startEmbeddedPostgres(options.home, { onKeptAside });
   const presence = new Presence(server.home, server.url, onServer);
   const ownBackends = new Set<number>();
   const leave = async (): Promise<void> => {

@@ -8,7 +8,8 @@
  *              job is an alert under its own name a moment later.
  */
 import { randomBytes } from "node:crypto";
-import { statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { type Log, silentLog } from "#core/log";
@@ -28,6 +29,8 @@ export interface DatabaseState {
   readonly unwritable: DatabaseFault | null;
   /** Somebody was refused a connection within the last minute, since others hold all of them; null: nobody was. */
   readonly usedUp: DatabaseFault | null;
+  /** The folder that a server on this machine keeps its data in was there, and is not any more; it may answer for a minute yet. */
+  readonly gone: DatabaseFault | null;
 }
 
 /** Whoever looks waits no longer. */
@@ -69,11 +72,13 @@ export class DatabaseWatch {
   #unwritable: DatabaseFault | null = null;
   #usedUp: DatabaseFault | null = null;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
+  #gone: DatabaseFault | null = null;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #isSuspect = false;
   #notedAtMs = Number.NEGATIVE_INFINITY;
   /** Of a server on this machine that says so. */
   #folder: string | null = null;
+  #folderWasThere = false;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
@@ -92,7 +97,7 @@ export class DatabaseWatch {
 
   get state(): DatabaseState {
     if (this.#nowMs() - this.#refusedAtMs > refusedMs) this.#usedUp = null;
-    return { silent: this.#silent, unwritable: this.#unwritable, usedUp: this.#usedUp };
+    return { silent: this.#silent, unwritable: this.#unwritable, usedUp: this.#usedUp, gone: this.#gone };
   }
 
   /** By the clock from now on. */
@@ -133,8 +138,22 @@ export class DatabaseWatch {
 
   async #turn(writeOlderMs: number): Promise<void> {
     if (this.#closed) return;
+    await this.#lookAtFolder();
     const isDue = this.#unwritable !== null || this.#nowMs() - this.#writtenAtMs >= writeOlderMs;
     await Promise.all([this.#lookIfAnswers(), isDue ? this.#lookIfWritten() : null]);
+  }
+
+  /** A server that lost its files answers what it has in memory, until it looks for its lock file (every minute). */
+  async #lookAtFolder(): Promise<void> {
+    if (!this.#folder) return;
+    const answer = await answerOf(folderState(this.#folder), diskMs);
+    if (answer === "there") {
+      this.#folderWasThere = true;
+      this.#gone = null;
+    } else if (answer === "gone" && this.#folderWasThere && this.#gone === null) {
+      this.#log.warn({ words: goneWords }, "the database's data folder is gone");
+      this.#gone = { words: goneWords, since: this.#now() };
+    }
   }
 
   async #askSimplest(client: PoolClient): Promise<void> {
@@ -343,6 +362,18 @@ async function writeAndTakeBack(client: PoolClient): Promise<void> {
 }
 
 const fullWords = "the database cannot be written: its disk is full";
+
+/** Whoever may read /ready learns no path from it; `nearcrawl alerts` on the machine says what to type. */
+const goneWords =
+  "the data folder is gone: restore it (nearcrawl database backups, then nearcrawl database restore)";
+
+async function folderState(folder: string): Promise<"there" | "gone" | "unknown"> {
+  return await stat(join(folder, "PG_VERSION")).then(
+    () => "there",
+    // What others may not look into is none of ours.
+    (error: unknown) => (/^(ENOENT|ENOTDIR)$/.test(codeOf(error) ?? "") ? "gone" : "unknown"),
+  );
+}
 
 /** Less than a file of its log needs. */
 const leastLogBytes = 16 * 2 ** 20;

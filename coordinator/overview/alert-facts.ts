@@ -139,6 +139,8 @@ export interface DiskFacts {
 export interface OwnFacts {
   /** This coordinator has written no figures before. */
   readonly startedAtMs?: number;
+  /** The data folder was lost; null or absent: it is there, or another machine's. */
+  readonly gone?: OwnFault | null;
   /** Null: it answers. */
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */

@@ -81,6 +81,20 @@ const mostStandstillMs = 5000;
 
 export const alertRules = [
   {
+    name: "data-folder-gone",
+    severity: "critical",
+    threshold: anything,
+    looksFor: "the embedded database's data folder was there, and is gone or empty",
+    link: "/alerts",
+    advice:
+      "Mount its disk, or stop the coordinator and restore: nearcrawl database backups, then nearcrawl database restore FOLDER. Nothing is made in its place (runbook: bad days).",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.gone == null
+        ? null
+        : { words: `${sentence(own.gone.words)}, since ${clockTime(own.gone.sinceMs)}.` },
+  },
+  {
     name: "database-does-not-answer",
     severity: "critical",
     /** Seconds. It is asked every two; one that restarts is away for less. */
@@ -91,7 +105,10 @@ export const alertRules = [
       "Start it, or check its log, its machine and the network path. Crawlers finish their leases and keep the results; everything resumes by itself when it answers.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
-      own?.silent == null || own.usedUp != null || nowMs - own.silent.sinceMs < seconds * 1000
+      own?.silent == null ||
+      own.gone != null ||
+      own.usedUp != null ||
+      nowMs - own.silent.sinceMs < seconds * 1000
         ? null
         : { words: `${sentence(own.silent.words)}, since ${clockTime(own.silent.sinceMs)}.` },
   },

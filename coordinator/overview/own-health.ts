@@ -61,11 +61,12 @@ export class OwnHealth {
 
   facts(): OwnFacts {
     const { certificate, database, eventLoop, jobs, journal, lead, now } = this.#ports;
-    const { silent, unwritable, usedUp } = database.state;
+    const { silent, unwritable, usedUp, gone } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
       startedAtMs: this.#startedAtMs,
+      gone: faultFacts(gone),
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
       usedUp: faultFacts(usedUp),
@@ -90,11 +91,12 @@ export class OwnHealth {
 
   /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
   async look(): Promise<HealthFault[]> {
-    const { silent, unwritable } = await this.#ports.database.look();
+    const { silent, unwritable, gone } = await this.#ports.database.look();
     const databaseFaults: HealthFault[] = [];
-    if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
+    if (gone !== null) databaseFaults.push(inTheWay("data-folder-gone", gone));
+    else if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
     if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
-    const told = new Set<string>(["database-does-not-answer", "database-cannot-write"]);
+    const told = new Set<string>(["data-folder-gone", "database-does-not-answer", "database-cannot-write"]);
     const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [

@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
-import { openDatabase, type ServerEvent } from "#db/connect";
+import { keptAsideWords, openDatabase, type ServerEvent } from "#db/connect";
 import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 import { readServerUrl, withoutPassword } from "#db/server-url";
@@ -146,7 +146,7 @@ export async function withDatabase<T>(
     databaseUrl: context.databaseUrl,
     home: context.home,
     schema: context.schema,
-    ...(onServer && { onServer }),
+    onServer: onServer ?? sayKeptAside,
   });
   try {
     if (!anySchema) await refuseForeignSchema(database);
@@ -156,6 +156,11 @@ export async function withDatabase<T>(
   } finally {
     await database.close();
   }
+}
+
+/** Whichever command starts the server first. */
+function sayKeptAside(event: ServerEvent): void {
+  if (event.type === "kept-aside") process.stderr.write(`nearcrawl: ${keptAsideWords(event.folder)}\n`);
 }
 
 /**

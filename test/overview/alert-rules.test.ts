@@ -128,6 +128,11 @@ const withGates = (asked: number, newHosts: number): Partial<AlertFacts> => ({
 
 /** What differs; the last value where nothing is said yet, and the first where something is. */
 const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
+  "data-folder-gone": [
+    // Of a folder that is gone, nothing else is said.
+    withOwn({ gone: null }),
+    withOwn({ gone: fault("the data folder is gone", 0), silent: fault("the database does not answer", 9) }),
+  ],
   "database-does-not-answer": [
     withOwn({ silent: fault("the database does not answer within 1 s", 3.9) }),
     withOwn({ silent: fault("the database does not answer within 1 s", 4) }),

@@ -8,6 +8,7 @@ import { noteOwnChanges } from "#coordinator/access/system-audit-store";
 import { listeningAt } from "#coordinator/config";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { policyNames } from "#coordinator/delegation/policies/policies";
+import { refuseOtherDatabase } from "#coordinator/journal/epoch-store";
 import { startCoordinator } from "#coordinator/main";
 import { contactWarnings } from "#coordinator/opt-outs/start";
 import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
@@ -16,7 +17,7 @@ import { portToListenAt } from "#coordinator/start-web";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";
-import { restartWords, type ServerEvent } from "#db/connect";
+import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
@@ -113,6 +114,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const version = softwareVersion;
   const server = serverFollower(log);
   const work = async (database: Database) => {
+    await refuseOtherDatabase(database, journalRootOf(context.home));
     await migrate(database);
     const asked = untilAskedToStop();
     let here = listeningAt(config, await portToListenAt(config.listen));
@@ -180,6 +182,10 @@ function serverFollower(log: Log) {
       giveUp = resolve;
     }),
     onServer: (event: ServerEvent) => {
+      if (event.type === "kept-aside") {
+        log.warn({ folder: event.folder }, keptAsideWords(event.folder));
+        return;
+      }
       if (event.type === "restarted") {
         log.warn({ times: event.times }, restartWords(event.times));
         return;

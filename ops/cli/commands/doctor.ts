@@ -11,6 +11,7 @@ import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, fix, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
+import { embeddedFault } from "#db/embedded-cluster";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
 import { type CommandContext, commandContext, withDatabase } from "../command-context.ts";
@@ -103,6 +104,8 @@ async function database(
 ): Promise<LookedAt> {
   const isEmbedded = context.databaseUrl === null;
   const alone = (finding: Finding): LookedAt => ({ findings: [finding], policies });
+  const fault = isEmbedded ? embeddedFault(context.home) : null;
+  if (fault !== null) return alone(fix("postgres", fault));
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return alone(ok("postgres", "an embedded one, which the coordinator makes as it starts first."));
   const silence = await silenceOf(context);
