@@ -105,7 +105,7 @@ describe("a crawler at work", () => {
       shipping: { pages: 2 },
     });
     expect(report.limits.find(({ limit }) => limit === "pagesPerDay")).toMatchObject({
-      used: 3,
+      used: 4,
       cap: 1_000_000,
     });
     expect(report.coordinator.connectedSince).not.toBeNull();
