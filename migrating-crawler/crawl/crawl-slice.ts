@@ -137,7 +137,7 @@ async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promi
   return null;
 }
 
-/** Turns for what is no page. */
+/** Turns whose end nobody waits for. */
 function smallTurns(visit: SiteVisit): TakeTurn {
   return async (asked) => {
     const turn = await visit.turn(asked);
@@ -260,7 +260,7 @@ async function withoutShell(
 async function request(slice: Slice, asked: PageRequest, robots: OriginRobots): Promise<AskedPage> {
   const { tools, visit } = slice;
   const client = visit.clientFor(new URL(asked.url).origin);
-  const turn = await visit.pageTurn(client);
+  const turn = await visit.turn(client);
   let answer: HostAnswer | null = null;
   let waitMs = 0;
   let fetched: FetchedPage;

@@ -105,28 +105,18 @@ export class SiteVisit {
 
   /**
    * The turn for one request over this connection, be it to the slice's own host or to another that its robots.txt
-   * redirects to. Throws a NoTurn with the reason when there will be none in time.
+   * redirects to: one of the day's pages from then on, unless it ends without having been sent. Throws a NoTurn with
+   * the reason when there will be none in time.
    */
-  turn(client: SiteClient): Promise<VisitTurn> {
-    return this.#turn(client, false);
-  }
-
-  /** The same for a page, which is one of the day's from then on; not when it ends without having been asked for. */
-  pageTurn(client: SiteClient): Promise<VisitTurn> {
-    return this.#turn(client, true);
-  }
-
-  async #turn(client: SiteClient, isPage: boolean): Promise<VisitTurn> {
+  async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
     const { governor } = tools;
     const host = urlHost(client.origin);
-    const grant = await (isPage
-      ? governor.admitPage({ signal, endsAtMs })
-      : governor.admit({ signal, endsAtMs }));
+    const grant = await governor.admit({ signal, endsAtMs });
     if (grant === null) throw this.#noTurn();
     const endGrant = (isAsked: boolean) => {
       grant.end();
-      if (isPage && !isAsked) governor.takeBackPage();
+      if (!isAsked) governor.takeBack();
     };
     this.#standAfter(longestQueueMs, "resting");
     const turn = await tools.gates.take(

@@ -591,9 +591,9 @@ describe("leases nobody asked for", () => {
     for (const response of held) response.end();
   });
 
-  it("fetch no page more than the day has, however many hosts are at work", async () => {
+  it("ask no site for more than the day has, robots.txt included, however many hosts are at work", async () => {
     const { origin, held } = await holdingSite();
-    const runner = sliceRunner({ limits: { pagesPerDay: 5 }, requestsPerAddress: 64, timeouts: patient });
+    const runner = sliceRunner({ limits: { pagesPerDay: 25 }, requestsPerAddress: 64, timeouts: patient });
     cleanups.push(() => runner.close());
     const slices = Array.from({ length: 20 }, (_, at) =>
       runner.crawl([`http://${hostOf(at)}:${origin.port}/`]),
@@ -603,14 +603,15 @@ describe("leases nobody asked for", () => {
     await vi.waitFor(() => expect(held).toHaveLength(5), wait);
     for (const response of held) html(response, "<p>page");
 
-    expect((await endings).filter((ending) => ending === "the day's 5 pages are fetched")).toHaveLength(15);
-    expect(held).toHaveLength(5);
+    expect((await endings).filter((ending) => ending === "the day's 25 pages are used up")).toHaveLength(15);
+    expect(origin.requests).toHaveLength(25);
   });
 
   it("are asked for as far as the day has pages", async () => {
     const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 200, pagesPerDay: 5 } });
 
-    await vi.waitFor(() => expect(asks(world)).toEqual([5]), wait);
+    // Each host takes robots.txt, tdmrep.json and a page.
+    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
   });
 
   it("hold no more text than there is room for, within the memory that is allowed", async () => {
