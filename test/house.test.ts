@@ -133,7 +133,6 @@ it("lets few files of the crawler reach the network or start a program, and one 
     // Within the machine: Unix sockets of the crawler's folder, and the status page.
     "status/ask-crawler.ts: http",
     "status/control-server.ts: http, net",
-    "status/open-status.ts: http",
     "supervisor/crawler-child.ts: child_process",
     "supervisor/release-source.ts: http, https",
   ]);
