@@ -11,7 +11,8 @@ import { createNameResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
+import { anonymousMayRead } from "./access/anonymous-reading.ts";
+import { accessOver, accessParts } from "./access/start.ts";
 import { alertDuties, alertPart } from "./alerts/start.ts";
 import { followFleet, scheduleBalance, succession } from "./balance/start.ts";
 import { changePart, scheduleChanges } from "./changes/start.ts";
@@ -460,7 +461,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       beforeAnswer: ground.journal.catchUp,
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
-      access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
+      access: (pool) => accessOver(pool, anonymousMayRead(ground.config), now, log),
       rooms: pagesOfRooms,
     });
     try {

@@ -1,14 +1,15 @@
 /** Access to the pages over one pool of connections: who asks, the pages of sign-in, and the audit log. */
 import type { Pool } from "pg";
-import { type CoordinatorConfig, isLoopback } from "../config.ts";
+import { type Log, silentLog } from "#core/log";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { Access } from "../web/access.ts";
 import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
-import { createSessionAccess, type SessionAccessPorts } from "../web/session-access.ts";
+import { createSessionAccess } from "../web/session-access.ts";
 import { accessRoutes } from "./access-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
+import type { AnonymousReading } from "./anonymous-reading.ts";
 import { auditRoutes } from "./audit-routes.ts";
 import { savedViewRoutes } from "./saved-view-routes.ts";
 import { createSavedViewStore } from "./saved-view-store.ts";
@@ -17,20 +18,11 @@ import { signInRoutes } from "./sign-in-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";
 
-/** Pages are for everybody where only this machine reaches them, and for who signs in elsewhere, unless it is set. */
-export function anonymousMayRead({
-  access,
-  listen,
-  behindProxy,
-}: CoordinatorConfig): SessionAccessPorts["anonymousMayRead"] {
-  if (access.anonymous !== null) return access.anonymous === "read";
-  return isLoopback(listen.host) && !behindProxy ? "on-this-machine" : false;
-}
-
 export function accessOver(
   pool: Pool,
-  mayRead: SessionAccessPorts["anonymousMayRead"],
+  mayRead: AnonymousReading,
   now: () => Date = () => new Date(),
+  log: Pick<Log, "warn"> = silentLog,
 ): Access {
   return createSessionAccess({
     sessions: createSessionStore(pool),
@@ -38,6 +30,7 @@ export function accessOver(
     hash: randomSecrets.hash,
     now,
     anonymousMayRead: mayRead,
+    log,
   });
 }
 
