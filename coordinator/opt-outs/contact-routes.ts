@@ -24,6 +24,7 @@ import {
 } from "./contact-page.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import { type OptOut, type OptOutStore, readOptOut, readTarget, targetText } from "./opt-out.ts";
+import { proofFileOf } from "./proof-file.ts";
 import type { PublishedSettings } from "./published.ts";
 import { addPublishedRoutes } from "./published-routes.ts";
 
@@ -75,13 +76,14 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
     if (form.fault || target === null || typeof target === "string") {
       return refuse(request, reply, { form, fault: faultOf(form, target), which: "optOut", context });
     }
-    const { words = "", reply: replyTo = "" } = form.values;
-    const asked = { target, words, replyTo: replyTo.trim() || null, requester: form.requester };
+    const { words = "", reply: replyTo = "", proof = "" } = form.values;
+    const hasFile = proof === "file";
+    const asked = { target, words, replyTo: replyTo.trim() || null, requester: form.requester, hasFile };
     const optOut = await ports.optOuts.request({ ...asked, source: "form", confirmed: false }, context.now());
     const { state } = optOut;
     context.log[state === "waiting" ? "warn" : "info"]({ site: optOut.target, state }, "a site opts out");
     if (wantsJson(request)) return reply.code(201).send(optOutAnswer(optOut));
-    return sendPage(reply, optOutTaken(optOut), context);
+    return sendPage(reply, optOutTaken(optOut, hasFile), context);
   });
   forms.post(formPaths.report, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
     const form = guard.read(request, {
@@ -132,14 +134,19 @@ function refuse(
   return sendPage(reply, contactBody(context.settings, forms), context);
 }
 
-function optOutAnswer({ target, scope, site, state, token, createdAt, lapsesAt }: OptOut): object {
+function optOutAnswer({ target, scope, site, state, token, ...times }: OptOut): object {
+  const { createdAt, deletesAt, lapsesAt } = times;
   return {
     site: target,
     scope,
     state,
     createdAt,
+    deletesAt,
     lapsesAt,
-    confirmation: { type: "TXT", name: confirmationName(site ?? target), value: confirmationText(token) },
+    confirmation: {
+      ...{ type: "TXT", name: confirmationName(site ?? target), value: confirmationText(token) },
+      file: proofFileOf(site ?? target),
+    },
   };
 }
 
