@@ -7,7 +7,7 @@ import { growingTo } from "#core/small-collections";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
-import { isFromElsewhere, originOf, requesterOf } from "../web/limits.ts";
+import { isFromElsewhere, networkOf, originOf, requesterOf } from "../web/limits.ts";
 import { type PageViewer, pageFrame } from "../web/page-frame.ts";
 import { sentText } from "../web/views.ts";
 import type { ComplaintStore } from "./complaints.ts";
@@ -168,6 +168,9 @@ function sendPage(
 /** Forms of one address (or IPv6 /64) in an hour. */
 export const formsPerHour = 10;
 
+/** Of one /24 or /48. */
+const formsPerHourOfNetwork = 50;
+
 const hourMs = 3_600_000;
 const rememberedAddresses = 20_000;
 
@@ -222,19 +225,26 @@ class FormGuard {
         return { status: 400, words: `A text is longer than ${most} characters.` };
     }
     if (!this.#mayCome(requester)) {
-      const words = `More than ${formsPerHour} forms came from your address within an hour. Try again later, or write to us.`;
+      const words = `More than ${formsPerHour} forms came from your address, or ${formsPerHourOfNetwork} from its network, within an hour. Try again later, or write to us.`;
       return { status: 429, words };
     }
     return null;
   }
 
   #mayCome(requester: string | null): boolean {
-    const origin = requester === null ? "unknown" : originOf(requester);
+    if (requester === null) return this.#isWithin("unknown", formsPerHour);
+    return (
+      this.#isWithin(originOf(requester), formsPerHour) &&
+      this.#isWithin(networkOf(requester), formsPerHourOfNetwork)
+    );
+  }
+
+  #isWithin(origin: string, most: number): boolean {
     const before = this.#sent.get(origin);
     const isFresh = before !== undefined && this.#now() - before.sinceMs < hourMs;
     const count = isFresh ? before.count + 1 : 1;
     this.#sent.set(origin, { count, sinceMs: isFresh ? before.sinceMs : this.#now() });
-    return count <= formsPerHour;
+    return count <= most;
   }
 }
 

@@ -143,13 +143,8 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
        where opt_out_id = $1`,
       [known, now],
     );
-  // Whoever has published the proof asks again, and need not wait for its turn.
-  if (known !== null && request.source === "form")
-    await client.query(
-      `update opt_out set looked_at = case when $3 then ${withFile} end
-       where opt_out_id = $1 and looked_at <= $2::timestamptz - interval '1 minute'`,
-      [known, now, request.hasFile === true],
-    );
+  if (known !== null && request.weight !== null)
+    await askAgain(client, known, { ...request, weight: request.weight }, now);
   if (known !== null && request.confirmed) {
     await client.query(
       `update opt_out
@@ -163,10 +158,34 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   return optOutId;
 }
 
+/**
+ * Whoever has published the proof asks again, and need not wait for its turn. One that waits is weighed again by who asks now: else
+ * whoever has used up his own day could make others' sites wait.
+ */
+async function askAgain(
+  client: PoolClient,
+  optOutId: number,
+  request: BelievableRequest,
+  now: Date,
+): Promise<void> {
+  await client.query(
+    `update opt_out set looked_at = case when $3 then ${withFile} end
+     where opt_out_id = $1 and looked_at <= $2::timestamptz - interval '1 minute'`,
+    [optOutId, now, request.hasFile === true],
+  );
+  if (await needsProof(client, request, now)) return;
+  await client.query(
+    `update opt_out set in_force_at = $2, lapses_at = $3, deletes_at = $4, requester = $5::inet
+     where opt_out_id = $1 and in_force_at is null`,
+    [optOutId, now, daysAfter(now, unconfirmedDays), daysAfter(now, hiddenDays), request.requester],
+  );
+}
+
+const daysAfter = (now: Date, days: number) => new Date(now.getTime() + days * dayMs);
+
 async function insert(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
   const { target, source, words, replyTo, requester, confirmed, weight } = request;
   const waits = weight !== null && (await needsProof(client, { ...request, weight }, now));
-  const after = (days: number) => new Date(now.getTime() + days * dayMs);
   const { rows } = await client.query<{ opt_out_id: number }>(
     `insert into opt_out (site, first_address, last_address, scope, url, source, token, words, reply_to, requester,
        created_at, in_force_at, lapses_at, confirmed_at, confirmed_by, erased_at, deletes_at)
@@ -181,11 +200,11 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
       requester,
       now,
       waits ? null : now,
-      confirmed ? null : after(unconfirmedDays),
+      confirmed ? null : daysAfter(now, unconfirmedDays),
       confirmed ? now : null,
       confirmed ? "operator" : null,
       request.erases === true ? now : null,
-      confirmed || waits ? null : after(hiddenDays),
+      confirmed || waits ? null : daysAfter(now, hiddenDays),
     ],
   );
   return rows[0]!.opt_out_id;
@@ -197,7 +216,7 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
  */
 async function needsProof(
   client: PoolClient,
-  { target: { site }, requester, weight }: OptOutRequest & { readonly weight: Weight },
+  { target: { site }, requester, weight }: BelievableRequest,
   now: Date,
 ): Promise<boolean> {
   if (weight.isWide || site === null) return true;
@@ -211,9 +230,8 @@ async function needsProof(
        (select count(*)::int from opt_out
         where ending = 'lifted' and (site = any($4::text[]) or ${isOfSite("site", "$5::text")})) as lifted
      from opt_out
-     where source = 'form' and in_force_at is not null and created_at > $1
-       and confirmed_by is distinct from 'site'`,
-    [new Date(now.getTime() - dayMs), requester, registrableDomain(site), domainsAbove(site), site],
+     where source = 'form' and in_force_at > $1 and confirmed_by is distinct from 'site'`,
+    [daysAfter(now, -1), requester, registrableDomain(site), domainsAbove(site), site],
   );
   const { ofAddress, ofNetwork, ofDomain, ofAll, lifted } = rows[0]!;
   const most = mostUnconfirmedADay;
@@ -225,6 +243,8 @@ async function needsProof(
     ofAll >= (weight.isCrawled ? most.ofAllCrawled : most.ofAll)
   );
 }
+
+type BelievableRequest = OptOutRequest & { readonly weight: Weight };
 
 interface Weight {
   /** It would take out more than an unproven word should: a network, a name that half of the web lies below, many hosts or pages. */

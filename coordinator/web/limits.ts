@@ -270,6 +270,16 @@ export function originOf(address: string): string {
   return `${formatAddress({ family: 6, value: (plain.value >> 64n) << 64n })}/64`;
 }
 
+/** What one subscriber or hoster may have whole: the /24 of an IPv4 address, the /48 of an IPv6 address. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address);
+  if (!parsed) return address;
+  const plain = unmapAddress(parsed);
+  if (plain.family === 4)
+    return `${formatAddress({ family: 4, value: plain.value - (plain.value % 256) })}/24`;
+  return `${formatAddress({ family: 6, value: (plain.value >> 80n) << 80n })}/48`;
+}
+
 // From where a request comes: the address, the browser, and whether a page of ours has sent it.
 
 /**

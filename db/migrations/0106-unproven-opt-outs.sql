@@ -7,6 +7,11 @@
 
 alter table opt_out add column deletes_at timestamptz; -- an unproven one deletes its pages from then on; null: never
 
+create index opt_out_believed on opt_out (in_force_at) where source = 'form';
+create index opt_out_lifted on opt_out (site) where ending = 'lifted';
+
 -- Down Migration
 
+drop index opt_out_lifted;
+drop index opt_out_believed;
 alter table opt_out drop column deletes_at;

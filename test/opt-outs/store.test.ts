@@ -487,6 +487,16 @@ describe("what the form can do", () => {
     const unknown = await statesOf(left + 2, (n) => [`a.u${n}.example`, null]);
     const crawled = (await stores.optOuts.request(ask("www.example.org"), worldNow)).state;
 
+    // Who has used up his own day makes nobody else wait.
+    const mine = ask("mine.example.org", { requester: "203.0.113.77" });
+    const byAttacker = await stores.optOuts.request({ ...mine, requester: "198.51.100.9" }, worldNow);
+    const byOwner = await stores.optOuts.request(mine, later(1.1));
+
+    expect([byAttacker.state, byOwner.state, byOwner.deletesAt]).toEqual([
+      "waiting",
+      "unconfirmed",
+      later(8.1),
+    ]);
     expect([byAddress, byNetwork, byDomain]).toEqual([most.ofAddress, most.ofNetwork, most.ofDomain]);
     expect([honest, unknown, crawled]).toEqual(["unconfirmed", left, "unconfirmed"]);
     await database.pool.query("update frontier_host set fetched_urls = 0 where host = 'www.example.org'");
