@@ -1,15 +1,17 @@
 /** Access to the pages over one pool of connections: who asks, the pages of sign-in, and the audit log. */
 import type { Pool } from "pg";
 import { type Log, silentLog } from "#core/log";
+import { isLoopbackHost } from "#protocol/invitation";
+import { type CoordinatorConfig, isLoopback } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { Access } from "../web/access.ts";
 import type { WebPart } from "../web/actions.ts";
+import type { AnonymousReading } from "../web/anonymous-reading.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { createSessionAccess } from "../web/session-access.ts";
 import { accessRoutes } from "./access-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
-import type { AnonymousReading } from "./anonymous-reading.ts";
 import { auditRoutes } from "./audit-routes.ts";
 import { savedViewRoutes } from "./saved-view-routes.ts";
 import { createSavedViewStore } from "./saved-view-store.ts";
@@ -17,6 +19,19 @@ import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";
+
+/** A public address, TLS or a declared proxy means that others are meant to reach the pages: then reading needs a sign-in, too. */
+export function anonymousMayRead({
+  access,
+  listen,
+  behindProxy,
+  tls,
+  publicUrl,
+}: CoordinatorConfig): AnonymousReading {
+  if (access.anonymous !== null) return access.anonymous === "read";
+  const isPublic = publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
+  return isLoopback(listen.host) && !behindProxy && tls === null && !isPublic ? "on-this-machine" : false;
+}
 
 export function accessOver(
   pool: Pool,

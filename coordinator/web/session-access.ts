@@ -8,8 +8,8 @@ import type { FastifyRequest } from "fastify";
 import type { OperatorTokenStore, Session, SessionStore } from "#core/access-types";
 import { type Actor, anybody, type Scope, scopesOf } from "#core/actor";
 import type { Log } from "#core/log";
-import { type AnonymousReading, markOfOthers } from "../access/anonymous-reading.ts";
 import { type Access, localPath, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
+import { type AnonymousReading, markOfOthers } from "./anonymous-reading.ts";
 import { wantsJson } from "./guard.ts";
 import { ConnectionLimits, isFromElsewhere, requesterOf, whenceOf } from "./limits.ts";
 

@@ -73,7 +73,10 @@ export function optOutsCommand(): Command {
       .argument("<target>", "a URL, a part of a site, a site or a network")
       .addOption(scopeOption())
       .option("--words <text>", "why, for the record", "")
-      .option("--unconfirmed", "it lapses unless somebody confirms it")
+      .option(
+        "--unconfirmed",
+        "its pages are hidden, and deleted after a week; it lapses unless somebody confirms it",
+      )
       .addOption(yesRemoveOption())
       .description(
         "opt a page, a part of a site, a site or a network out, permanently; its pages are deleted from the index",

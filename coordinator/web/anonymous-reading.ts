@@ -10,24 +10,10 @@ import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { isLoopbackHost } from "#protocol/invitation";
-import { type CoordinatorConfig, isLoopback } from "../config.ts";
-import { isFromElsewhere, isThisMachine, proxyMarkOf } from "../web/limits.ts";
+import { isFromElsewhere, isThisMachine, proxyMarkOf } from "./limits.ts";
 
 /** True: whoever reaches the pages; `on-this-machine`: whoever asks this machine directly, by its own name. */
 export type AnonymousReading = boolean | "on-this-machine";
-
-/** A public address, TLS or a declared proxy means that others are meant to reach the pages: then reading needs a sign-in, too. */
-export function anonymousMayRead({
-  access,
-  listen,
-  behindProxy,
-  tls,
-  publicUrl,
-}: CoordinatorConfig): AnonymousReading {
-  if (access.anonymous !== null) return access.anonymous === "read";
-  const isPublic = publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
-  return isLoopback(listen.host) && !behindProxy && tls === null && !isPublic ? "on-this-machine" : false;
-}
 
 /** What ends anonymous reading `on-this-machine` for this request, as the start of a sentence; null: nothing does. */
 export async function markOfOthers(request: FastifyRequest): Promise<string | null> {

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer as createTcpServer } from "node
 import { tmpdir } from "node:os";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anonymousMayRead } from "#coordinator/access/anonymous-reading";
+import { anonymousMayRead } from "#coordinator/access/start";
 import { readCoordinatorConfig } from "#coordinator/config";
 import type { Database } from "#db/server-database";
 import { publicUrlFindings } from "#ops/cli/setup/doctor-checks";
