@@ -515,7 +515,7 @@ async function goToWork(
       certificate: ground.watch.certificate,
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
-      access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
+      access: (pool) => accessOver(pool, anonymousMayRead(ground.config), now, log),
       rooms: pagesOfRooms,
     });
     try {

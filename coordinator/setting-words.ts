@@ -54,7 +54,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   "tls.certificateFile": "PEM, with its chain. Renewed with the same key, it is shown within a minute.",
   "tls.keyFile": "PEM.",
   "access.anonymous":
-    "What people who have not signed in may do: read or nothing. Default: read if only this machine can reach the pages, else nothing.",
+    "What people who have not signed in may do: read or nothing. Default: read for who asks this machine directly, nothing once publicUrl, tls, behindProxy or listen.host is for others.",
   "delegation.seed": "Seeds the policy random.",
   "delegation.settleSeconds":
     "How long a new fleet may take to assemble and to measure itself before the first probe round.",
