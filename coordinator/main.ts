@@ -3,13 +3,16 @@
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
 import type { Server } from "node:http";
-import { hostname } from "node:os";
+import { hostname, networkInterfaces, uptime } from "node:os";
+import { ClockError } from "#core/errors";
 import { EventLoopWatch } from "#core/event-loop-clock";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
+import { doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
+import { isLoopbackHost } from "#protocol/invitation";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { alertDuties, alertPart } from "./alerts/start.ts";
@@ -68,6 +71,7 @@ import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
+import { lastMinute } from "./overview/minute-figure-store.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
@@ -126,14 +130,17 @@ const keepReleasesMs = 6 * 3_600_000;
 const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
-export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const { database, log, journalRoot = null, now = () => new Date() } = options;
+export async function startCoordinator(given: CoordinatorOptions): Promise<RunningCoordinator> {
+  const { database, log, journalRoot = null } = given;
   const { pool } = database;
-  const watch = watchOwn(options);
+  const watch = watchOwn(given);
+  const { now } = watch;
+  const options = { ...given, now };
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   let slices: OpenSlices | null = null;
   try {
+    await requireRightClock(options, watch);
     const reviewed = await reviewDatabase({ pool, journalRoot, log, now });
     const { port } = options.config.listen;
     // A port that anybody gets names nobody.
@@ -156,6 +163,19 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
   }
 }
 
+/** Before anything is written. Throws ClockError: it is started again when the clock is right, by whoever keeps it running. */
+async function requireRightClock(
+  { database, clockIsRight = false, now }: CoordinatorOptions & { readonly now: () => Date },
+  watch: OwnWatch,
+): Promise<void> {
+  await watch.database.look();
+  const fault = watch.clock?.fault ?? null;
+  if (fault !== null) throw new ClockError(`${fault.words}: let NTP set it (timedatectl), then start again`);
+  if (watch.clock === null || clockIsRight) return;
+  const doubt = doubtfulStart(now(), await lastMinute(database.pool));
+  if (doubt !== null) throw new ClockError(doubt);
+}
+
 type Ground = Awaited<ReturnType<typeof layGround>>;
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
@@ -174,18 +194,21 @@ async function layGround(
     readonly reviewed: ReviewedDatabase;
   },
 ) {
-  const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
+  const { database, log, version, snapshotFolder = null } = options;
+  const { clock, now } = watch;
   const { pool } = database;
   const timekeeper = new Timekeeper(
     log,
     () => presence.leads,
     (error) => watch.database.note(error),
+    () => (clock?.fault ?? null) === null,
   );
   const health = new OwnHealth({
     ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
     jobs: () => timekeeper.reports(),
     eventLoop: () => watch.eventLoop.delay,
     journal: () => journal.fault(),
+    clock: () => clock?.fault ?? null,
   });
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
@@ -271,11 +294,27 @@ async function layGround(
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn({ database: { url }, log, now = () => new Date() }: CoordinatorOptions) {
-  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log });
+function watchOwn({
+  database: { url },
+  log,
+  machineClock = systemMachineClock,
+  ...given
+}: CoordinatorOptions) {
+  const onClock = { call: (_isRight: boolean, _jumpedMs: number) => {} };
+  const clock = given.now
+    ? null
+    : new OwnClock(machineClock, (fault, jumpedMs) => {
+        if (fault !== null) log.error({ words: fault.words }, "this coordinator's clock is wrong");
+        else log.info({ jumpedMs }, "the clock is right again, and is followed");
+        onClock.call(fault === null, jumpedMs);
+      });
+  const now = given.now ?? clock!.now;
+  const onTime = (atMs: number, tookMs: number) => clock?.hearDatabase(atMs, tookMs);
+  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log, onTime });
   const eventLoop = new EventLoopWatch();
   database.start();
   return {
+    ...{ clock, now, onClock },
     database,
     eventLoop,
     close: async () => {
@@ -283,6 +322,19 @@ function watchOwn({ database: { url }, log, now = () => new Date() }: Coordinato
       await database.close();
     },
   };
+}
+
+const systemMachineClock: MachineClock = {
+  wall: () => new Date(),
+  steadyMs: () => performance.now(),
+  uptimeMs: () => uptime() * 1000,
+};
+
+/** Of this machine: whoever comes from there goes by the same clock. */
+function isOwnAddress(address: string): boolean {
+  const plain = address.replace(/^::ffff:/i, "");
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return isLoopbackHost(plain) || own.some((one) => one.address === plain);
 }
 
 interface LateRooms {
@@ -402,6 +454,8 @@ async function openRooms(ground: Ground) {
         now,
       },
       hasGoneBack: () => ground.journal.hasGoneBack(),
+      ...(ground.watch.clock === null ? {} : { clock: ground.watch.clock }),
+      isOwnAddress,
       ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
       onHello: (crawlerId, hello) => {
         for (const one of [probing, trusting, releases, others]) one.onHello(crawlerId, hello);
@@ -604,7 +658,11 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   ];
   for (const room of own) room.start();
   scheduleReports({ pool: slices, timekeeper, log, now });
-  scheduleUpkeep({ pool, incidents, timekeeper, now });
+  const clockIsRight = scheduleUpkeep({ pool, slices, incidents, timekeeper, log, now });
+  ground.watch.onClock.call = (isRight, jumpedMs) => {
+    timekeeper.hurry("note-alerts");
+    if (isRight) clockIsRight(jumpedMs);
+  };
   scheduleRanking({ database, slices, timekeeper, log, now });
   scheduleChannels(slices, timekeeper, now);
   scheduleSubmissions(slices, timekeeper, now);

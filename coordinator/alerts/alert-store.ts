@@ -65,6 +65,15 @@ export async function notedAlerts(pool: Pool): Promise<readonly NotedAlert[]> {
   return rows.map(stateOf).map(noted);
 }
 
+/** What an alert says, as it was noted last; null: it does not hold. */
+export async function heldWords(pool: Pool, name: string): Promise<string | null> {
+  const { rows } = await pool.query<{ words: string }>(
+    "select words from alert_state where name = $1 and ended_at is null",
+    [name],
+  );
+  return rows[0]?.words ?? null;
+}
+
 const noted = ({ name, beganAt, toldAt, isTold, acknowledged }: AlertState): NotedAlert => ({
   ...{ name, beganAt, acknowledged },
   toldAt: isTold ? toldAt : null,

@@ -24,6 +24,19 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
   "plan-recrawls",
 ]);
 
+/** What goes on while the clock is wrong: it tells of it, or nothing of it is decided by time. */
+const whateverTheClock: ReadonlySet<string> = new Set([
+  ...[
+    "observe",
+    "observe-operation",
+    "write-heartbeats",
+    "note-alerts",
+    "send-alerts",
+    "tell-without-database",
+  ],
+  ...["review-database", "keep-journal", "follow-slices", "lead-slices", "honour-opt-outs"],
+]);
+
 interface Duty {
   readonly name: string;
   /** Whether its turns are this coordinator's. */
@@ -64,15 +77,25 @@ export class Timekeeper {
   readonly #log: Log;
   readonly #leads: () => boolean;
   readonly #onFailed: (error: unknown) => void;
+  readonly #isClockRight: () => boolean;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
   #hasParts = false;
 
-  /** `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this. */
-  constructor(log: Log, leads = () => true, onFailed: (error: unknown) => void = () => {}) {
+  /**
+   * `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this.
+   * `isClockRight`: while it is not, turns of what decides by time pass.
+   */
+  constructor(
+    log: Log,
+    leads = () => true,
+    onFailed: (error: unknown) => void = () => {},
+    isClockRight = () => true,
+  ) {
     this.#log = log;
     this.#leads = leads;
     this.#onFailed = onFailed;
+    this.#isClockRight = isClockRight;
   }
 
   /** Aborts when flows are to end: for work that `stop` would wait for too long. */
@@ -196,7 +219,7 @@ export class Timekeeper {
   async #run(duty: Duty): Promise<void> {
     duty.startedMs = performance.now();
     try {
-      if (duty.isOurs()) await duty.work();
+      if (duty.isOurs() && (whateverTheClock.has(duty.name) || this.#isClockRight())) await duty.work();
       duty.endedMs = performance.now();
       duty.failures = 0;
       duty.failingSinceMs = null;

@@ -139,6 +139,8 @@ export interface DiskFacts {
 export interface OwnFacts {
   /** This coordinator has written no figures before. */
   readonly startedAtMs?: number;
+  /** Null: nothing is known to be wrong with this coordinator's clock. */
+  readonly clock: OwnFault | null;
   /** Null: it answers. */
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */

@@ -4,6 +4,7 @@
  * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
  */
 import type { EventLoopDelay } from "#core/event-loop-clock";
+import type { ClockFault } from "#core/own-clock";
 import type { DutyReport } from "#core/scheduler";
 import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
@@ -22,6 +23,7 @@ export interface OwnHealthPorts {
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
   readonly journal?: () => DatabaseFault | null;
+  readonly clock?: () => ClockFault | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
@@ -51,12 +53,13 @@ export class OwnHealth {
   }
 
   facts(): OwnFacts {
-    const { database, eventLoop, jobs, journal, lead, now } = this.#ports;
+    const { clock, database, eventLoop, jobs, journal, lead, now } = this.#ports;
     const { silent, unwritable } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
       startedAtMs: this.#startedAtMs,
+      clock: faultFacts(clock?.() ?? null),
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
       journal: faultFacts(journal?.() ?? null),
@@ -79,14 +82,16 @@ export class OwnHealth {
   /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
   async look(): Promise<HealthFault[]> {
     const { silent, unwritable } = await this.#ports.database.look();
-    const databaseFaults: HealthFault[] = [];
-    if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
-    if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
-    const told = new Set<string>(["database-does-not-answer", "database-cannot-write"]);
+    const faults: HealthFault[] = [];
+    const clock = this.#ports.clock?.() ?? null;
+    if (clock !== null) faults.push(inTheWay("clock-wrong", clock));
+    if (silent !== null) faults.push(inTheWay("database-does-not-answer", silent));
+    if (unwritable !== null) faults.push(inTheWay("database-cannot-write", unwritable));
+    const told = new Set<string>(["clock-wrong", "database-does-not-answer", "database-cannot-write"]);
     const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
-      ...databaseFaults,
+      ...faults,
       ...this.#standstill(),
       ...others.map((alert) => ({
         ...{ code: alert.name, words: publicWords(alert), isInTheWay: false },

@@ -94,6 +94,7 @@ const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> =>
 });
 
 const healthy: OwnFacts = {
+  clock: null,
   silent: null,
   unwritable: null,
   journal: null,
@@ -128,6 +129,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "database-does-not-answer": [
     withOwn({ silent: fault("the database does not answer within 1 s", 3.9) }),
     withOwn({ silent: fault("the database does not answer within 1 s", 4) }),
+  ],
+  "clock-wrong": [
+    withOwn({}),
+    withOwn({ clock: fault("this coordinator's own clock jumped ahead by 24 hours", 0) }),
   ],
   "database-cannot-write": [
     withOwn({}),
