@@ -9,7 +9,7 @@ import { EventLoopWatch } from "#core/event-loop-clock";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
-import { doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
+import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
 import { isLoopbackHost } from "#protocol/invitation";
@@ -165,15 +165,22 @@ export async function startCoordinator(given: CoordinatorOptions): Promise<Runni
 
 /** Before anything is written. Throws ClockError: it is started again when the clock is right, by whoever keeps it running. */
 async function requireRightClock(
-  { database, clockIsRight = false, now }: CoordinatorOptions & { readonly now: () => Date },
+  { database, clockIsRight = false, log, now }: CoordinatorOptions & { readonly now: () => Date },
   watch: OwnWatch,
 ): Promise<void> {
   await watch.database.look();
   const fault = watch.clock?.fault ?? null;
   if (fault !== null) throw new ClockError(`${fault.words}: let NTP set it (timedatectl), then start again`);
   if (watch.clock === null || clockIsRight) return;
-  const doubt = doubtfulStart(now(), await lastMinute(database.pool));
+  const last = await lastMinute(database.pool);
+  const doubt = doubtfulStart(now(), last);
   if (doubt !== null) throw new ClockError(doubt);
+  if (last === null || now().getTime() - last.getTime() < doubtedAfterMs) return;
+  watch.clock.doubt();
+  log.warn(
+    { lastWritten: last },
+    "the database was last written days ago: if this machine's clock is right, nothing is to be done; nothing that is kept for days is deleted for a day, or until crawlers agree",
+  );
 }
 
 type Ground = Awaited<ReturnType<typeof layGround>>;
@@ -201,7 +208,10 @@ async function layGround(
     log,
     () => presence.leads,
     (error) => watch.database.note(error),
-    () => (clock?.fault ?? null) === null,
+    {
+      isRight: () => (clock?.fault ?? null) === null,
+      mayForget: () => clock?.isProven ?? true,
+    },
   );
   const health = new OwnHealth({
     ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
@@ -436,7 +446,8 @@ async function openRooms(ground: Ground) {
   });
   const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
-  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
+  const mayForget = () => ground.watch.clock?.isProven ?? true;
+  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs, mayForget }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -514,7 +525,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       beforeAnswer: ground.journal.catchUp,
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
-      access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
+      access: (pool) => accessOver(pool, anonymousMayRead(ground.config), now),
       rooms: pagesOfRooms,
     });
     try {
@@ -677,7 +688,8 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
     if (one.slice.number === 0) return;
     rooms.outboxOf(one).start();
-    keepSlice({ ...duty, shared: pool, log }, config);
+    const mayForget = () => ground.watch.clock?.isProven ?? true;
+    keepSlice({ ...duty, shared: pool, log, mayForget }, config);
   });
   ground.slicing.start();
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());

@@ -39,6 +39,7 @@ const heardMs = 120_000;
 const holdMs = 600_000;
 /** A longer jump is not followed without evidence: what is kept for days would be deleted. */
 const mostFollowedMs = 86_400_000;
+const doubtMs = 86_400_000;
 
 export class OwnClock {
   readonly #machine: MachineClock;
@@ -53,6 +54,7 @@ export class OwnClock {
   #databaseAheadMs = 0;
   /** Of each crawler, how far its clock was ahead of the time here, and when, by the monotonic clock. */
   readonly #heard = new Map<CrawlerId, { readonly aheadMs: number; readonly steadyMs: number }>();
+  #doubtedSteadyMs: number | null = null;
   #fault: ClockFault | null = null;
 
   /** `onChange`: a fault begins or ends; `jumpedMs`: by how much the time here has changed with it. Called within `now`. */
@@ -113,6 +115,22 @@ export class OwnClock {
     const steadyMs = this.#machine.steadyMs();
     this.#heard.set(crawlerId, { aheadMs: at.getTime() - this.now().getTime(), steadyMs });
     this.#judge();
+  }
+
+  /** The database was last written long ago, or later than now: what is kept for days is deleted when the clock has been proven. */
+  doubt(): void {
+    this.#doubtedSteadyMs = this.#machine.steadyMs();
+  }
+
+  /** Most crawlers elsewhere agree, or somebody has had a day to see what `doubt` was told for. */
+  get isProven(): boolean {
+    const steadyMs = this.#machine.steadyMs();
+    if (this.#doubtedSteadyMs === null) return true;
+    const heard = this.#heardSince(steadyMs - heardMs);
+    const agree = heard.filter((aheadMs) => Math.abs(aheadMs) <= crawlersMs).length;
+    if (!isMost(agree, heard.length) && steadyMs - this.#doubtedSteadyMs < doubtMs) return false;
+    this.#doubtedSteadyMs = null;
+    return true;
   }
 
   forgetCrawler(crawlerId: CrawlerId): void {
@@ -202,6 +220,9 @@ export function impossibleTime(now: Date): string | null {
 const mostBehindMs = 2 * 86_400_000;
 /** Nobody pauses a crawl for longer without knowing that they did. */
 const mostAheadMs = 366 * 86_400_000;
+
+/** So long after the last minute that was written, a start doubts its clock. */
+export const doubtedAfterMs = 2 * 86_400_000;
 
 /** The same of a start, with the last minute that a coordinator of this database has written; null: none has. */
 export function doubtfulStart(now: Date, lastWritten: Date | null): string | null {

@@ -37,6 +37,14 @@ const whateverTheClock: ReadonlySet<string> = new Set([
   ...["review-database", "keep-journal", "follow-slices", "lead-slices", "honour-opt-outs"],
 ]);
 
+/** Whether time may decide (core/own-clock). */
+export interface DutyClock {
+  /** While it is not, turns pass. */
+  isRight(): boolean;
+  /** Whether those may run that delete what is old, whose names begin with forget. */
+  mayForget(): boolean;
+}
+
 interface Duty {
   readonly name: string;
   /** Whether its turns are this coordinator's. */
@@ -77,25 +85,24 @@ export class Timekeeper {
   readonly #log: Log;
   readonly #leads: () => boolean;
   readonly #onFailed: (error: unknown) => void;
-  readonly #isClockRight: () => boolean;
+  readonly #clock: DutyClock;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
   #hasParts = false;
 
   /**
    * `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this.
-   * `isClockRight`: while it is not, turns of what decides by time pass.
    */
   constructor(
     log: Log,
     leads = () => true,
     onFailed: (error: unknown) => void = () => {},
-    isClockRight = () => true,
+    clock: DutyClock = { isRight: () => true, mayForget: () => true },
   ) {
     this.#log = log;
     this.#leads = leads;
     this.#onFailed = onFailed;
-    this.#isClockRight = isClockRight;
+    this.#clock = clock;
   }
 
   /** Aborts when flows are to end: for work that `stop` would wait for too long. */
@@ -216,10 +223,15 @@ export class Timekeeper {
     }, timerMs(delayMs));
   }
 
+  #isInTime(name: string): boolean {
+    if (whateverTheClock.has(name)) return true;
+    return this.#clock.isRight() && (!name.startsWith("forget-") || this.#clock.mayForget());
+  }
+
   async #run(duty: Duty): Promise<void> {
     duty.startedMs = performance.now();
     try {
-      if (duty.isOurs() && (whateverTheClock.has(duty.name) || this.#isClockRight())) await duty.work();
+      if (duty.isOurs() && this.#isInTime(duty.name)) await duty.work();
       duty.endedMs = performance.now();
       duty.failures = 0;
       duty.failingSinceMs = null;

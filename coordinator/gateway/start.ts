@@ -9,7 +9,7 @@ import { ClockError } from "#core/errors";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
-import type { ClockFault, OwnClock } from "#core/own-clock";
+import type { OwnClock } from "#core/own-clock";
 import { type CoordinatorMessage, identityVersion, wakeVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
@@ -37,6 +37,7 @@ import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
+import type { Refusal } from "./connection.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 export interface FleetMessagePorts {
@@ -116,19 +117,29 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   const hear = (crawlerId: CrawlerId, time: string | undefined) => {
     if (time !== undefined && elsewhere.has(crawlerId)) ports.clock?.hearCrawler(crawlerId, new Date(time));
   };
+  const refusalWhileWrong = (): { readonly refuse: Refusal } | null => {
+    const fault = ports.clock?.fault ?? null;
+    if (fault === null) return null;
+    return {
+      refuse: { code: "busy", reason: `${fault.words}: nothing is taken until it is right`, retry: true },
+    };
+  };
   return {
-    admit: async (introduction) =>
-      await admitUnlessMoved(
+    admit: async (introduction) => {
+      const admitted = await admitUnlessMoved(
         introduction,
         async () => await admitCrawler(introduction, ports, ports.now()),
         ports.moves,
-      ),
+      );
+      // A key may be over by the database's clock alone: nobody is shut out for good meanwhile.
+      return "refuse" in admitted ? (refusalWhileWrong() ?? admitted) : admitted;
+    },
     onArrive: async (arrival) => {
       const { crawlerId, publicKey, hello } = arrival;
       if (!ports.isOwnAddress?.(arrival.remoteAddress)) elsewhere.add(crawlerId);
       hear(crawlerId, hello.time);
-      const fault = ports.clock?.fault ?? null;
-      if (fault !== null) return { refuse: { code: "busy", reason: comeBackWhenRight(fault), retry: true } };
+      const refusal = refusalWhileWrong();
+      if (refusal !== null) return refusal;
       const moved = await ports.moves?.onArrival({ crawlerId, publicKey, name: hello.name });
       if (moved) return { refuse: moved };
       const unreadable = domainSetFault(hello);
@@ -267,8 +278,6 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
 
 /** A crawler without work asks again so soon while the clock is wrong. */
 const whileWrongMs = 5000;
-
-const comeBackWhenRight = ({ words }: ClockFault) => `${words}: nothing is taken until it is right`;
 
 function welcomeExtras(version: number, ticket: string | null, now: Date): WelcomeExtras {
   if (version < identityVersion) return {};

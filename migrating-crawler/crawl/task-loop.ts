@@ -12,6 +12,7 @@ import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { CrawlerLog } from "../core/log.ts";
+import { steadyNowMs } from "../core/steady-time.ts";
 import type { Carrier } from "../link/carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
 import type { Standing } from "./site-visit.ts";
@@ -323,7 +324,7 @@ export class TaskLoop {
     const { leaseId, host } = lease;
     log.info({ host, leaseId, reason }, "a host slice is given back");
     void carrier.settled(leaseId).then(() => {
-      const hostMs = Math.max(leastWaitMs, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const hostMs = Math.max(leastWaitMs, Math.ceil(tools.gates.waitMs(host, steadyNowMs())));
       const waitMs = Math.min(maxMilliseconds, hostMs);
       const hostWaitMs = waitMs > 0 ? { hostWaitMs: waitMs } : {};
       send({ type: "crawler:lease-end", leaseId, reason: reason.slice(0, 500), ...hostWaitMs });

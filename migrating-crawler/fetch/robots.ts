@@ -82,7 +82,7 @@ export class RobotsCache {
   /** What the origin is known to allow; null when its robots.txt has to be asked for. */
   known(origin: string): OriginRobots | null {
     const known = this.#known.get(origin);
-    if (known === undefined || known.untilMs <= Date.now()) return null;
+    if (known === undefined || !isGoodAt(Date.now(), known)) return null;
     return robotsOf(known.answer, null);
   }
 
@@ -111,6 +111,9 @@ export class RobotsCache {
     this.#file?.close();
   }
 }
+
+/** What is good for longer than anything may be was kept by a clock that was ahead: RFC 9309 lets nobody use it for over 24 hours. */
+const isGoodAt = (nowMs: number, { untilMs }: KnownRobots) => untilMs > nowMs && untilMs <= nowMs + keptMs;
 
 function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobots {
   switch (answer.type) {

@@ -2,7 +2,8 @@
  * A whole coordinator on a real database whose machine's clock is a day ahead for a short time, as by a slip of an operator or of
  * a time server: what it handed out and took meanwhile keeps nothing waiting afterwards.
  */
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { readdirSync } from "node:fs";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { oneSlice } from "#coordinator/database/slices";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
@@ -10,10 +11,13 @@ import type { AlertList } from "#coordinator/overview/alert-rules";
 import { createReports } from "#coordinator/slices/reports-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
+import { coordinatorCommand } from "#ops/cli/commands/coordinator";
 import type { Lease } from "#protocol/lease";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
+import { inProcess } from "../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { arrivedResult, scope, seeds } from "../support/store-world.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 const dayMs = 86_400_000;
@@ -135,4 +139,20 @@ it("a start by a clock that differs from the database's is refused before anythi
     "select count(*)::int as coordinators from coordinator_place",
   );
   expect(written).toEqual({ coordinators: 0 });
+});
+
+it.each([
+  ["1970", 0],
+  ["2107", Date.UTC(2107, 0, 1)],
+])("a clock at %s is named before anything is touched", async (year, atMs) => {
+  const home = temporaryFolder("nearcrawl-wrong-clock-");
+  vi.useFakeTimers({ toFake: ["Date"], now: atMs });
+  try {
+    const outcome = await inProcess(coordinatorCommand(), ["add-crawler", "athens", "--home", home]);
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toContain(`this machine's clock shows ${year}-01-01, which cannot be`);
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(readdirSync(home)).toEqual([]);
 });

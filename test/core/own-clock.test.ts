@@ -29,10 +29,10 @@ const pass = (ms: number) => {
 };
 const secondsPassed = () => (clock.now().getTime() - startMs) / 1000;
 /** Crawlers whose clocks are right, so many ms ahead of the machine's as it began. */
-const hear = (...aheadMs: number[]) =>
-  aheadMs.forEach((ahead, at) =>
-    clock.hearCrawler((at + 1) as CrawlerId, new Date(startMs + passedMs + ahead)),
-  );
+const hear = (...aheadMs: number[]) => {
+  for (const [at, ahead] of aheadMs.entries())
+    clock.hearCrawler((at + 1) as CrawlerId, new Date(startMs + passedMs + ahead));
+};
 
 describe.each([
   ["ahead", dayMs, "jumped ahead by 24 hours"],
@@ -140,6 +140,19 @@ it("the database's clock is compared, beyond what the answer took; whose it is d
   );
   clock.hearDatabase(startMs, 10);
   expect(clock.fault).toBe(null);
+});
+
+it("a clock that is doubted at a start is proven by most of the crawlers, or after a day", () => {
+  expect(clock.isProven).toBe(true);
+  clock.doubt();
+  hear(0);
+  pass(hourMs);
+  expect(clock.isProven).toBe(false);
+  hear(0, 500);
+  expect(clock.isProven).toBe(true);
+  clock.doubt();
+  pass(dayMs);
+  expect(clock.isProven).toBe(true);
 });
 
 it("a start is refused in years that cannot be, long before the last minute that was written, and more than a year after it", () => {
