@@ -365,7 +365,7 @@ function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: 
 
 /** The coordinator has taken it off the lease. */
 function isStopped({ lease, tools }: Slice, url: string): boolean {
-  return tools.connector.stoppedSites.isStopped(url, lease.host, Date.now());
+  return tools.connector.stoppedSites.isStopped(url, lease.host, steadyNowMs());
 }
 
 /** What was stopped while it was fetched is kept nowhere. */
