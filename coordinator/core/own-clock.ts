@@ -4,7 +4,7 @@
  *
  *   wall clock ── jumps by more than 2 s ──► held (the monotonic clock counts on) ── the jump is taken back ──────────► followed
  *                                                ├── two thirds of the crawlers elsewhere go by the new time ──► followed
- *                                                └── nobody can tell, 10 minutes, at most a day ──────────────► followed
+ *                                                └── nobody can tell: as long as it is wide, 10 s to 10 min; at most a day ──► followed
  *
  * Beside jumps it is compared with the database's clock, and with those of crawlers on other machines: where more than two
  * thirds of them, and at least two, differ the same way, this one is wrong. A database on this machine has the same clock and
@@ -36,7 +36,8 @@ const crawlersMs = 60_000;
 const leastCrawlers = 2;
 /** They send a heartbeat every 30 s at least. */
 const heardMs = 120_000;
-const holdMs = 600_000;
+/** A jump that nobody can judge is held for as long as it is wide, within these: a machine that was paused has made a small one. */
+const [leastHoldMs, mostHoldMs] = [10_000, 600_000];
 /** A longer jump is not followed without evidence: what is kept for days would be deleted. */
 const mostFollowedMs = 86_400_000;
 const doubtMs = 86_400_000;
@@ -155,6 +156,7 @@ export class OwnClock {
       heard.filter((aheadMs) => Math.abs(aheadMs - timeMs) <= crawlersMs).length;
     if (isMost(agreeing(offMs), heard.length)) return true;
     if (isMost(agreeing(0), heard.length)) return false;
+    const holdMs = Math.min(mostHoldMs, Math.max(leastHoldMs, Math.abs(offMs)));
     return Math.abs(offMs) <= mostFollowedMs && steadyMs - this.#jumpedSteadyMs! >= holdMs;
   }
 

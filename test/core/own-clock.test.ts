@@ -89,17 +89,23 @@ it("a jump is followed as soon as two thirds of the crawlers go by the new time,
   expect(told.at(-1)).toBe("right, 9600 h");
 });
 
-it("one that nobody can judge is followed after ten minutes, up to a day; a longer one never is", () => {
-  offMs = dayMs;
+it("one that nobody can judge is followed after as long as it is wide, within ten minutes; one of over a day never is", () => {
+  offMs = 5000;
+  pass(0);
+  pass(9999);
+  expect(clock.fault?.words).toBe("this coordinator's own clock jumped ahead by 5 s");
+  pass(1);
+  expect(clock.fault).toBe(null);
+  offMs += dayMs;
   pass(0);
   pass(599_999);
-  expect(secondsPassed()).toBeCloseTo(600, 2);
+  expect(secondsPassed()).toBeCloseTo(15 + 600, 2);
   pass(1);
-  expect(secondsPassed()).toBe(86_400 + 600);
+  expect(secondsPassed()).toBe(86_400 + 15 + 600);
   offMs += dayMs + 1000;
   pass(0);
   pass(30 * dayMs);
-  expect(secondsPassed()).toBe(86_400 + 600 + 30 * 86_400);
+  expect(secondsPassed()).toBe(86_400 + 15 + 600 + 30 * 86_400);
   expect(clock.fault?.words).toContain("jumped ahead by 24 hours");
 });
 
