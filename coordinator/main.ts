@@ -2,16 +2,19 @@
  * The coordinator, wired: stores and sockets on the outside, flows inside, a timekeeper that turns them. What
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
-import { hostname } from "node:os";
+import { hostname, networkInterfaces, uptime } from "node:os";
+import { ClockError } from "#core/errors";
 import { EventLoopWatch } from "#core/event-loop-clock";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver, WatchedResolver } from "#core/name-resolver";
+import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { within } from "#core/within";
 import { createPool, postgresVersion } from "#db/server-database";
 import { ServerPool } from "#db/server-pool";
 import { withSessionName } from "#db/server-url";
+import { isLoopbackHost } from "#protocol/invitation";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { alertDuties, alertPart } from "./alerts/start.ts";
@@ -72,6 +75,7 @@ import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
+import { lastMinute } from "./overview/minute-figure-store.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
@@ -141,14 +145,17 @@ const keepReleasesMs = 6 * 3_600_000;
 const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
-export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const { database: given, log, journalRoot = null, now = () => new Date() } = options;
-  const watch = watchOwn(options);
+export async function startCoordinator(asked: CoordinatorOptions): Promise<RunningCoordinator> {
+  const { database: given, log, journalRoot = null } = asked;
+  const watch = watchOwn(asked);
+  const { now } = watch;
+  const options = { ...asked, now };
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   let slices: OpenSlices | null = null;
   let own: ServerPool | null = null;
   try {
+    await requireRightClock(options, watch);
     const reviewed = await reviewDatabase({ pool: given.pool, journalRoot, log, now });
     const { port } = options.config.listen;
     // A port that anybody gets names nobody.
@@ -198,6 +205,26 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
   }
 }
 
+/** Before anything is written. Throws ClockError: it is started again when the clock is right, by whoever keeps it running. */
+async function requireRightClock(
+  { database, clockIsRight = false, log, now }: CoordinatorOptions & { readonly now: () => Date },
+  watch: OwnWatch,
+): Promise<void> {
+  await watch.database.look();
+  const fault = watch.clock?.fault ?? null;
+  if (fault !== null) throw new ClockError(`${fault.words}: let NTP set it (timedatectl), then start again`);
+  if (watch.clock === null || clockIsRight) return;
+  const last = await lastMinute(database.pool);
+  const doubt = doubtfulStart(now(), last);
+  if (doubt !== null) throw new ClockError(doubt);
+  if (last === null || now().getTime() - last.getTime() < doubtedAfterMs) return;
+  watch.clock.doubt();
+  log.warn(
+    { lastWritten: last },
+    "the database was last written days ago: if this machine's clock is right, nothing is to be done; nothing that is kept for days is deleted for a day, or until crawlers agree",
+  );
+}
+
 type Ground = Awaited<ReturnType<typeof layGround>>;
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
@@ -216,12 +243,17 @@ async function layGround(
     readonly reviewed: ReviewedDatabase;
   },
 ) {
-  const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
+  const { database, log, version, snapshotFolder = null } = options;
+  const { clock, now } = watch;
   const { pool } = database;
   const timekeeper = new Timekeeper(
     log,
     () => presence.leads,
     (error) => watch.database.note(error),
+    {
+      isRight: () => (clock?.fault ?? null) === null,
+      mayForget: () => clock?.isProven ?? true,
+    },
   );
   const health = new OwnHealth({
     ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
@@ -231,6 +263,7 @@ async function layGround(
     dns: () => resolver.silent,
     certificate: () => watch.certificate?.facts() ?? null,
     closed: () => fleet.closed,
+    clock: () => clock?.fault ?? null,
   });
   const resolver = new WatchedResolver(createNameResolver({ servers: options.config.resolvers }), now);
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
@@ -317,12 +350,29 @@ async function layGround(
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn({ database: { url }, config: { tls }, log, now = () => new Date() }: CoordinatorOptions) {
-  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log });
+function watchOwn({
+  database: { url },
+  config: { tls },
+  log,
+  machineClock = systemMachineClock,
+  ...given
+}: CoordinatorOptions) {
+  const onClock = { call: (_isRight: boolean, _jumpedMs: number) => {} };
+  const clock = given.now
+    ? null
+    : new OwnClock(machineClock, (fault, jumpedMs) => {
+        if (fault !== null) log.error({ words: fault.words }, "this coordinator's clock is wrong");
+        else log.info({ jumpedMs }, "the clock is right again, and is followed");
+        onClock.call(fault === null, jumpedMs);
+      });
+  const now = given.now ?? clock!.now;
+  const onTime = (atMs: number, tookMs: number) => clock?.hearDatabase(atMs, tookMs);
+  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log, onTime });
   const eventLoop = new EventLoopWatch();
   const certificate = tls === null ? null : new OwnCertificate(tls);
   database.start();
   return {
+    ...{ clock, now, onClock },
     database,
     eventLoop,
     certificate,
@@ -331,6 +381,19 @@ function watchOwn({ database: { url }, config: { tls }, log, now = () => new Dat
       await database.close();
     },
   };
+}
+
+const systemMachineClock: MachineClock = {
+  wall: () => new Date(),
+  steadyMs: () => performance.now(),
+  uptimeMs: () => uptime() * 1000,
+};
+
+/** Of this machine: whoever comes from there goes by the same clock. */
+function isOwnAddress(address: string): boolean {
+  const plain = address.replace(/^::ffff:/i, "");
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return isLoopbackHost(plain) || own.some((one) => one.address === plain);
 }
 
 interface LateRooms {
@@ -432,7 +495,8 @@ async function openRooms(ground: Ground) {
   });
   const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
-  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
+  const mayForget = () => ground.watch.clock?.isProven ?? true;
+  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs, mayForget }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -450,6 +514,8 @@ async function openRooms(ground: Ground) {
         now,
       },
       hasGoneBack: () => ground.journal.hasGoneBack(),
+      ...(ground.watch.clock === null ? {} : { clock: ground.watch.clock }),
+      isOwnAddress,
       ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
       onHello: (crawlerId, hello) => {
         for (const one of [probing, trusting, releases, others]) one.onHello(crawlerId, hello);
@@ -659,7 +725,11 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   ];
   for (const room of own) room.start();
   scheduleReports({ pool: slices, timekeeper, log, now });
-  scheduleUpkeep({ pool, incidents, timekeeper, now });
+  const clockIsRight = scheduleUpkeep({ pool, slices, incidents, timekeeper, log, now });
+  ground.watch.onClock.call = (isRight, jumpedMs) => {
+    timekeeper.hurry("note-alerts");
+    if (isRight) clockIsRight(jumpedMs);
+  };
   scheduleRanking({ database, slices, timekeeper, log, now });
   scheduleChannels(slices, timekeeper, now);
   scheduleSubmissions(slices, timekeeper, now);
@@ -674,7 +744,8 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
     if (one.slice.number === 0) return;
     rooms.outboxOf(one).start();
-    keepSlice({ ...duty, shared: pool, log }, config);
+    const mayForget = () => ground.watch.clock?.isProven ?? true;
+    keepSlice({ ...duty, shared: pool, log, mayForget }, config);
   });
   ground.slicing.start();
   timekeeper.every("serve-crawlers", serveMs, async () => {

@@ -83,6 +83,7 @@ export interface OpenWebOptions {
   readonly attach: (server: Server) => void;
   /** Waited for before a request that changes something is answered: the change is in the journal, too. */
   readonly beforeAnswer?: () => Promise<void>;
+  readonly now: () => Date;
   /** Who may do what, by what the database knows. */
   readonly access: (pool: Pool) => Access;
   /** What each room adds to the pages, the API and the actions. */
@@ -154,9 +155,9 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     live: options.live,
     metrics: options.metrics,
     log,
-    now: () => new Date(),
+    now: options.now,
     contact: {
-      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: () => new Date() })),
+      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: options.now })),
       complaints: createComplaintStore(slices),
       fleet: createFleetOutside(pool),
     },
@@ -167,7 +168,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       keys: createReleaseKeyStore(pool),
       dock: dockFile(),
       onDock: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
-      now: () => new Date(),
+      now: options.now,
       // A proxy's one address stands for everybody's.
       ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),
     },
@@ -205,7 +206,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
         domainSets: config.domainSets,
         backupWarnHours: config.backup.warnAfterHours || null,
       },
-      new Date(),
+      options.now(),
     );
     return { web, url };
   } catch (error) {

@@ -62,10 +62,21 @@ export interface Verification {
 export function listBackups(home: string): KnownBackup[] {
   const folders = new Set([backupsFolderOf(home), ...(readNote(home)?.folders ?? [])]);
   const backups = [...folders].flatMap((folder) => backupsIn(folder));
-  const newestFirst = backups.sort((a, b) => (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1));
+  backups.sort(newestFirst());
   const isEmpty = ({ manifest }: KnownBackup) => holdsNothing(manifest);
-  return [...newestFirst.filter((one) => !isEmpty(one)), ...newestFirst.filter(isEmpty)];
+  return [...backups.filter((one) => !isEmpty(one)), ...backups.filter(isEmpty)];
 }
+
+/**
+ * Those whose time is yet to come stand last: a clock that was ahead made them, and they must neither pass for the newest for as
+ * long as it was ahead, nor make those that are newest go (`removeOldBackups`).
+ */
+function newestFirst(nowMs = Date.now()): (a: KnownBackup, b: KnownBackup) => number {
+  const isLater = ({ manifest }: KnownBackup) => Number(Date.parse(manifest.endedAt) > nowMs + clocksApartMs);
+  return (a, b) => isLater(a) - isLater(b) || (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1);
+}
+
+const clocksApartMs = 600_000;
 
 function backupsIn(parent: string): KnownBackup[] {
   const names = namesIn(parent);
@@ -97,7 +108,7 @@ const unfinishedName = /\.unfinished-(\d+)$/;
 /** The oldest beyond `keep` complete ones of that system go. */
 export function removeOldBackups(parent: string, keep: number, systemIdentifier: string): string[] {
   const own = backupsIn(parent).filter(({ manifest }) => manifest.systemIdentifier === systemIdentifier);
-  const old = own.sort((a, b) => (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1)).slice(keep);
+  const old = own.sort(newestFirst()).slice(keep);
   for (const { folder } of old) {
     // What is killed in the middle of this looks complete no more, and the next backup removes the rest.
     const going = `${folder}.unfinished-${process.pid}`;

@@ -4,7 +4,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type PoolClient } from "pg";
-import { DatabaseError } from "#core/errors";
+import { ClockError, DatabaseError } from "#core/errors";
+import { impossibleTime } from "#core/own-clock";
 import {
   logSince,
   passingVisitor,
@@ -47,9 +48,12 @@ export interface OpenDatabaseOptions {
 
 /**
  * Opens the database and makes sure that it answers. The embedded server is started when it is not
- * running, and attached to when it is. Throws DatabaseError, with the server's own words.
+ * running, and attached to when it is. Throws DatabaseError, with the server's own words, and ClockError before anything is
+ * touched where the machine's clock shows what cannot be.
  */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
+  const impossible = impossibleTime(new Date());
+  if (impossible !== null) throw new ClockError(impossible);
   if (options.databaseUrl === null) return await openEmbeddedDatabase(options);
   return await openServerDatabase({ ...options, databaseUrl: options.databaseUrl });
 }

@@ -5,6 +5,7 @@
  */
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type CrawlerHello, maxHeldLeases } from "#protocol/messages";
+import { steadyNowMs } from "./core/steady-time.ts";
 import { within } from "./core/within.ts";
 import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
 import { TaskLoop } from "./crawl/task-loop.ts";
@@ -123,7 +124,7 @@ export class Crawler {
       turn: async (target: Parameters<HostGates["takeProbe"]>[0], withinMs: number) =>
         await this.#tools.gates.takeProbe(target, {
           signal: this.#probing.signal,
-          endsAtMs: Date.now() + withinMs,
+          endsAtMs: steadyNowMs() + withinMs,
         }),
       mayHead: (origin: string) => {
         const known = this.#tools.robots.known(origin);

@@ -92,6 +92,11 @@ export class StartError extends NearcrawlError {
   readonly code = "NC_START";
 }
 
+/** Nothing is written: the machine's clock is wrong. At the start the command ends with exit code 1; later it goes on when it is right. */
+export class ClockError extends NearcrawlError {
+  readonly code = "NC_CLOCK";
+}
+
 /** The command ends with exit code 1, and what was taken stays: whoever the index is exported to does not take the rest. */
 export class ExportError extends NearcrawlError {
   readonly code = "NC_EXPORT";

@@ -31,6 +31,27 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
   "plan-recrawls",
 ]);
 
+/** What goes on while the clock is wrong: it tells of it, or nothing of it is decided by time. */
+const whateverTheClock: ReadonlySet<string> = new Set([
+  ...[
+    "observe",
+    "observe-operation",
+    "write-heartbeats",
+    "note-alerts",
+    "send-alerts",
+    "tell-without-database",
+  ],
+  ...["review-database", "keep-journal", "follow-slices", "lead-slices", "honour-opt-outs"],
+]);
+
+/** Whether time may decide (core/own-clock). */
+export interface DutyClock {
+  /** While it is not, turns pass. */
+  isRight(): boolean;
+  /** Whether those may run that delete what is old, whose names begin with forget. */
+  mayForget(): boolean;
+}
+
 interface Duty {
   readonly name: string;
   /** Whether its turns are this coordinator's. */
@@ -71,15 +92,24 @@ export class Timekeeper {
   readonly #log: Log;
   readonly #leads: () => boolean;
   readonly #onFailed: (error: unknown) => void;
+  readonly #clock: DutyClock;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
   #hasParts = false;
 
-  /** `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this. */
-  constructor(log: Log, leads = () => true, onFailed: (error: unknown) => void = () => {}) {
+  /**
+   * `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this.
+   */
+  constructor(
+    log: Log,
+    leads = () => true,
+    onFailed: (error: unknown) => void = () => {},
+    clock: DutyClock = { isRight: () => true, mayForget: () => true },
+  ) {
     this.#log = log;
     this.#leads = leads;
     this.#onFailed = onFailed;
+    this.#clock = clock;
   }
 
   /** Aborts when flows are to end: for work that `stop` would wait for too long. */
@@ -200,10 +230,15 @@ export class Timekeeper {
     }, timerMs(delayMs));
   }
 
+  #isInTime(name: string): boolean {
+    if (whateverTheClock.has(name)) return true;
+    return this.#clock.isRight() && (!name.startsWith("forget-") || this.#clock.mayForget());
+  }
+
   async #run(duty: Duty): Promise<void> {
     duty.startedMs = performance.now();
     try {
-      if (duty.isOurs()) await duty.work();
+      if (duty.isOurs() && this.#isInTime(duty.name)) await duty.work();
       duty.endedMs = performance.now();
       duty.failures = 0;
       duty.failingSinceMs = null;

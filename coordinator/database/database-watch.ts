@@ -2,7 +2,7 @@
  * Whether the database answers and can be written, looked at on connections of its own: never behind a pool whose
  * connections all wait. What was found is kept in memory, for while it holds nobody can ask the database for it.
  *
- *   answers    the simplest of questions, every two seconds. One that gets no answer stays asked: a server that was
+ *   answers    the simplest of questions, what time it is, every two seconds. One that gets no answer stays asked: a server that was
  *              asleep answers it as it wakes. After ten seconds it is asked anew, on a new connection.
  *   is written every half minute, and at once where something failed that reads like a disk: the first failure of a
  *              job is an alert under its own name a moment later.
@@ -58,6 +58,8 @@ interface WatchOptions {
   /** Told when something begins and ends. */
   readonly log?: Pick<Log, "warn" | "info">;
   readonly connectMs?: number;
+  /** What time it is by the database's clock, in ms since 1970; so long it took to answer. */
+  readonly onTime?: (atMs: number, tookMs: number) => void;
 }
 
 export class DatabaseWatch {
@@ -66,6 +68,7 @@ export class DatabaseWatch {
   readonly #now: () => Date;
   readonly #log: Pick<Log, "warn" | "info">;
   readonly #nowMs: () => number;
+  readonly #onTime: (atMs: number, tookMs: number) => void;
   readonly #ping: Question;
   readonly #write: Question;
   #silent: DatabaseFault | null = null;
@@ -83,10 +86,14 @@ export class DatabaseWatch {
   #closed = false;
 
   /** `nowMs` is a clock that never goes back. `connectMs`: what a connection may take. */
-  constructor(url: string, { now, nowMs, log = silentLog, connectMs = usualConnectMs }: WatchOptions) {
+  constructor(
+    url: string,
+    { now, nowMs, log = silentLog, connectMs = usualConnectMs, onTime = () => {} }: WatchOptions,
+  ) {
     this.#now = now;
     this.#log = log;
     this.#nowMs = nowMs;
+    this.#onTime = onTime;
     this.pool = createPool(url, ownConnections);
     this.pool.options.connectionTimeoutMillis = connectMs;
     // A way that is cut without a word holds none of them for ever.
@@ -157,13 +164,16 @@ export class DatabaseWatch {
   }
 
   async #askSimplest(client: PoolClient): Promise<void> {
-    if (this.#folder !== null) return void (await client.query("select 1"));
-    const { rows } = await client.query<{ folder: string | null }>(
-      `select (
-         select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null
-       ) as folder`,
+    const askedMs = this.#nowMs();
+    const time = "(extract(epoch from clock_timestamp()) * 1000)::float8 as time";
+    const folder = `(
+      select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null
+    ) as folder`;
+    const { rows } = await client.query<{ time: number; folder?: string | null }>(
+      this.#folder === null ? `select ${time}, ${folder}` : `select ${time}`,
     );
-    this.#folder = rows[0]?.folder ?? "";
+    this.#folder ??= rows[0]!.folder ?? "";
+    this.#onTime(rows[0]!.time, this.#nowMs() - askedMs);
   }
 
   async #lookIfAnswers(): Promise<void> {

@@ -141,6 +141,8 @@ export interface OwnFacts {
   readonly startedAtMs?: number;
   /** The data folder was lost; null or absent: it is there, or another machine's. */
   readonly gone?: OwnFault | null;
+  /** Null: nothing is known to be wrong with this coordinator's clock. */
+  readonly clock: OwnFault | null;
   /** Null: it answers. */
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */

@@ -128,6 +128,23 @@ export const alertRules = [
         : { words: `${sentence(own.usedUp.words)}, since ${clockTime(own.usedUp.sinceMs)}.` },
   },
   {
+    name: "clock-wrong",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "this coordinator's clock jumped, or differs from the database's by over 5 s, or the same way from those of most crawlers by over a minute",
+    link: "/alerts",
+    advice:
+      "Look at the coordinator's machine, not at the crawlers: timedatectl (or chronyc tracking), and let NTP keep its clock. Nothing is handed out or written meanwhile, crawlers keep their results; everything resumes by itself when it is right. If the clock is right now and this stays, restart the coordinator (runbook: bad days).",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.clock == null
+        ? null
+        : {
+            words: `${sentence(own.clock.words)}, since ${clockTime(own.clock.sinceMs)}: nothing is handed out.`,
+          },
+  },
+  {
     name: "database-cannot-write",
     severity: "critical",
     threshold: anything,
@@ -192,6 +209,8 @@ export const alertRules = [
     isOwn: true,
     // Where none has ever written, none has run with this database yet.
     find: ({ figuresAtMs, own, nowMs }, minutes) => {
+      // None are written while the clock is wrong, which is an alert of its own.
+      if (own?.clock != null) return null;
       const sinceMs = Math.max(figuresAtMs ?? 0, own?.startedAtMs ?? 0);
       if (figuresAtMs !== null && nowMs - sinceMs > (minutes + 1) * minuteMs)
         return {

@@ -7,7 +7,14 @@ import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web
 import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
-import { historyRangeNames, inHandSorts, limitCodes, paceLimits, waitReasons } from "./overview-types.ts";
+import {
+  clockLimit,
+  historyRangeNames,
+  inHandSorts,
+  limitCodes,
+  paceLimits,
+  waitReasons,
+} from "./overview-types.ts";
 
 const totals = z
   .strictObject({
@@ -104,7 +111,7 @@ const waitReason = z.enum(waitReasons).meta({
 const verdict = z
   .strictObject({
     limitedBy: z
-      .enum(limitCodes)
+      .enum([...limitCodes, clockLimit])
       .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
     hosts: z.int(),
     words: z.string().describe("The same in plain words."),

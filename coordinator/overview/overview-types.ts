@@ -123,10 +123,12 @@ export const limitCodes = [
   "in-line",
   "no-address",
 ] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
+/** Nothing is handed out while a coordinator's clock is wrong, whatever else is in the way. */
+export const clockLimit = "coordinator-clock";
 export type LimitCode = (typeof limitCodes)[number];
 
 export interface Verdict {
-  readonly limitedBy: LimitCode;
+  readonly limitedBy: LimitCode | typeof clockLimit;
   /** That it is in the way of; 0: nothing is due. */
   readonly hosts: number;
   /** `limited by 3 hosts' Crawl-delay`. */

@@ -4,6 +4,7 @@
  * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
  */
 import type { EventLoopDelay } from "#core/event-loop-clock";
+import type { ClockFault } from "#core/own-clock";
 import type { DutyReport } from "#core/scheduler";
 import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
@@ -26,6 +27,7 @@ export interface OwnHealthPorts {
   readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
   /** Why crawlers are not served; null: they are. */
   readonly closed?: () => string | null;
+  readonly clock?: () => ClockFault | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
@@ -60,13 +62,14 @@ export class OwnHealth {
   }
 
   facts(): OwnFacts {
-    const { certificate, database, eventLoop, jobs, journal, lead, now } = this.#ports;
+    const { certificate, clock, database, eventLoop, jobs, journal, lead, now } = this.#ports;
     const { silent, unwritable, usedUp, gone } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
       startedAtMs: this.#startedAtMs,
       gone: faultFacts(gone),
+      clock: faultFacts(clock?.() ?? null),
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
       usedUp: faultFacts(usedUp),
@@ -92,15 +95,20 @@ export class OwnHealth {
   /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
   async look(): Promise<HealthFault[]> {
     const { silent, unwritable, gone } = await this.#ports.database.look();
-    const databaseFaults: HealthFault[] = [];
-    if (gone !== null) databaseFaults.push(inTheWay("data-folder-gone", gone));
-    else if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
-    if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
-    const told = new Set<string>(["data-folder-gone", "database-does-not-answer", "database-cannot-write"]);
+    const faults: HealthFault[] = [];
+    const clock = this.#ports.clock?.() ?? null;
+    if (clock !== null) faults.push(inTheWay("clock-wrong", clock));
+    if (gone !== null) faults.push(inTheWay("data-folder-gone", gone));
+    else if (silent !== null) faults.push(inTheWay("database-does-not-answer", silent));
+    if (unwritable !== null) faults.push(inTheWay("database-cannot-write", unwritable));
+    const told = new Set<string>([
+      ...["clock-wrong", "data-folder-gone"],
+      ...["database-does-not-answer", "database-cannot-write"],
+    ]);
     const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
-      ...databaseFaults,
+      ...faults,
       ...this.#notServed(),
       ...this.#standstill(),
       ...others.map((alert) => ({

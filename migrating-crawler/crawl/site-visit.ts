@@ -6,6 +6,7 @@
 
 import { urlHost } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
+import { steadyNowMs } from "../core/steady-time.ts";
 import { NoTurn } from "../fetch/ask-robots.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "../fetch/site-client.ts";
@@ -55,7 +56,7 @@ export interface VisitSettings {
   readonly host: string;
   readonly tools: VisitTools;
   readonly signal: AbortSignal;
-  /** Nothing is begun from then on (`Date.now()`). */
+  /** Nothing is begun from then on (`steadyNowMs()`). */
   readonly endsAtMs: number;
 }
 
@@ -77,8 +78,8 @@ export class SiteVisit {
       if (signal.aborted) return String(signal.reason);
       const stop = tools.governor.stop();
       if (stop !== "") return stop;
-      const waitMs = tools.gates.waitMs(host, Date.now());
-      if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
+      const waitMs = tools.gates.waitMs(host, steadyNowMs());
+      if (steadyNowMs() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
       if (waitMs <= 0) return null;
       const isLong = waitMs > longestIdleMs;
       if (isLong || tools.governor.slots.isScarce()) await this.#closeClients();

@@ -118,7 +118,7 @@ export class RobotsCache implements RobotsMemory {
 
   get(place: string): RobotsAnswer | null {
     const known = this.#known.get(place);
-    return known === undefined || known.untilMs <= Date.now() ? null : known.answer;
+    return known === undefined || !isGoodAt(Date.now(), known) ? null : known.answer;
   }
 
   set(place: string, answer: RobotsAnswer): void {
@@ -144,6 +144,9 @@ export class RobotsCache implements RobotsMemory {
     this.#file?.close();
   }
 }
+
+/** What is good for longer than anything may be was kept by a clock that was ahead: RFC 9309 lets nobody use it for over 24 hours. */
+const isGoodAt = (nowMs: number, { untilMs }: KnownRobots) => untilMs > nowMs && untilMs <= nowMs + keptMs;
 
 function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobots {
   switch (answer.type) {

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { timerMs } from "#core/timer-ms";
 import type { HostPaceReport } from "#protocol/result";
+import { steadyNowMs } from "../core/steady-time.ts";
 import {
   type AddressPace,
   addressAfterAnswer,
@@ -81,7 +82,7 @@ export class HostGates {
     });
     const { kept } = settings;
     this.#file = kept ? new KeptFile({ ...kept, ...keptFile }) : null;
-    const known = this.#file?.read((json) => pacesFrom(json, Date.now()));
+    const known = this.#file?.read((json) => pacesFrom(json, steadyNowMs()));
     for (const [host, pace] of known?.hosts ?? []) this.#paces.set(host, pace);
     for (const [key, pace] of known?.addresses ?? []) this.#addresses.set(key, pace);
   }
@@ -109,7 +110,7 @@ export class HostGates {
   /** What the host's robots.txt says, which was asked for just now: the delay counts from that request. */
   crawlDelay(host: string, seconds: number | null): void {
     const pace = withCrawlDelay(this.#pace(host), seconds);
-    this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : Date.now() + pace.crawlDelayMs));
+    this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : steadyNowMs() + pace.crawlDelayMs));
   }
 
   /** What it said some time in the last day: others may have read more since. */
@@ -120,13 +121,13 @@ export class HostGates {
 
   /** Takes in what earlier crawlers of the host have learned. */
   learn(host: string, report: HostPaceReport): void {
-    const [settings, nowMs] = [this.#settings, Date.now()];
+    const [settings, nowMs] = [this.#settings, steadyNowMs()];
     this.#set(host, withReport(this.#pace(host), report, { settings, nowMs }));
   }
 
   /** What later crawlers of the host have to know. */
   report(host: string): HostPaceReport | null {
-    return paceReport(this.#pace(host), Date.now());
+    return paceReport(this.#pace(host), steadyNowMs());
   }
 
   /** Waits until the host and its address may be asked; null when the bounds end the waiting first. */
@@ -137,7 +138,7 @@ export class HostGates {
     if (endTurns === null) return null;
     const turn: Turn = {
       end: (answer, asked) => {
-        const nowMs = Date.now();
+        const nowMs = steadyNowMs();
         const askedKey = asked === null ? key : addressKey(asked);
         if (answer !== null && askedKey !== null) this.#addressAnswered(askedKey, { host, answer }, nowMs);
         if (answer !== null) this.#answered(host, answer, nowMs);
@@ -160,7 +161,7 @@ export class HostGates {
     const endTurns = await this.#takeTurns(host, key, bounds);
     if (endTurns === null) return null;
     return () => {
-      const [settings, nowMs] = [this.#settings, Date.now()];
+      const [settings, nowMs] = [this.#settings, steadyNowMs()];
       const pace = this.#addresses.get(key) ?? newAddressPace;
       const domain = host === null ? "" : registrableDomain(host);
       this.#addresses.set(key, addressAfterProbe(pace, { settings, nowMs, domain }));
@@ -192,7 +193,7 @@ export class HostGates {
   }
 
   /** Of the hosts that are being crawled those that anything but the floor slows down: how fast they are asked, and why. */
-  slowHosts(most: number, nowMs = Date.now()): { readonly host: string; readonly words: string }[] {
+  slowHosts(most: number, nowMs = steadyNowMs()): { readonly host: string; readonly words: string }[] {
     const slow: { host: string; words: string }[] = [];
     for (const host of this.#inUse) {
       if (slow.length === most) break;
@@ -224,7 +225,10 @@ export class HostGates {
   #set(host: string, pace: HostPace): void {
     this.#paces.set(host, pace);
     this.#hostTurns.changed(host);
-    this.#file?.changed(() => keptPaces(this.#paces.entries(), this.#addresses.entries()));
+    this.#file?.changed(() => {
+      const shiftMs = Date.now() - steadyNowMs();
+      return keptPaces(this.#paces.entries(), this.#addresses.entries(), shiftMs);
+    });
   }
 
   #pace(host: string): HostPace {
@@ -301,16 +305,25 @@ const mostOwedMs = 600_000;
 /** Of an address, the domains that have had most. */
 const maxKeptDomains = 8;
 
-/** The paces, those met last first, as a JSON value; of addresses those that something limits, or that several domains share. */
+/**
+ * The paces, those met last first, as a JSON value; of addresses those that something limits, or that several domains share.
+ * `shiftMs`: how far the machine's clock, by which another process reads them, is ahead of their times.
+ */
 export function keptPaces(
   paces: Iterable<[string, HostPace]>,
   addressPaces: Iterable<[string, AddressPace]>,
+  shiftMs = 0,
 ): unknown {
+  const shifted = (ms: number) => (ms === 0 ? 0 : Math.max(0, ms + shiftMs));
   const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
     // Releases that knew no rates read no pace without a stretch: they may have to take over again.
-    hosts.push({ host, ...pace, stretch: 1 });
+    hosts.push({
+      ...{ host, ...pace, stretch: 1, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
+      ...{ notBeforeMs: shifted(pace.notBeforeMs), endedAtMs: shifted(pace.endedAtMs) },
+      backedOffAtMs: shifted(pace.backedOffAtMs),
+    });
   }
   const addresses: z.infer<typeof keptAddress>[] = [];
   for (const [key, pace] of addressPaces) {
@@ -337,11 +350,14 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   const read = keptPace.safeParse(entry);
   if (!read.success) return [];
   const { host, ...pace } = read.data;
+  // An answer that is yet to come was noted by a clock that was ahead: the host rests as long as it was to, from now.
+  const aheadMs = Math.max(0, pace.endedAtMs - nowMs);
+  const [notBeforeMs, backedOffAtMs] = [pace.notBeforeMs - aheadMs, pace.backedOffAtMs - aheadMs];
   const latestMs = nowMs + longestWaitMs;
-  if (pace.notBeforeMs > latestMs || pace.backedOffAtMs > latestMs) return [];
-  // What a clock that was ahead has put into the future was now, at the latest.
+  if (notBeforeMs > latestMs || backedOffAtMs > latestMs) return [];
   const rate = { ...pace.rate, refusedAtMs: Math.min(nowMs, pace.rate.refusedAtMs) };
-  return [[host, { ...pace, rate, endedAtMs: Math.min(nowMs, pace.endedAtMs) }]];
+  const endedAtMs = Math.min(nowMs, pace.endedAtMs);
+  return [[host, { ...pace, rate, endedAtMs, notBeforeMs, backedOffAtMs: Math.max(0, backedOffAtMs) }]];
 }
 
 /** An address rests for seconds, not over a restart: its rate alone is of use. */
@@ -367,7 +383,7 @@ function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
 
 interface TurnBounds {
   readonly signal: AbortSignal;
-  /** The turn is of no use from then on (`Date.now()`). */
+  /** The turn is of no use from then on (`steadyNowMs()`). */
   readonly endsAtMs: number;
 }
 
@@ -408,7 +424,7 @@ export class TurnQueue {
 
   /** Resolves when it is our turn; with null when the bounds end the waiting first. */
   take(name: string, bounds: TurnBounds, party = ""): Promise<EndTurn | null> {
-    if (bounds.signal.aborted || Date.now() >= bounds.endsAtMs) return Promise.resolve(null);
+    if (bounds.signal.aborted || steadyNowMs() >= bounds.endsAtMs) return Promise.resolve(null);
     const key = this.#key(name);
     return new Promise((resolve) => {
       const giveUp = () => {
@@ -420,7 +436,7 @@ export class TurnQueue {
         leave();
         resolve(this.#begin(name, key, party));
       };
-      const late = setTimeout(giveUp, timerMs(bounds.endsAtMs - Date.now()));
+      const late = setTimeout(giveUp, timerMs(bounds.endsAtMs - steadyNowMs()));
       const leave = () => {
         clearTimeout(late);
         key.queue.delete(begin);
@@ -493,7 +509,7 @@ export class TurnQueue {
     key.timer = null;
     for (;;) {
       if (key.queue.size === 0 || key.running >= this.#atATime) break;
-      const waitMs = this.#readyAtMs(name) - Date.now();
+      const waitMs = this.#readyAtMs(name) - steadyNowMs();
       if (waitMs > 0) {
         key.timer = setTimeout(() => this.#next(name, key), timerMs(waitMs));
         return;

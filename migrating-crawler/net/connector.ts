@@ -11,6 +11,7 @@ import tls from "node:tls";
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
+import { steadyNowMs } from "../core/steady-time.ts";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
@@ -279,7 +280,7 @@ export class Connector {
   async #allowed(
     target: Partial<ConnectTarget> & Pick<ConnectTarget, "host">,
   ): Promise<{ readonly addresses: readonly [string, ...string[]]; readonly dnsMs: number | null }> {
-    const stop = this.stoppedSites.stopOf(target.host, Date.now());
+    const stop = this.stoppedSites.stopOf(target.host, steadyNowMs());
     if (stop !== null) throw new Failure("stopped", stop.words, { address: target.address ?? null });
     const denied = this.guard.denial(target);
     if (denied !== null) throw new Failure("not-allowed", denied, { address: target.address ?? null });

@@ -151,6 +151,7 @@ interface Told {
 const silentLongEnoughMs = 4000;
 
 const nothingKnown: OwnFacts = {
+  clock: null,
   silent: null,
   unwritable: null,
   journal: null,

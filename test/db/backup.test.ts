@@ -20,7 +20,7 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { backupFacts } from "#coordinator/overview/alert-reads";
 import { type Backup, backupDatabase, segmentsBetween } from "#db/backup-database";
-import { lastBackup, listBackups } from "#db/backup-folder";
+import { lastBackup, listBackups, removeOldBackups } from "#db/backup-folder";
 import { type BackupManifest, readManifest } from "#db/backup-manifest";
 import { openDatabase } from "#db/connect";
 import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
@@ -504,6 +504,17 @@ it("of a server of one's own, of no database or into an odd place, is refused wi
     ]);
   }
   expect((await command("backups", "--home", place)).code).toBe(3);
+});
+
+it("that a clock of tomorrow made is not the newest, and makes none of those go that are", () => {
+  mkdirSync(join(folder, "dated"));
+  const made = (name: string, days: number) =>
+    withManifest(`dated/${name}`, { endedAt: new Date(Date.now() + days * 86_400_000).toISOString() });
+  const [old, , ahead] = [made("old", -2), made("today", 0), made("ahead", 1)];
+
+  const removed = removeOldBackups(join(folder, "dated"), 1, backup.manifest.systemIdentifier);
+
+  expect(removed).toEqual([old, ahead]);
 });
 
 it("killed in the middle, counts for nothing, and the next one removes the rest", async () => {

@@ -94,6 +94,7 @@ const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> =>
 });
 
 const healthy: OwnFacts = {
+  clock: null,
   silent: null,
   unwritable: null,
   journal: null,
@@ -140,6 +141,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "connections-used-up": [
     withOwn({ jobs: [failing(2)] }),
     withOwn({ usedUp: fault("the database has no connection left", 0), jobs: [failing(9)] }),
+  ],
+  "clock-wrong": [
+    withOwn({}),
+    withOwn({ clock: fault("this coordinator's own clock jumped ahead by 24 hours", 0) }),
   ],
   "database-cannot-write": [
     withOwn({}),

@@ -53,6 +53,7 @@ interface CoordinatorOptions extends ContextOptions {
   readonly policy?: string;
   readonly contact?: string;
   readonly allow?: readonly string[];
+  readonly clockIsRight?: boolean;
 }
 
 interface AddCrawlerOptions extends ContextOptions {
@@ -74,6 +75,10 @@ export function coordinatorCommand(): Command {
     .option("--policy <name>", policyNames.join(", "))
     .option(...contactOption)
     .option(...allowOption)
+    .option(
+      "--clock-is-right",
+      "start although the clock is far from the time at which the database was last written",
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
@@ -124,6 +129,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         database,
         log,
         version,
+        clockIsRight: options.clockIsRight ?? false,
         snapshotFolder: join(context.home, "snapshots"),
         journalRoot: journalRootOf(context.home),
         keepReleases: async (now, pool) =>
