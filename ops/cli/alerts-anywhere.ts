@@ -127,7 +127,10 @@ export class AlertsAnywhere {
     const [ready, list] = await Promise.all([ask(url, "/ready", pin), ask(url, "/api/alerts", pin)]);
     if (ready.type === "answer")
       return {
-        alerts: ownAlertsIn(list) ?? faultsIn(ready.body).flatMap(alertOfFault),
+        alerts: [
+          ...(ownAlertsIn(list) ?? []),
+          ...faultsIn(ready.body).flatMap((fault) => alertOfFault(fault, url)),
+        ],
         words: `asked ${url}: ${
           faultsIn(ready.body)
             .map(({ words }) => words)
@@ -188,12 +191,16 @@ interface Fault {
   readonly code: string;
   readonly words: string;
   readonly since: string | null;
+  readonly isInTheWay?: boolean;
 }
 
-/** What is no alert (a migration that is missing) is told among the words. */
-function alertOfFault({ code, words, since }: Fault): Alert[] {
+/** What /ready says no for and is no alert by itself (a migration that is missing) keeps the coordinator from its work all the same. */
+function alertOfFault({ code, words, since, isInTheWay = false }: Fault, url: string): Alert[] {
   const name = code === "jobs-stand-still" ? "job-overdue" : code;
-  if (!(ownAlertNames as ReadonlySet<string>).has(name)) return [];
+  if (!(ownAlertNames as ReadonlySet<string>).has(name)) {
+    const notReady = `The coordinator at ${url} is not ready: ${words}.`;
+    return isInTheWay ? [{ ...alertNamed("coordinator-silent"), words: notReady }] : [];
+  }
   const sentence = `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${since === null ? "" : `, since ${since.slice(11, 19)} UTC`}.`;
   return [{ ...alertNamed(name as AlertName), words: sentence }];
 }

@@ -198,6 +198,30 @@ it("a database that is nowhere is the first alert of the command, which says who
   expect(out).toContain("no coordinator is known here to ask (--coordinator URL)");
 });
 
+it("a coordinator whose /ready says no for what is no alert is one of the command all the same", async () => {
+  const fault = {
+    code: "migrations-missing",
+    words: "1 migration is missing",
+    since: null,
+    isInTheWay: true,
+  };
+  const older = createServer((_request, response) => {
+    response.writeHead(503, { "content-type": "application/json" });
+    response.end(JSON.stringify({ ready: false, faults: [fault] }));
+  }).listen(0, "127.0.0.1");
+  await once(older, "listening");
+  const url = `http://127.0.0.1:${(older.address() as AddressInfo).port}`;
+
+  const { code, out } = await inProcess(alertsCommand(), ["--home", home, "--coordinator", url, "--json"]);
+  older.closeAllConnections();
+  older.close();
+
+  expect([code, (JSON.parse(out) as AlertList).alerts.map(({ words }) => words)]).toEqual([
+    4,
+    expect.arrayContaining([`The coordinator at ${url} is not ready: 1 migration is missing.`]),
+  ]);
+});
+
 it("a coordinator that takes connections and says nothing is an alert of the command, which waits for it no longer", async () => {
   const mute = createServer(() => {}).listen(0, "127.0.0.1");
   await once(mute, "listening");
