@@ -1,12 +1,18 @@
 /**
  * The table `run`: what was asked for and whether it came to its end. A run that was broken off is taken up
- * again by the next `up` with the same parameters; one with others starts from an empty schema.
+ * again by the next `up` with the same parameters; one with others starts from an empty schema. What somebody has just
+ * restored is never emptied: its run goes on, finished or not, and other parameters are refused.
  */
 import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { PoolClient } from "pg";
-import { forgetDatabases, refuseOtherDatabase } from "#coordinator/journal/epoch-store";
+import {
+  currentEpoch,
+  forgetDatabases,
+  refuseOtherDatabase,
+  serverState,
+} from "#coordinator/journal/epoch-store";
 import { dropSlices } from "#coordinator/slices/slice-writes";
 import { UsageError } from "#core/errors";
 import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
@@ -158,8 +164,25 @@ async function unfinishedRun(database: Database, options: OpenRunOptions): Promi
     "select run_id, parameters, finished_at is not null as finished from run order by run_id desc limit 1",
   );
   const [latest] = rows;
-  const same = latest && !latest.finished && isDeepStrictEqual(latest.parameters, { ...options.parameters });
-  return same ? latest.run_id : null;
+  if (latest === undefined) return null;
+  const isSame = isDeepStrictEqual(latest.parameters, { ...options.parameters });
+  if (!(await isRestored(database))) return isSame && !latest.finished ? latest.run_id : null;
+  if (!isSame)
+    throw new UsageError(
+      `the database was restored, and its run had other parameters (${JSON.stringify(latest.parameters).slice(0, 300)}): give the same ones, or --fresh to empty it`,
+    );
+  await database.pool.query("update run set finished_at = null, summary = null where run_id = $1", [
+    latest.run_id,
+  ]);
+  return latest.run_id;
+}
+
+/** Since a coordinator last worked on it: the server has begun another timeline, or is another one. */
+async function isRestored({ pool }: Database): Promise<boolean> {
+  const [epoch, server] = [await currentEpoch(pool), await serverState(pool)];
+  const differs = <Value>(known: Value | null, now: Value | null) =>
+    known !== null && now !== null && known !== now;
+  return differs(epoch.timeline, server.timeline) || differs(epoch.systemIdentifier, server.systemIdentifier);
 }
 
 async function startRun(database: Database, parameters: unknown): Promise<number> {

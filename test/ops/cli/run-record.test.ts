@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { serverState } from "#coordinator/journal/epoch-store";
 import { reviewDatabase } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { migrate } from "#db/migrate";
@@ -100,6 +101,23 @@ it("starts anew after a run that came to its end", async () => {
 
   expect(second.resumed).toBe(false);
   expect(await marks(second)).toEqual([false, false]);
+});
+
+it("goes on with a finished run of a database that was restored, and refuses to empty it for another", async () => {
+  const first = await open();
+  await first.finish({ pages: 5 });
+  await breakOff(first);
+  const { timeline } = await serverState(own.pool);
+  await own.pool.query("update database_epoch set timeline = $1", [timeline - 1]);
+
+  await expect(open({ parameters: { ...parameters, sites: 51 } })).rejects.toThrow(
+    /^the database was restored, and its run had other parameters \(.*"sites":50.*\): give the same ones, or --fresh/,
+  );
+  const second = await open();
+
+  expect([second.resumed, second.runId === first.runId]).toEqual([true, true]);
+  expect(await marks(second)).toEqual([true, true]);
+  await own.pool.query("update database_epoch set timeline = $1", [timeline]);
 });
 
 it("empties no schema that a newer version has migrated, unless it is asked for a fresh run", async () => {
