@@ -2,19 +2,15 @@
  * The coordinator, wired: stores and sockets on the outside, flows inside, a timekeeper that turns them. What
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
-import { hostname, networkInterfaces, uptime } from "node:os";
-import { ClockError } from "#core/errors";
-import { EventLoopWatch } from "#core/event-loop-clock";
+import { hostname } from "node:os";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver, WatchedResolver } from "#core/name-resolver";
-import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { within } from "#core/within";
 import { createPool, postgresVersion } from "#db/server-database";
 import { ServerPool } from "#db/server-pool";
 import { withSessionName } from "#db/server-url";
-import { isLoopbackHost } from "#protocol/invitation";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { alertDuties, alertPart } from "./alerts/start.ts";
@@ -29,7 +25,6 @@ import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
-import { DatabaseWatch } from "./database/database-watch.ts";
 import { apartOf } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
@@ -75,7 +70,6 @@ import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
-import { lastMinute } from "./overview/minute-figure-store.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
@@ -87,6 +81,7 @@ import {
   overviewDuties,
   scheduleUpkeep,
 } from "./overview/start.ts";
+import { isOwnAddress, type OwnWatch, requireRightClock, watchOwn } from "./own-watch.ts";
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
@@ -113,7 +108,6 @@ import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts"
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
 import type { WebPart } from "./web/actions.ts";
-import { OwnCertificate } from "./web/own-certificate.ts";
 import { randomSecrets } from "./web/secrets.ts";
 import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 
@@ -203,26 +197,6 @@ export async function startCoordinator(asked: CoordinatorOptions): Promise<Runni
     await own?.end();
     throw error;
   }
-}
-
-/** Before anything is written. Throws ClockError: it is started again when the clock is right, by whoever keeps it running. */
-async function requireRightClock(
-  { database, clockIsRight = false, log, now }: CoordinatorOptions & { readonly now: () => Date },
-  watch: OwnWatch,
-): Promise<void> {
-  await watch.database.look();
-  const fault = watch.clock?.fault ?? null;
-  if (fault !== null) throw new ClockError(`${fault.words}: let NTP set it (timedatectl), then start again`);
-  if (watch.clock === null || clockIsRight) return;
-  const last = await lastMinute(database.pool);
-  const doubt = doubtfulStart(now(), last);
-  if (doubt !== null) throw new ClockError(doubt);
-  if (last === null || now().getTime() - last.getTime() < doubtedAfterMs) return;
-  watch.clock.doubt();
-  log.warn(
-    { lastWritten: last },
-    "the database was last written days ago: if this machine's clock is right, nothing is to be done; nothing that is kept for days is deleted for a day, or until crawlers agree",
-  );
 }
 
 type Ground = Awaited<ReturnType<typeof layGround>>;
@@ -345,55 +319,6 @@ async function layGround(
   await others.listen();
   await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
   return ground;
-}
-
-type OwnWatch = ReturnType<typeof watchOwn>;
-
-/** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn({
-  database: { url },
-  config: { tls },
-  log,
-  machineClock = systemMachineClock,
-  ...given
-}: CoordinatorOptions) {
-  const onClock = { call: (_isRight: boolean, _jumpedMs: number) => {} };
-  const clock = given.now
-    ? null
-    : new OwnClock(machineClock, (fault, jumpedMs) => {
-        if (fault !== null) log.error({ words: fault.words }, "this coordinator's clock is wrong");
-        else log.info({ jumpedMs }, "the clock is right again, and is followed");
-        onClock.call(fault === null, jumpedMs);
-      });
-  const now = given.now ?? clock!.now;
-  const onTime = (atMs: number, tookMs: number) => clock?.hearDatabase(atMs, tookMs);
-  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log, onTime });
-  const eventLoop = new EventLoopWatch();
-  const certificate = tls === null ? null : new OwnCertificate(tls);
-  database.start();
-  return {
-    ...{ clock, now, onClock },
-    database,
-    eventLoop,
-    certificate,
-    close: async () => {
-      eventLoop.close();
-      await database.close();
-    },
-  };
-}
-
-const systemMachineClock: MachineClock = {
-  wall: () => new Date(),
-  steadyMs: () => performance.now(),
-  uptimeMs: () => uptime() * 1000,
-};
-
-/** Of this machine: whoever comes from there goes by the same clock. */
-function isOwnAddress(address: string): boolean {
-  const plain = address.replace(/^::ffff:/i, "");
-  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return isLoopbackHost(plain) || own.some((one) => one.address === plain);
 }
 
 interface LateRooms {

@@ -108,7 +108,7 @@ it("goes on with a finished run of a database that was restored, and refuses to 
   await first.finish({ pages: 5 });
   await breakOff(first);
   const { timeline } = await serverState(own.pool);
-  await own.pool.query("update database_epoch set timeline = $1", [timeline - 1]);
+  await own.pool.query("update database_epoch set timeline = $1", [(timeline ?? 0) + 1]);
 
   await expect(open({ parameters: { ...parameters, sites: 51 } })).rejects.toThrow(
     /^the database was restored, and its run had other parameters \(.*"sites":50.*\): give the same ones, or --fresh/,
