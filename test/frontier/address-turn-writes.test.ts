@@ -390,10 +390,12 @@ it("whoever writes leases tells of their turns, and nobody else writes table add
     );
 
   expect(writing("address_turn")).toEqual(["coordinator/frontier/address-turn-writes.ts"]);
-  // Two are parts of statements: of those in host-lease-writes and cross-fetch-store, and of closed leases alone.
+  // Two are parts of statements: of those in host-lease-writes and cross-fetch-store, and of closed leases alone. One sets
+  // times right that a wrong clock wrote, and ends no lease.
   expect(writing("lease").toSorted()).toEqual([
     "coordinator/frontier/closed-lease-store.ts",
     "coordinator/frontier/lease-end-writes.ts",
+    "coordinator/frontier/of-the-future-writes.ts",
     "coordinator/frontier/open-lease-reads.ts",
     "coordinator/results/result-writes.ts",
     "coordinator/trust/cross-fetch-verdict-store.ts",
