@@ -206,6 +206,7 @@ function relearn({ subnetId, method, probes }: MeasuredRound, state: Coordinator
     knowledge: state.knowledge,
     learned: state.learnedRtts(method),
     parameters: defaultParameters,
+    hasWitnesses: true,
   });
   for (const { crawlerId, rttMs } of probes) round = observe(round, crawlerId, { rttMs });
   learnFromRound(round);

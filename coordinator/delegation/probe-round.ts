@@ -294,6 +294,7 @@ function openQuestions(
     knowledge: state.knowledge,
     parameters,
     random: ports.random(),
+    hasWitnesses: true,
     mayTake: (crawlerId: CrawlerId) => !isDenied(crawlerId, subnet, ports),
   };
   const target = { ...originOf(subnet), address: subnet.address };
