@@ -114,7 +114,8 @@ function judgementOf({ policy, state, witnessed }: ProbeRound, step: RoundStep):
 function heldAgainstOthers(round: ProbeRound & { readonly witnessed: WitnessedRound }): ProbeRound {
   const step = stepOf(round);
   const judgement = judgementOf(round, step);
-  if (judgement?.type !== "counts-as" || step.type !== "decided" || judgement.rttMs <= step.rttMs!) return round;
+  if (judgement?.type !== "counts-as" || step.type !== "decided" || judgement.rttMs <= step.rttMs!)
+    return round;
   const { policy } = round;
   const countedMs = new Map(round.witnessed.countedMs).set(step.crawlerId, judgement.rttMs);
   const witnessed = { ...round.witnessed, countedMs };

@@ -299,7 +299,8 @@ function askedWords(asked: readonly AskedCrawler[], count: number, nameOf: NameO
   if (count === 0) return "";
   const named = asked.map(({ crawlerId, rttMs, failed, reportedMs }) => {
     const answer = rttMs === null ? `no answer (${failed ?? "unknown"})` : briefMs(rttMs);
-    const doubt = reportedMs === undefined ? "" : ` (it said ${briefMs(reportedMs)}, which others contradict)`;
+    const doubt =
+      reportedMs === undefined ? "" : ` (it said ${briefMs(reportedMs)}, which others contradict)`;
     return `${nameOf(crawlerId)} ${answer}${doubt}`;
   });
   const more = count - asked.length;

@@ -79,7 +79,7 @@ interface Contradiction {
 }
 
 function testimonyOf({ winner, others, fleet }: WonReport) {
-  let [weightFor, weightAgainst, isBeside] = [0, 0, false];
+  let [besides, alikes, weightAgainst] = [0, 0, 0];
   const against: Contradiction[] = [];
   for (const { crawlerId, rttMs } of others) {
     const straightMs = fleet.peerRtts.measuredMs(crawlerId, winner.crawlerId);
@@ -92,13 +92,13 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
     if (ratio > leastRatio) {
       weightAgainst += Math.min(mostAgainst, Math.log(ratio) / Math.log(leastRatio));
       against.push({ smallerMs, largerMs });
-    } else if (rttMs + apartMs <= winner.rttMs * (1 + besideIt.perMs) + besideIt.ms) {
-      weightFor += weightOfBeside;
-      isBeside = true;
-    } else if (largerMs - smallerMs <= winner.rttMs + alike.ms + alike.share * largerMs) weightFor += 1;
+    } else if (rttMs + apartMs <= winner.rttMs * (1 + besideIt.perMs) + besideIt.ms) besides += 1;
+    else if (largerMs - smallerMs <= winner.rttMs + alike.ms + alike.share * largerMs) alikes += 1;
   }
   against.sort((a, b) => a.smallerMs - b.smallerMs);
-  return { weightFor, weightAgainst, isBeside, against };
+  // From afar two places look alike to many: all of these together weigh no more than one who is beside it.
+  const weightFor = besides * weightOfBeside + Math.min(weightOfBeside, alikes);
+  return { weightFor, weightAgainst, isBeside: besides > 0, against };
 }
 
 const ratioOf = (rttMs: number, apartMs: number, winner: Report): number =>

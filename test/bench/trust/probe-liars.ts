@@ -91,10 +91,12 @@ export function simulateLiars(quiet: SimulationInstance, settings: LiarSettings)
     return observation;
   };
   const result = simulateDelegation(instance, { policy: "nearest", hasWitnesses, seed, observe });
-  const rounds = [...asked].map(([target, answers]): ProbedSubnet => ({
-    subnetId: asSubnetId(target + 1),
-    probes: answers.map(({ crawler, rttMs }) => ({ crawlerId: asCrawlerId(crawler + 1), rttMs })),
-  }));
+  const rounds = [...asked].map(
+    ([target, answers]): ProbedSubnet => ({
+      subnetId: asSubnetId(target + 1),
+      probes: answers.map(({ crawler, rttMs }) => ({ crawlerId: asCrawlerId(crawler + 1), rttMs })),
+    }),
+  );
   const fleet = probingFleet(instance);
   const accused = new Set(probeLies(rounds, fleet).map(({ crawlerId }) => crawlerId - 1));
   const takenBack = new Set(
@@ -130,8 +132,7 @@ function disturbed(quiet: SimulationInstance, seed: number) {
     Array.from({ length: count }, (_, crawler) => drawOf(seed, salt, crawler) < share);
   const busy = draws(busyShare, -1);
   const moved = draws(movedShare, -2);
-  const was = (crawler: number) =>
-    moved[crawler] ? Math.floor(drawOf(seed, -3, crawler) * count) : crawler;
+  const was = (crawler: number) => (moved[crawler] ? Math.floor(drawOf(seed, -3, crawler) * count) : crawler);
   const crawlerRtt = quiet.crawlerRtt.map((_, from) =>
     quiet.crawlerRtt.map((_, to) => {
       if (from === to) return 0;
@@ -142,7 +143,12 @@ function disturbed(quiet: SimulationInstance, seed: number) {
   const targets = quiet.targets.map((target, at) => {
     if (drawOf(seed, -4, at) >= anycastShare) return target;
     const { path, org, cc } = target;
-    return { path, org, cc, rtt: Array.from(target.rtt, (ms, crawler) => Math.min(ms, 5 + 20 * drawOf(seed, at, crawler))) };
+    return {
+      path,
+      org,
+      cc,
+      rtt: Array.from(target.rtt, (ms, crawler) => Math.min(ms, 5 + 20 * drawOf(seed, at, crawler))),
+    };
   });
   return { instance: { ...quiet, crawlerRtt, targets }, isBusy: (crawler: number) => busy[crawler]! };
 }
