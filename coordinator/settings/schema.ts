@@ -265,7 +265,7 @@ const trust = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
     title: "Cross-fetched",
     basic: true,
-    help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.01 is one in a hundred.",
+    help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.05 is one in twenty.",
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
     previews: ["second-fetches"],

@@ -53,7 +53,7 @@ const alike = { ms: 3, share: 0.1 } as const;
 /** So much more for it than against it, or against it than for it, is enough. */
 const enough = 2;
 /** And so much against it where nobody is left to ask. */
-const enoughAtLast = 0.7;
+const enoughAtLast = 1;
 const mostLooks = 4;
 /** The witness is drawn from so many of the nearest. */
 const drawnFrom = 3;
