@@ -4,11 +4,13 @@
  * and from flags; the environment is read by the command, not here.
  */
 import { isIPv4, isIPv6 } from "node:net";
+import type { Pool } from "pg";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
+import type { MachineClock } from "#core/own-clock";
 import type { Database } from "#db/server-database";
 import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
@@ -247,8 +249,12 @@ export interface CoordinatorOptions {
   /** Runs the registry's jobs; left out: none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
   /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */
-  readonly keepReleases?: (now: Date) => Promise<void>;
-  /** The clock; the system's when it is left out. */
+  readonly keepReleases?: (now: Date, pool: Pool) => Promise<void>;
+  /** The machine's clock, which is watched (core/own-clock); left out: the system's. */
+  readonly machineClock?: MachineClock;
+  /** Somebody has looked at the clock: how long ago the database was last written does not matter. */
+  readonly clockIsRight?: boolean;
+  /** A clock by which days pass as somebody wants; left out: the machine's. It is compared with nothing. */
   readonly now?: () => Date;
   /** A clock that never goes back, by which the other coordinators of this database are watched. */
   readonly nowMs?: () => number;

@@ -2,14 +2,19 @@
  * The coordinator, wired: stores and sockets on the outside, flows inside, a timekeeper that turns them. What
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
-import type { Server } from "node:http";
-import { hostname } from "node:os";
+import { hostname, networkInterfaces, uptime } from "node:os";
+import { ClockError } from "#core/errors";
 import { EventLoopWatch } from "#core/event-loop-clock";
 import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
-import { createNameResolver } from "#core/name-resolver";
+import { createNameResolver, WatchedResolver } from "#core/name-resolver";
+import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { jobs, Timekeeper } from "#core/scheduler";
-import { postgresVersion } from "#db/server-database";
+import { within } from "#core/within";
+import { createPool, postgresVersion } from "#db/server-database";
+import { ServerPool } from "#db/server-pool";
+import { withSessionName } from "#db/server-url";
+import { isLoopbackHost } from "#protocol/invitation";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { alertDuties, alertPart } from "./alerts/start.ts";
@@ -25,6 +30,7 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
+import { apartOf } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -58,6 +64,7 @@ import {
 } from "./frontier/start.ts";
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
+import { standingAside } from "./gateway/gateway-settings.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import { hintPart, scheduleHints } from "./hints/start.ts";
 import type { JobPorts } from "./job-ports.ts";
@@ -68,6 +75,7 @@ import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
+import { lastMinute } from "./overview/minute-figure-store.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
@@ -105,55 +113,116 @@ import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts"
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
 import type { WebPart } from "./web/actions.ts";
+import { OwnCertificate } from "./web/own-certificate.ts";
 import { randomSecrets } from "./web/secrets.ts";
 import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
   readonly webUrl: string;
-  /** Resolves, with words, when the database went back: what the coordinator knows of it is not so any more, and it has to start over. */
-  readonly wentBack: Promise<string>;
+  /**
+   * Resolves, with words, when the database went back, or others took this coordinator for frozen and replaced it: what it knows
+   * of the database is not so any more, and it has to start over.
+   */
+  readonly hasToStartOver: Promise<string>;
   stop(): Promise<void>;
 }
 
+/** How often it is seen to that crawlers are served, or sent to the others. */
+const serveMs = 500;
+const confirmMs = 1000;
+/** A way to the database that is slower is no way. */
+const presenceConnectMs = 3000;
 /** How often what crawlers say of themselves is written. */
 const heartbeatsMs = 1000;
 /** How often the metrics' gauges are set. */
 const observeMs = 2000;
+/** How soon a renewed certificate is shown. */
+const certificateMs = 60_000;
 /** Between two looks whether the crawler's release ends soon: it is signed for months. */
 const keepReleasesMs = 6 * 3_600_000;
 /** Crawlers arrive in bunches after a start: one measurement, and one look, for all of them. */
 const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
-export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const { database, log, journalRoot = null, now = () => new Date() } = options;
-  const { pool } = database;
-  const watch = watchOwn(options);
+export async function startCoordinator(asked: CoordinatorOptions): Promise<RunningCoordinator> {
+  const { database: given, log, journalRoot = null } = asked;
+  const watch = watchOwn(asked);
+  const { now } = watch;
+  const options = { ...asked, now };
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   let slices: OpenSlices | null = null;
+  let own: ServerPool | null = null;
   try {
-    const reviewed = await reviewDatabase({ pool, journalRoot, log, now });
+    await requireRightClock(options, watch);
+    const reviewed = await reviewDatabase({ pool: given.pool, journalRoot, log, now });
     const { port } = options.config.listen;
     // A port that anybody gets names nobody.
     const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
-    presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
+    presence = await CoordinatorPresence.begin(given.pool, {
+      ...{ ...(options.nowMs === undefined ? {} : { nowMs: options.nowMs }), name, log },
+      sessions: (session) => {
+        const sessions = createPool(withSessionName(given.url, session), 2);
+        sessions.options.connectionTimeoutMillis = presenceConnectMs;
+        return sessions;
+      },
+    });
+    // All that this coordinator writes goes through sessions that are ended when another takes over from it.
+    const url = withSessionName(given.url, presence.sessionName);
+    const pool = createPool(url, given.pool.options.max);
+    own = pool;
+    const database = { ...given, url, pool };
     for (const slice of await migrateSlices(database))
       log.error({ slice }, "the server of a slice does not answer, and its schema is looked at when it does");
     slices = await OpenSlices.open(database);
+    const opened = slices;
+    presence.otherPools = () => apartOf(opened).map((one) => one.pool);
+    void presence.replaced.then(() => {
+      // Over a way that was cut, what waits for an answer would wait for minutes.
+      for (const one of [pool, ...opened.open.map((slice) => slice.pool)])
+        if (one instanceof ServerPool) one.sever("Connection terminated: others have taken over");
+    });
     if (slices.open.length > 1) await slices.look();
     await bringSlicesToEpoch(slices, now());
-    ground = await layGround(options, { presence, watch, reviewed, slices });
+    ground = await layGround({ ...options, database }, { presence, watch, reviewed, slices });
     const rooms = await openRooms(ground);
-    return await goToWork(ground, rooms);
+    const running = await goToWork(ground, rooms, given.url);
+    return {
+      ...running,
+      stop: async () => {
+        await running.stop();
+        await pool.end();
+      },
+    };
   } catch (error) {
     await presence?.end();
     await ground?.others.stop();
     await slices?.close();
     await watch.close();
+    await own?.end();
     throw error;
   }
+}
+
+/** Before anything is written. Throws ClockError: it is started again when the clock is right, by whoever keeps it running. */
+async function requireRightClock(
+  { database, clockIsRight = false, log, now }: CoordinatorOptions & { readonly now: () => Date },
+  watch: OwnWatch,
+): Promise<void> {
+  await watch.database.look();
+  const fault = watch.clock?.fault ?? null;
+  if (fault !== null) throw new ClockError(`${fault.words}: let NTP set it (timedatectl), then start again`);
+  if (watch.clock === null || clockIsRight) return;
+  const last = await lastMinute(database.pool);
+  const doubt = doubtfulStart(now(), last);
+  if (doubt !== null) throw new ClockError(doubt);
+  if (last === null || now().getTime() - last.getTime() < doubtedAfterMs) return;
+  watch.clock.doubt();
+  log.warn(
+    { lastWritten: last },
+    "the database was last written days ago: if this machine's clock is right, nothing is to be done; nothing that is kept for days is deleted for a day, or until crawlers agree",
+  );
 }
 
 type Ground = Awaited<ReturnType<typeof layGround>>;
@@ -174,19 +243,29 @@ async function layGround(
     readonly reviewed: ReviewedDatabase;
   },
 ) {
-  const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
+  const { database, log, version, snapshotFolder = null } = options;
+  const { clock, now } = watch;
   const { pool } = database;
   const timekeeper = new Timekeeper(
     log,
     () => presence.leads,
     (error) => watch.database.note(error),
+    {
+      isRight: () => (clock?.fault ?? null) === null,
+      mayForget: () => clock?.isProven ?? true,
+    },
   );
   const health = new OwnHealth({
     ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
     jobs: () => timekeeper.reports(),
     eventLoop: () => watch.eventLoop.delay,
     journal: () => journal.fault(),
+    dns: () => resolver.silent,
+    certificate: () => watch.certificate?.facts() ?? null,
+    closed: () => fleet.closed,
+    clock: () => clock?.fault ?? null,
   });
+  const resolver = new WatchedResolver(createNameResolver({ servers: options.config.resolvers }), now);
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
   const state = new CoordinatorState();
@@ -256,7 +335,7 @@ async function layGround(
     }),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
-    resolver: createNameResolver({ servers: config.resolvers }),
+    resolver,
     settling: new FleetSettling({
       expectedCrawlers: config.delegation.expectedCrawlers,
       settleMs: config.delegation.settleSeconds * 1000,
@@ -271,18 +350,50 @@ async function layGround(
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn({ database: { url }, log, now = () => new Date() }: CoordinatorOptions) {
-  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log });
+function watchOwn({
+  database: { url },
+  config: { tls },
+  log,
+  machineClock = systemMachineClock,
+  ...given
+}: CoordinatorOptions) {
+  const onClock = { call: (_isRight: boolean, _jumpedMs: number) => {} };
+  const clock = given.now
+    ? null
+    : new OwnClock(machineClock, (fault, jumpedMs) => {
+        if (fault !== null) log.error({ words: fault.words }, "this coordinator's clock is wrong");
+        else log.info({ jumpedMs }, "the clock is right again, and is followed");
+        onClock.call(fault === null, jumpedMs);
+      });
+  const now = given.now ?? clock!.now;
+  const onTime = (atMs: number, tookMs: number) => clock?.hearDatabase(atMs, tookMs);
+  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log, onTime });
   const eventLoop = new EventLoopWatch();
+  const certificate = tls === null ? null : new OwnCertificate(tls);
   database.start();
   return {
+    ...{ clock, now, onClock },
     database,
     eventLoop,
+    certificate,
     close: async () => {
       eventLoop.close();
       await database.close();
     },
   };
+}
+
+const systemMachineClock: MachineClock = {
+  wall: () => new Date(),
+  steadyMs: () => performance.now(),
+  uptimeMs: () => uptime() * 1000,
+};
+
+/** Of this machine: whoever comes from there goes by the same clock. */
+function isOwnAddress(address: string): boolean {
+  const plain = address.replace(/^::ffff:/i, "");
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return isLoopbackHost(plain) || own.some((one) => one.address === plain);
 }
 
 interface LateRooms {
@@ -384,7 +495,8 @@ async function openRooms(ground: Ground) {
   });
   const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
-  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
+  const mayForget = () => ground.watch.clock?.isProven ?? true;
+  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs, mayForget }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -402,6 +514,8 @@ async function openRooms(ground: Ground) {
         now,
       },
       hasGoneBack: () => ground.journal.hasGoneBack(),
+      ...(ground.watch.clock === null ? {} : { clock: ground.watch.clock }),
+      isOwnAddress,
       ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
       onHello: (crawlerId, hello) => {
         for (const one of [probing, trusting, releases, others]) one.onHello(crawlerId, hello);
@@ -445,22 +559,29 @@ async function openRooms(ground: Ground) {
 }
 
 /** From here on the database's notices are followed, the pages and crawlers are answered, and the clock runs. */
-async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinator> {
+async function goToWork(
+  ground: Ground,
+  rooms: Rooms,
+  /** For a process beside this one, which only reads. */
+  databaseUrl: string,
+): Promise<RunningCoordinator> {
   const { config, log, now, timekeeper, presence, incidents } = ground;
   const followers = [ground.policies, rooms.releases, rooms.optOuts, rooms.links];
   const following = await followDatabase(ground, rooms);
-  const { pool, url: databaseUrl } = ground.database;
+  const { pool } = ground.database;
   const index = searchIndex({ pool, databaseUrl, settings: config.search, log });
   try {
     // Who is invited by the pages that listen now is to find a release.
-    await ground.keepReleases(now());
+    await ground.keepReleases(now(), pool);
     await rooms.retention.begin();
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms), searchIndex: index },
+      attach: (server) => rooms.gateway.attach(server),
       beforeAnswer: ground.journal.catchUp,
+      certificate: ground.watch.certificate,
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
-      access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
+      access: (pool) => accessOver(pool, anonymousMayRead(ground.config), now, log),
       rooms: pagesOfRooms,
     });
     try {
@@ -476,11 +597,11 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       throw error;
     }
     scheduleJobs(ground, rooms, index);
-    rooms.gateway.attach(web.server as Server);
+    rooms.gateway.serve(null);
     log.info({ webUrl: url, subnets: ground.state.tree.size }, "coordinator listens");
     return {
       webUrl: url,
-      wentBack: ground.journal.wentBack,
+      hasToStartOver: Promise.race([ground.journal.wentBack, presence.replaced]),
       stop: async () => {
         await index.stop();
         await following.stop();
@@ -604,7 +725,11 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   ];
   for (const room of own) room.start();
   scheduleReports({ pool: slices, timekeeper, log, now });
-  scheduleUpkeep({ pool, incidents, timekeeper, now });
+  const clockIsRight = scheduleUpkeep({ pool, slices, incidents, timekeeper, log, now });
+  ground.watch.onClock.call = (isRight, jumpedMs) => {
+    timekeeper.hurry("note-alerts");
+    if (isRight) clockIsRight(jumpedMs);
+  };
   scheduleRanking({ database, slices, timekeeper, log, now });
   scheduleChannels(slices, timekeeper, now);
   scheduleSubmissions(slices, timekeeper, now);
@@ -619,12 +744,27 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
     if (one.slice.number === 0) return;
     rooms.outboxOf(one).start();
-    keepSlice({ ...duty, shared: pool, log }, config);
+    const mayForget = () => ground.watch.clock?.isProven ?? true;
+    keepSlice({ ...duty, shared: pool, log, mayForget }, config);
   });
   ground.slicing.start();
+  timekeeper.every("serve-crawlers", serveMs, async () => {
+    const { presence, others } = ground;
+    // Where crawlers have nowhere else to go, they stay while the database is away.
+    const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
+    // A process that stood still itself, and that nobody has replaced, looks before it sends anybody away.
+    if (!isFit()) await within(confirmMs, presence.look()).catch(() => {});
+    gateway.serve(isFit() ? null : standingAside);
+  });
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
-  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
+  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now(), pool));
   const live = liveOf(ground, rooms);
+  const { certificate } = ground.watch;
+  timekeeper.every("look-at-certificate", certificateMs, async () => {
+    if (certificate?.look(now()) !== true) return;
+    const { file, endsMs } = certificate.facts();
+    log.info({ file, ends: new Date(endsMs) }, "a renewed certificate is shown");
+  });
   timekeeper.every("observe", observeMs, async () => {
     counters.observe(live(), gateway.counts().refusals);
     observeOwn(counters.metrics.operation, ground.health, ground.presence.leads);

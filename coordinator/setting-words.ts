@@ -51,10 +51,10 @@ export const settingWords: Readonly<Record<string, string>> = {
   "listen.port": "0 takes any free port. If it is taken, the next 20 ports are tried.",
   "listen.pagesPort":
     "Another port for pages, API and /health, without crawlers: there nobody waits when thousands of them connect in the same second. Default: none.",
-  "tls.certificateFile": "PEM, with its chain. Read at the start.",
+  "tls.certificateFile": "PEM, with its chain. Renewed with the same key, it is shown within a minute.",
   "tls.keyFile": "PEM.",
   "access.anonymous":
-    "What people who have not signed in may do: read or nothing. Default: read if only this machine can reach the pages, else nothing.",
+    "What people who have not signed in may do: read or nothing. Default: read for who asks this machine directly, nothing once publicUrl, tls, behindProxy or listen.host is for others.",
   "delegation.seed": "Seeds the policy random.",
   "delegation.settleSeconds":
     "How long a new fleet may take to assemble and to measure itself before the first probe round.",

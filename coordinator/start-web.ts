@@ -1,9 +1,8 @@
 /** The coordinator's web server with everything it shows, listening. */
 
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
-import { createServer as createSecureServer } from "node:https";
+import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { Pool } from "pg";
@@ -13,7 +12,6 @@ import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
-import { pinOf } from "#protocol/identity";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import { readRunbook } from "./alerts/runbook-reads.ts";
 import type { CoordinatorConfig } from "./config.ts";
@@ -53,6 +51,7 @@ import { addApiRoutes } from "./web/api-page.ts";
 import { addAssets, addRobots } from "./web/asset-routes.ts";
 import { compressAnswers } from "./web/compression.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
+import type { OwnCertificate } from "./web/own-certificate.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
@@ -68,6 +67,8 @@ export interface OpenWebOptions {
   readonly resolver: NameResolver;
   readonly live: () => LiveState;
   readonly health: OwnHealth;
+  /** Null: plain HTTP, for loopback or behind a proxy. */
+  readonly certificate: OwnCertificate | null;
   /** The few questions of readiness are asked on connections of their own. */
   readonly readiness: ReadinessReads;
   readonly metrics: Metrics;
@@ -78,8 +79,11 @@ export interface OpenWebOptions {
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
   readonly succession: FleetPorts["succession"];
+  /** Before it listens: whoever comes first finds the crawlers' path. */
+  readonly attach: (server: Server) => void;
   /** Waited for before a request that changes something is answered: the change is in the journal, too. */
   readonly beforeAnswer?: () => Promise<void>;
+  readonly now: () => Date;
   /** Who may do what, by what the database knows. */
   readonly access: (pool: Pool) => Access;
   /** What each room adds to the pages, the API and the actions. */
@@ -87,7 +91,10 @@ export interface OpenWebOptions {
 }
 
 export interface RoomOptions
-  extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness" | "searchIndex"> {
+  extends Omit<
+    OpenWebOptions,
+    "rooms" | "access" | "attach" | "beforeAnswer" | "health" | "certificate" | "readiness" | "searchIndex"
+  > {
   /** The pages' own connections: few and impatient. */
   readonly slices: Slices;
   /** The coordinator's own, for long readings. */
@@ -111,7 +118,7 @@ const portsTried = 20;
 
 export async function openWebServer(options: OpenWebOptions): Promise<{ web: FastifyInstance; url: string }> {
   const { config, database, log } = options;
-  const tls = readTls(config);
+  const tls = options.certificate?.pair ?? null;
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const slices = await openSlices(database, {
     maxConnections: readingConnections,
@@ -148,9 +155,9 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     live: options.live,
     metrics: options.metrics,
     log,
-    now: () => new Date(),
+    now: options.now,
     contact: {
-      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: () => new Date() })),
+      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: options.now })),
       complaints: createComplaintStore(slices),
       fleet: createFleetOutside(pool),
     },
@@ -161,7 +168,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       keys: createReleaseKeyStore(pool),
       dock: dockFile(),
       onDock: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
-      now: () => new Date(),
+      now: options.now,
       // A proxy's one address stands for everybody's.
       ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),
     },
@@ -184,20 +191,22 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     pagesServer?.closeAllConnections();
   });
   try {
+    options.attach(web.server as Server);
     await listen(web, config.listen);
     if (pagesServer !== null) await listenForPages(pagesServer, config.listen, log);
     const url = urlOf(web, config);
-    const certificatePin = tls === null ? null : pinOf(tls.cert);
+    for (const server of [web.server, pagesServer])
+      if (server instanceof SecureServer) options.certificate?.serve(server);
     await stateCoordinatorPlace(
       database.pool,
       {
         webUrl: config.publicUrl ?? url,
-        certificatePin,
+        certificatePin: options.certificate?.pin ?? null,
         hasPublicUrl: config.publicUrl !== null,
         domainSets: config.domainSets,
         backupWarnHours: config.backup.warnAfterHours || null,
       },
-      new Date(),
+      options.now(),
     );
     return { web, url };
   } catch (error) {
@@ -264,25 +273,6 @@ async function listenForPages(
     throw new ConfigError([`listen.pagesPort: ${host}:${pagesPort}: ${(error as Error).message}`]);
   }
   log.info({ host, port: (server.address() as AddressInfo).port }, "pages have a port of their own, too");
-}
-
-function readTls(config: CoordinatorConfig): { cert: Buffer; key: Buffer } | null {
-  if (config.tls === null) return null;
-  const faults: string[] = [];
-  const read = (name: string, file: string) => {
-    try {
-      return readFileSync(file);
-    } catch (error) {
-      faults.push(`tls.${name}: ${(error as Error).message}`);
-      return Buffer.alloc(0);
-    }
-  };
-  const tls = {
-    cert: read("certificateFile", config.tls.certificateFile),
-    key: read("keyFile", config.tls.keyFile),
-  };
-  if (faults.length > 0) throw new ConfigError(faults);
-  return tls;
 }
 
 interface WebSettings extends PublishedSettings {

@@ -8,7 +8,16 @@
  * whatever becomes of this process. What is unfinished has a name of its own, and is renamed when all is on the disk.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
 import type { PoolClient } from "pg";
@@ -30,6 +39,7 @@ import { copyFile, forEach, freeBytesAt, syncAll, syncPath } from "./copy-files.
 import { dataFolderOf, restoredFileOf } from "./embedded-cluster.ts";
 import { ranMigrations } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
+import { estimatedRows, totalBytes } from "./table-sizes.ts";
 
 export interface BackupOptions {
   /** Where the backup's folder goes; left out: `<home>/backups`. */
@@ -269,8 +279,9 @@ async function copyBetween(
     onProgress?.({ bytes, totalBytes: Math.max(bytes, totalBytes) });
   };
   const files: BackedUpFile[] = [];
+  const owner = process.getuid?.() === 0 ? lstatSync(from).uid : undefined;
   const copy = async (path: string, source = join(from, path)): Promise<boolean> => {
-    const copied = await copyFile(source, join(to, path), { signal, onBytes });
+    const copied = await copyFile(source, join(to, path), { signal, onBytes, owner });
     if (copied !== null) files.push({ path, ...copied });
     return copied !== null;
   };
@@ -403,16 +414,18 @@ function positionOf(lsn: string): bigint {
 
 /** Those that migrations made, in the embedded server's one database. */
 async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
-  const { rows } = await client.query<{ name: string; epochs: boolean; journal: boolean }>(
+  const { rows } = await client.query<SchemaTables>(
     `select n.nspname as name, to_regclass(quote_ident(n.nspname) || '.database_epoch') is not null as epochs,
-       to_regclass(quote_ident(n.nspname) || '.journal_entry') is not null as journal
+       to_regclass(quote_ident(n.nspname) || '.journal_entry') is not null as journal,
+       to_regclass(quote_ident(n.nspname) || '.page') is not null as pages,
+       to_regclass(quote_ident(n.nspname) || '.opt_out') is not null as "optOuts"
      from pg_class c
      join pg_namespace n on n.oid = c.relnamespace
      where c.relname = 'migration' and c.relkind = 'r'
      order by 1`,
   );
   const schemas: BackedUpSchema[] = [];
-  for (const { name, epochs, journal } of rows) {
+  for (const { name, epochs, journal, pages, optOuts } of rows) {
     const schema = client.escapeIdentifier(name);
     const one = async (sql: string) =>
       (await client.query<{ value: string | null }>(sql)).rows[0]?.value ?? null;
@@ -429,7 +442,32 @@ async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
       journalEntry: journal
         ? await one(`select max(entry_number)::text as value from ${schema}.journal_entry`)
         : null,
+      databaseId: epochs
+        ? await one(
+            `select database_id::text as value from ${schema}.database_epoch order by epoch desc limit 1`,
+          )
+        : null,
+      pages: pages ? await pagesIn(client, `${schema}.page`) : null,
+      optOuts: optOuts ? Number(await one(`select count(*)::text as value from ${schema}.opt_out`)) : null,
     });
   }
   return schemas;
+}
+
+interface SchemaTables {
+  readonly name: string;
+  readonly epochs: boolean;
+  readonly journal: boolean;
+  readonly pages: boolean;
+  readonly optOuts: boolean;
+}
+
+/** A larger table would hold up the backup until it is counted. */
+const mostCountedBytes = 256 * 2 ** 20;
+
+async function pagesIn(client: PoolClient, table: string): Promise<number> {
+  const estimate = Math.round(await estimatedRows(client, table));
+  if (estimate > 0 && (await totalBytes(client, table)) > mostCountedBytes) return estimate;
+  const { rows } = await client.query<{ pages: number }>(`select count(*)::float8 as pages from ${table}`);
+  return rows[0]!.pages;
 }

@@ -3,7 +3,13 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wr
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { isRunning } from "#core/running-process";
-import { type BackupManifest, bytesOf, manifestFileOf, readManifest } from "./backup-manifest.ts";
+import {
+  type BackupManifest,
+  bytesOf,
+  holdsNothing,
+  manifestFileOf,
+  readManifest,
+} from "./backup-manifest.ts";
 
 /** Unless somebody names another. */
 export const backupsFolderOf = (home: string) => join(home, "backups");
@@ -49,12 +55,28 @@ export interface Verification {
   readonly started: boolean;
 }
 
-/** The complete ones, newest first, in the folders that backups of this home went to. */
+/**
+ * The complete ones in the folders that backups of this home went to, newest first; but those of an empty database come after
+ * all others, for nobody wants them back.
+ */
 export function listBackups(home: string): KnownBackup[] {
   const folders = new Set([backupsFolderOf(home), ...(readNote(home)?.folders ?? [])]);
   const backups = [...folders].flatMap((folder) => backupsIn(folder));
-  return backups.sort((a, b) => (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1));
+  backups.sort(newestFirst());
+  const isEmpty = ({ manifest }: KnownBackup) => holdsNothing(manifest);
+  return [...backups.filter((one) => !isEmpty(one)), ...backups.filter(isEmpty)];
 }
+
+/**
+ * Those whose time is yet to come stand last: a clock that was ahead made them, and they must neither pass for the newest for as
+ * long as it was ahead, nor make those that are newest go (`removeOldBackups`).
+ */
+function newestFirst(nowMs = Date.now()): (a: KnownBackup, b: KnownBackup) => number {
+  const isLater = ({ manifest }: KnownBackup) => Number(Date.parse(manifest.endedAt) > nowMs + clocksApartMs);
+  return (a, b) => isLater(a) - isLater(b) || (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1);
+}
+
+const clocksApartMs = 600_000;
 
 function backupsIn(parent: string): KnownBackup[] {
   const names = namesIn(parent);
@@ -86,7 +108,7 @@ const unfinishedName = /\.unfinished-(\d+)$/;
 /** The oldest beyond `keep` complete ones of that system go. */
 export function removeOldBackups(parent: string, keep: number, systemIdentifier: string): string[] {
   const own = backupsIn(parent).filter(({ manifest }) => manifest.systemIdentifier === systemIdentifier);
-  const old = own.sort((a, b) => (a.manifest.endedAt < b.manifest.endedAt ? 1 : -1)).slice(keep);
+  const old = own.sort(newestFirst()).slice(keep);
   for (const { folder } of old) {
     // What is killed in the middle of this looks complete no more, and the next backup removes the rest.
     const going = `${folder}.unfinished-${process.pid}`;

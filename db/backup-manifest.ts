@@ -42,6 +42,11 @@ const manifestSchema = z.object({
       /** Of the journal outside the database, where the schema has one: what came later is replayed after a restore. */
       epoch: z.string().nullable(),
       journalEntry: z.string().nullable(),
+      /** What tells one database from another, and a crawl from an empty one; null: a program that did not say, or no such table. */
+      databaseId: z.uuid().nullable().default(null),
+      /** Of a large table an estimate, which Postgres keeps. */
+      pages: z.number().min(0).nullable().default(null),
+      optOuts: z.number().min(0).nullable().default(null),
     }),
   ),
   /** In `data/`, with slashes, parents first. */
@@ -58,6 +63,26 @@ export const dataOf = (backup: string) => join(backup, "data");
 
 export const bytesOf = ({ files }: Pick<BackupManifest, "files">) =>
   files.reduce((sum, { bytes }) => sum + bytes, 0);
+
+export interface BackedUpRows {
+  readonly pages: number | null;
+  readonly optOuts: number | null;
+}
+
+/** Of all schemas; null where none says. */
+export function rowsOf({ schemas }: Pick<BackupManifest, "schemas">): BackedUpRows {
+  const sum = (of: (schema: BackedUpSchema) => number | null) => {
+    const known = schemas.map(of).filter((rows) => rows !== null);
+    return known.length === 0 ? null : known.reduce((all, rows) => all + rows, 0);
+  };
+  return { pages: sum(({ pages }) => pages), optOuts: sum(({ optOuts }) => optOuts) };
+}
+
+/** It says of itself that nothing was ever crawled or opted out: a database that has just been made. */
+export function holdsNothing(manifest: Pick<BackupManifest, "schemas">): boolean {
+  const { pages, optOuts } = rowsOf(manifest);
+  return pages === 0 && (optOuts ?? 0) === 0;
+}
 
 /** Throws a UsageError that says why it is no (complete) backup that this program can read. */
 export function readManifest(backup: string): BackupManifest {

@@ -4,7 +4,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type PoolClient } from "pg";
-import { DatabaseError } from "#core/errors";
+import { ClockError, DatabaseError } from "#core/errors";
+import { impossibleTime } from "#core/own-clock";
 import {
   logSince,
   passingVisitor,
@@ -19,12 +20,19 @@ import { type Database, openServerDatabase } from "./server-database.ts";
 
 /** The embedded server has died: it was started again, for the n-th time lately, or dies too often. */
 export type ServerEvent =
+  /** A folder that other programs' processes could reach was copied, and is kept there. */
+  | { readonly type: "kept-aside"; readonly folder: string }
   | { readonly type: "restarted"; readonly times: number }
   | { readonly type: "given-up"; readonly error: DatabaseError };
 
 /** For people. */
 export function restartWords(times: number): string {
   return `the embedded Postgres had died and was started again (${times} of at most ${mostRestarts} times in ${restartMinutes} minutes)`;
+}
+
+/** For people. */
+export function keptAsideWords(folder: string): string {
+  return `the database's folder belonged to nobody, which other programs run under: it was copied for an account of its own, and the old one is kept in ${folder} (rm -r when all is well)`;
 }
 
 export interface OpenDatabaseOptions {
@@ -40,9 +48,12 @@ export interface OpenDatabaseOptions {
 
 /**
  * Opens the database and makes sure that it answers. The embedded server is started when it is not
- * running, and attached to when it is. Throws DatabaseError, with the server's own words.
+ * running, and attached to when it is. Throws DatabaseError, with the server's own words, and ClockError before anything is
+ * touched where the machine's clock shows what cannot be.
  */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
+  const impossible = impossibleTime(new Date());
+  if (impossible !== null) throw new ClockError(impossible);
   if (options.databaseUrl === null) return await openEmbeddedDatabase(options);
   return await openServerDatabase({ ...options, databaseUrl: options.databaseUrl });
 }
@@ -58,7 +69,8 @@ async function openEmbeddedDatabase({
   onServer = () => {},
   ...options
 }: Omit<OpenDatabaseOptions, "databaseUrl">): Promise<Database> {
-  const server = await startEmbeddedPostgres(options.home);
+  const onKeptAside = (folder: string) => onServer({ type: "kept-aside", folder });
+  const server = await startEmbeddedPostgres(options.home, { onKeptAside });
   const presence = new Presence(server.home, server.url, onServer);
   const ownBackends = new Set<number>();
   const leave = async (): Promise<void> => {

@@ -1,4 +1,14 @@
-/** The advisory locks by which coordinators that run on a schema are known (crawlers/coordinator-presence-store). */
+/**
+ * The advisory locks by which coordinators that run on a schema are known (crawlers/coordinator-presence-store), and the names
+ * of their sessions, by which one that is frozen is cut off from the database.
+ *
+ *   of a coordinator   a session takes its name, then looks whether its number is registered (running_coordinator)
+ *   of who replaces it  the number is removed, then the sessions of that name are ended
+ *
+ * Whichever comes first: a session that has seen the number has its name by then, and is ended; one that comes later is refused.
+ * So nothing that a frozen coordinator has begun is committed once it is replaced, whatever it was, and it begins nothing more.
+ */
+import { createHash } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 
 /** The first of the lock's two keys, of the schema that `schemaSql` tells; the second is the coordinator's number. */
@@ -11,6 +21,42 @@ export const heldCoordinatorLocks = (schemaSql?: string) => `
   where locktype = 'advisory' and granted and objsubid = 2
     and l.database = (select oid from pg_database where datname = current_database())
     and classid::bigint = ${coordinatorLockKey(schemaSql)}::bigint & 4294967295`;
+
+/** Longer ones would not fit into the 63 characters that a session's name has. */
+const mostSchemaCharacters = 32;
+
+/** Of all sessions of a coordinator, in `pg_stat_activity.application_name`: plain characters. */
+export function coordinatorSession(number: number, schema: string): string {
+  const isShort = schema.length <= mostSchemaCharacters;
+  const place = isShort
+    ? schema
+    : createHash("sha256").update(schema).digest("hex").slice(0, mostSchemaCharacters);
+  return `nearcrawl-coordinator-${number}-${place}`;
+}
+
+/** Null: the session is no coordinator's. */
+export function coordinatorOfSession(name: string | null): number | null {
+  const number = /^nearcrawl-coordinator-(\d{1,9})-[a-z0-9_]+$/.exec(name ?? "")?.[1];
+  return number === undefined ? null : Number(number);
+}
+
+/** A row, while nobody has replaced it. */
+export const isRegisteredSql = (number: number) =>
+  `select from running_coordinator where coordinator_number = ${number}`;
+
+/**
+ * Ends all sessions of that name; whoever has locked rows there lets go of them at once. Gives how many there were. Throws
+ * insufficient_privilege (42501) where they are of a role that this one may not end.
+ */
+export async function endSessions(client: Pick<Pool | PoolClient, "query">, name: string): Promise<number> {
+  const { rows } = await client.query(
+    `select pg_terminate_backend(pid)
+     from pg_stat_activity
+     where datname = current_database() and application_name = $1 and pid <> pg_backend_pid()`,
+    [name],
+  );
+  return rows.length;
+}
 
 export interface RunningCoordinator {
   readonly number: number;

@@ -1,7 +1,9 @@
 /** Files copied one by one, with their digests, so that what arrived is known, and brought to the disk before it counts. */
 import { createHash } from "node:crypto";
-import { statfsSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { constants, statfsSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseError } from "#core/errors";
 
 const pieceBytes = 1 << 20;
 
@@ -13,6 +15,11 @@ export interface CopiedFile {
 export interface CopyWatch {
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((bytes: number) => void) | undefined;
+  /**
+   * Whose the file has to be, unless everybody may read it. Root reads everything: in a folder that somebody else can change,
+   * a link could make it copy a file that they may not read to where they may.
+   */
+  readonly owner?: number | undefined;
 }
 
 /**
@@ -22,13 +29,17 @@ export interface CopyWatch {
 export async function copyFile(
   from: string,
   to: string | null,
-  { signal, onBytes }: CopyWatch = {},
+  { signal, onBytes, owner }: CopyWatch = {},
 ): Promise<CopiedFile | null> {
   const source = await openIfThere(from);
   if (source === null) return null;
   let target: FileHandle | null = null;
   try {
-    const { size } = await source.stat();
+    const found = await source.stat();
+    const { size } = found;
+    if (!found.isFile()) throw new DatabaseError(`${from} is no plain file, and is not copied`);
+    if (owner !== undefined && found.uid !== owner && (found.mode & 0o004) === 0)
+      throw new DatabaseError(`${from} belongs to uid ${found.uid} and not to ${owner}, and is not copied`);
     target = to === null ? null : await open(to, "wx", 0o600);
     const digest = createHash("sha256");
     const piece = Buffer.allocUnsafe(Math.min(pieceBytes, Math.max(1, size)));
@@ -53,11 +64,34 @@ export async function copyFile(
 
 async function openIfThere(file: string): Promise<FileHandle | null> {
   try {
-    return await open(file, "r");
+    // Neither a link nor a pipe that nobody writes to leads or holds it up.
+    return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if ((error as { code?: unknown }).code === "ENOENT") return null;
+    const { code } = error as { code?: unknown };
+    if (code === "ENOENT") return null;
+    if (code === "ELOOP") throw new DatabaseError(`${file} is a link, and is not copied`, { cause: error });
     throw error;
   }
+}
+
+/**
+ * Copies what is in one folder into another, but for names that `isLeftOut` says, and brings it to the disk. Throws a
+ * DatabaseError for a link, a device and whatever is not `owner`'s.
+ */
+export async function copyTree(
+  from: string,
+  to: string,
+  owner: number,
+  isLeftOut: (name: string) => boolean = () => false,
+): Promise<void> {
+  const entries = (await readdir(from, { withFileTypes: true })).filter(({ name }) => !isLeftOut(name));
+  for (const { name } of entries.filter((entry) => entry.isDirectory())) {
+    await mkdir(join(to, name), { mode: 0o700 });
+    await copyTree(join(from, name), join(to, name), owner);
+  }
+  const files = entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+  await forEach(files, async (name) => void (await copyFile(join(from, name), join(to, name), { owner })));
+  await syncAll([...files.map((name) => join(to, name)), to]);
 }
 
 /** As many as libuv has threads. */

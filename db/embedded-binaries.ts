@@ -7,15 +7,18 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   cpSync,
   existsSync,
   lchownSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -141,9 +144,10 @@ export async function runProgram(
   program: string,
   options: readonly string[],
   account: ServerAccount,
+  input = "",
 ): Promise<{ exitCode: number; output: string }> {
   return await new Promise((resolve) => {
-    execFile(
+    const child = execFile(
       program,
       [...options],
       { ...programEnvironment, timeout: deadlineMs, ...account },
@@ -153,7 +157,24 @@ export async function runProgram(
         resolve({ exitCode, output: printed === "" && error !== null ? error.message : printed });
       },
     );
+    // A program that ended without reading it has its exit code.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input);
   });
+}
+
+/**
+ * Runs a shell script (POSIX sh) as the account, with `args` as $1, $2 and so on. What lies in a folder that the account can
+ * write is changed only this way: root would follow whatever links the account has put there. Throws a DatabaseError.
+ */
+export async function asAccount(
+  account: ServerAccount,
+  script: string,
+  args: readonly string[],
+  input = "",
+): Promise<void> {
+  const run = await runProgram("/bin/sh", ["-c", `umask 077; ${script}`, "sh", ...args], account, input);
+  if (run.exitCode !== 0) throw new DatabaseError(`${args[0]} cannot be changed: ${run.output}`);
 }
 
 // Under which account the embedded Postgres runs, and whether that account reaches a folder. Postgres
@@ -163,16 +184,16 @@ export async function runProgram(
 export type ServerAccount = { readonly uid: number; readonly gid: number } | null;
 
 /**
- * nobody, daemon, bin: initdb wants a uid that the system has a name for, and a container may map only some. They are
- * others', too: what was made goes on to an account of its own (`giveOwnAccount`).
+ * nobody, daemon, bin: processes of other programs run under them, too. An older version gave data folders to them, and where
+ * a user namespace maps only some ids, there may be no other.
  */
-const candidates = [65534, 1, 2] as const;
+const sharedIds: readonly number[] = [65534, 1, 2];
 
 /** Which systems leave unused (systemd, "Users, Groups, UIDs and GIDs"): 60578 to 61183. */
 const [firstOwnId, ownIds] = [60_600, 500];
 
-/** Whether others may run under it, too. */
-export const isShared = (id: number) => candidates.some((candidate) => candidate === id);
+/** Whether a data folder of that owner has to be copied for an account of its own: others run under it, or Postgres may not. */
+export const isForeignId = (id: number) => id === 0 || sharedIds.includes(id);
 
 /** Null: the system knows no such number. */
 const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =>
@@ -183,50 +204,106 @@ const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =
 
 const readIfThere = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
 
-/**
- * Gives a data folder that nobody serves now to a uid and gid that nothing else has: whoever runs under the same account
- * could read its files, and so be the server's superuser. Where the system does not take such a number (the root of a
- * user namespace may lack it) the folder stays as it is.
- */
-export function giveOwnAccount(dataFolder: string, home: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { uid } = lstatSync(dataFolder);
-  if (!isShared(uid)) return;
+/** An id that no account has, and no process runs under: the one that the home is open to, or one that differs by home. */
+function ownIdOf(home: string): number | undefined {
+  const { gid = 0 } = statSync(home, { throwIfNoEntry: false }) ?? {};
+  if (gid >= firstOwnId && gid < firstOwnId + ownIds) return gid;
   const start = createHash("sha256").update(home).digest().readUInt32BE(0) % ownIds;
-  for (let step = 0; step < ownIds; step += 1) {
-    const id = firstOwnId + ((start + step) % ownIds);
-    if (nameOf(id, "/etc/passwd") !== null || nameOf(id, "/etc/group") !== null) continue;
-    try {
-      chownAll(dataFolder, id);
-    } catch {
-      chownAll(dataFolder, uid);
-    }
-    return;
-  }
-}
-
-/** The folder last: whose it is says how far this came, also after a kill. */
-function chownAll(folder: string, id: number): void {
-  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))
-    lchownSync(join(folder, name), id, id);
-  chownSync(folder, id, id);
+  const running = new Set(
+    (existsSync("/proc") ? readdirSync("/proc") : [])
+      .filter((name) => /^\d+$/.test(name))
+      .map((pid) => statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid),
+  );
+  return Array.from({ length: ownIds }, (_, step) => firstOwnId + ((start + step) % ownIds)).find(
+    (id) => nameOf(id, "/etc/passwd") === null && nameOf(id, "/etc/group") === null && !running.has(id),
+  );
 }
 
 /**
- * Hands `folder` (new and empty) to the account that the server will run under, and says which that is.
- * The root of a user namespace may lack some uids, so each candidate is tried.
+ * Makes the folder `data` in `closed`, a new folder that root alone may enter, for the account that the server of that home
+ * will run under. Null: the server runs as the user who starts it.
  */
-export function handOver(folder: string): ServerAccount {
+export function makeDataFolder(closed: string, home: string): ServerAccount {
+  mkdirSync(closed, { mode: 0o700 });
+  const folder = join(closed, "data");
+  mkdirSync(folder, { mode: 0o700 });
   if (process.getuid?.() !== 0) return null;
-  for (const id of candidates) {
+  for (const id of [ownIdOf(home), ...sharedIds].filter((one) => one !== undefined)) {
     try {
       chownSync(folder, id, id);
       return { uid: id, gid: id };
-    } catch {}
+    } catch {
+      // The root of a user namespace may lack some.
+    }
   }
   throw new DatabaseError(
-    `${folder} cannot be given to another user (tried uids ${candidates.join(", ")}), and Postgres does not run as root: start as an ordinary user, or set DATABASE_URL`,
+    `${folder} cannot be given to another user, and Postgres does not run as root: start as an ordinary user, or set DATABASE_URL`,
   );
+}
+
+/**
+ * Runs initdb for the folder `data` in `closed`; empty: it did. Programs of Postgres that make a data folder want a name for
+ * their uid, and an own uid has none. In a user namespace without a map (user_namespaces(7)) every uid reads as the overflow
+ * uid, which is nobody's, while the kernel and the files know the real one. Where namespaces are forbidden, initdb runs as
+ * nobody with the group of the account's own: by it alone can `closed` be entered, and another process of nobody, which
+ * has another group, can neither enter it nor trace initdb (ptrace(2) compares both ids).
+ */
+export async function runInitdb(
+  initdb: string,
+  options: readonly string[],
+  closed: string,
+  account: ServerAccount,
+): Promise<string> {
+  const folder = join(closed, "data");
+  const run = async (program: string, before: readonly string[], as: ServerAccount): Promise<string> => {
+    const { exitCode, output } = await runProgram(program, [...before, "-D", folder, ...options], as);
+    return exitCode === 0 ? "" : output.slice(-2000) || `exit code ${exitCode}`;
+  };
+  if (account === null) return await run(initdb, [], null);
+  chownSync(closed, 0, account.gid);
+  chmodSync(closed, 0o710);
+  try {
+    if (isForeignId(account.uid)) return await run(initdb, [], account);
+    const tried = await runProgram("unshare", ["--user", initdb, "--version"], account);
+    if (tried.exitCode === 0) return await run("unshare", ["--user", initdb], account);
+    const named = { uid: sharedIds[0]!, gid: account.gid };
+    chownSync(folder, named.uid, named.gid);
+    // Memory that is shared by name would be open to whoever has that uid. The server, which has another, may use it.
+    const said = await run(initdb, ["-c", "dynamic_shared_memory_type=mmap"], named);
+    if (said === "") appendFileSync(join(folder, "postgresql.conf"), "dynamic_shared_memory_type = posix\n");
+    return said;
+  } finally {
+    chmodSync(closed, 0o700);
+    giveAll(folder, account);
+  }
+}
+
+/**
+ * Gives a folder with all that is in it to the account. Only where nobody else can enter: on a path that somebody else can
+ * change, it would give away what a link leads to.
+ */
+export function giveAll(folder: string, account: ServerAccount): void {
+  if (account === null) return;
+  for (const { parentPath, name } of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    lchownSync(join(parentPath, name), account.uid, account.gid);
+  lchownSync(folder, account.uid, account.gid);
+}
+
+/**
+ * Removes a folder with all that is in it, as its owner where that is not us: whoever removes as root along a path that its
+ * owner changes meanwhile removes what a link leads to. The folder that it lies in is ours.
+ */
+export async function removeAsOwner(folder: string): Promise<void> {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (process.getuid?.() !== 0 || found.uid === 0) {
+    rmSync(folder, { recursive: true, force: true });
+    return;
+  }
+  await runProgram("rm", ["-rf", "--", folder], { uid: found.uid, gid: found.gid });
+  // The owner may not take the folder itself out of ours, nor enter one that is closed to all but us.
+  if ((statSync(dirname(folder)).mode & 0o077) === 0) rmSync(folder, { recursive: true, force: true });
+  else if (existsSync(folder)) rmdirSync(folder);
 }
 
 /** The account that a data folder belongs to. */
@@ -240,9 +317,21 @@ export function accountOf(dataFolder: string): ServerAccount {
     );
   }
   if (uid !== 0) return { uid, gid };
-  throw new DatabaseError(
-    `${dataFolder} belongs to root, and Postgres does not run as root: chown -R ${candidates[0]}:${candidates[0]} ${dataFolder}`,
-  );
+  throw new DatabaseError(`${dataFolder} belongs to root, and Postgres does not run as root`);
+}
+
+/**
+ * The first folder on the way to `path` (and including it) whose entries somebody else than root may exchange, or null. What
+ * root makes, gives away or removes below it could be led elsewhere by a link.
+ */
+export function firstExchangeable(path: string): string | null {
+  const parent = dirname(path);
+  const above = parent === path ? null : firstExchangeable(parent);
+  if (above !== null) return above;
+  const { uid, gid, mode } = statSync(path);
+  const isSticky = (mode & 0o1000) !== 0;
+  const others = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== 0);
+  return uid !== 0 || (others && !isSticky) ? path : null;
 }
 
 /** The first folder on the way to `path` (and including it) that the account may not pass, or null. */

@@ -7,12 +7,14 @@ import { createHash, randomBytes } from "node:crypto";
 import {
   chmodSync,
   chownSync,
+  closeSync,
   existsSync,
-  lchownSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -23,18 +25,22 @@ import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
-import { freeBytesAt } from "./copy-files.ts";
+import { copyTree, freeBytesAt } from "./copy-files.ts";
 import {
   accountOf,
+  asAccount,
   findPrograms,
   firstClosedFolder,
-  giveOwnAccount,
-  handOver,
-  isShared,
+  firstExchangeable,
+  giveAll,
+  isForeignId,
+  makeDataFolder,
   type PostgresPrograms,
-  runProgram,
+  removeAsOwner,
+  runInitdb,
   type ServerAccount,
 } from "./embedded-binaries.ts";
+import { lostWords, noteCluster, restoreCommandOf } from "./former-database.ts";
 import { wordsOf } from "./server-database.ts";
 
 /** The server's superuser and its one database. Who may reach the socket's folder (mode 0700) needs no password. */
@@ -107,24 +113,89 @@ export function finishSwap(home: string): void {
 export const isBetweenFolders = (home: string): boolean =>
   existsSync(swapFileOf(home)) && !hasEntries(dataFolderOf(home));
 
-/** A data folder that this build can run, made when there is none, with its settings written anew. */
-export async function prepareCluster(home: string): Promise<Cluster> {
+/** Why nothing is started in a home that lost its data folder, with what to type; null: the folder is there, or never was. */
+export function lostDataFolder(home: string): string | null {
+  try {
+    return existsSync(swapFileOf(home)) || hasEntries(dataFolderOf(home)) ? null : lostWords(home);
+  } catch {
+    // Another user's, which may not be looked into: it is there.
+    return null;
+  }
+}
+
+/** Why the coordinator could not start its embedded server in that home, as far as can be seen without starting it; null: nothing is. */
+export function embeddedFault(home: string): string | null {
+  const lost = lostDataFolder(home);
+  if (lost !== null || process.getuid?.() !== 0 || !existsSync(home)) return lost;
+  try {
+    const { uid } = lstatSync(dataFolderOf(home), { throwIfNoEntry: false }) ?? { uid: 0 };
+    refuseExchangeable(home);
+    // The home itself may be opened for the account at the start.
+    refuseClosed(
+      isOpenable(home) ? dirname(home) : home,
+      isForeignId(uid) ? unknownAccount : { uid, gid: uid },
+    );
+    return null;
+  } catch (error) {
+    return wordsOf(error);
+  }
+}
+
+/** What everybody may, an account that is still to be chosen may, too. */
+const unknownAccount = { uid: -1, gid: -1 };
+
+export interface PrepareOptions {
+  /** An empty database is meant, although the home had one before. */
+  readonly anew?: boolean | undefined;
+  /** An older version's folder was copied, and kept there. */
+  readonly onKeptAside?: ((folder: string) => void) | undefined;
+}
+
+/** A data folder that this build can run, made when there is none and never was, with its settings written anew. */
+export async function prepareCluster(home: string, options: PrepareOptions = {}): Promise<Cluster> {
   try {
     const dataFolder = dataFolderOf(home);
+    refuseExchangeable(home);
     finishSwap(home);
-    if (!hasEntries(dataFolder)) await createCluster(home, dataFolder);
-    if (existsSync(join(dataFolder, "PG_VERSION")) && !isServed(dataFolder)) giveOwnAccount(dataFolder, home);
+    if (!hasEntries(dataFolder)) await createCluster(home, dataFolder, options.anew === true);
+    checkWhole(dataFolder, home);
+    if (!isServed(dataFolder)) await copyForOwnAccount(home, dataFolder, options);
     const account = accountOf(dataFolder);
     passable(home, account);
     const programs = await findPrograms(home, account);
     checkVersion(dataFolder, programs);
-    writeSettings(dataFolder, socketFolderOf(home, account), account);
+    await writeFiles(home, account);
+    noteCluster(home, systemIdentifierOf(dataFolder));
     return { dataFolder, logFile: logFileOf(home), account, programs };
   } catch (error) {
     if (error instanceof DatabaseError) throw error;
     throw new DatabaseError(`the embedded Postgres in ${home} cannot be prepared: ${wordsOf(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** Root makes, gives away and removes folders only where nobody else can lead it elsewhere meanwhile. */
+export function refuseExchangeable(home: string): void {
+  if (process.getuid?.() !== 0) return;
+  const folder = firstExchangeable(home);
+  if (folder === null) return;
+  const { uid } = statSync(folder);
+  throw new DatabaseError(
+    `${folder} on the way to ${home} can be changed by others than root${uid === 0 ? "" : ` (it belongs to uid ${uid})`}: as root no embedded Postgres is started there; start as that user, or choose another home`,
+  );
+}
+
+/** The first field of its control file; null: there is none. */
+export function systemIdentifierOf(dataFolder: string): string | null {
+  const file = join(dataFolder, "global/pg_control");
+  if (!existsSync(file)) return null;
+  const handle = openSync(file, "r");
+  try {
+    const identifier = Buffer.alloc(8);
+    return readSync(handle, identifier) === 8 ? String(identifier.readBigUInt64LE()) : null;
+  } finally {
+    closeSync(handle);
   }
 }
 
@@ -148,16 +219,25 @@ export function makeHome(folder: string): string {
  */
 export function passable(home: string, account: ServerAccount): void {
   if (account === null) return;
-  const { uid, gid, mode } = statSync(home);
-  const isNobodys = (mode & 0o070) === 0 || ((mode & 0o070) === 0o010 && isShared(gid));
-  if (firstClosedFolder(home, account) === home && uid === 0 && isNobodys) {
-    chownSync(home, uid, account.gid);
-    chmodSync(home, (mode & 0o777) | 0o010);
+  if (firstClosedFolder(home, account) === home && isOpenable(home)) {
+    chownSync(home, 0, account.gid);
+    chmodSync(home, (statSync(home).mode & 0o707) | 0o010);
   }
+  refuseClosed(home, account);
+}
+
+/** Root's, and its group lets nobody else in. */
+function isOpenable(home: string): boolean {
+  const { uid, gid, mode } = statSync(home);
+  return uid === 0 && (gid === 0 || (mode & 0o070) === 0 || ((mode & 0o070) === 0o010 && isForeignId(gid)));
+}
+
+function refuseClosed(home: string, account: NonNullable<ServerAccount>): void {
   const closed = firstClosedFolder(home, account);
   if (closed === null) return;
+  const who = account === unknownAccount ? "a uid of its own" : `uid ${account.uid}`;
   throw new DatabaseError(
-    `the embedded Postgres runs as uid ${account.uid}, which may not pass ${closed} on the way to ${home}: choose another home, or chmod o+x ${closed}`,
+    `the embedded Postgres runs as ${who}, which may not pass ${closed} on the way to ${home}: choose another home, or chmod o+x ${closed}`,
   );
 }
 
@@ -173,61 +253,113 @@ function hasEntries(folder: string): boolean {
   return existsSync(folder) && readdirSync(folder).length > 0;
 }
 
-/** initdb takes the encoding UTF8, and C.UTF-8 where the system has it: letters beyond ASCII count as letters. */
-async function createCluster(home: string, dataFolder: string): Promise<void> {
-  removeAbandoned(home);
-  const unfinished = `${dataFolder}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
-  mkdirSync(unfinished, { mode: 0o700 });
-  const account = handOver(unfinished);
-  passable(home, account);
-  const { initdb } = await findPrograms(home, account);
-  let said = "";
-  for (const locale of ["C.UTF-8", "C"]) {
-    const run = await runProgram(
-      initdb,
-      ["-D", unfinished, "-U", embeddedName, "-A", "trust", "-E", "UTF8", `--locale=${locale}`],
-      account,
-    );
-    if (run.exitCode === 0) {
-      giveOwnAccount(unfinished, home);
-      return finishCluster(unfinished, dataFolder);
-    }
-    said = run.output;
-  }
-  rmSync(unfinished, { recursive: true, force: true });
-  // Another process was faster, and has closed the home to all but its server.
-  if (hasEntries(dataFolder)) return;
-  throw new DatabaseError(`initdb failed in ${dataFolder}: ${said.slice(-2000)}`);
-}
+/** A folder of our own in the home, whose name says whose it is: `removeAbandoned` removes it after a kill. */
+const unfinishedIn = (home: string) =>
+  `${dataFolderOf(home)}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
 
-/** Another process may have been faster: then its folder stays, and ours goes. */
-function finishCluster(unfinished: string, dataFolder: string): void {
-  writeFileSync(join(unfinished, "postgresql.conf"), "include 'nearcrawl.conf'\n", { flag: "a" });
+/** initdb takes the encoding UTF8, and C.UTF-8 where the system has it: letters beyond ASCII count as letters. */
+async function createCluster(home: string, dataFolder: string, isAnew: boolean): Promise<void> {
+  const lost = isAnew ? null : lostWords(home);
+  if (lost !== null) throw new DatabaseError(lost);
+  await removeAbandoned(home);
+  const unfinished = unfinishedIn(home);
   try {
-    renameSync(unfinished, dataFolder);
+    const account = makeDataFolder(unfinished, home);
+    passable(home, account);
+    const { initdb } = await findPrograms(home, account);
+    let said = "";
+    for (const locale of ["C.UTF-8", "C"]) {
+      const options = ["-U", embeddedName, "-A", "trust", "-E", "UTF8", `--locale=${locale}`];
+      said = await runInitdb(initdb, options, unfinished, account);
+      if (said === "") break;
+    }
+    const made = join(unfinished, "data");
+    if (said === "") {
+      writeFileSync(join(made, "postgresql.conf"), "include 'nearcrawl.conf'\n", { flag: "a" });
+      renameSync(made, dataFolder);
+    } else if (!hasEntries(dataFolder)) {
+      throw new DatabaseError(`initdb failed in ${dataFolder}: ${said}`);
+    }
   } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true });
+    // Another process was faster, and may have closed the home to all but its server.
     if (!hasEntries(dataFolder)) throw error;
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
   }
 }
 
 /** What processes that were killed in the middle of it left behind. */
-function removeAbandoned(home: string): void {
+async function removeAbandoned(home: string): Promise<void> {
   for (const name of readdirSync(home)) {
     const pid = /^postgres.*\.new-(\d+)/.exec(name)?.[1];
-    if (pid !== undefined && !isRunning(Number(pid)))
-      rmSync(join(home, name), { recursive: true, force: true });
+    if (pid === undefined || isRunning(Number(pid))) continue;
+    const folder = join(home, name);
+    if (process.getuid?.() === 0 && lstatSync(folder).uid === 0) chmodSync(folder, 0o700);
+    await removeAsOwner(folder);
   }
 }
 
-function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
-  const file = join(dataFolder, "PG_VERSION");
-  if (!existsSync(file)) {
+/** Of the running server alone, or made again at each start. */
+const isOfServer = (name: string) => /^(postmaster\.(pid|opts)|socket|nearcrawl\.conf\.new-.*)$/.test(name);
+
+/**
+ * Whoever runs under the account of a data folder can read its files, and so be the server's superuser: a folder that an
+ * older version gave to nobody, or that belongs to root, is copied for an account of its own, and kept aside where root alone
+ * can enter. Given away as it is, it would take along what processes of nobody hold open in it. Where the system takes no
+ * id of its own (the root of a user namespace may lack it) the folder stays as it is.
+ */
+async function copyForOwnAccount(
+  home: string,
+  dataFolder: string,
+  { onKeptAside }: PrepareOptions,
+): Promise<void> {
+  const { uid, ino } = lstatSync(dataFolder);
+  if (process.getuid?.() !== 0 || !isForeignId(uid)) return;
+  const unfinished = unfinishedIn(home);
+  try {
+    const account = makeDataFolder(unfinished, home);
+    if (account === null || account.uid === uid) return;
+    passable(home, account);
+    checkVersion(dataFolder, await findPrograms(home, account));
+    const made = join(unfinished, "data");
+    await copyTree(dataFolder, made, uid, isOfServer);
+    giveAll(made, account);
+    // Another process may have been faster.
+    if (lstatSync(dataFolder).ino !== ino) return;
+    const aside = `${dataFolder}.before-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+    mkdirSync(aside, { mode: 0o700 });
+    swapDataFolder(home, { fresh: made, aside: join(aside, "postgres") });
+    onKeptAside?.(aside);
+  } catch (error) {
+    if (lstatSync(dataFolder, { throwIfNoEntry: false })?.ino !== ino) return;
+    if (error instanceof DatabaseError && !/is not copied$/.test(error.message)) throw error;
+    throw new DatabaseError(
+      `${dataFolder} belongs to uid ${uid}, which other programs may run under, and cannot be copied for an account of its own: ${wordsOf(error)}`,
+      { cause: error },
+    );
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** Without these no server starts, and nothing is touched. */
+const parts = ["PG_VERSION", "base", "global/pg_control", "pg_wal", "pg_xact"];
+
+function checkWhole(dataFolder: string, home: string): void {
+  const missing = parts.filter((part) => !existsSync(join(dataFolder, part)));
+  if (missing.length === 0) return;
+  if (missing.length === parts.length) {
     throw new DatabaseError(
       `${dataFolder} holds something, but not a Postgres data folder: choose another home`,
     );
   }
-  const found = readFileSync(file, "utf8").trim();
+  throw new DatabaseError(
+    `${dataFolder} is half a data folder, without ${missing.join(", ")}, and was left as it is: put that back, or restore a backup (${restoreCommandOf(home)})`,
+  );
+}
+
+function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
+  const found = readFileSync(join(dataFolder, "PG_VERSION"), "utf8").trim();
   if (found === String(programs.majorVersion)) return;
   throw new DatabaseError(
     `${dataFolder} was made by Postgres ${found}, this build brings Postgres ${programs.majorVersion}: use the build that made it, or dump and load the data with that version's pg_dump, or choose another home`,
@@ -236,20 +368,18 @@ function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
 
 /**
  * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), and its file name takes 14 of them:
- * where the home is too deep, the socket goes to a folder in /tmp that is named after the home.
+ * where the home is too deep, the socket goes to a folder in /tmp that is named after home and account.
  */
 function socketFolderOf(home: string, account: ServerAccount): string {
   const beside = join(dataFolderOf(home), "socket");
-  const folder = Buffer.byteLength(beside) <= 88 ? beside : `/tmp/nearcrawl-${shortHash(home)}`;
-  if (!existsSync(folder)) {
-    mkdirSync(folder, { mode: 0o700 });
-    if (account !== null) chownSync(folder, account.uid, account.gid);
-  }
-  if (account !== null && lstatSync(folder).isDirectory() && isShared(lstatSync(folder).uid))
-    lchownSync(folder, account.uid, account.gid);
-  const { uid, mode } = lstatSync(folder);
-  const expected = account?.uid ?? process.getuid?.() ?? uid;
-  if (uid === expected && lstatSync(folder).isDirectory() && (mode & 0o077) === 0) return folder;
+  if (Buffer.byteLength(beside) <= 88) return beside;
+  return `/tmp/nearcrawl-${shortHash(`${home} ${account?.uid}`)}`;
+}
+
+function checkSocketFolder(folder: string, account: ServerAccount): void {
+  const found = lstatSync(folder);
+  const expected = account?.uid ?? process.getuid?.() ?? found.uid;
+  if (found.uid === expected && found.isDirectory() && (found.mode & 0o077) === 0) return;
   throw new DatabaseError(`the socket's folder ${folder} must be a folder of uid ${expected} with mode 0700`);
 }
 
@@ -257,8 +387,22 @@ function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
+/** The socket's folder, the settings, and the log: past 10 MB it is put aside, in place of the one before. */
+async function writeFiles(home: string, account: ServerAccount): Promise<void> {
+  const dataFolder = dataFolderOf(home);
+  const socketFolder = socketFolderOf(home, account);
+  await asAccount(
+    account,
+    `cd -- "$1" && mkdir -p -m 700 -- "$2" && cat >nearcrawl.conf.new-$$ && mv -f nearcrawl.conf.new-$$ nearcrawl.conf &&
+     { [ "$(wc -c <server.log || echo 0)" -le 10000000 ] || mv -f server.log server.log.1; } 2>/dev/null && : >>server.log`,
+    [dataFolder, socketFolder],
+    settingsText(dataFolder, socketFolder),
+  );
+  checkSocketFolder(socketFolder, account);
+}
+
 /** Settings for a small machine. Durability stays on: an acknowledged result survives a power cut. */
-function writeSettings(dataFolder: string, socketFolder: string, account: ServerAccount): void {
+function settingsText(dataFolder: string, socketFolder: string): string {
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: "",
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
@@ -287,14 +431,7 @@ function writeSettings(dataFolder: string, socketFolder: string, account: Server
   const lines = Object.entries(settings).map(
     ([name, value]) => `${name} = '${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'\n`,
   );
-  const file = join(dataFolder, "nearcrawl.conf");
-  const unfinished = `${file}.new-${process.pid}`;
-  writeFileSync(
-    unfinished,
-    `# Written by nearcrawl at every start; your own settings go into postgresql.conf, below the include.\n${lines.join("")}`,
-  );
-  if (account !== null) chownSync(unfinished, account.uid, account.gid);
-  renameSync(unfinished, file);
+  return `# Written by nearcrawl at every start; your own settings go into postgresql.conf, below the include.\n${lines.join("")}`;
 }
 
 const gigabyteInMegabytes = 1024;

@@ -10,13 +10,13 @@
 
 import { execFile, spawn } from "node:child_process";
 import {
-  chownSync,
-  closeSync,
+  constants,
   existsSync,
-  openSync,
+  lstatSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
-  renameSync,
   rmSync,
   statSync,
 } from "node:fs";
@@ -27,19 +27,14 @@ import { promisify } from "node:util";
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
-import {
-  accountOf,
-  findPrograms,
-  programEnvironment,
-  runProgram,
-  type ServerAccount,
-} from "./embedded-binaries.ts";
+import { accountOf, findPrograms, programEnvironment, runProgram } from "./embedded-binaries.ts";
 import {
   type Cluster,
   dataFolderOf,
   embeddedName,
   logFileOf,
   makeHome,
+  type PrepareOptions,
   prepareCluster,
 } from "./embedded-cluster.ts";
 import { wordsOf } from "./server-database.ts";
@@ -63,7 +58,7 @@ const lookAgainMs = 50;
 /** A server that starts fills its file with its process number sooner than this. */
 const pidFileFilledMs = 500;
 
-interface StartOptions {
+interface StartOptions extends PrepareOptions {
   /** A backup's log may take longer to replay than a crash's. */
   readonly withinMs?: number;
   readonly signal?: AbortSignal | undefined;
@@ -72,7 +67,7 @@ interface StartOptions {
 /** The running server of a home: started when need be. Throws DatabaseError with the end of the server's log. */
 export async function startEmbeddedPostgres(
   homeFolder: string,
-  { withinMs = startDeadlineMs, signal }: StartOptions = {},
+  { withinMs = startDeadlineMs, signal, ...preparing }: StartOptions = {},
 ): Promise<EmbeddedServer> {
   const home = makeHome(homeFolder);
   const deadline = performance.now() + withinMs;
@@ -86,7 +81,7 @@ export async function startEmbeddedPostgres(
     if (state.type === "ready") return { home, url: socketUrl(state.socketFolder, embeddedName), started };
     if (state.type === "without-database") await createDatabase(state.socketFolder);
     else if (state.type === "silent" && !serverIsAlive(home)) {
-      lastFailure = await start(await prepareCluster(home), deadline, signal);
+      lastFailure = await start(await prepareCluster(home, preparing), deadline, signal);
       started ||= lastFailure === "";
     } else await delay(lookAgainMs);
   }
@@ -230,15 +225,19 @@ async function start(
 ): Promise<string> {
   const home = dirname(dataFolder);
   removeForeignPidFile(home);
-  const before = startLog(logFile, account);
-  const log = openSync(logFile, "a");
-  const server = spawn(programs.postgres, ["-D", dataFolder], {
-    detached: true,
-    stdio: ["ignore", log, log],
-    ...programEnvironment,
-    ...account,
-  });
-  closeSync(log);
+  await endOrphans(dataFolder);
+  const before = lstatSync(logFile).size;
+  // The account opens its log by itself, and the shell becomes the server.
+  const server = spawn(
+    "/bin/sh",
+    ["-c", 'exec "$1" -D "$2" >>"$3" 2>&1', "sh", programs.postgres, dataFolder, logFile],
+    {
+      detached: true,
+      stdio: "ignore",
+      ...programEnvironment,
+      ...account,
+    },
+  );
   server.unref();
   const over = new AbortController();
   const asked = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
@@ -291,14 +290,6 @@ async function answered(
   return "";
 }
 
-/** The log's size in bytes; past 10 MB it is put aside, in place of the one before. */
-function startLog(logFile: string, account: ServerAccount): number {
-  if (existsSync(logFile) && statSync(logFile).size > 10_000_000) renameSync(logFile, `${logFile}.1`);
-  closeSync(openSync(logFile, "a", 0o600));
-  if (account !== null) chownSync(logFile, account.uid, account.gid);
-  return statSync(logFile).size;
-}
-
 async function createDatabase(socketFolder: string): Promise<void> {
   const client = new Client({ connectionString: socketUrl(socketFolder, "postgres") });
   client.on("error", () => {});
@@ -326,9 +317,11 @@ function socketUrl(socketFolder: string, database: string): string {
 export async function logSince(home: string, bytes: number): Promise<string> {
   const file = logFileOf(home);
   if (!existsSync(file)) return "";
-  const handle = await open(file);
+  // What root reads here is shown to others: no link leads it to another file.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    const { size } = await handle.stat();
+    const { size, uid } = await handle.stat();
+    if (uid !== lstatSync(dataFolderOf(home)).uid) return "";
     const from = Math.max(bytes, size - 2000);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.max(0, size - from)), 0, null, from);
     return buffer.subarray(0, bytesRead).toString("utf8").trim();
@@ -380,6 +373,28 @@ export function serverCrashed(home: string): boolean {
 function removeForeignPidFile(home: string): void {
   const pid = readPidFile(home)?.pid;
   if (pid !== undefined && isRunning(pid) && !serverIsAlive(home)) rmSync(pidFileOf(home), { force: true });
+}
+
+/** Longer than a server takes that saves nothing any more. */
+const orphanMs = 10_000;
+
+/**
+ * A server whose data folder was removed under it lives for up to a minute, until it looks for its lock file. As it ends, it
+ * removes its socket by its path, which is that of the server that is about to start.
+ */
+async function endOrphans(dataFolder: string): Promise<void> {
+  for (const name of existsSync("/proc") ? readdirSync("/proc") : []) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || !serves(pid, dataFolder)) continue;
+    try {
+      if (readlinkSync(`/proc/${pid}/cwd`) !== `${dataFolder} (deleted)`) continue;
+      process.kill(pid, "SIGQUIT");
+    } catch {
+      continue; // It has just gone, or is somebody else's.
+    }
+    const deadline = performance.now() + orphanMs;
+    while (isRunning(pid) && performance.now() < deadline) await delay(lookAgainMs);
+  }
 }
 
 /** A server's command line names its data folder. Where it cannot be read (no /proc), a live process passes for the server. */

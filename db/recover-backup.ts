@@ -3,12 +3,11 @@
  * the way, and recovered there by the server of that home.
  */
 import {
-  chownSync,
+  chmodSync,
   existsSync,
-  lchownSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -19,7 +18,13 @@ import { DatabaseError, UsageError } from "#core/errors";
 import type { CopyProgress } from "./backup-database.ts";
 import { type BackupManifest, bytesOf, dataOf } from "./backup-manifest.ts";
 import { copyFile, forEach } from "./copy-files.ts";
-import { handOver, type ServerAccount } from "./embedded-binaries.ts";
+import {
+  asAccount,
+  giveAll,
+  makeDataFolder,
+  removeAsOwner,
+  type ServerAccount,
+} from "./embedded-binaries.ts";
 import { dataFolderOf } from "./embedded-cluster.ts";
 import { type EmbeddedServer, startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
 
@@ -70,26 +75,31 @@ export function damaged(backup: string, faults: readonly string[]): UsageError {
   );
 }
 
+export interface LaidOut {
+  readonly home: string;
+  /** Its data folder; still ours, and closed to everybody else. */
+  readonly folder: string;
+  /** Whose it will be. */
+  readonly account: ServerAccount;
+}
+
 /**
- * Makes `home` with the backup's files in its data folder. As root they go to the account that `accountFor` gives for the
- * empty folder, by default one that nobody else has.
+ * Makes `home` with the backup's files in its data folder, and an account for them that nobody else has (`accountOfHome`: the
+ * home that the account is for). Root alone can enter until `recoverLaidOut`.
  */
 export async function layOutBackup(
   backup: string,
   manifest: BackupManifest,
   home: string,
-  options: CopyOptions & { readonly accountFor?: (folder: string) => ServerAccount },
-): Promise<void> {
-  const dataFolder = dataFolderOf(home);
-  mkdirSync(home, { mode: 0o711 });
-  mkdirSync(dataFolder, { mode: 0o700 });
-  const account = (options.accountFor ?? handOver)(dataFolder);
-  for (const path of manifest.folders) mkdirSync(join(dataFolder, path), { recursive: true, mode: 0o700 });
-  const faults = await digestFaults(backup, manifest, dataFolder, options);
+  options: CopyOptions & { readonly accountOfHome?: string },
+): Promise<LaidOut> {
+  const account = makeDataFolder(home, options.accountOfHome ?? home);
+  const folder = dataFolderOf(home);
+  renameSync(join(home, "data"), folder);
+  for (const path of manifest.folders) mkdirSync(join(folder, path), { recursive: true, mode: 0o700 });
+  const faults = await digestFaults(backup, manifest, folder, options);
   if (faults.length > 0) throw damaged(backup, faults);
-  if (account === null) return;
-  for (const path of readdirSync(dataFolder, { recursive: true, encoding: "utf8" }))
-    lchownSync(join(dataFolder, path), account.uid, account.gid);
+  return { home, folder, account };
 }
 
 /** Past so long, nobody waits for the log to be replayed. */
@@ -113,18 +123,19 @@ const recoverySettings = [
   "archive_mode = off",
 ];
 
-/** Runs until `stopRecovered`. Throws a DatabaseError with the server's own words where the backup does not come up. */
-export async function recoverLaidOut(home: string, signal?: AbortSignal): Promise<RecoveredServer> {
-  const dataFolder = dataFolderOf(home);
-  const { uid, gid } = statSync(dataFolder);
-  const give = (file: string) => process.getuid?.() === 0 && chownSync(file, uid, gid);
-  const settings = join(dataFolder, "postgresql.auto.conf");
+/** Gives it to its account, which has it from then on, and runs it until `stopRecovered`. Throws a DatabaseError with the server's words. */
+export async function recoverLaidOut(
+  { home, folder, account }: LaidOut,
+  signal?: AbortSignal,
+): Promise<RecoveredServer> {
+  const settings = join(folder, "postgresql.auto.conf");
   const before = existsSync(settings) ? readFileSync(settings, "utf8") : "";
   writeFileSync(settings, `${before}\n${recoverySettings.join("\n")}\n`, { mode: 0o600 });
-  writeFileSync(join(dataFolder, "recovery.signal"), "", { mode: 0o600 });
-  for (const name of ["postgresql.auto.conf", "recovery.signal"]) give(join(dataFolder, name));
+  writeFileSync(join(folder, "recovery.signal"), "", { mode: 0o600 });
+  giveAll(folder, account);
+  if (account !== null) chmodSync(home, 0o711);
   const server = await startEmbeddedPostgres(home, { withinMs: recoveryDeadlineMs, signal });
-  writeFileSync(settings, before);
+  await asAccount(account, 'cat >"$1"', [settings], before);
   return { server, timeline: await timelineOf(server.url) };
 }
 
@@ -148,8 +159,9 @@ async function timelineOf(url: string): Promise<number> {
 export async function removeLaidOut(home: string): Promise<void> {
   await stopEmbeddedPostgres(home);
   const socketFolder = socketFolderOutside(home);
+  await removeAsOwner(dataFolderOf(home));
   rmSync(home, { recursive: true, force: true });
-  if (socketFolder !== null) rmSync(socketFolder, { recursive: true, force: true });
+  if (socketFolder !== null) await removeAsOwner(socketFolder);
 }
 
 /** Where the home's path is long, its socket is elsewhere (embedded-cluster.ts). */

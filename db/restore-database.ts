@@ -6,45 +6,30 @@
  * The recovery ends where the backup did (recovery_target = 'immediate') and on a new timeline, one that neither the
  * backup nor the folder before has had: by it the coordinator knows that its database went back.
  */
-import {
-  chownSync,
-  closeSync,
-  copyFileSync,
-  existsSync,
-  lchownSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseError, NearcrawlError, UsageError } from "#core/errors";
-import { bytesText, instantWords } from "#core/format";
+import { bytesText, howMany, instantWords } from "#core/format";
 import { isRunning } from "#core/running-process";
 import { compareVersions } from "#protocol/release";
 import { softwareVersion } from "#protocol/software-version";
-import { isAbandoned } from "./backup-folder.ts";
-import { type BackupManifest, bytesOf, readManifest } from "./backup-manifest.ts";
-import { freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
-import {
-  accountOf,
-  findPrograms,
-  giveOwnAccount,
-  handOver,
-  type ServerAccount,
-} from "./embedded-binaries.ts";
+import { isAbandoned, listBackups } from "./backup-folder.ts";
+import { type BackupManifest, bytesOf, readManifest, rowsOf } from "./backup-manifest.ts";
+import { copyFile, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
+import { findPrograms, isForeignId, type ServerAccount } from "./embedded-binaries.ts";
 import {
   dataFolderOf,
   finishSwap,
   isBetweenFolders,
   makeHome,
   passable,
+  refuseExchangeable,
   restoredFileOf,
   swapDataFolder,
+  systemIdentifierOf,
 } from "./embedded-cluster.ts";
 import { readPidFile, serverIsAlive, stopEmbeddedPostgres } from "./embedded-postgres.ts";
+import { knownCluster, noteCluster } from "./former-database.ts";
 import {
   type CopyOptions,
   damaged,
@@ -102,7 +87,7 @@ export async function planRestore(homeFolder: string, backupFolder: string): Pro
   return {
     ...{ home, backup, manifest, bytes },
     replaces: existsSync(dataFolder) && readdirSync(dataFolder).length > 0,
-    concerns: concernsAbout(dataFolder, manifest),
+    concerns: concernsAbout(home, manifest),
   };
 }
 
@@ -118,22 +103,23 @@ export async function restoreDatabase(
     throw new UsageError(`not restored: ${plan.concerns.join(" ")} Say --yes if that is meant.`);
   const { backup, manifest, bytes } = plan;
   const home = makeHome(plan.home);
+  refuseExchangeable(home);
   await removeUnfinished(home);
   const aside = join(home, `restore.new-${process.pid}`);
   try {
     options.onStep?.("copy");
-    await layOutBackup(backup, manifest, aside, {
-      ...options,
-      accountFor: (folder) => accountFor(home, folder),
-    });
-    takeHistories(home, aside, manifest);
+    const laidOut = await layOutBackup(backup, manifest, aside, { ...options, accountOfHome: home });
+    await takeHistories(home, laidOut.folder, manifest);
+    noteRestore(laidOut.folder, { backup, manifest });
     options.onStep?.("recover");
-    const { timeline } = await recoverLaidOut(aside, options.signal);
+    const account = accountBefore(home) ?? laidOut.account;
+    passable(home, account);
+    const { timeline } = await recoverLaidOut({ ...laidOut, account }, options.signal);
     options.onStep?.("recovered");
     await stopEmbeddedPostgres(aside);
-    noteRestore(dataFolderOf(aside), { backup, manifest });
     await syncFolder(dataFolderOf(aside));
     const keptAside = swapIn(home, aside, options);
+    noteCluster(home, manifest.systemIdentifier);
     await syncPath(home);
     options.onStep?.("done");
     const seconds = (performance.now() - startedMs) / 1000;
@@ -156,9 +142,12 @@ function checkIdle(home: string): void {
       `the embedded server of ${home} runs (process ${readPidFile(home)?.pid}): stop the coordinator, then nearcrawl database stop, then restore`,
     );
   }
+  refuseWhileCoordinatorRuns(home);
+}
+
+export function refuseWhileCoordinatorRuns(home: string): void {
   const pid = runningCoordinator(home);
-  if (pid === null) return;
-  throw new UsageError(`a coordinator runs on ${home} (process ${pid}): stop it, then restore`);
+  if (pid !== null) throw new UsageError(`a coordinator runs on ${home} (process ${pid}): stop it first`);
 }
 
 /** What `nearcrawl up` or `coordinator` said of itself as it started; a number may be another program's by now. */
@@ -209,12 +198,13 @@ function checkRoom(home: string, bytes: number): void {
   );
 }
 
-function concernsAbout(dataFolder: string, manifest: BackupManifest): string[] {
+function concernsAbout(home: string, manifest: BackupManifest): string[] {
+  const dataFolder = dataFolderOf(home);
   const concerns: string[] = [];
-  const found = systemIdentifierOf(dataFolder);
+  const found = systemIdentifierOf(dataFolder) ?? knownCluster(home);
   if (found !== null && found !== manifest.systemIdentifier) {
     concerns.push(
-      `The backup is of another database (system ${manifest.systemIdentifier}) than the one in ${dataFolder} (system ${found}).`,
+      `The backup is of another database (system ${manifest.systemIdentifier}) than the one of ${home} (system ${found}).`,
     );
   }
   const restored = readRestored(dataFolder);
@@ -223,21 +213,28 @@ function concernsAbout(dataFolder: string, manifest: BackupManifest): string[] {
       `This backup was restored here already, at ${instantWords(restored.restoredAt)}; what was done since then would be put aside.`,
     );
   }
+  const fuller = listBackups(home).find((one) => heldBy(one.manifest) * leastShare > heldBy(manifest));
+  if (fuller !== undefined) {
+    concerns.push(
+      `The backup holds ${heldWords(manifest)}, and ${fuller.folder} ${heldWords(fuller.manifest)}.`,
+    );
+  }
   return concerns;
 }
 
-/** The first field of its control file; null: there is none. */
-export function systemIdentifierOf(dataFolder: string): string | null {
-  const file = join(dataFolder, "global/pg_control");
-  if (!existsSync(file)) return null;
-  const handle = openSync(file, "r");
-  try {
-    const identifier = Buffer.alloc(8);
-    return readSync(handle, identifier) === 8 ? String(identifier.readBigUInt64LE()) : null;
-  } finally {
-    closeSync(handle);
-  }
+/** What an older program did not count is not compared. */
+function heldBy(manifest: BackupManifest): number {
+  const { pages, optOuts } = rowsOf(manifest);
+  return pages === null ? Number.NaN : pages + (optOuts ?? 0);
 }
+
+function heldWords(manifest: BackupManifest): string {
+  const { pages, optOuts } = rowsOf(manifest);
+  return `${howMany(pages ?? 0, "page")} and ${howMany(optOuts ?? 0, "opt-out")}`;
+}
+
+/** Of a crawl that grows, an earlier backup holds less; so much less is another one's, or an accident's. */
+const leastShare = 0.1;
 
 interface RestoredFrom {
   readonly backupId: string;
@@ -263,36 +260,24 @@ function noteRestore(
   const restored: RestoredFrom = { backupId, backup, endedAt, restoredAt: new Date().toISOString() };
   const file = restoredFileOf(dataFolder);
   writeFileSync(file, `${JSON.stringify(restored)}\n`, { mode: 0o600 });
-  giveAsFolder(dataFolder, file);
 }
 
-function giveAsFolder(dataFolder: string, file: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = lstatSync(dataFolder);
-  lchownSync(file, uid, gid);
-}
-
-/** That of the data folder that is there, else one of its own; either is let into the home. */
-function accountFor(home: string, folder: string): ServerAccount {
-  const before = dataFolderOf(home);
-  const account = existsSync(before) ? accountOf(before) : handOver(folder);
-  if (account === null) return null;
-  chownSync(folder, account.uid, account.gid);
-  giveOwnAccount(folder, home);
-  const own = accountOf(folder);
-  passable(home, own);
-  return own;
+/** Of the data folder that is there, where root may go on with it; null: it is the user's own, or others have it, too. */
+function accountBefore(home: string): ServerAccount {
+  const found = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
+  if (process.getuid?.() !== 0 || found === undefined || isForeignId(found.uid)) return null;
+  return { uid: found.uid, gid: found.gid };
 }
 
 /** Timelines that the folder had after the backup: their numbers are not given again. */
-function takeHistories(home: string, aside: string, manifest: BackupManifest): void {
-  const from = join(dataFolderOf(home), "pg_wal");
-  if (systemIdentifierOf(dataFolderOf(home)) !== manifest.systemIdentifier || !existsSync(from)) return;
+async function takeHistories(home: string, to: string, manifest: BackupManifest): Promise<void> {
+  const before = dataFolderOf(home);
+  const from = join(before, "pg_wal");
+  if (systemIdentifierOf(before) !== manifest.systemIdentifier || !existsSync(from)) return;
+  const owner = lstatSync(before).uid;
   for (const name of readdirSync(from).filter((one) => /^[0-9A-F]{8}\.history$/.test(one))) {
-    const to = join(dataFolderOf(aside), "pg_wal", name);
-    if (existsSync(to)) continue;
-    copyFileSync(join(from, name), to);
-    giveAsFolder(dataFolderOf(aside), to);
+    if (!existsSync(join(to, "pg_wal", name)))
+      await copyFile(join(from, name), join(to, "pg_wal", name), { owner });
   }
 }
 

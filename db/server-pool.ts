@@ -9,7 +9,8 @@
  * it would wait for a quarter of an hour.
  */
 import { Client, Pool, type PoolClient, type PoolConfig } from "pg";
-import { DatabaseError } from "#core/errors";
+import { DatabaseError, Replaced } from "#core/errors";
+import { coordinatorOfSession, isRegisteredSql } from "./coordinator-locks.ts";
 import { PrimaryFinder } from "./primary.ts";
 import { readServerUrl, type ServerPlace } from "./server-url.ts";
 
@@ -19,7 +20,13 @@ const connectionTimeoutMs = 10_000;
 /** A transaction in which nothing happens for so long is ended: it would hold back vacuum and other writers. */
 const idleInTransactionMs = 600_000;
 
-/** A machine that is gone is noticed after so long without a word, and some seconds. */
+/**
+ * The same for a coordinator, whose transactions are short: where another one may not end the sessions of one that is frozen
+ * (it has another role), this is how long the rows stay locked.
+ */
+const coordinatorIdleMs = 30_000;
+
+/** A machine that is gone is noticed after so long without a word, and some seconds; by the server as well (`greeting`). */
 const keepAliveMs = 10_000;
 
 const usualWatchMs = 5000;
@@ -31,6 +38,8 @@ export interface ServerPoolOptions {
   readonly statementTimeoutMs: number;
   /** Between two looks at several servers; left out: 5 s. */
   readonly watchMs?: number;
+  /** Has the list of running coordinators, where this server has not; null: it has. */
+  readonly register?: Pool | null;
 }
 
 export class ServerPool extends Pool {
@@ -40,10 +49,11 @@ export class ServerPool extends Pool {
   readonly #watchMs: number;
   #watch: NodeJS.Timeout | undefined;
 
-  constructor({ url, maxConnections, statementTimeoutMs, watchMs = usualWatchMs }: ServerPoolOptions) {
+  constructor(options: ServerPoolOptions) {
+    const { url, maxConnections, statementTimeoutMs, watchMs = usualWatchMs, register = null } = options;
     const serverUrl = readServerUrl(url);
     const finder = new PrimaryFinder(serverUrl);
-    const { searchPath, wantsPrimary } = serverUrl;
+    const { searchPath, wantsPrimary, sessionName } = serverUrl;
     const config: ClientConfig = {
       connectionString: serverUrl.connectionString(serverUrl.servers[0]!),
       max: maxConnections,
@@ -54,8 +64,10 @@ export class ServerPool extends Pool {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
       finder,
-      greeting: greeting({ searchPath, statementTimeoutMs }),
+      greeting: greeting({ searchPath, statementTimeoutMs, sessionName }),
       wantsPrimary,
+      coordinator: coordinatorOfSession(sessionName),
+      register,
     };
     // pg hands it the pool's own options; its types do not say so.
     super({ ...config, Client: ServerClient as unknown as NonNullable<PoolConfig["Client"]> });
@@ -89,6 +101,11 @@ export class ServerPool extends Pool {
       if (!this.#finder.hasChoice || this.ending || !isConnectionLost(error)) throw error;
       return await super.connect();
     }
+  }
+
+  /** Whoever waits for an answer gets an error with these words, and the next query a new connection. */
+  sever(words: string): void {
+    for (const client of this.#clients) client.sever(words);
   }
 
   #note(client: ServerClient): void {
@@ -130,6 +147,9 @@ interface ClientConfig extends PoolConfig {
   readonly finder: PrimaryFinder;
   readonly greeting: string;
   readonly wantsPrimary: boolean;
+  /** The number of the coordinator whose connection it is; null: it is none's. */
+  readonly coordinator: number | null;
+  readonly register: Pool | null;
 }
 
 /** read_only_sql_transaction: the server was demoted, and the way to it survived that. */
@@ -195,7 +215,16 @@ class ServerClient extends Client {
     const answer = (await super.query(this.#config.greeting)) as unknown as readonly {
       readonly rows: readonly { readonly is_read_only: boolean }[];
     }[];
-    if (!this.#config.wantsPrimary || answer.at(-1)?.rows[0]?.is_read_only === false) return;
+    const { wantsPrimary, coordinator, register } = this.#config;
+    if (coordinator !== null) {
+      // After the session has its name, or who replaces this coordinator meanwhile would not find it (coordinator-locks).
+      const ask = isRegisteredSql(coordinator);
+      const { rows } = (await (register === null ? super.query(ask) : register.query(ask))) as {
+        readonly rows: readonly object[];
+      };
+      if (rows.length === 0) throw new Replaced();
+    }
+    if (!wantsPrimary || answer.at(-1)?.rows[0]?.is_read_only === false) return;
     const cause = Object.assign(new Error("read-only"), { code: readOnlyCode });
     throw new DatabaseError(`${name} takes no writes: it is in recovery (a standby), or set to refuse them`, {
       cause,
@@ -212,14 +241,22 @@ type ConnectCallback = ((error: Error) => void) & ((error: null, client: Client)
 function greeting({
   searchPath,
   statementTimeoutMs,
+  sessionName,
 }: {
   readonly searchPath: string | null;
   readonly statementTimeoutMs: number;
+  readonly sessionName: string | null;
 }): string {
+  const isCoordinators = coordinatorOfSession(sessionName) !== null;
   return [
     // A list of plain names (server-url.ts).
     ...(searchPath === null ? [] : [`select set_config('search_path', '${searchPath}', false)`]),
-    `set idle_in_transaction_session_timeout to ${idleInTransactionMs}`,
+    // Of plain characters (coordinator-locks.ts). A pooler may give the session of somebody else.
+    ...(isCoordinators ? [`set application_name to '${sessionName}'`] : []),
+    `set idle_in_transaction_session_timeout to ${isCoordinators ? coordinatorIdleMs : idleInTransactionMs}`,
+    // The server's own look for clients that are gone without a word takes two hours otherwise.
+    "set tcp_keepalives_idle to 10; set tcp_keepalives_interval to 2; set tcp_keepalives_count to 3",
+    "set tcp_user_timeout to 15000",
     `set statement_timeout to ${statementTimeoutMs}`,
     "select current_setting('transaction_read_only') = 'on' as is_read_only",
   ].join("; ");

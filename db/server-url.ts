@@ -22,6 +22,8 @@ export interface ServerUrl {
   readonly searchPath: string | null;
   /** `connect_timeout`, per host. */
   readonly timeoutMs: number | null;
+  /** `application_name`; null: the URL has none. */
+  readonly sessionName: string | null;
   /** For node-postgres, which knows one server: without what is not for it. */
   connectionString(server: ServerPlace): string;
 }
@@ -38,6 +40,7 @@ export function readServerUrl(databaseUrl: string): ServerUrl {
     wantsPrimary: servers.length > 1 || attributes === "read-write" || attributes === "primary",
     searchPath: options.searchPath,
     timeoutMs: timeoutOf(url.searchParams.get("connect_timeout")),
+    sessionName: url.searchParams.get("application_name"),
     connectionString: (server) => connectionString(databaseUrl, { server, options: options.others }),
   };
 }
@@ -59,6 +62,14 @@ export function withSearchPath(databaseUrl: string, schema: string, shared: stri
   // psql is to come to the same server as we do.
   if (serversOf(databaseUrl).length > 1 && !url.searchParams.has("target_session_attrs"))
     url.searchParams.set("target_session_attrs", "read-write");
+  return print();
+}
+
+/** The URL with the name under which the server lists its sessions (`application_name`); null: the usual one. */
+export function withSessionName(databaseUrl: string, name: string | null): string {
+  if (name === null) return databaseUrl;
+  const { url, print } = parse(databaseUrl);
+  url.searchParams.set("application_name", name);
   return print();
 }
 

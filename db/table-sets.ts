@@ -14,7 +14,7 @@
 export const sliceTables = [
   // The frontier.
   ...["frontier_host", "frontier_url", "held_urls", "url_shortlist", "named_sitemap"],
-  ...["lease", "link_outbox", "link_outbox_bite", "foreign_url"],
+  ...["lease", "link_outbox", "link_outbox_bite", "deferred_link", "domain_count", "foreign_url"],
   // Results and the index.
   ...["spool", "result_seal", "preference_set", "page", "text_band", "page_fetch", "page_touch"],
   ...["search_word", "search_upkeep"],

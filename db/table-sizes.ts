@@ -2,9 +2,9 @@
  * How large tables are, what parts they have, and how a share of one is read: all that is asked of the catalogue about either.
  * An engine that keeps tables on other servers knows it elsewhere, and replaces this file.
  */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 
-type Reader = Pick<Pool, "query">;
+type Reader = Pick<Pool | PoolClient, "query">;
 
 /** SQL: pg_class of what a table's rows lie in, itself or its innermost parts; `table` is SQL of its oid. */
 const leavesOf = (table: string) => `(

@@ -76,8 +76,8 @@ export async function tryBackup(backupFolder: string, options: CopyOptions = {})
   chmodSync(around, 0o711);
   const home = join(around, "home");
   try {
-    await layOutBackup(folder, manifest, home, options);
-    const { server } = await recoverLaidOut(home, options.signal);
+    const laidOut = await layOutBackup(folder, manifest, home, options);
+    const { server } = await recoverLaidOut(laidOut, options.signal);
     const seconds = (performance.now() - startedMs) / 1000;
     const looked = await lookInside(server.url);
     if (looked.faults.length === 0) noteVerification(folder, { at: new Date().toISOString(), started: true });

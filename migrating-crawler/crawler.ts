@@ -5,6 +5,7 @@
  */
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type CrawlerHello, maxHeldLeases } from "#protocol/messages";
+import { steadyNowMs } from "./core/steady-time.ts";
 import { within } from "./core/within.ts";
 import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
 import { TaskLoop } from "./crawl/task-loop.ts";
@@ -123,7 +124,7 @@ export class Crawler {
       turn: async (target: Parameters<HostGates["takeProbe"]>[0], withinMs: number) =>
         await this.#tools.gates.takeProbe(target, {
           signal: this.#probing.signal,
-          endsAtMs: Date.now() + withinMs,
+          endsAtMs: steadyNowMs() + withinMs,
         }),
       mayHead: (origin: string) => {
         const known = this.#tools.robots.known(origin);
@@ -254,16 +255,22 @@ export class Crawler {
   #makeLink(): CoordinatorLink {
     const { log } = this.#surroundings;
     const { coordinatorUrl: url, otherCoordinatorUrls, home } = this.#config;
+    const addresses = new CoordinatorAddresses({
+      own: [url, ...otherCoordinatorUrls],
+      domains: this.#surroundings.dock?.coordinatorDomains,
+      learned: readKnownCoordinators(home, log),
+      keep: (learned) => keepKnownCoordinators(home, learned, log),
+    });
+    const { connector, meter } = this.#tools;
     return new CoordinatorLink({
       url,
-      addresses: new CoordinatorAddresses({
-        own: [url, ...otherCoordinatorUrls],
-        learned: readKnownCoordinators(home, log),
-        keep: (learned) => keepKnownCoordinators(home, learned, log),
-      }),
+      addresses,
       route: (coordinatorUrl) => ({
         ...coordinatorRoute({ ...this.#config, coordinatorUrl }, this.#member?.membership ?? null),
-        watch: (socket) => this.#tools.meter.watch(socket),
+        watch: (socket) => meter.watch(socket),
+        guarded: addresses.isOwn(coordinatorUrl)
+          ? undefined
+          : async (...target) => await connector.dialCoordinator(...target),
       }),
       sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       hello: (connection) => this.#member?.sign(this.#hello(), connection) ?? this.#hello(),

@@ -1,5 +1,5 @@
 /** The rules of the house (ops/architecture.md), held against every source file. */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -47,6 +47,32 @@ it("keeps the tests of a room in a folder of the room's name", () => {
   ).toEqual([]);
 });
 
+it("ends a session or a process where the threat model says so, and nowhere else", () => {
+  const threats = readFileSync(join(root, "ops/threat-model.md"), "utf8");
+  const [section = ""] =
+    threats.split("## Where a byte from outside ends something\n")[1]?.split("\n## ") ?? [];
+  const listed = [...section.matchAll(/([a-z][\w/-]+\.ts) (\d+)/g)].map(([, path, places]) => [
+    path,
+    Number(places),
+  ]);
+  const ofProcess = /process\.(exit|abort)\(|process\.exitCode =/g;
+  const ofSession =
+    /new ProtocolError\(|\.refuse\(|\.terminate\(|(this|#connection\?)\.end\(|turnAway\(|(stream|socket|response)\.(destroy|end)\(/g;
+  const speaks = /^(coordinator\/(gateway|protocol|changes|federation)|migrating-crawler\/link)\//;
+  const placesIn = (within: RegExp, form: RegExp) =>
+    files.flatMap(({ path, code }) => {
+      const places = within.test(path) ? (code.match(form)?.length ?? 0) : 0;
+      return places === 0 ? [] : [[path, places]];
+    });
+
+  expect(Object.fromEntries(listed)).toEqual(
+    Object.fromEntries([
+      ...placesIn(speaks, ofSession),
+      ...placesIn(/^(coordinator|migrating-crawler|rir-import)\//, ofProcess),
+    ]),
+  );
+});
+
 it("knows in the protocol nothing above the core", () => {
   const above =
     /^(?!coordinator\/(core|protocol)\/)(coordinator|db|migrating-crawler|rir-import|ops)\/|^(pg|undici|fastify|ws)\b/;
@@ -77,6 +103,40 @@ it("reads the environment and the arguments in commands alone", () => {
   const readers = thatSay(/process\.(env|argv)\b/).filter((path) => !path.startsWith("ops/"));
 
   expect(readers).toEqual(["migrating-crawler/cli/main.ts", "migrating-crawler/main.ts"]);
+});
+
+it("lets few files of the crawler reach the network or start a program, and one of them open connections", () => {
+  const means =
+    /^import (?!type\b)[^"]*? from "(?:node:)?(net|tls|dgram|dns\/promises|https?|http2|child_process|undici|ws|socks)";/gm;
+  const ofCrawler = files.filter(({ path }) => path.startsWith("migrating-crawler/"));
+  const found = ofCrawler.flatMap(({ path, code }) => {
+    const names = [...code.matchAll(means)].map(([, name]) => name);
+    return names.length === 0 ? [] : [`${path.replace("migrating-crawler/", "")}: ${names.join(", ")}`];
+  });
+
+  expect(found.sort()).toEqual([
+    // Over a connection that coordinator-socket.ts or connector.ts hands to it.
+    "check/coordinator-findings.ts: http",
+    "check/machine-check.ts: dns/promises",
+    "check/proposed-limits.ts: http, https",
+    "cli/leave-as-owner.ts: child_process",
+    "fetch/http1-transport.ts: undici",
+    "fetch/site-client.ts: http2",
+    "link/link-connection.ts: ws",
+    // The authorities that the system trusts.
+    "net/connector.ts: tls",
+    "net/dial.ts: net, tls",
+    // Sends nothing: it asks the system for a route.
+    "net/ipv6-route.ts: dgram",
+    "net/name-cache.ts: dns/promises",
+    "probe/icmp-echo.ts: child_process",
+    // Within the machine: Unix sockets of the crawler's folder, and the status page.
+    "status/ask-crawler.ts: http",
+    "status/control-server.ts: http, net",
+    "supervisor/crawler-child.ts: child_process",
+    "supervisor/release-source.ts: http, https",
+  ]);
+  expect(ofCrawler.filter(({ code }) => /\b(globalThis|await|return) ?\.?fetch\(/.test(code))).toEqual([]);
 });
 
 it("asks nowhere URL.canParse, which Node 20 answers wrongly", () => {

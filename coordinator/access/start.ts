@@ -1,12 +1,15 @@
 /** Access to the pages over one pool of connections: who asks, the pages of sign-in, and the audit log. */
 import type { Pool } from "pg";
+import { type Log, silentLog } from "#core/log";
+import { isLoopbackHost } from "#protocol/invitation";
 import { type CoordinatorConfig, isLoopback } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { Access } from "../web/access.ts";
 import type { WebPart } from "../web/actions.ts";
+import type { AnonymousReading } from "../web/anonymous-reading.ts";
 import { randomSecrets } from "../web/secrets.ts";
-import { createSessionAccess, type SessionAccessPorts } from "../web/session-access.ts";
+import { createSessionAccess } from "../web/session-access.ts";
 import { accessRoutes } from "./access-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
@@ -17,20 +20,24 @@ import { signInRoutes } from "./sign-in-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";
 
-/** Pages are for everybody where only this machine reaches them, and for who signs in elsewhere, unless it is set. */
+/** A public address, TLS or a declared proxy means that others are meant to reach the pages: then reading needs a sign-in, too. */
 export function anonymousMayRead({
   access,
   listen,
   behindProxy,
-}: CoordinatorConfig): SessionAccessPorts["anonymousMayRead"] {
+  tls,
+  publicUrl,
+}: CoordinatorConfig): AnonymousReading {
   if (access.anonymous !== null) return access.anonymous === "read";
-  return isLoopback(listen.host) && !behindProxy ? "on-this-machine" : false;
+  const isPublic = publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
+  return isLoopback(listen.host) && !behindProxy && tls === null && !isPublic ? "on-this-machine" : false;
 }
 
 export function accessOver(
   pool: Pool,
-  mayRead: SessionAccessPorts["anonymousMayRead"],
+  mayRead: AnonymousReading,
   now: () => Date = () => new Date(),
+  log: Pick<Log, "warn"> = silentLog,
 ): Access {
   return createSessionAccess({
     sessions: createSessionStore(pool),
@@ -38,6 +45,7 @@ export function accessOver(
     hash: randomSecrets.hash,
     now,
     anonymousMayRead: mayRead,
+    log,
   });
 }
 

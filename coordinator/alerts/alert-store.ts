@@ -65,6 +65,15 @@ export async function notedAlerts(pool: Pool): Promise<readonly NotedAlert[]> {
   return rows.map(stateOf).map(noted);
 }
 
+/** What an alert says, as it was noted last; null: it does not hold. */
+export async function heldWords(pool: Pool, name: string): Promise<string | null> {
+  const { rows } = await pool.query<{ words: string }>(
+    "select words from alert_state where name = $1 and ended_at is null",
+    [name],
+  );
+  return rows[0]?.words ?? null;
+}
+
 const noted = ({ name, beganAt, toldAt, isTold, acknowledged }: AlertState): NotedAlert => ({
   ...{ name, beganAt, acknowledged },
   toldAt: isTold ? toldAt : null,
@@ -282,6 +291,9 @@ async function setChannels(pool: Pool, channels: readonly StatedChannel[]): Prom
   });
 }
 
+/** No attempt is put off for longer: what waits beyond that was written before the database's clock went back. */
+const clockBackHours = 6;
+
 /** By the clock of the database, which all coordinators share. */
 async function claim(pool: Pool, most: number): Promise<readonly ClaimedMessage[]> {
   const { rows } = await pool.query<{
@@ -295,7 +307,9 @@ async function claim(pool: Pool, most: number): Promise<readonly ClaimedMessage[
      set claimed_until = now() + interval '${claimSeconds} seconds', tries = tries + 1
      where message_id in (
        select message_id from alert_message
-       where outcome = 'waiting' and next_try_at <= now() and coalesce(claimed_until < now(), true)
+       where outcome = 'waiting'
+         and (next_try_at <= now() or next_try_at > now() + interval '${clockBackHours} hours')
+         and coalesce(claimed_until not between now() and now() + interval '${claimSeconds} seconds', true)
        order by next_try_at
        limit $1
        for update skip locked

@@ -23,7 +23,11 @@ export interface OwnTellPorts {
 }
 
 /** While these hold, nothing can be noted. */
-const unnotable: ReadonlySet<AlertName> = new Set(["database-does-not-answer", "database-cannot-write"]);
+const unnotable: ReadonlySet<AlertName> = new Set([
+  "data-folder-gone",
+  "database-does-not-answer",
+  "database-cannot-write",
+]);
 
 /** Who led within this time tells: a coordinator that cannot write its beats leads no longer. */
 const ledRecentlyMs = 120_000;

@@ -68,6 +68,15 @@ export class NoLongerLeads extends NearcrawlError {
   }
 }
 
+/** The coordinator starts over under another number: others have ended its sessions, and nothing of it is written any more. */
+export class Replaced extends NearcrawlError {
+  readonly code = "NC_REPLACED";
+
+  constructor() {
+    super("other coordinators took this one for frozen, and have taken over from it");
+  }
+}
+
 /** Closes that session, and nothing else: a peer broke the protocol. The reason is sent to it in words. */
 export class ProtocolError extends NearcrawlError {
   readonly code = "NC_PROTOCOL";
@@ -81,6 +90,11 @@ export class DatabaseError extends NearcrawlError {
 /** The command ends with exit code 1: a process of the run did not come up. */
 export class StartError extends NearcrawlError {
   readonly code = "NC_START";
+}
+
+/** Nothing is written: the machine's clock is wrong. At the start the command ends with exit code 1; later it goes on when it is right. */
+export class ClockError extends NearcrawlError {
+  readonly code = "NC_CLOCK";
 }
 
 /** The command ends with exit code 1, and what was taken stays: whoever the index is exported to does not take the rest. */

@@ -20,6 +20,7 @@ export type StandingCode =
   | "host-budget-reached"
   | "host-budget-used-up"
   | "host-urls-left-out"
+  | "domain-budget-used-up"
   | "robots-closed"
   | "slow-pace"
   | "redirects"

@@ -33,6 +33,47 @@ export function createNameResolver(options: {
   };
 }
 
+/** So many names in a row without any answer are no chance, and no single domain's fault. */
+const leastUnanswered = 5;
+
+/** The same resolver, and since when it has answered nothing: neither an address nor that there is none. */
+export class WatchedResolver implements NameResolver {
+  readonly #resolver: NameResolver;
+  readonly #now: () => Date;
+  readonly #unanswered = new Set<string>();
+  #since: Date | null = null;
+  #words = "";
+
+  constructor(resolver: NameResolver, now: () => Date) {
+    this.#resolver = resolver;
+    this.#now = now;
+  }
+
+  /** Null: it answers, as far as is known. */
+  get silent(): { readonly words: string; readonly since: Date } | null {
+    if (this.#since === null || this.#unanswered.size < leastUnanswered) return null;
+    return { words: this.#words, since: this.#since };
+  }
+
+  async resolve(host: string): ReturnType<NameResolver["resolve"]> {
+    const answer = await this.#resolver.resolve(host);
+    if (parseAddress(host)) return answer;
+    if (!("failed" in answer) || answers.has(answer.failed)) {
+      this.#unanswered.clear();
+      this.#since = null;
+    } else {
+      this.#since ??= this.#now();
+      this.#words = answer.failed;
+      if (this.#unanswered.size < leastUnanswered) this.#unanswered.add(host);
+    }
+    return answer;
+  }
+}
+
+const noName = "the name does not exist";
+const noAddress = "the name has no address";
+const answers: ReadonlySet<string> = new Set([noName, noAddress]);
+
 /** Trouble with either question says more than "no address" of the other, which may not be the whole truth. */
 function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
   const codes = answers.map((answer) =>
@@ -41,9 +82,9 @@ function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
   const code = codes.find((one) => one !== undefined && one !== "ENODATA");
   switch (code) {
     case "ENOTFOUND":
-      return "the name does not exist";
+      return noName;
     case undefined:
-      return "the name has no address";
+      return noAddress;
     case "ETIMEOUT":
       return "the name servers did not answer in time";
     case "ESERVFAIL":

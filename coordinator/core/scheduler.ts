@@ -11,7 +11,14 @@ import { timerMs } from "./timer-ms.ts";
 
 /** What each coordinator does for itself: for its sessions, its memory and its figures. */
 const onEveryCoordinator: ReadonlySet<string> = new Set([
-  ...["observe", "observe-operation", "write-figures", "write-heartbeats", "wake-idle-crawlers"],
+  ...[
+    "serve-crawlers",
+    "observe",
+    "observe-operation",
+    "write-figures",
+    "write-heartbeats",
+    "wake-idle-crawlers",
+  ],
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
   // Whoever led when the database went tells people of it.
   "tell-without-database",
@@ -23,6 +30,27 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
   // Made by one of them, under a lock; read by all.
   "plan-recrawls",
 ]);
+
+/** What goes on while the clock is wrong: it tells of it, or nothing of it is decided by time. */
+const whateverTheClock: ReadonlySet<string> = new Set([
+  ...[
+    "observe",
+    "observe-operation",
+    "write-heartbeats",
+    "note-alerts",
+    "send-alerts",
+    "tell-without-database",
+  ],
+  ...["review-database", "keep-journal", "follow-slices", "lead-slices", "honour-opt-outs"],
+]);
+
+/** Whether time may decide (core/own-clock). */
+export interface DutyClock {
+  /** While it is not, turns pass. */
+  isRight(): boolean;
+  /** Whether those may run that delete what is old, whose names begin with forget. */
+  mayForget(): boolean;
+}
 
 interface Duty {
   readonly name: string;
@@ -64,15 +92,24 @@ export class Timekeeper {
   readonly #log: Log;
   readonly #leads: () => boolean;
   readonly #onFailed: (error: unknown) => void;
+  readonly #clock: DutyClock;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
   #hasParts = false;
 
-  /** `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this. */
-  constructor(log: Log, leads = () => true, onFailed: (error: unknown) => void = () => {}) {
+  /**
+   * `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this.
+   */
+  constructor(
+    log: Log,
+    leads = () => true,
+    onFailed: (error: unknown) => void = () => {},
+    clock: DutyClock = { isRight: () => true, mayForget: () => true },
+  ) {
     this.#log = log;
     this.#leads = leads;
     this.#onFailed = onFailed;
+    this.#clock = clock;
   }
 
   /** Aborts when flows are to end: for work that `stop` would wait for too long. */
@@ -193,10 +230,15 @@ export class Timekeeper {
     }, timerMs(delayMs));
   }
 
+  #isInTime(name: string): boolean {
+    if (whateverTheClock.has(name)) return true;
+    return this.#clock.isRight() && (!name.startsWith("forget-") || this.#clock.mayForget());
+  }
+
   async #run(duty: Duty): Promise<void> {
     duty.startedMs = performance.now();
     try {
-      if (duty.isOurs()) await duty.work();
+      if (duty.isOurs() && this.#isInTime(duty.name)) await duty.work();
       duty.endedMs = performance.now();
       duty.failures = 0;
       duty.failingSinceMs = null;

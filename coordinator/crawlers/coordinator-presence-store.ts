@@ -4,33 +4,56 @@
  * others watch with clocks of their own (a machine that is lost may keep its connection for hours). Nobody's wall clock
  * matters, the database's included.
  *
- *   runs ── lock lost, or no beat for 10 s ──► gone ── 20 s later ──► its crawlers that came to no other are offline
+ *   runs ── lock lost ── gone ── 5 s later ── row removed, sessions ended ── 20 s later ── its crawlers that came to no
+ *     └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            other are offline
+ *
+ * A coordinator that is frozen, cut off or far too slow keeps its lock, its transactions keep their rows, and everybody waits.
+ * Who sees it first removes its row and ends its sessions (db/coordinator-locks): what it had begun is rolled back, and every
+ * session that it opens later is refused. It notices, and starts over under a new number.
  *
  * One leads: it does what is done once for the fleet. When it is gone, another takes the lead, by one statement that
- * succeeds for one of them. What the former one still writes is refused (`fence`), should it only have been asleep.
+ * succeeds for one of them. What the former one still writes of it is refused (`fence`), should it only have lost its lock.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
-import { NoLongerLeads } from "#core/errors";
+import { NoLongerLeads, Replaced } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import { canParseUrl } from "#core/ip/url-host";
-import type { Log } from "#core/log";
-import { coordinatorLockKey, heldCoordinatorLocks } from "#db/coordinator-locks";
+import { type Log, silentLog } from "#core/log";
+import { within } from "#core/within";
+import {
+  coordinatorLockKey,
+  coordinatorSession,
+  endSessions,
+  heldCoordinatorLocks,
+} from "#db/coordinator-locks";
 import { tell } from "#db/schema-channel";
 import { mostCoordinators } from "#protocol/coordinator-messages";
+import { sqlStateOf } from "../database/transaction.ts";
 import { connectedState } from "./control-store.ts";
 
 const lockAgainMs = 1000;
 
-const beatMs = 2000;
+/** Longer than a server takes to notice that its client is gone (db/server-pool). */
+const lockMs = 20_000;
 
-/** Its lock is held, by a machine that may be gone: so long, and so many looks, without a beat, and it counts as gone. */
-const silentMs = 10_000;
+const beatMs = 1000;
 
-const silentLooks = 4;
+/**
+ * Its lock is held, by a machine that may be gone: in so long, and so many looks of ours, it has beaten fewer times than this, and
+ * counts as gone. A database that stood still, stood still for all. Coordinators of earlier versions beat every 2 s.
+ */
+const silentMs = 8000;
 
-/** Beats came no later than this, or this coordinator may have lost the lead without knowing. */
-const lapsedMs = 8000;
+const silentLooks = 8;
+
+const leastBeats = 3;
+
+/** Notices make a coordinator look more often than it beats. */
+const mostLooks = 200;
+
+/** Beats came no later than this, or this coordinator may have been replaced without knowing. Who lacks its lock for so long is. */
+const lapsedMs = 5000;
 
 /** Crawlers of one that is gone have so long to come to another. */
 const absentMs = 20_000;
@@ -96,6 +119,21 @@ export async function fence(client: PoolClient, coordinatorNumber: number): Prom
   if (rowCount === 0) throw new NoLongerLeads();
 }
 
+interface Registered {
+  readonly number: number;
+  readonly schema: string;
+}
+
+export interface PresenceOptions {
+  /** A clock that never goes back. */
+  readonly nowMs?: () => number;
+  /** By which the others tell people of this one. */
+  readonly name?: string | null;
+  /** A pool of sessions of that name for the lock and the beats alone; left out: those of `begin`, which nobody ends. */
+  readonly sessions?: (sessionName: string) => Pool;
+  readonly log?: Log;
+}
+
 export interface PresenceHooks {
   /** The lead is this coordinator's: memory is brought up to date before its duties begin. */
   onLead(): Promise<void>;
@@ -105,16 +143,13 @@ export interface PresenceHooks {
   onRegained(): Promise<void>;
   /** Crawlers of coordinators that are gone count as offline from now on. */
   onTakenOver(crawlers: number): Promise<void>;
-  readonly log: Log;
   readonly now: () => Date;
 }
 
 interface Seen {
-  readonly beats: number;
-  /** By this coordinator's own clock: of the beat, and since when it is gone. */
-  readonly atMs: number;
-  /** How often it was looked at since the beat. A database that stood still, stood still for all. */
-  readonly looks: number;
+  /** The latest last; by this coordinator's own clock. */
+  readonly looks: readonly { readonly beats: number; readonly atMs: number }[];
+  /** Since when it is gone. */
   readonly goneMs: number | null;
 }
 
@@ -126,7 +161,6 @@ export interface SilentCoordinator {
 }
 
 interface Look {
-  readonly own_beats: number;
   readonly lead: number | null;
   readonly term: number;
   readonly others: readonly {
@@ -139,6 +173,15 @@ interface Look {
 export class CoordinatorPresence {
   readonly number: number;
   readonly #pool: Pool;
+  readonly #log: Log;
+  readonly #schema: string;
+  /** Where sessions of coordinators are, beside those of the shared tables. */
+  otherPools: () => readonly Pool[] = () => [];
+  /** Resolves, with words, when others have taken over from this one: it has to start over. */
+  readonly replaced: Promise<string>;
+  #onReplaced: (words: string) => void = () => {};
+  #isReplaced = false;
+  readonly #ownsPool: boolean;
   /** Monotonic. */
   readonly #nowMs: () => number;
   readonly #name: string | null;
@@ -146,6 +189,8 @@ export class CoordinatorPresence {
   #hooks: PresenceHooks | null = null;
   #seen = new Map<number, Seen>();
   #others: ReadonlySet<number> = new Set();
+  /** Locks without a row as of the last look: of somebody who ends, or whose sessions nobody has ended yet. */
+  #strayLocks: ReadonlySet<number> = new Set();
   /** By number; those that ended say so, and are not among them. */
   readonly #silent = new Map<number, { readonly name: string; readonly sinceMs: number }>();
   #othersNames: ReadonlySet<string> = new Set();
@@ -154,34 +199,55 @@ export class CoordinatorPresence {
   #seenLead: number | null = null;
   /** The term that is this coordinator's, and whether its memory is up to date for it. */
   #term: number | null = null;
+  #firstTerm: number | null = null;
   #isReady = false;
   #beatAtMs = 0;
   #crawlerUrl: string | null = null;
   #saidUrlAtMs = Number.NEGATIVE_INFINITY;
   #turn: Promise<void> = Promise.resolve();
+  #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  private constructor(pool: Pool, number: number, nowMs: () => number, name: string | null) {
-    this.#pool = pool;
+  private constructor(pool: Pool, { number, schema }: Registered, options: PresenceOptions) {
+    const { nowMs = () => performance.now(), name = null, sessions, log = silentLog } = options;
     this.number = number;
+    this.#schema = schema;
+    this.#pool = sessions?.(this.sessionName) ?? pool;
+    this.#ownsPool = this.#pool !== pool;
     this.#nowMs = nowMs;
     this.#name = name;
+    this.#log = log;
+    this.replaced = new Promise((resolve) => {
+      this.#onReplaced = resolve;
+    });
   }
 
-  /** Where nobody leads, this one does from the start. `name`: by which the others tell people of it. */
-  static async begin(
-    pool: Pool,
-    nowMs = () => performance.now(),
-    name: string | null = null,
-  ): Promise<CoordinatorPresence> {
-    const { rows } = await pool.query<{ number: number }>(
-      "select nextval('coordinator_number')::integer as number",
+  /** Where nobody leads, this one does from the start. From now on it beats, also while its start waits for somebody's rows. */
+  static async begin(pool: Pool, options: PresenceOptions = {}): Promise<CoordinatorPresence> {
+    // The row comes first: sessions with its number are refused without it.
+    const { rows } = await pool.query<Registered>(
+      `insert into running_coordinator (coordinator_number, beats, name)
+       values (nextval('coordinator_number'), 0, $1)
+       returning coordinator_number as number, current_schema() as schema`,
+      [options.name ?? null],
     );
-    const presence = new CoordinatorPresence(pool, rows[0]!.number, nowMs, name);
-    await presence.#lock();
-    await presence.look();
+    const presence = new CoordinatorPresence(pool, rows[0]!, options);
+    try {
+      await presence.#lock();
+      await presence.look();
+      presence.#firstTerm = presence.#term;
+    } catch (error) {
+      await presence.end();
+      throw error;
+    }
+    if (options.sessions !== undefined) presence.#next();
     return presence;
+  }
+
+  /** Of all sessions of this coordinator. */
+  get sessionName(): string {
+    return coordinatorSession(this.number, this.#schema);
   }
 
   /** Whether this one does what is done once for the fleet. */
@@ -191,8 +257,12 @@ export class CoordinatorPresence {
 
   /** Whether others see it as one that runs, as far as is known here. */
   get isPresent(): boolean {
-    if (this.#others.size === 0) return true;
-    return this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
+    return !this.#isReplaced && (this.#others.size === 0 || this.reachesDatabase);
+  }
+
+  /** False: others may have taken over from it, and it cannot know. */
+  get reachesDatabase(): boolean {
+    return !this.#isReplaced && this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }
 
   /** The same, or it is about to: its memory is being brought up to date. */
@@ -221,7 +291,9 @@ export class CoordinatorPresence {
   /** By the clock from now on. */
   follow(hooks: PresenceHooks): void {
     this.#hooks = hooks;
-    this.#next();
+    // What was read since `begin` may lack the last that the leader before has done.
+    if (this.#term !== this.#firstTerm) this.#isReady = false;
+    if (this.#timer === undefined) this.#next();
   }
 
   /** Listens there from now on. */
@@ -234,13 +306,15 @@ export class CoordinatorPresence {
   async end(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
-    await this.#turn;
+    await within(lapsedMs, this.#turn);
     const client = this.#client;
     this.#client = null;
     this.#term = null;
-    if (client === null) return;
-    await this.#sayEnd(client).catch(() => {});
-    client.release(true);
+    if (client !== null) {
+      await within(lapsedMs, this.#sayEnd(client)).catch(() => {});
+      client.release(true);
+    }
+    if (this.#ownsPool) await within(lapsedMs, this.#pool.end());
   }
 
   async #sayEnd(client: PoolClient): Promise<void> {
@@ -257,13 +331,15 @@ export class CoordinatorPresence {
 
   /** Beats, sees who else does, and takes the lead where nobody has it. */
   async look(): Promise<void> {
-    await this.#inTurn(async () => {
+    this.#looking ??= this.#inTurn(async () => {
       try {
         await this.#look();
       } finally {
+        this.#looking = null;
         this.#noteLead();
       }
     });
+    await this.#looking;
   }
 
   /** Of those connected here, the ones that others have taken for absent. */
@@ -280,21 +356,61 @@ export class CoordinatorPresence {
     const client = this.#client;
     if (client === null || this.#stopped) return;
     const beganMs = this.#nowMs();
-    const { rows } = await client.query<Look>(lookSql, [this.number, this.#name]);
-    const look = rows[0]!;
-    // A coordinator has its lock before its row: who is not locked now is gone.
-    const locked = look.others.length === 0 ? new Set<number>() : await lockedNumbers(client);
+    // Over a slow way it keeps its lock until it is replaced: others would take it for one that is gone, with what it has locked.
+    const answer = await within(lockMs, this.#ask(client));
+    if (answer === null) return this.#drop(client, new Error(`no answer within ${lockMs / 1000} s`));
+    const { look, locked } = answer;
+    if (look === undefined) return this.#noteReplaced();
     this.#beatAtMs = beganMs;
     this.#seenLead = look.lead;
-    const wasGone = look.own_beats === 1 && this.#hooks !== null;
-    this.#note(look, locked);
+    for (const number of this.#note(look, locked)) await this.#replace(client, number);
     if (look.lead === this.number) this.#term ??= look.term;
     else this.#loseLead();
     if (look.lead !== this.number && (look.lead === null || !this.#others.has(look.lead)))
       await this.#takeLead(client, look);
-    if (wasGone) await this.#hooks?.onRegained();
     if (this.#term !== null) await this.#lead();
     if (this.#crawlerUrl !== null && beganMs - this.#saidUrlAtMs >= addressMs) await this.#sayAddress();
+  }
+
+  /** Who is not locked after the rows were read is gone, or has not come yet. */
+  async #ask(client: PoolClient): Promise<{ look: Look | undefined; locked: ReadonlySet<number> }> {
+    const { rows } = await client.query<Look>(lookSql, [this.number]);
+    return { look: rows[0], locked: await lockedNumbers(client) };
+  }
+
+  /** The way to the database is cut, or its sessions were ended: another connection is taken where there is one to be had. */
+  #drop(client: PoolClient, error: Error): void {
+    if (this.#client !== client) return;
+    this.#client = null;
+    client.release(error);
+    void this.#lockAgain();
+  }
+
+  #noteReplaced(): void {
+    if (this.#isReplaced) return;
+    this.#isReplaced = true;
+    this.#stopped = true;
+    this.#term = null;
+    this.#onReplaced(new Replaced().message);
+  }
+
+  /** Its row goes first, or a session that it opens meanwhile would stay. */
+  async #replace(client: PoolClient, number: number): Promise<void> {
+    await client.query("delete from running_coordinator where coordinator_number = $1", [number]);
+    const name = coordinatorSession(number, this.#schema);
+    const before = { coordinator: number };
+    for (const pool of new Set([client, ...this.otherPools()])) {
+      try {
+        const sessions = (await within(lapsedMs, endSessions(pool, name))) ?? 0;
+        if (sessions > 0) this.#log.warn({ ...before, sessions }, "a coordinator that is frozen was cut off");
+      } catch (error) {
+        const words =
+          sqlStateOf(error) === "42501"
+            ? "sessions of a frozen coordinator have another role, which this one may not end: what they have locked stays so for 30 s"
+            : "sessions of a frozen coordinator could not be ended";
+        this.#log.error({ ...before, error }, words);
+      }
+    }
   }
 
   #noteLead(): void {
@@ -305,15 +421,22 @@ export class CoordinatorPresence {
     this.#leaderlessSinceMs = isLed ? null : (this.#leaderlessSinceMs ?? this.#nowMs());
   }
 
-  #note({ others }: Look, locked: ReadonlySet<number>): void {
+  /** Gives those that are to be replaced. */
+  #note({ others }: Look, locked: ReadonlySet<number>): number[] {
     const nowMs = this.#nowMs();
     const seen = new Map<number, Seen>();
+    const listed = new Set(others.map(({ number }) => number));
+    const strays = [...locked].filter((number) => number !== this.number && !listed.has(number));
+    const replaced = strays.filter((number) => this.#strayLocks.has(number));
+    this.#strayLocks = new Set(strays);
     for (const { number, beats, name } of others) {
       const before = this.#seen.get(number);
-      const isSilent = before?.beats === beats;
-      const [atMs, looks] = isSilent ? [before.atMs, before.looks + 1] : [nowMs, 0];
-      const isGone = !locked.has(number) || (nowMs - atMs >= silentMs && looks >= silentLooks);
-      seen.set(number, { beats, atMs, looks, goneMs: isGone ? (before?.goneMs ?? nowMs) : null });
+      const looks = recentLooks([...(before?.looks ?? []), { beats, atMs: nowMs }]);
+      const isFrozen = locked.has(number) && isSilent(looks);
+      const isGone = !locked.has(number) || isFrozen;
+      const isLost = isGone && before?.goneMs != null && nowMs - before.goneMs >= lapsedMs;
+      if (isFrozen || isLost) replaced.push(number);
+      seen.set(number, { looks, goneMs: isGone ? (before?.goneMs ?? nowMs) : null });
       this.#noteSilence(number, { name: name ?? `number ${number}`, isGone });
     }
     this.#othersNames = new Set(
@@ -332,6 +455,7 @@ export class CoordinatorPresence {
     const isSame = running.size === this.#others.size && [...running].every((one) => this.#others.has(one));
     this.#others = running;
     if (!isSame) this.#hooks?.onOthers();
+    return replaced;
   }
 
   /** One that was killed and started again at the same place is this one. */
@@ -352,9 +476,8 @@ export class CoordinatorPresence {
     );
     if (rows[0] === undefined) return;
     this.#term = rows[0].term;
-    // Before `follow`, nothing has been read yet.
     this.#isReady = this.#hooks === null;
-    this.#hooks?.log.warn({ term: this.#term, before: lead }, "this coordinator leads from now on");
+    this.#log.warn({ term: this.#term, before: lead }, "this coordinator leads from now on");
   }
 
   async #lead(): Promise<void> {
@@ -362,11 +485,12 @@ export class CoordinatorPresence {
     if (hooks === null) return;
     const isNew = !this.#isReady;
     const nowMs = this.#nowMs();
-    const gone = [...this.#seen]
-      .filter(([, { goneMs }]) => goneMs !== null && nowMs - goneMs >= absentMs)
-      .map(([number]) => number);
+    const ended = [...this.#seen].filter(([, { goneMs }]) => goneMs !== null);
+    const isAbsent = ([, { goneMs }]: (typeof ended)[number]) => nowMs - goneMs! >= absentMs;
+    const gone = ended.filter(isAbsent).map(([number]) => number);
+    const going = ended.filter((one) => !isAbsent(one)).map(([number]) => number);
     if (gone.length > 0 || isNew) {
-      const crawlers = await this.#takeOver(gone, hooks.now());
+      const crawlers = await this.#takeOver({ gone, going }, hooks.now());
       if (crawlers > 0) await hooks.onTakenOver(crawlers);
     }
     if (!isNew) return;
@@ -375,7 +499,10 @@ export class CoordinatorPresence {
   }
 
   /** Crawlers of those, and of such as nobody knows any more. */
-  async #takeOver(gone: readonly number[], now: Date): Promise<number> {
+  async #takeOver(
+    { gone, going }: { readonly gone: readonly number[]; readonly going: readonly number[] },
+    now: Date,
+  ): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `update crawler
        set ${absent},
@@ -384,8 +511,9 @@ export class CoordinatorPresence {
          and (
            coordinator_number = any($4) or coordinator_number is null
            or coordinator_number not in (select coordinator_number from running_coordinator)
+             and coordinator_number <> all ($5)
          )`,
-      ["the coordinator that it was connected to is gone", now, this.number, gone],
+      ["the coordinator that it was connected to is gone", now, this.number, gone, going],
     );
     await this.#pool.query("delete from running_coordinator where coordinator_number = any($1)", [gone]);
     for (const number of gone) this.#seen.delete(number);
@@ -394,7 +522,7 @@ export class CoordinatorPresence {
 
   #loseLead(): void {
     if (this.#term === null) return;
-    this.#hooks?.log.warn({ term: this.#term }, "another coordinator leads by now");
+    this.#log.warn({ term: this.#term }, "another coordinator leads by now");
     this.#term = null;
     this.#isReady = false;
   }
@@ -418,7 +546,7 @@ export class CoordinatorPresence {
     this.#timer = setTimeout(() => {
       this.look()
         .catch((error: unknown) => {
-          this.#hooks?.log.error({ error }, "the other coordinators could not be looked at, will look again");
+          this.#log.error({ error }, "the other coordinators could not be looked at, will look again");
         })
         .finally(() => this.#next());
     }, beatMs);
@@ -432,15 +560,11 @@ export class CoordinatorPresence {
 
   async #lock(): Promise<void> {
     const client = await this.#pool.connect();
-    client.on("error", (error) => {
-      if (this.#client !== client) return;
-      this.#client = null;
-      client.release(error);
-      void this.#lockAgain();
-    });
+    client.on("error", (error) => this.#drop(client, error));
     try {
       // Waits where Postgres has not noticed yet that the connection before is lost.
-      await client.query(`select pg_advisory_lock(${lockKey}, $1)`, [this.number]);
+      const lock = client.query(`select pg_advisory_lock(${lockKey}, $1)`, [this.number]);
+      if ((await within(lockMs, lock)) === null) throw new Error(`no lock within ${lockMs / 1000} s`);
     } catch (error) {
       client.release(true);
       throw error;
@@ -458,20 +582,39 @@ export class CoordinatorPresence {
           await this.look().catch(() => {});
           await this.#hooks?.onRegained().catch(() => {});
         },
-        () => {},
+        (error: unknown) => {
+          if (error instanceof Replaced) this.#noteReplaced();
+        },
       );
     }
   }
 }
 
+/** As many as `isSilent` needs. */
+function recentLooks(looks: Seen["looks"]): Seen["looks"] {
+  const last = looks.at(-1)!.atMs;
+  const isSpare = (at: number) =>
+    looks.length - at > silentLooks + 1 && last - looks[at + 1]!.atMs >= silentMs;
+  let first = 0;
+  while (isSpare(first)) first += 1;
+  return looks.slice(Math.max(first, looks.length - mostLooks));
+}
+
+function isSilent(looks: Seen["looks"]): boolean {
+  const [first, last] = [looks[0]!, looks.at(-1)!];
+  return (
+    looks.length > silentLooks && last.atMs - first.atMs >= silentMs && last.beats - first.beats < leastBeats
+  );
+}
+
+/** No row: this coordinator was replaced. */
 const lookSql = `
   with beat as (
-    insert into running_coordinator as r (coordinator_number, beats, name)
-    values ($1, 1, $2)
-    on conflict (coordinator_number) do update set beats = r.beats + 1
-    returning beats
+    update running_coordinator set beats = beats + 1
+    where coordinator_number = $1
+    returning coordinator_number
   )
-  select beat.beats::float8 as own_beats, l.coordinator_number as lead, coalesce(l.term, 0)::float8 as term,
+  select l.coordinator_number as lead, coalesce(l.term, 0)::float8 as term,
     coalesce((
       select jsonb_agg(jsonb_build_object(
         'number', o.coordinator_number, 'beats', o.beats, 'name', o.name

@@ -2,13 +2,14 @@
  * Whether the database answers and can be written, looked at on connections of its own: never behind a pool whose
  * connections all wait. What was found is kept in memory, for while it holds nobody can ask the database for it.
  *
- *   answers    the simplest of questions, every two seconds. One that gets no answer stays asked: a server that was
+ *   answers    the simplest of questions, what time it is, every two seconds. One that gets no answer stays asked: a server that was
  *              asleep answers it as it wakes. After ten seconds it is asked anew, on a new connection.
  *   is written every half minute, and at once where something failed that reads like a disk: the first failure of a
  *              job is an alert under its own name a moment later.
  */
 import { randomBytes } from "node:crypto";
-import { statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { type Log, silentLog } from "#core/log";
@@ -26,6 +27,10 @@ export interface DatabaseState {
   readonly silent: DatabaseFault | null;
   /** Null: it can be written, as far as is known. */
   readonly unwritable: DatabaseFault | null;
+  /** Somebody was refused a connection within the last minute, since others hold all of them; null: nobody was. */
+  readonly usedUp: DatabaseFault | null;
+  /** The folder that a server on this machine keeps its data in was there, and is not any more; it may answer for a minute yet. */
+  readonly gone: DatabaseFault | null;
 }
 
 /** Whoever looks waits no longer. */
@@ -40,6 +45,9 @@ const noteAgainMs = 1000;
 const mostWriteMs = 10_000;
 const askAnewMs = 10_000;
 
+/** Who was refused tries again within it. */
+const refusedMs = 60_000;
+
 const closeMs = 500;
 const ownConnections = 3;
 const usualConnectMs = 5000;
@@ -50,6 +58,8 @@ interface WatchOptions {
   /** Told when something begins and ends. */
   readonly log?: Pick<Log, "warn" | "info">;
   readonly connectMs?: number;
+  /** What time it is by the database's clock, in ms since 1970; so long it took to answer. */
+  readonly onTime?: (atMs: number, tookMs: number) => void;
 }
 
 export class DatabaseWatch {
@@ -58,23 +68,32 @@ export class DatabaseWatch {
   readonly #now: () => Date;
   readonly #log: Pick<Log, "warn" | "info">;
   readonly #nowMs: () => number;
+  readonly #onTime: (atMs: number, tookMs: number) => void;
   readonly #ping: Question;
   readonly #write: Question;
   #silent: DatabaseFault | null = null;
   #unwritable: DatabaseFault | null = null;
+  #usedUp: DatabaseFault | null = null;
+  #refusedAtMs = Number.NEGATIVE_INFINITY;
+  #gone: DatabaseFault | null = null;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #isSuspect = false;
   #notedAtMs = Number.NEGATIVE_INFINITY;
   /** Of a server on this machine that says so. */
   #folder: string | null = null;
+  #folderWasThere = false;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
   /** `nowMs` is a clock that never goes back. `connectMs`: what a connection may take. */
-  constructor(url: string, { now, nowMs, log = silentLog, connectMs = usualConnectMs }: WatchOptions) {
+  constructor(
+    url: string,
+    { now, nowMs, log = silentLog, connectMs = usualConnectMs, onTime = () => {} }: WatchOptions,
+  ) {
     this.#now = now;
     this.#log = log;
     this.#nowMs = nowMs;
+    this.#onTime = onTime;
     this.pool = createPool(url, ownConnections);
     this.pool.options.connectionTimeoutMillis = connectMs;
     // A way that is cut without a word holds none of them for ever.
@@ -84,7 +103,8 @@ export class DatabaseWatch {
   }
 
   get state(): DatabaseState {
-    return { silent: this.#silent, unwritable: this.#unwritable };
+    if (this.#nowMs() - this.#refusedAtMs > refusedMs) this.#usedUp = null;
+    return { silent: this.#silent, unwritable: this.#unwritable, usedUp: this.#usedUp, gone: this.#gone };
   }
 
   /** By the clock from now on. */
@@ -104,6 +124,7 @@ export class DatabaseWatch {
   /** Something failed: where it reads as if the database were the reason, that is looked at right away. */
   note(error: unknown): void {
     if (this.#closed) return;
+    if (isRefusedConnection(error)) this.#sayUsedUp(error);
     if (isConnectionLost(error)) this.#ping.anew();
     else if (!readsLikeDisk(error)) return;
     this.#isSuspect = true;
@@ -124,18 +145,35 @@ export class DatabaseWatch {
 
   async #turn(writeOlderMs: number): Promise<void> {
     if (this.#closed) return;
+    await this.#lookAtFolder();
     const isDue = this.#unwritable !== null || this.#nowMs() - this.#writtenAtMs >= writeOlderMs;
     await Promise.all([this.#lookIfAnswers(), isDue ? this.#lookIfWritten() : null]);
   }
 
+  /** A server that lost its files answers what it has in memory, until it looks for its lock file (every minute). */
+  async #lookAtFolder(): Promise<void> {
+    if (!this.#folder) return;
+    const answer = await answerOf(folderState(this.#folder), diskMs);
+    if (answer === "there") {
+      this.#folderWasThere = true;
+      this.#gone = null;
+    } else if (answer === "gone" && this.#folderWasThere && this.#gone === null) {
+      this.#log.warn({ words: goneWords }, "the database's data folder is gone");
+      this.#gone = { words: goneWords, since: this.#now() };
+    }
+  }
+
   async #askSimplest(client: PoolClient): Promise<void> {
-    if (this.#folder !== null) return void (await client.query("select 1"));
-    const { rows } = await client.query<{ folder: string | null }>(
-      `select (
-         select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null
-       ) as folder`,
+    const askedMs = this.#nowMs();
+    const time = "(extract(epoch from clock_timestamp()) * 1000)::float8 as time";
+    const folder = `(
+      select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null
+    ) as folder`;
+    const { rows } = await client.query<{ time: number; folder?: string | null }>(
+      this.#folder === null ? `select ${time}, ${folder}` : `select ${time}`,
     );
-    this.#folder = rows[0]?.folder ?? "";
+    this.#folder ??= rows[0]!.folder ?? "";
+    this.#onTime(rows[0]!.time, this.#nowMs() - askedMs);
   }
 
   async #lookIfAnswers(): Promise<void> {
@@ -152,8 +190,11 @@ export class DatabaseWatch {
         this.#ping.anew();
         this.#write.anew();
       }
-    } else if (answer !== null) this.#saySilent(silentWords(answer));
-    else this.#answers();
+    } else if (answer === null) this.#answers();
+    else {
+      if (isRefusedConnection(answer)) this.#sayUsedUp(answer);
+      this.#saySilent(silentWords(answer));
+    }
     // A server that cannot write its log ends, and does not come back: who asks it is told nothing of a disk.
     if (this.#silent === null || !this.#folder) return;
     const isFull = await answerOf(isDiskFull(this.#folder), diskMs);
@@ -187,11 +228,19 @@ export class DatabaseWatch {
     }
     this.#writtenAtMs = this.#nowMs();
     this.#isSuspect = false;
+    if (isRefusedConnection(answer)) return this.#sayUsedUp(answer);
     const words = answer === null ? null : writeFaultWords(answer);
     if (words === null) {
       // A connection that was lost says nothing of the disk.
       if (answer === null || !isConnectionLost(answer)) this.#sayWritable();
     } else this.#sayUnwritable(words);
+  }
+
+  #sayUsedUp(error: unknown): void {
+    const words = `the database has no connection left: ${wordsOf(error)}`;
+    if (this.state.usedUp === null) this.#log.warn({ words }, "the database has no connection left");
+    this.#usedUp = { words, since: this.#usedUp?.since ?? this.#now() };
+    this.#refusedAtMs = this.#nowMs();
   }
 
   #sayWritable(): void {
@@ -324,6 +373,18 @@ async function writeAndTakeBack(client: PoolClient): Promise<void> {
 
 const fullWords = "the database cannot be written: its disk is full";
 
+/** Whoever may read /ready learns no path from it; `nearcrawl alerts` on the machine says what to type. */
+const goneWords =
+  "the data folder is gone: restore it (nearcrawl database backups, then nearcrawl database restore)";
+
+async function folderState(folder: string): Promise<"there" | "gone" | "unknown"> {
+  return await stat(join(folder, "PG_VERSION")).then(
+    () => "there",
+    // What others may not look into is none of ours.
+    (error: unknown) => (/^(ENOENT|ENOTDIR)$/.test(codeOf(error) ?? "") ? "gone" : "unknown"),
+  );
+}
+
 /** Less than a file of its log needs. */
 const leastLogBytes = 16 * 2 ** 20;
 
@@ -345,9 +406,13 @@ function writeFaultWords(error: unknown): string | null {
   return `the database cannot be written (SQLSTATE ${code}): its log says why`;
 }
 
+/** `too_many_connections`: of the server, of a database or of a role; PgBouncer says it in words alone. */
+const isRefusedConnection = (error: unknown): boolean =>
+  codeOf(error) === "53300" || /no more connections allowed/i.test(wordsOf(error));
+
 /** Full, read-only, out of order; and what the server says where it can do no better. */
 const readsLikeDisk = (error: unknown) =>
-  /^(53[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
+  /^(53(?!300)[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
   /No space left on device/.test(wordsOf(error));
 
 const codeOf = (error: unknown): string | null => {

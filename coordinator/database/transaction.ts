@@ -50,8 +50,12 @@ export function sqlStateOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Data exceptions, syntax errors in input, program limits: another try with the same values fails again. */
-export const isFaultyValue = (error: unknown): boolean => /^(22|54|42601)/.test(sqlStateOf(error));
+/**
+ * A key twice in one command, data exceptions, broken constraints, program limits, syntax errors in input; and what our own
+ * reckoning throws over a number or text that it did not expect. Another try with the same values fails again.
+ */
+export const isFaultyValue = (error: unknown): boolean =>
+  /^(21|22|23|54|42601)/.test(sqlStateOf(error)) || error instanceof RangeError || error instanceof TypeError;
 
 /** The values of rows column by column: the arrays that `unnest` makes rows of again. */
 export function columnsOf<Row extends object>(

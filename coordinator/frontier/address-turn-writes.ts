@@ -14,6 +14,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
 
 /** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
@@ -35,6 +36,24 @@ export const hasLeases = (at: string): string => `(t.leases > 0 and t.expires_at
 export const isTaken = (crawlerId: string): string => `(
   (t.crawler_id <> ${crawlerId} or t.since <= $2::timestamptz - interval '${turnSeconds} s')
   and (${hasLeases("$2::timestamptz")} or t.free_at > $2))`;
+
+// An address's time is shared between the registrable domains that have hosts there. Its crawler asks one host after the other,
+// and sees to it that each domain has the same time (migrating-crawler/limits/address-pace.ts); here hosts of each domain must be
+// leased at all. Counts and times are kept with the turn: a restart forgives nobody.
+
+/** Open leases of one domain at an address: as many hosts as keep it busy, since it rests for a quarter of a host's rest. */
+const mostOfDomain = 8;
+
+/** SQL: the turn `t` has as many open leases of that domain as it may: a single one of whoever uses most of an address with others. */
+export const hasItsShare = (domain: string): string => {
+  const used = `coalesce((t.used_ms ->> ${domain})::float8, 0)`;
+  const all = "coalesce((t.used_ms ->> '')::float8, 0)";
+  return `(${hasLeases("$2::timestamptz")} and coalesce((t.open_leases ->> ${domain})::float8, 0)
+    >= case when ${used} * 2 > ${all} and ${used} < ${all} * 0.99 then 1 else ${mostOfDomain} end)`;
+};
+
+/** Until what a domain used counts half. */
+const halfOfUseSeconds = 600;
 
 /** Where leases are written, and where turns are: with one pool for both, one transaction has both. */
 export interface LeasePools extends TurnsPool {
@@ -95,6 +114,7 @@ type Writing = <T>(write: (client: PoolClient) => Promise<T>) => Promise<T>;
 
 interface HostOfTurn {
   readonly host_hash: HostHash;
+  readonly host: string;
   readonly crawler_id: CrawlerId;
   readonly address_keys: readonly string[];
 }
@@ -111,11 +131,19 @@ export interface LeaseOfTurn {
   /** An array of cidr, and a time: as text, since they are only handed back. */
   readonly addresses: string;
   readonly expires_at: string;
+  readonly host: string;
+  /** How long its host's answers took in all. */
+  readonly used_ms: number;
 }
 
-/** SQL: the columns of a LeaseOfTurn. */
-export const turnColumns = (lease: string): string =>
-  `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at::text as expires_at`;
+/** SQL: the columns of a LeaseOfTurn; what it used is looked up where `isEnding`. */
+export const turnColumns = (lease: string, isEnding = "true"): string =>
+  `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at::text as expires_at, ${lease}.host,
+    case when ${isEnding} then (
+      select coalesce(sum(f.total_ms), 0)::float8
+      from page_fetch f
+      where f.host_hash = ${lease}.host_hash and f.fetched_at >= ${lease}.granted_at
+    ) else 0 end as used_ms`;
 
 interface EndOfLease {
   readonly lease: LeaseOfTurn;
@@ -147,10 +175,10 @@ export class TurnsInHand {
         ? new Set<string>()
         : await this.#writing(async (client) => await takeTurns(client, claims, terms));
     const expiresAt = new Date(terms.now.getTime() + terms.leaseSeconds * 1000).toISOString();
-    for (const { host_hash, crawler_id, address_keys } of claimants) {
+    for (const { host_hash, host, crawler_id, address_keys } of claimants) {
       const got = address_keys.filter((key) => turns.has(key));
-      if (got.length > 0)
-        this.#taken.set(host_hash, { crawler_id, addresses: `{${got.join()}}`, expires_at: expiresAt });
+      const lease = { crawler_id, host, expires_at: expiresAt, used_ms: 0 };
+      if (got.length > 0) this.#taken.set(host_hash, { ...lease, addresses: `{${got.join()}}` });
     }
     return claimants.filter(({ address_keys }) => address_keys.every((key) => turns.has(key)));
   }
@@ -186,22 +214,28 @@ export class TurnsInHand {
 interface Claim {
   readonly crawlerId: CrawlerId;
   leases: number;
+  /** By registrable domain. */
+  readonly of: Map<string, number>;
 }
 
 /**
  * What hosts want of the addresses, and those that can be in turn: of two crawlers that want the same address, it is theirs
- * whose host comes first, and the other's hosts there are left out.
+ * whose host comes first, and the other's hosts there are left out. So are those of a domain that has its share of an address.
  */
 function claimsOf<Host extends HostOfTurn>(
   hosts: readonly Host[],
 ): { readonly claims: ReadonlyMap<string, Claim>; readonly claimants: readonly Host[] } {
   const claims = new Map<string, Claim>();
-  const claimants = hosts.filter(({ address_keys, crawler_id: crawlerId }) => {
-    if (address_keys.some((key) => (claims.get(key)?.crawlerId ?? crawlerId) !== crawlerId)) return false;
+  const claimants = hosts.filter(({ host, address_keys, crawler_id: crawlerId }) => {
+    const domain = registrableDomain(host);
+    const known = address_keys.flatMap((key) => claims.get(key) ?? []);
+    if (known.some((claim) => claim.crawlerId !== crawlerId)) return false;
+    if (known.some((claim) => (claim.of.get(domain) ?? 0) >= mostOfDomain)) return false;
     for (const key of address_keys) {
-      const claim = claims.get(key);
-      if (claim === undefined) claims.set(key, { crawlerId, leases: 1 });
-      else claim.leases += 1;
+      const claim = claims.get(key) ?? { crawlerId, leases: 0, of: new Map<string, number>() };
+      claims.set(key, claim);
+      claim.leases += 1;
+      claim.of.set(domain, (claim.of.get(domain) ?? 0) + 1);
     }
     return true;
   });
@@ -220,13 +254,14 @@ async function takeTurns(
   const goesOn = `t.crawler_id = excluded.crawler_id and ${hasLeases("$2::timestamptz")}`;
   const { rows } = await prepared<{ address: string }>(
     client,
-    `insert into address_turn as t (address, crawler_id, leases, rest_seconds, since, expires_at)
-     select address, crawler_id, leases, $5::real, $2::timestamptz, $2::timestamptz + make_interval(secs => $6)
-     from unnest($1::int[], $3::cidr[], $4::int[]) as given (crawler_id, address, leases)
+    `insert into address_turn as t (address, crawler_id, leases, rest_seconds, since, expires_at, open_leases)
+     select address, crawler_id, leases, $5::real, $2::timestamptz, $2::timestamptz + make_interval(secs => $6), open_leases
+     from unnest($1::int[], $3::cidr[], $4::int[], $7::jsonb[]) as given (crawler_id, address, leases, open_leases)
      order by address
      on conflict (address) do update
      set crawler_id = excluded.crawler_id, rest_seconds = excluded.rest_seconds,
          leases = excluded.leases + case when ${goesOn} then t.leases else 0 end,
+         open_leases = case when ${goesOn} then sums_by_key(t.open_leases, excluded.open_leases, 1) else excluded.open_leases end,
          since = case when ${goesOn} then t.since else excluded.since end,
          expires_at = greatest(excluded.expires_at, case when ${goesOn} then t.expires_at end)
      where not ${isTaken("excluded.crawler_id")}
@@ -238,6 +273,7 @@ async function takeTurns(
       [...claims.values()].map(({ leases }) => leases),
       addressRestSeconds,
       leaseSeconds + addressRestSeconds * restsAfterExpiry,
+      [...claims.values()].map(({ of }) => JSON.stringify(Object.fromEntries(of))),
     ],
   );
   return new Set(rows.map(({ address }) => address));
@@ -249,18 +285,29 @@ async function endTurns(client: PoolClient, ends: readonly EndOfLease[], setting
     client,
     // A text for each settings: a plan that was made under others would be kept.
     `/* ${settings} */
-     with ended as materialized (
-       select address, crawler_id, count(*)::int as leases, min(expires_at) as first_expires_at,
-         max(expires_at) as last_expires_at, max(closed_at) as closed_at,
+     with by_domain as (
+       select address, crawler_id, domain, count(*)::int as leases, sum(used_ms) as used_ms,
+         min(expires_at) as first_expires_at, max(expires_at) as last_expires_at, max(closed_at) as closed_at,
          max(closed_at) filter (where ran_out) as ran_out_at
-       from unnest($1::int[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::boolean[])
-           as given (crawler_id, addresses, expires_at, closed_at, ran_out),
+       from unnest($1::int[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::boolean[], $6::text[], $7::float8[])
+           as given (crawler_id, addresses, expires_at, closed_at, ran_out, domain, used_ms),
          unnest(given.addresses::cidr[]) as address
+       group by address, crawler_id, domain
+     ), ended as materialized (
+       select address, crawler_id, sum(leases)::int as leases, min(first_expires_at) as first_expires_at,
+         max(last_expires_at) as last_expires_at, max(closed_at) as closed_at, max(ran_out_at) as ran_out_at,
+         jsonb_object_agg(domain, -leases) as closed_leases,
+         jsonb_object_agg(domain, used_ms) || jsonb_build_object('', sum(used_ms)) as used_ms
+       from by_domain
        group by address, crawler_id
        order by address
      )
      update address_turn t
      set leases = greatest(0, t.leases - ended.leases),
+         open_leases = sums_by_key(t.open_leases, ended.closed_leases, 1),
+         used_ms = case when ended.closed_at is null then t.used_ms else sums_by_key(t.used_ms, ended.used_ms,
+           0.5 ^ greatest(0, least(60, extract(epoch from ended.closed_at - t.used_at)::float8 / ${halfOfUseSeconds}))) end,
+         used_at = coalesce(ended.closed_at, t.used_at),
          free_at = greatest(t.free_at, ended.closed_at + make_interval(secs => t.rest_seconds),
            ended.ran_out_at + make_interval(secs => t.rest_seconds * ${restsAfterExpiry}))
      from ended
@@ -275,6 +322,8 @@ async function endTurns(client: PoolClient, ends: readonly EndOfLease[], setting
       ends.map(({ lease }) => lease.expires_at),
       ends.map(({ closedAt }) => closedAt),
       ends.map(({ ranOut }) => ranOut),
+      ends.map(({ lease }) => registrableDomain(lease.host)),
+      ends.map(({ lease }) => lease.used_ms),
     ],
   );
 }
@@ -292,7 +341,7 @@ const isOfTheFuture = `(t.leases > 0 and t.since > $1::timestamptz + interval '1
 export async function forgetTurns(turns: Pool, now: Date): Promise<void> {
   await turns.query(
     `update address_turn t
-     set leases = 0, expires_at = '-infinity',
+     set leases = 0, open_leases = '{}', expires_at = '-infinity',
          free_at = case when ${isOfTheFuture} then $1::timestamptz + ${longestRest}
            else greatest(t.free_at, t.expires_at) end
      where (t.leases > 0 and t.expires_at <= $1) or ${isOfTheFuture}`,

@@ -4,6 +4,7 @@
  */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { nameOf, type UrlAddress, type UrlKey, urlKeyOf } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { listOf, prepared } from "../database/transaction.ts";
@@ -21,7 +22,7 @@ import { writeNewUrls } from "./new-url-writes.ts";
 import {
   type HostCounts,
   type HostRoom,
-  mostHeldUrls,
+  mostHeldSql,
   type PlacedUrl,
   placeUrls,
   roomAtFirst,
@@ -58,6 +59,8 @@ interface HostsAtFirst {
   readonly most?: number | null;
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
   readonly counts?: ReadonlyMap<HostHash, HostCounts>;
+  /** How many hosts of its domain were there before it; absent: of no account, as for those that people name. */
+  readonly places?: ReadonlyMap<HostHash, number>;
   readonly now: Date;
 }
 
@@ -65,7 +68,7 @@ interface HostsAtFirst {
 async function insertHosts(
   client: PoolClient,
   keys: readonly UrlKey[],
-  { most = null, outsideLinks, counts, now }: HostsAtFirst,
+  { most = null, outsideLinks, counts, places, now }: HostsAtFirst,
 ): Promise<HostHash[]> {
   if (keys.length === 0) return [];
   const of = (figure: keyof HostCounts) =>
@@ -74,10 +77,12 @@ async function insertHosts(
   const { rows } = await prepared<{ host_hash: HostHash }>(
     client,
     `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at, outside_links, url_count, held_urls,
-       list_urls, left_out_urls, cap_delay_ms)
-     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")}), urls, held, lists, left_out, cap
-     from unnest($1::bigint[], $2::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[])
-       as given (host_hash, host, links, urls, held, lists, left_out, cap)
+       list_urls, left_out_urls, cap_delay_ms, domain, domain_place)
+     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")}), urls, held, lists, left_out, cap,
+       domain, place
+     from unnest($1::bigint[], $2::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::text[],
+         $12::int[])
+       as given (host_hash, host, links, urls, held, lists, left_out, cap, domain, place)
      where not exists (select from frontier_host known where known.host_hash = given.host_hash)
      order by host_hash
      limit $4
@@ -94,6 +99,8 @@ async function insertHosts(
       of("lists"),
       of("leftOut"),
       keys.map(({ host }) => caps.get(host) ?? null),
+      keys.map(({ host }) => registrableDomain(host)),
+      listOf(keys.map(({ hostHash }) => places?.get(hostHash) ?? 0)),
     ],
   );
   return rows.map((row) => row.host_hash);
@@ -113,10 +120,12 @@ export async function welcomeHosts(
   client: PoolClient,
   keys: readonly UrlKey[],
   urls: readonly AdmittedUrl[],
-  at: Pick<Admission, "pagesPerHost" | "now"> & { readonly outsideLinks: ReadonlyMap<HostHash, number> },
+  at: Pick<Admission, "pagesPerHost" | "now"> & Pick<HostsAtFirst, "outsideLinks" | "places">,
 ): Promise<WelcomedHosts> {
-  const fresh = { refused: null, ...roomAtFirst(at.pagesPerHost), lists: 0 };
-  const rooms = new Map(keys.map(({ hostHash }) => [hostHash, fresh]));
+  const roomOf = (hostHash: HostHash) => roomAtFirst(at.pagesPerHost, at.places?.get(hostHash));
+  const rooms = new Map(
+    keys.map(({ hostHash }) => [hostHash, { refused: null, lists: 0, ...roomOf(hostHash) }]),
+  );
   const theirs = await wanted(
     client,
     urls.filter(({ key }) => rooms.has(key.hostHash)),
@@ -254,7 +263,7 @@ async function roomsOf(
 const roomStatement = (budget: string): string =>
   `select h.host_hash as "hostHash", case when h.state = 'refused' then coalesce(h.state_reason, '') end as refused,
      greatest(0, ${budget} - h.url_count) as open,
-     greatest(0, least(${mostHeldUrls}, $2::int - greatest(${budget}, h.url_count)) - h.held_urls) as holds,
+     greatest(0, least(${mostHeldSql("h.domain_place")}, $2::int - greatest(${budget}, h.url_count)) - h.held_urls) as holds,
      h.list_urls as lists, h.held_urls > 0 as "holdsSome"
    from frontier_host h
    where h.host_hash = any($1::bigint[]) and h.opt_out_id is null`;

@@ -8,10 +8,16 @@ import type { FetchOutcome, PageExtract } from "#protocol/result";
 
 const dayMs = 86_400_000;
 
+/** What a crawler's day is spent on: any host; of those, hosts of large domains; beside them, hosts that wait for another day. */
+export type NewHostKind = "any" | "of-large-domains" | "waiting";
+
+/** Large domains together have a quarter of the places, so that the others find theirs however many hosts a domain makes up. */
+const partOfDay: Readonly<Record<NewHostKind, number>> = { any: 1, "of-large-domains": 1 / 4, waiting: 1 };
+
 export class NewHostBudget {
   readonly #perDay: () => number;
   #day = Number.NaN;
-  readonly #named = new Map<CrawlerId, number>();
+  readonly #named = new Map<string, number>();
 
   /** `perDay`: or what gives it, where it may change. */
   constructor(perDay: number | (() => number)) {
@@ -22,14 +28,16 @@ export class NewHostBudget {
     return this.#perDay();
   }
 
-  left(crawlerId: CrawlerId, now: Date): number {
+  left(crawlerId: CrawlerId, now: Date, kind: NewHostKind = "any"): number {
     this.#turnPage(now);
-    return Math.max(0, this.perDay - (this.#named.get(crawlerId) ?? 0));
+    const most = Math.floor(this.perDay * partOfDay[kind]);
+    return Math.max(0, most - (this.#named.get(`${crawlerId} ${kind}`) ?? 0));
   }
 
-  spend(crawlerId: CrawlerId, hosts: number, now: Date): void {
+  spend(crawlerId: CrawlerId, hosts: number, now: Date, kind: NewHostKind = "any"): void {
     this.#turnPage(now);
-    if (hosts > 0) this.#named.set(crawlerId, (this.#named.get(crawlerId) ?? 0) + hosts);
+    const name = `${crawlerId} ${kind}`;
+    if (hosts > 0) this.#named.set(name, (this.#named.get(name) ?? 0) + hosts);
   }
 
   #turnPage(now: Date): void {
@@ -38,6 +46,34 @@ export class NewHostBudget {
     this.#day = day;
     this.#named.clear();
   }
+}
+
+// How many hosts a registrable domain may have, which cost whoever runs it nothing (a wildcard in DNS). A domain grows by as
+// many a day as it has, up to the operator's limit: one with two thousand hosts is complete within a week or two, and one that
+// makes them up has had next to nothing by then. What comes beyond waits for its day; what comes beyond that is left out, until
+// pages that name it are fetched again.
+
+/** Hosts of a domain that are let in on its first day; those after them have a share of places of their own. */
+export const firstHosts = 20;
+
+/** Hosts of a domain that may be let in on a day that it began with `hosts`; `limit` is the operator's. */
+export const newHostsADay = (hosts: number, limit: number): number => Math.min(limit, firstHosts + hosts);
+
+/** What a host of a domain that nobody knew takes of the linking site's day, where others take 1: it brings a domain's share with it. */
+export const newDomainCost = 5;
+
+/** URLs that wait for the day of one domain, or of one linking site, at most: what it may have in so many days. */
+export const mostDaysWaiting = 2;
+
+/** In how many days the host is let in before which `before` others of its domain wait; 1 is tomorrow. */
+export function daysUntilLetIn(before: number, hosts: number, limit: number): number {
+  let [ahead, known, days] = [before, hosts, 1];
+  for (let a = newHostsADay(known, limit); a > 0 && ahead >= a; a = newHostsADay(known, limit)) {
+    ahead -= a;
+    known += a;
+    days += 1;
+  }
+  return days;
 }
 
 // How many URLs of a host are crawled: a few at first, more with every page that is worth it, fewer with what
@@ -167,8 +203,9 @@ export function leasedOfHost(
 }
 
 // Subnets of one crawler take turns: of the hosts that it gets in a row, a subnet with very many of them gets a quarter
-// at most, as long as others have something due. Fair queueing over counts of what was handed out, since the time that
-// hosts take is not known beforehand.
+// at most, as long as others have something due. So does a registrable domain, and so do all hosts together that are beyond the
+// first of their domains. Fair queueing over counts of what was handed out, since the time that hosts take is not known
+// beforehand.
 
 /** So many hosts in a row are looked at together, when fewer are asked for at a time. */
 export const hostsInARow = 20;
@@ -180,29 +217,45 @@ export function largestShare(wanted: number): number {
   return Math.floor(Math.max(wanted, hostsInARow) / shares);
 }
 
-/**
- * The hosts within their subnets' shares, at most `wanted`, and those beyond them; both in the order given, which says
- * who goes first. `recent` are the subnets of the hosts that the crawler got before, the latest last.
- */
-export function splitByShare<Host extends { readonly subnet: string }>(
-  hosts: readonly Host[],
-  { wanted, recent }: { readonly wanted: number; readonly recent: readonly string[] },
-): { readonly within: Host[]; readonly beyond: Host[] } {
-  const before = Math.max(0, hostsInARow - wanted);
-  const counts = countEach(before === 0 ? [] : recent.slice(-before));
-  const within: Host[] = [];
-  const beyond: Host[] = [];
-  for (const host of hosts) {
-    const count = counts.get(host.subnet) ?? 0;
-    const isWithin = within.length < wanted && count < largestShare(wanted);
-    if (isWithin) counts.set(host.subnet, count + 1);
-    (isWithin ? within : beyond).push(host);
-  }
-  return { within, beyond };
+/** What a host counts for: its subnet first, then what is of its domain. */
+export interface Sharing {
+  readonly shares: readonly [subnet: string, ...ofDomain: readonly string[]];
 }
 
-export function countEach<Subnet>(subnets: readonly Subnet[]): Map<Subnet, number> {
-  const counts = new Map<Subnet, number>();
-  for (const subnet of subnets) counts.set(subnet, (counts.get(subnet) ?? 0) + 1);
+/**
+ * The hosts within all their shares, at most `wanted`, and those beyond one, which go when there are no others: first those
+ * that are beyond their subnet's alone. Each in the order given, which says who goes first. `recent` is what the hosts counted
+ * for that the crawler got before, the latest last.
+ */
+export function splitByShare<Host extends Sharing>(
+  hosts: readonly Host[],
+  { wanted, recent }: { readonly wanted: number; readonly recent: readonly (readonly string[])[] },
+): { readonly within: Host[]; readonly beyond: Host[] } {
+  const before = Math.max(0, hostsInARow - wanted);
+  const counts = countEach(before === 0 ? [] : recent.slice(-before).flat());
+  let room = wanted;
+  const take = (from: readonly Host[], sharesOf: (host: Host) => readonly string[]) => {
+    const [within, beyond]: [Host[], Host[]] = [[], []];
+    for (const host of from) {
+      const isWithin =
+        room > 0 && sharesOf(host).every((share) => (counts.get(share) ?? 0) < largestShare(wanted));
+      (isWithin ? within : beyond).push(host);
+      if (!isWithin) continue;
+      room -= 1;
+      for (const share of host.shares) counts.set(share, (counts.get(share) ?? 0) + 1);
+    }
+    return { within, beyond };
+  };
+  const ofAll = take(hosts, (host) => host.shares);
+  const ofDomains = take(ofAll.beyond, (host) => host.shares.slice(1));
+  return { within: ofAll.within, beyond: [...ofDomains.within, ...ofDomains.beyond] };
+}
+
+export function countEach<Name>(names: readonly Name[]): Map<Name, number> {
+  const counts = new Map<Name, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;
 }
+
+/** Of hosts that wait, each further one of the same domain stands as if it were due so much later than it is. */
+export const apartInDomainMinutes = 10;

@@ -13,7 +13,14 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { columnsOf, prepared } from "../database/transaction.ts";
 import { isHeld, layerTexts, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
-import { countEach, largestShare, splitByShare } from "./budgets.ts";
+import {
+  apartInDomainMinutes,
+  countEach,
+  firstHosts,
+  largestShare,
+  type Sharing,
+  splitByShare,
+} from "./budgets.ts";
 import type { LeaseRequest } from "./frontier.ts";
 import type { KeptRate } from "./kept-rate.ts";
 import { hostsByTurns } from "./order/mix.ts";
@@ -49,8 +56,10 @@ interface DueHost {
   host_hash: HostHash;
   crawler_id: CrawlerId;
   due_at: Date;
-  /** That it counts for: a subnet, or a finer delegation, which counts as one. */
-  subnet: string;
+  /** When it stands as due: later than it is, where others of its domain are due before it. */
+  stands_at: Date;
+  /** A subnet, or a finer delegation, which counts as one; its domain; and, where that is so, the hosts beyond their domains' first. */
+  shares: Sharing["shares"];
   subnet_id: SubnetId;
   /** What its best new URL is worth (host-worths.ts); null: not known, or there is none. */
   worth: number | null;
@@ -86,6 +95,9 @@ const mostLooks = 8;
  * an address that is taken, those behind them wait.
  */
 const mostOfSubnet = 500;
+
+/** Of those, so many at a time stand in the order of their domains' shares. */
+const sharedOfSubnet = 64;
 
 /** Looked for again where others had a host's row in hand, once. */
 const tries = 2;
@@ -197,7 +209,8 @@ class Search {
 
   /** A subnet that has had its share. */
   isFull(subnetId: SubnetId): boolean {
-    return this.#beyond.some((host) => host.subnet_id === subnetId);
+    const hosts = this.#within.filter((host) => host.subnet_id === subnetId).length;
+    return hosts >= largestShare(this.#missing);
   }
 
   /** Gives those of them that are new, so many at most. */
@@ -234,7 +247,7 @@ class Search {
   got(hosts: readonly DueHost[]): void {
     this.#turns.note(
       this.crawlerId,
-      hosts.map(({ subnet }) => subnet),
+      hosts.map(({ shares }) => shares),
     );
     this.#missing = hosts.length === this.chosen().length ? 0 : this.#missing - hosts.length;
     this.byWorth = 0;
@@ -259,7 +272,7 @@ class Search {
   }
 }
 
-const longestDueFirst = (a: DueHost, b: DueHost) => a.due_at.getTime() - b.due_at.getTime();
+const longestDueFirst = (a: DueHost, b: DueHost) => a.stands_at.getTime() - b.stands_at.getTime();
 
 /**
  * Into the subnets of which it is known that something is due, as many at a time as hosts are missing; and once more into
@@ -295,7 +308,7 @@ async function lookInto(
     search.add(hosts);
     search.share();
     const had = countEach(hosts.map(({ subnet_id }) => subnet_id));
-    search.fullSubnets = [...search.fullSubnets, ...subnets.filter((id) => (had.get(id) ?? 0) === most)];
+    search.fullSubnets = [...search.fullSubnets, ...subnets.filter((id) => (had.get(id) ?? 0) >= most)];
   }
 }
 
@@ -352,17 +365,25 @@ const isReadyOfKnown = (host: string) => `${host}.state = 'resolved'
          and greatest(${host}.due_at, ${host}.not_before) <= $2
          and num_nonnulls(${host}.due_at) = 1`;
 
-const foundColumns = ["host_hash", "due_at", "subnet_id", "finer_id", "worth"] as const;
+const foundColumns = [
+  ...["host_hash", "due_at", "subnet_id", "finer_id", "worth", "host", "domain", "domain_place"],
+] as const;
 /** What it takes beside them to tell whether a host may be had. */
 const soughtColumns = [
   ...foundColumns,
-  "host",
-  "language",
-  "addresses",
-  "seen_addresses",
-  "not_before",
+  ...["language", "addresses", "seen_addresses", "not_before"],
 ] as const;
 const columns = (names: readonly string[], of: string) => names.map((name) => `${of}.${name}`).join(", ");
+
+const domainOf = (host: string) => `coalesce(${host}.domain, ${host}.host)`;
+
+/** SQL: when a host stands as due, by its place among those of its domain that wait; `order` is what they wait by. */
+const standsAt = (
+  host: string,
+  within: string,
+  order: string,
+) => `${host}.due_at + interval '${apartInDomainMinutes} minutes'
+  * (row_number() over (partition by ${within}${domainOf(host)} order by ${order}) - 1)`;
 
 /** How hosts are found for the crawlers `asked`, so many for each; $1 are their ids, $2 is the time. */
 interface Way {
@@ -379,13 +400,19 @@ interface Way {
  */
 const fromIndex = (rows: {
   readonly where: string;
+  /** Of the index. */
   readonly order: string;
+  /** In which they are handed out: by a column of theirs. */
+  readonly by: string;
   readonly limit: number;
 }): Way => ({
   before: `with sought as materialized (
-       select own.crawler_id, array_agg(f.host_hash order by ${rows.order.replaceAll("i.", "f.")}, f.host_hash) as host_hashes
+       select crawler_id, array_agg(host_hash order by ${rows.by}, host_hash) as host_hashes,
+         array_agg(stands_at order by ${rows.by}, host_hash) as stand_at
        from (
-         select i.host_hash, i.host, i.language, i.due_at, i.not_before, i.subnet_id, i.finer_id, i.worth, i.addresses
+       select own.crawler_id, f.host_hash, f.worth, ${standsAt("f", "own.crawler_id, ", "f.due_at, f.host_hash")} as stands_at
+       from (
+         select i.host_hash, i.host, i.domain, i.language, i.due_at, i.not_before, i.subnet_id, i.finer_id, i.worth, i.addresses
          from frontier_host i
          where i.state = 'resolved' and i.lease_id is null and ${rows.where}
          order by ${rows.order}, i.host_hash
@@ -398,15 +425,16 @@ const fromIndex = (rows: {
          offset 0
        ) own
        where f.finer_id is null and f.due_at <= $2 and f.not_before <= $2 and ${isHeld("f")}
-       group by own.crawler_id
+       ) theirs
+       group by crawler_id
      )`,
   // One host after the other, until there are enough: turns at addresses are looked up for no more.
   hosts: `
-       select ${columns(foundColumns, "f")}
+       select ${columns(foundColumns, "f")}, one.stands_at
        from (
-         select one.host_hash
+         select one.host_hash, one.stands_at
          from sought
-         cross join unnest(sought.host_hashes) with ordinality as one (host_hash, place)
+         cross join unnest(sought.host_hashes, sought.stand_at) with ordinality as one (host_hash, stands_at, place)
          where sought.crawler_id = asked.crawler_id
          order by one.place
          offset 0
@@ -414,22 +442,24 @@ const fromIndex = (rows: {
        cross join lateral (select * from frontier_host where host_hash = one.host_hash offset 0) f
        where ${isFreeFor("f", "asked.crawler_id")}
        limit asked.wanted`,
-  order: `${rows.order.replaceAll("i.", "h.")}, h.host_hash`,
+  order: `h.${rows.by}, h.host_hash`,
 });
 
 /** The longest due of everybody's. */
-const atFront = fromIndex({ where: "i.due_at <= $2", order: "i.due_at", limit: front });
+const atFront = fromIndex({ where: "i.due_at <= $2", order: "i.due_at", by: "stands_at", limit: front });
 
 /**
  * The worthiest of everybody's, as far as an index has them in order. Of those that are looked at first some rest or are
  * not due any more.
  */
-const atWorth = fromIndex({ where: "i.worth is not null", order: "i.worth desc", limit: 2 * front });
+const atWorth = fromIndex({
+  ...{ where: "i.worth is not null", order: "i.worth desc", by: "worth desc", limit: 2 * front },
+});
 
 const byFiner: Way = {
   before: "",
   hosts: `
-       select ${columns(foundColumns, "f")}
+       select ${columns(foundColumns, "f")}, f.due_at as stands_at
        from finer_delegation d
        cross join lateral (
          select * from frontier_host i where i.finer_id = d.finer_id and ${isReady("i")} offset 0
@@ -445,7 +475,7 @@ const byFiner: Way = {
 const bySubnets: Way = {
   before: "",
   hosts: `
-       select ${columns(foundColumns, "f")}
+       select ${columns(foundColumns, "f")}, f.due_at as stands_at
        from delegation d
        cross join lateral (
          select * from frontier_host i
@@ -459,29 +489,54 @@ const bySubnets: Way = {
   order: "h.due_at, h.host_hash",
 };
 
+/**
+ * Of a subnet, so many at most that may be leased, in the order in which they wait; the first of them in that of their domains'
+ * shares. The first hosts of all domains have an index of their own, so that however many of one domain hide none of another.
+ */
+const ofSubnet = (places: string) => {
+  const waiting = (more: string, limit: number) => `
+             select ${columns(soughtColumns, "i")}
+             from frontier_host i
+             where i.subnet_id = asked.subnet_id and ${isReady("i")} and i.finer_id is null and i.domain_place ${places}
+             order by greatest(i.due_at, i.not_before)
+             ${more} limit ${limit}`;
+  return `
+         select f.*
+         from (
+           (select w.*, ${standsAt("w", "", "greatest(w.due_at, w.not_before)")} as stands_at
+            from (${waiting("", sharedOfSubnet)}) w
+            order by stands_at)
+           union all
+           (select w.*, w.due_at as stands_at
+            from (${waiting(`offset ${sharedOfSubnet}`, mostOfSubnet - sharedOfSubnet)}) w)
+         ) f
+         where ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+         limit asked.most`;
+};
+
 /** The first of each subnet that a crawler asks for, then the second of each, and so on, so many of each at most. */
 const inTurn = `
-     select asked.crawler_id, ${columns(foundColumns, "h")}
+     select asked.crawler_id, ${columns(foundColumns, "h")}, h.stands_at
      from unnest($1::int[], $3::int[], $4::int[]) with ordinality as asked (crawler_id, most, subnet_id, turn)
      cross join lateral (
        select from delegation where subnet_id = asked.subnet_id and crawler_id = asked.crawler_id offset 0
      ) d
      cross join lateral (
-       select *, row_number() over () as place
+       select *, row_number() over (order by stands_at) as place
        from (
-         select *
-         from (
-           select ${columns(soughtColumns, "i")}
-           from frontier_host i
-           where i.subnet_id = asked.subnet_id and ${isReady("i")} and i.finer_id is null
-           order by greatest(i.due_at, i.not_before)
-           limit ${mostOfSubnet}
-         ) f
-         where ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
-         limit asked.most
+         (${ofSubnet(`< ${firstHosts}`)})
+         union all
+         (${ofSubnet(`>= ${firstHosts}`)})
        ) one
      ) h
      order by h.place, asked.turn`;
+
+interface FoundHost extends Omit<DueHost, "shares"> {
+  readonly finer_id: number | null;
+  readonly host: string;
+  readonly domain: string | null;
+  readonly domain_place: number;
+}
 
 /** Asks for many crawlers at once; nothing where there is nobody. */
 class Finder {
@@ -508,7 +563,7 @@ class Finder {
     if (searches.length === 0) return new Map();
     return await this.#find(
       `${way.before}
-     select asked.crawler_id, ${columns(foundColumns, "h")}
+     select asked.crawler_id, ${columns(foundColumns, "h")}, h.stands_at
      from unnest($1::int[], $3::int[]) as asked (crawler_id, wanted)
      cross join lateral (${way.hosts}
      ) h
@@ -529,16 +584,13 @@ class Finder {
     const { partition, withoutIpv6 } = this.#asked;
     const also = withoutIpv6 ? isIpv4 : undefined;
     const { text, values } = withHeldHosts(statement, partition, given.length + 1, also);
-    const { rows } = await prepared<DueHost & { finer_id: number | null }>(this.client, text, [
-      ...given,
-      ...values,
-    ]);
+    const { rows } = await prepared<FoundHost>(this.client, text, [...given, ...values]);
     const found = new Map<CrawlerId, DueHost[]>();
     for (const row of rows) {
-      const host = {
-        ...row,
-        subnet: row.finer_id === null ? String(row.subnet_id) : `finer ${row.finer_id}`,
-      };
+      const subnet = row.finer_id === null ? String(row.subnet_id) : `finer ${row.finer_id}`;
+      const isBeyond = row.domain_place >= firstHosts;
+      const shares = [subnet, row.domain ?? row.host, ...(isBeyond ? ["beyond the first"] : [])] as const;
+      const host = { ...row, shares };
       const hosts = found.get(row.crawler_id);
       if (hosts === undefined) found.set(row.crawler_id, [host]);
       else hosts.push(host);

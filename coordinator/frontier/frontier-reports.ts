@@ -3,6 +3,7 @@
 import type { HostHints } from "../hints/hint.ts";
 import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
+import type { DomainReport } from "./domain-store.ts";
 import type { KeptRate } from "./kept-rate.ts";
 import type { UrlTurn } from "./open-lease-reads.ts";
 
@@ -131,6 +132,8 @@ export interface HostReport {
     readonly leftOutUrls: number;
     readonly pages: HostPages;
   };
+  /** Its registrable domain, as far as links have brought in hosts of it, or its pages have others; null: they have not. */
+  readonly domain: DomainReport | null;
   /** Of its pages in the index, how many state what; counted to a bound, and `more` where there are more. */
   readonly stated: {
     readonly pages: number;

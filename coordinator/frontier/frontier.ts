@@ -27,6 +27,8 @@ export interface AdmittedUrl {
   readonly modifiedAt?: Date;
   /** How often a sitemap of the same host says that it changes. */
   readonly changeFrequency?: ChangeFrequency;
+  /** Registrable domain of the page that names it; absent: no page does, or it is of no account. */
+  readonly linkedFrom?: string;
 }
 
 /** Where and how far the crawl goes. */
@@ -40,6 +42,10 @@ export interface CrawlScope {
   readonly followNofollow?: boolean;
   /** Hosts that nobody knew and that one crawler's results may bring in, a day; absent: any number. */
   readonly newHostsPerCrawlerAndDay?: number;
+  /** The same of one registrable domain, which begins with fewer (frontier/budgets.ts); absent: any number. */
+  readonly newHostsPerDomainAndDay?: number;
+  /** The same of all that the pages of one registrable domain link to; absent: any number. */
+  readonly newHostsPerLinkingSiteAndDay?: number;
 }
 
 export type Resolution =

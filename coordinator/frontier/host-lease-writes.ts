@@ -9,7 +9,13 @@ import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts
 import type { LeaseRequest } from "./frontier.ts";
 import { toldRate } from "./kept-rate.ts";
 import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
-import { dueUrlsLookedAt, type LeaseOrder, leasedColumns, leaseOrder } from "./order/order-sql.ts";
+import {
+  dueUrlsLookedAt,
+  type LeaseOrder,
+  leasedColumns,
+  leaseOrder,
+  ofFirstHosts,
+} from "./order/order-sql.ts";
 import type { SubnetTurns } from "./turn-store.ts";
 
 /** What of a host's due URLs (`u`, of frontier_url) is leased first. */
@@ -120,7 +126,7 @@ const longestDue: Slices = {
 const inOrder = (order: LeaseOrder): Slices => ({
   ...order,
   kept: `,
-        worth = left_over.rest_worth, mix_carry = coalesce(left_over.next_carry, h.mix_carry)`,
+        worth = ${ofFirstHosts("left_over.rest_worth")}, mix_carry = coalesce(left_over.next_carry, h.mix_carry)`,
   from: `
     left join left_over on left_over.host_hash = given.host_hash`,
 });

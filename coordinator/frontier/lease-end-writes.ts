@@ -70,7 +70,7 @@ const lockLeasesAndHosts = `
     order by host_hash
     for update
   )
-  select lease_id, host_hash, crawler_id, addresses, expires_at
+  select lease_id, host_hash, crawler_id, addresses, expires_at, host, used_ms
   from held
   where (select count(*) from locked) > 0`;
 
@@ -119,8 +119,8 @@ export async function endLeasesOn(
   hosts: readonly HostHash[],
   now: Date,
 ): Promise<{ crawlerId: CrawlerId; host: string }[]> {
-  const { rows } = await on.client.query<OpenLease & { host: string }>(
-    `select lease_id, host_hash, host, ${turnColumns("lease")}
+  const { rows } = await on.client.query<OpenLease>(
+    `select lease_id, host_hash, ${turnColumns("lease")}
      from lease
      where host_hash = any($1::bigint[]) and closed_at is null
      order by lease_id

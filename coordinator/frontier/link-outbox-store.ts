@@ -7,11 +7,13 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
+import { bucketCount } from "../database/slices.ts";
 import { inTransaction, isFaultyValue, listOf, prepared } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";
 import type { NewHostBudget } from "./budgets.ts";
+import { chooseNewHosts, type DomainFlood, type NewHosts, releaseDeferred } from "./domain-store.ts";
 import type { CrawlScope } from "./frontier.ts";
 import type { KnownUrls } from "./known-urls.ts";
 import {
@@ -64,6 +66,8 @@ export interface AppliedLinks {
   readonly newHosts: number;
   /** Crawlers whose results may name no more hosts today that nobody knows. */
   readonly floods: readonly CrawlerId[];
+  /** What had to wait or was left out because its domain, or the site that links to it, had its day's hosts. */
+  readonly domains: readonly DomainFlood[];
   /** Of effects that the database cannot hold, and that were left out, why. */
   readonly faults: readonly string[];
   /** As much as fits into a bite: more may wait. */
@@ -80,11 +84,12 @@ export async function applyLinks(
   now: Date,
   stopping: AbortSignal | null = null,
 ): Promise<AppliedLinks | null> {
-  const bite = await inTransaction(pool, async (client) => await openBite(client, settings));
+  const bite = await inTransaction(pool, async (client) => await openBite(client, settings, now));
   if (bite === null) return null;
   const read = await readRows(pool, bite);
   if (read === null) return null;
   const total = { newUrls: 0, newHosts: 0, floods: new Set<CrawlerId>(), faults: [] as string[] };
+  const domains = new Map<string, DomainFlood>();
   const { namers } = read.sums;
   const left = read.sums.effects.filter((effect) => isAfter(effect, bite.reached));
   let { reached } = bite;
@@ -108,6 +113,11 @@ export async function applyLinks(
     total.newUrls += applied.newUrls;
     total.newHosts += applied.newHosts;
     for (const crawlerId of applied.floods) total.floods.add(crawlerId);
+    for (const flood of applied.domains) {
+      const { waiting = 0, leftOut = 0 } = domains.get(flood.domain) ?? {};
+      const sum = { waiting: flood.waiting + waiting, leftOut: flood.leftOut + leftOut };
+      domains.set(flood.domain, { ...flood, ...sum });
+    }
     reached = step.effects.at(-1) ?? reached;
     done = end;
   } while (done < left.length && stopping?.aborted !== true);
@@ -115,6 +125,7 @@ export async function applyLinks(
     ...total,
     effects: read.effects,
     floods: [...total.floods],
+    domains: [...domains.values()],
     isFull: read.effects >= settings.biteEffects,
   };
 }
@@ -128,7 +139,7 @@ interface Bite {
 /** So many rows at most, each of a batch of results. */
 const mostRows = 5000;
 
-async function openBite(client: PoolClient, bounds: OutboxSettings): Promise<Bite | null> {
+async function openBite(client: PoolClient, bounds: OutboxSettings, now: Date): Promise<Bite | null> {
   const { rows } = await client.query<{
     bite_number: string;
     outbox_numbers: string[];
@@ -151,6 +162,7 @@ async function openBite(client: PoolClient, bounds: OutboxSettings): Promise<Bit
     const reached = hostHash === null || urlHash === null ? null : { hostHash, urlHash };
     return { number: known.bite_number, rows: known.outbox_numbers, reached };
   }
+  await releaseDeferred(client, now);
   const chosen = await oldestRows(client, bounds.biteEffects);
   if (chosen.length === 0) return null;
   const { rows: begun } = await client.query<{ bite_number: string }>(
@@ -218,6 +230,7 @@ interface Applied {
   readonly newUrls: number;
   readonly newHosts: number;
   readonly floods: readonly CrawlerId[];
+  readonly domains: readonly DomainFlood[];
 }
 
 /** Null: somebody else has moved the bite on. */
@@ -231,18 +244,20 @@ async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
   });
   if (done === null) return null;
   at.settings.known?.add(done.held, at.now);
-  const floods = [...done.hostsBy].flatMap(([crawlerId, { admitted, leftOut }]) => {
-    newHosts?.spend(crawlerId, admitted, at.now);
-    return leftOut > 0 || newHosts?.left(crawlerId, at.now) === 0 ? [crawlerId] : [];
+  const floods = [...done.chosen.spent].flatMap(([crawlerId, spent]) => {
+    newHosts?.spend(crawlerId, spent.any, at.now);
+    newHosts?.spend(crawlerId, spent["of-large-domains"], at.now, "of-large-domains");
+    newHosts?.spend(crawlerId, spent.waiting, at.now, "waiting");
+    return spent["left-out"] > 0 || newHosts?.left(crawlerId, at.now) === 0 ? [crawlerId] : [];
   });
-  return { newUrls: done.newUrls, newHosts: done.newHosts, floods };
+  return { newUrls: done.newUrls, newHosts: done.newHosts, floods, domains: done.chosen.floods };
 }
 
 /** Instead of a step's effects, which the database cannot hold. */
 async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null> {
   if (!(await holdBite(client, step))) return null;
   await moveOn(client, step);
-  return { newUrls: 0, newHosts: 0, floods: [] };
+  return { newUrls: 0, newHosts: 0, floods: [], domains: [] };
 }
 
 /** Who only looks has it for a moment, which is waited for: nobody else would go on with this bite until it is stalled. */
@@ -280,7 +295,7 @@ async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Prom
 async function applyEffects(
   client: PoolClient,
   { step, namers, settings, now }: StepAt,
-): Promise<Pick<Applied, "newUrls" | "newHosts"> & { hostsBy: HostsBy; held: AddedUrls["held"] }> {
+): Promise<Pick<Applied, "newUrls" | "newHosts"> & { chosen: NewHosts; held: AddedUrls["held"] }> {
   const { scope } = settings;
   const slice = await holdSlice(client);
   const effects = slice.hasAll ? step.effects : step.effects.filter(({ hostHash }) => slice.has(hostHash));
@@ -294,17 +309,19 @@ async function applyEffects(
     outsideLinks.set(hostHash, (outsideLinks.get(hostHash) ?? 0) + count);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, outsideLinks, now };
   const isOpen = scope.admitNewHosts && keys.length > 0;
-  const { welcome, hostsBy } = isOpen
-    ? await newHostsToAdd(client, { keys, namers, budget: settings.newHosts, now })
-    : { welcome: [], hostsBy: new Map() };
-  const welcomed = await welcomeHosts(client, welcome, found.own, limits);
+  const unknown = isOpen ? await withoutOptedOut(client, await unknownHosts(client, keys)) : [];
+  const share = slice.hasAll ? 1 : Math.max(1, slice.buckets) / bucketCount;
+  const terms = { people: nobody, namers, scope, budget: settings.newHosts, share, effects, now };
+  const chosen = await chooseNewHosts(client, unknown, terms);
+  const { welcome, places } = chosen;
+  const welcomed = await welcomeHosts(client, welcome, found.own, { ...limits, places });
   await lockHosts(
     client,
     effects.map(({ hostHash }) => hostHash).filter((hostHash) => !welcomed.hosts.has(hostHash)),
   );
   const { newUrls, held } = await addUrls(client, found.own, { ...limits, welcomed });
   await noteForeign(client, found, { links, now });
-  return { newUrls, held, newHosts: welcomed.hosts.size, hostsBy };
+  return { newUrls, held, newHosts: welcomed.hosts.size, chosen };
 }
 
 /**
@@ -320,7 +337,7 @@ async function forward(
   for (const effect of step.effects) {
     if (slice.has(effect.hostHash)) continue;
     const to = settings.ownerOf?.(effect.hostHash) ?? slice.slice;
-    const [crawlerId = nobody] = namers.get(effect.hostHash) ?? [];
+    const { crawlerId = nobody } = namers.get(effect.hostHash)?.[0] ?? {};
     const name = `${to} ${crawlerId}`;
     const group = groups.get(name);
     if (group === undefined) groups.set(name, { to, crawlerId, effects: [effect] });
@@ -341,38 +358,6 @@ async function forward(
 
 /** In place of a crawler: people, or results that only linked to hosts and named none. */
 export const nobody = asCrawlerId(0);
-
-type HostsBy = Map<CrawlerId, { admitted: number; leftOut: number }>;
-
-/** Hosts that nobody knows, a key of each, as far as those whose results name them may name any. */
-async function newHostsToAdd(
-  client: PoolClient,
-  given: {
-    readonly keys: readonly UrlKey[];
-    readonly namers: SummedEffects["namers"];
-    readonly budget: NewHostBudget | undefined;
-    readonly now: Date;
-  },
-): Promise<{ welcome: readonly UrlKey[]; hostsBy: HostsBy }> {
-  const { namers, budget, now } = given;
-  const hostsBy: HostsBy = new Map();
-  const keys = await withoutOptedOut(client, await unknownHosts(client, given.keys));
-  const countOf = (crawlerId: CrawlerId) => {
-    const known = hostsBy.get(crawlerId) ?? { admitted: 0, leftOut: 0 };
-    hostsBy.set(crawlerId, known);
-    return known;
-  };
-  const mayName = (crawlerId: CrawlerId) =>
-    budget === undefined || countOf(crawlerId).admitted < budget.left(crawlerId, now);
-  const welcome = keys.filter(({ hostHash }) => {
-    const by = [...(namers.get(hostHash) ?? [])];
-    const payer = by.find(mayName);
-    if (payer !== undefined) countOf(payer).admitted += 1;
-    else for (const crawlerId of by) countOf(crawlerId).leftOut += 1;
-    return payer !== undefined;
-  });
-  return { welcome, hostsBy };
-}
 
 /** A key of each. */
 async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {

@@ -3,10 +3,11 @@
  * or went. It is packed into one row of an outbox; whoever applies the outbox sums what many batches did to a URL and does
  * it once, in the order of hosts and URLs. IRLbot's DRUM (Lee and others 2008, section 4), with tables for its buckets.
  *
- *   byte 0        1
+ *   byte 0        2; 1: without what is said of linking sites, as releases before wrote it
  *   then          count (32 bits) · host hashes · URL hashes (64 bits each) · links (32 bits, signed) ·
  *                 depths (16 bits; -1: the URL is only linked to, not to be admitted) · redirects · lists · (8 bits each)
- *                 lengths of the URLs' texts (16 bits) · the texts
+ *                 lengths of the URLs' texts (16 bits) · the texts ·
+ *                 which linking site named each (16 bits; 65,535: none) · the linking sites' names, a line for each
  */
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import { nameOf } from "#core/url-key";
@@ -38,19 +39,29 @@ export function effectsOf(urls: readonly AdmittedUrl[], links: readonly LinkedUr
 export interface SummedEffects {
   /** In the order of hosts and URLs. */
   readonly effects: readonly LinkEffect[];
-  /** Whose results named URLs of the host. */
-  readonly namers: ReadonlyMap<HostHash, ReadonlySet<CrawlerId>>;
+  /** Who named URLs of the host. */
+  readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
 }
+
+/** A crawler's result that named a host: of a page of that registrable domain; null: not known, or named by people. */
+export interface Namer {
+  readonly crawlerId: CrawlerId;
+  readonly site: string | null;
+}
+
+/** Of each host, the first of them: whether one of them may name it is asked for each. */
+const mostNamers = 8;
 
 /** Of a URL that several named, the shallowest naming counts, and of those the first. */
 export function sumEffects(
   rows: readonly { readonly crawlerId: CrawlerId; readonly effects: readonly LinkEffect[] }[],
 ): SummedEffects {
   const sums = new Map<string, { effect: LinkEffect; order: readonly [bigint, bigint] }>();
-  const namers = new Map<HostHash, Set<CrawlerId>>();
+  const namers = new Map<HostHash, Namer[]>();
   for (const { crawlerId, effects } of rows) {
     for (const effect of effects) {
-      if (effect.named !== null) addTo(namers, effect.hostHash, crawlerId);
+      if (effect.named !== null)
+        addNamer(namers, effect.hostHash, { crawlerId, site: effect.named.linkedFrom ?? null });
       const name = nameOf(effect);
       const known = sums.get(name);
       const order = known?.order ?? ([BigInt(effect.hostHash), BigInt(effect.urlHash)] as const);
@@ -63,10 +74,14 @@ export function sumEffects(
   return { effects: sorted.map(({ effect }) => effect), namers };
 }
 
-function addTo<Key, Value>(sets: Map<Key, Set<Value>>, key: Key, value: Value): void {
-  const known = sets.get(key);
-  if (known === undefined) sets.set(key, new Set([value]));
-  else known.add(value);
+function addNamer(namers: Map<HostHash, Namer[]>, host: HostHash, { crawlerId, site }: Namer): void {
+  const known = namers.get(host);
+  if (known === undefined) namers.set(host, [{ crawlerId, site }]);
+  else if (
+    known.length < mostNamers &&
+    !known.some((one) => one.crawlerId === crawlerId && one.site === site)
+  )
+    known.push({ crawlerId, site });
 }
 
 function both(a: LinkEffect, b: LinkEffect): LinkEffect {
@@ -88,19 +103,21 @@ export function isAfter(
   );
 }
 
-const formatMark = 1;
+const formatMark = 2;
+const markWithoutSites = 1;
 const headBytes = 5;
-/** Of an effect, without its URL's text. */
-const effectBytes = 8 + 8 + 4 + 2 + 1 + 1 + 2;
+const noSite = 0xffff;
 const onlyLinked = -1;
 const deepest = 32_767;
 
 export function packEffects(effects: readonly LinkEffect[]): Buffer {
   const texts = effects.map(({ named }) => Buffer.from(named?.key.url ?? ""));
-  const packed = Buffer.alloc(headBytes + effects.length * effectBytes);
+  const sites = new Map<string, number>();
+  const at = columnsAt(effects.length);
+  const packed = Buffer.alloc(at.texts);
+  const namedBy = Buffer.alloc(2 * effects.length);
   packed.writeUInt8(formatMark, 0);
   packed.writeUInt32BE(effects.length, 1);
-  const at = columnsAt(effects.length);
   for (const [index, { hostHash, urlHash, links, named }] of effects.entries()) {
     packed.writeBigInt64BE(BigInt(hostHash), at.hosts + 8 * index);
     packed.writeBigInt64BE(BigInt(urlHash), at.urls + 8 * index);
@@ -109,13 +126,17 @@ export function packEffects(effects: readonly LinkEffect[]): Buffer {
     packed.writeUInt8(named?.redirects ?? 0, at.redirects + index);
     packed.writeUInt8(named?.lists ?? 0, at.lists + index);
     packed.writeUInt16BE(texts[index]!.length, at.lengths + 2 * index);
+    const site = named?.linkedFrom;
+    if (site !== undefined && !sites.has(site) && sites.size < noSite) sites.set(site, sites.size);
+    namedBy.writeUInt16BE(sites.get(site ?? "") ?? noSite, 2 * index);
   }
-  return Buffer.concat([packed, ...texts]);
+  return Buffer.concat([packed, ...texts, namedBy, Buffer.from([...sites.keys()].join("\n"))]);
 }
 
 /** Throws RangeError for bytes that are none of ours. */
 export function unpackEffects(packed: Buffer): LinkEffect[] {
-  if (packed.length < headBytes || packed[0] !== formatMark)
+  const mark = packed[0];
+  if (packed.length < headBytes || (mark !== formatMark && mark !== markWithoutSites))
     throw new RangeError(`a row of the link outbox begins with byte ${packed[0]}, not with ${formatMark}`);
   const count = packed.readUInt32BE(1);
   const at = columnsAt(count);
@@ -135,9 +156,18 @@ export function unpackEffects(packed: Buffer): LinkEffect[] {
     const key = { url, host: hostOf(url), hostHash, urlHash };
     return { hostHash, urlHash, links, named: { key, depth, redirects, lists } };
   });
-  if (textAt !== packed.length)
-    throw new RangeError(`a row of the link outbox has ${packed.length} bytes where ${textAt} are told`);
-  return effects;
+  const sitesAt = textAt + (mark === markWithoutSites ? 0 : 2 * count);
+  if (sitesAt > packed.length || (sitesAt !== packed.length && mark === markWithoutSites))
+    throw new RangeError(`a row of the link outbox has ${packed.length} bytes where ${sitesAt} are told`);
+  if (mark === markWithoutSites) return effects;
+  const sites = packed.toString("utf8", sitesAt).split("\n");
+  return effects.map((effect, index) => {
+    const linkedFrom = sites[packed.readUInt16BE(textAt + 2 * index)];
+    const { named } = effect;
+    return named === null || linkedFrom === undefined
+      ? effect
+      : { ...effect, named: { ...named, linkedFrom } };
+  });
 }
 
 function columnsAt(count: number) {

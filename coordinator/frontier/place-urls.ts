@@ -3,11 +3,19 @@
  * found, up to the host's budget; beyond it some are held until it has earned more, and the rest is left out.
  */
 import type { HostHash } from "#core/ids";
-import { type HostPages, hostBudget } from "./budgets.ts";
+import { firstHosts, type HostPages, hostBudget } from "./budgets.ts";
 import type { AdmittedUrl } from "./frontier.ts";
 
 /** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
 export const mostHeldUrls = 1000;
+
+/** Of a host that so many others of its domain were there before: all hosts of a domain together hold little more than its first ones. */
+export const mostHeldAt = (place: number): number =>
+  place < firstHosts ? mostHeldUrls : Math.floor((mostHeldUrls * firstHosts) / place);
+
+/** SQL: the same; `place` is a column. */
+export const mostHeldSql = (place: string): string =>
+  `case when ${place} < ${firstHosts} then ${mostHeldUrls} else ${mostHeldUrls * firstHosts} / ${place} end`;
 
 /** URLs of a host that are admitted because they were named as its sitemaps or feeds, over all time. */
 export const mostListUrls = 60;
@@ -25,9 +33,9 @@ export interface HostRoom {
 }
 
 /** Of a host that nobody knew. */
-export function roomAtFirst(pagesPerHost: number): Pick<HostRoom, "open" | "holds"> {
+export function roomAtFirst(pagesPerHost: number, place = 0): Pick<HostRoom, "open" | "holds"> {
   const open = hostBudget(noPages, pagesPerHost);
-  return { open, holds: Math.max(0, Math.min(mostHeldUrls, pagesPerHost - open)) };
+  return { open, holds: Math.max(0, Math.min(mostHeldAt(place), pagesPerHost - open)) };
 }
 
 const noPages: HostPages = {

@@ -1,6 +1,7 @@
 /** Hosts to addresses to subnets: which hosts DNS is to be asked for, and what it answered. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
 import { finerIdOf } from "../delegation/overrides/covered-host-store.ts";
@@ -97,15 +98,15 @@ async function saveResolved(
     `update frontier_host h
      set state = 'resolved', state_reason = '', resolve_failures = 0,
          addresses = string_to_array(given.addresses, ' ')::inet[],
-         subnet_id = given.subnet_id,
+         subnet_id = given.subnet_id, domain = coalesce(h.domain, given.domain),
          finer_id = ${finerIdOf({
            hash: "h.host_hash",
            subnetId: "given.subnet_id",
            address: "(string_to_array(given.addresses, ' ')::inet[])[1]",
          })},
          resolve_at = $5::timestamptz + make_interval(secs => given.ttl)
-     from unnest($1::bigint[], $2::text[], $3::int[], $4::int[])
-       as given (host_hash, addresses, subnet_id, ttl)
+     from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $6::text[])
+       as given (host_hash, addresses, subnet_id, ttl, domain)
      where h.host_hash = given.host_hash and h.state <> 'refused'`,
     [
       resolved.map((one) => hostHashOf(one.host)),
@@ -113,6 +114,7 @@ async function saveResolved(
       resolved.map((one) => one.subnetId),
       resolved.map((one) => Math.round(Math.min(Math.max(one.ttlSeconds, minTtlSeconds), maxTtlSeconds))),
       now,
+      resolved.map((one) => registrableDomain(one.host)),
     ],
   );
 }

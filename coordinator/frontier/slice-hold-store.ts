@@ -12,6 +12,8 @@ export interface SliceHold {
   readonly slice: number;
   /** It holds every host there is: nothing has to be asked. */
   readonly hasAll: boolean;
+  /** Of all `bucketCount` of them, so many. */
+  readonly buckets: number;
   has(hostHash: HostHash): boolean;
   /** The first and the last hash of each range that it holds. */
   hashes(): readonly (readonly [first: string, last: string])[];
@@ -48,10 +50,11 @@ function holdOf({ slice, held }: Row): SliceHold {
     end: Number(end),
   }));
   const hashes = () => ranges.map(hashesOf);
-  if (held === everything) return { slice, hasAll: true, has: () => true, hashes };
+  if (held === everything) return { slice, hasAll: true, buckets: bucketCount, has: () => true, hashes };
   return {
     slice,
     hasAll: false,
+    buckets: ranges.reduce((sum, { first, end }) => sum + end - first, 0),
     has: (hostHash) => {
       const bucket = bucketOf(hostHash);
       return ranges.some(({ first, end }) => first <= bucket && bucket < end);

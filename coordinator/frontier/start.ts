@@ -4,6 +4,7 @@
  */
 
 import type { Pool } from "pg";
+import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
@@ -12,6 +13,7 @@ import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { JobPorts } from "../job-ports.ts";
 import type { Counters } from "../overview/counters.ts";
+import type { DomainFlood } from "./domain-store.ts";
 import type { DueWorkReads } from "./due-work-reads.ts";
 import { IdleCrawlers } from "./idle-crawlers.ts";
 import { type AppliedLinks, applyLinks, type OutboxSettings } from "./link-outbox-store.ts";
@@ -164,11 +166,20 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings): Outb
     if (applied.newHosts > 0) timekeeper.hurry(jobs.resolveHosts);
     if (applied.newUrls > 0) timekeeper.hurry(wakeDuty, newsMs);
     for (const fault of applied.faults) ports.log.error({ fault }, "a link was left out: no row can hold it");
+    if (applied.domains.length > 0)
+      ports.incidents.note({
+        kind: "domain-flood",
+        words: floodWords(applied.domains),
+        count: applied.domains.length,
+        crawlerId: null,
+        remoteAddress: null,
+        at: now(),
+      });
     for (const crawlerId of applied.floods) {
       ports.counters.refusedResults(1);
       ports.incidents.note({
         kind: "link-flood",
-        words: `its results named ${settings.newHosts?.perDay} hosts today that nobody knew; further ones are left out until midnight (UTC)`,
+        words: `pages that it fetched named ${settings.newHosts?.perDay} hosts today that nobody knew; further ones are left out until midnight (UTC)`,
         count: 1,
         crawlerId,
         remoteAddress: null,
@@ -182,6 +193,17 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings): Outb
     },
     start: () => timekeeper.every(jobs.applyLinks, applyEveryMs, apply),
   };
+}
+
+/** The worst of them; whoever crawled their pages has no part in it. */
+function floodWords(domains: readonly DomainFlood[]): string {
+  const weight = ({ waiting, leftOut }: DomainFlood) => waiting + leftOut;
+  const [worst, ...others] = domains.toSorted((a, b) => weight(b) - weight(a));
+  const { domain, as, waiting, leftOut } = worst!;
+  const whose = as === "domain" ? "has more new hosts" : "links to more new hosts";
+  const rest =
+    others.length > 0 ? `; so ${others.length === 1 ? "has one other" : `have ${others.length} others`}` : "";
+  return `${domain} ${whose} than are let in a day: ${howMany(waiting, "URL")} on them wait for later days, ${leftOut} are left out${rest}`;
 }
 
 const resolveBatch = 200;

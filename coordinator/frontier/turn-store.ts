@@ -9,7 +9,7 @@
 import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { prepared } from "../database/transaction.ts";
-import { isTaken } from "./address-turn-writes.ts";
+import { hasItsShare, isTaken } from "./address-turn-writes.ts";
 import { hostsInARow } from "./budgets.ts";
 import { shareOf } from "./order/mix.ts";
 
@@ -25,13 +25,20 @@ export const addressKeysOf = (host: string): string => `array(
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
 
 /**
- * SQL: none of the host's addresses is taken. Counted and not asked for by `exists`, which the planner makes a join of
- * the whole table of; this looks up a host's few addresses, of the hosts that come so far. `crawlerId` is an expression.
+ * SQL: none of the host's addresses is taken, and its domain has not its share of one already. Counted and not asked for by
+ * `exists`, which the planner makes a join of the whole table of; this looks up a host's few addresses, of the hosts that come so
+ * far. `crawlerId` is an expression.
  */
 export const isFreeFor = (host: string, crawlerId: string): string => `(
   select count(*)
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a
-  cross join lateral (select from address_turn t where t.address = address_key(a) and ${isTaken(crawlerId)} offset 0) t
+  cross join lateral (
+    select
+    from address_turn t
+    where t.address = address_key(a)
+      and (${isTaken(crawlerId)} or ${hasItsShare(`coalesce(${host}.domain, ${host}.host)`)})
+    offset 0
+  ) t
 ) = 0`;
 
 /**
@@ -74,17 +81,17 @@ const isReportedBy = (how: "=" | "<>"): string => `exists (
 const subnetsAtATime = 64;
 
 export class SubnetTurns {
-  readonly #recent = new Map<CrawlerId, readonly string[]>();
+  readonly #recent = new Map<CrawlerId, readonly (readonly string[])[]>();
   readonly #reached = new Map<CrawlerId, SubnetId>();
   readonly #carried = new Map<CrawlerId, number>();
 
-  /** The subnets of the latest hosts, the latest last. */
-  recentOf(crawlerId: CrawlerId): readonly string[] {
+  /** What the latest hosts counted for, the latest last. */
+  recentOf(crawlerId: CrawlerId): readonly (readonly string[])[] {
     return this.#recent.get(crawlerId) ?? [];
   }
 
-  note(crawlerId: CrawlerId, subnets: readonly string[]): void {
-    this.#recent.set(crawlerId, [...this.recentOf(crawlerId), ...subnets].slice(-hostsInARow));
+  note(crawlerId: CrawlerId, shares: readonly (readonly string[])[]): void {
+    this.#recent.set(crawlerId, [...this.recentOf(crawlerId), ...shares].slice(-hostsInARow));
   }
 
   /** The next of each crawler's subnets in turn, after the one reached; from the start again at the end. */

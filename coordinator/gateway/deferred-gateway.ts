@@ -5,8 +5,12 @@
 import type { CrawlerId } from "#core/ids";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { CrawlerGateway } from "./gateway.ts";
+import { starting } from "./gateway-settings.ts";
 
-type Line = Pick<CrawlerGateway, "online" | "isConnected" | "isCrowded" | "probe" | "send" | "refuse">;
+type Line = Pick<
+  CrawlerGateway,
+  "closed" | "online" | "isConnected" | "isCrowded" | "probe" | "send" | "refuse"
+>;
 
 /** Crawlers that are connected to other coordinators. */
 export interface Elsewhere {
@@ -24,6 +28,11 @@ export class FleetLine implements Fleet {
 
   join(elsewhere: Elsewhere): void {
     this.#elsewhere = elsewhere;
+  }
+
+  /** Why crawlers are not served here at the moment, in words; null: they are. */
+  get closed(): string | null {
+    return (this.#gateway === null ? starting : this.#gateway.closed)?.reason ?? null;
   }
 
   /** The whole fleet: all that are connected to a coordinator of this database. */

@@ -122,6 +122,22 @@ export const shuttingDown: Refusal = {
   retry: true,
 };
 
+/** Before all is read that crawlers are answered from. */
+export const starting: Refusal = {
+  code: "shutting-down",
+  reason: "the coordinator starts, and serves crawlers in a moment",
+  retry: true,
+  retryAfterMs: 1000,
+};
+
+/** It may have been replaced without knowing (crawlers/coordinator-presence-store). */
+export const standingAside: Refusal = {
+  code: "shutting-down",
+  reason: "this coordinator does not reach its database in time, and leaves crawlers to the others",
+  retry: true,
+  retryAfterMs: 2000,
+};
+
 export const busyWithTheOther: Refusal = {
   code: "busy",
   reason: "what this crawler's session before has sent is still being worked off",

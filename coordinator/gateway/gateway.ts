@@ -37,10 +37,11 @@ import {
   type SessionInfo,
   sessionInfoOf,
   shuttingDown,
+  starting,
   turnedAway,
   unableToAdmit,
 } from "./gateway-settings.ts";
-import { PendingProbes } from "./liveness.ts";
+import { mostPingMs, PendingProbes } from "./liveness.ts";
 import { CrawlerSession, type SessionHandlers } from "./session.ts";
 
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
@@ -86,7 +87,8 @@ export class CrawlerGateway implements Fleet {
   #upgrades = 0;
   /** They have not said hello yet. */
   readonly #silent = new Set<CrawlerSession>();
-  #closing = false;
+  /** Nobody is served, for that reason; null: crawlers are. */
+  #closed: Refusal | null = starting;
 
   /** `zlibSync`: what `loadZlibSync()` gave. */
   constructor(options: {
@@ -116,6 +118,18 @@ export class CrawlerGateway implements Fleet {
     this.#sockets.on("headers", (headers, request) => {
       headers.push(`${challengeHeader}: ${this.#challenges.get(request)}`);
     });
+  }
+
+  /** Why crawlers are not served here at the moment; null: they are. */
+  get closed(): Refusal | null {
+    return this.#closed;
+  }
+
+  /** Null: crawlers are served from now on. Else nobody is any more: those that are here are sent away. */
+  serve(closed: Refusal | null): void {
+    if (this.#closed === shuttingDown || this.#closed === closed) return;
+    this.#closed = closed;
+    if (closed !== null) for (const session of [...this.#connected]) session.refuse(closed);
   }
 
   /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
@@ -176,7 +190,7 @@ export class CrawlerGateway implements Fleet {
 
   /** Many come at once: what can wait leaves the processor to them. */
   get isCrowded(): boolean {
-    if (this.#closing) return false;
+    if (this.#closed !== null) return false;
     return this.#pressure.isPressing || this.#strangers.waiting + this.#admissions.size >= crowd;
   }
 
@@ -187,9 +201,8 @@ export class CrawlerGateway implements Fleet {
 
   /** Sends everybody away and resolves when no handler runs any more. The server is main's to close. */
   async close(): Promise<void> {
-    this.#closing = true;
     const leaving = [...this.#connected];
-    for (const session of leaving) session.refuse(shuttingDown);
+    this.serve(shuttingDown);
     await Promise.all(leaving.map((session) => session.settled()));
     await Promise.all(this.#admissions);
     await this.#turns.allTaken();
@@ -213,8 +226,8 @@ export class CrawlerGateway implements Fleet {
   #onUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     if (stream.destroyed) return;
     const address = this.#settings.remoteAddressOf(request);
-    if (this.#closing) {
-      turnAway(stream, "503 Service Unavailable", shuttingDown.reason);
+    if (this.#closed !== null) {
+      turnAway(stream, "503 Service Unavailable", this.#closed.reason, this.#closed.retryAfterMs);
       return;
     }
     const full = this.#limits.open(address);
@@ -338,11 +351,15 @@ export class CrawlerGateway implements Fleet {
     const crawlers = fleetSize?.() ?? this.#sessions.size;
     const heartbeatMs = heartbeatMsFor(crawlers, this.#settings.heartbeatMs);
     const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
+    const pingMs = heartbeatMsFor(crawlers, Math.min(this.#settings.heartbeatMs, mostPingMs));
     const { acknowledgedSequence } = arrival;
-    const times = { heartbeatSeconds, departureSeconds };
+    const times = { heartbeatSeconds, departureSeconds, pingSeconds: pingMs / 1000 };
     const database = postgresVersion === undefined ? {} : { postgresVersion };
     const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent, ...database };
-    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome }, heartbeatMs);
+    session.welcome(
+      { type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome },
+      { heartbeatMs, pingMs },
+    );
     for (const message of first) session.send(message);
     this.#handlers.onWelcome?.(crawlerId);
   }

@@ -21,11 +21,18 @@ export interface HeartbeatWatchSettings {
   readonly bytesRead: () => number;
   /** True while we do not read from it, so that it cannot be heard. */
   readonly isHeld: () => boolean;
-  /** Once a heartbeat: time for a sign of ours. */
-  readonly onBeat: () => void;
+  /** How often the crawler is to have a sign of ours; no more often than eight times a heartbeat. */
+  readonly pingMs: number;
+  readonly onPing: () => void;
   /** Called once. */
   readonly onVanished: () => void;
 }
+
+/**
+ * Between two pings of ours. A crawler gives its coordinator up after three that did not come: it is with another one before what it
+ * holds for one that is frozen matters. In a large fleet as seldom as heartbeats.
+ */
+export const mostPingMs = 2500;
 
 const missedHeartbeats = 3;
 const ticksPerHeartbeat = 8;
@@ -66,7 +73,9 @@ export class HeartbeatWatch {
 
   #tick(): void {
     this.#ticks += 1;
-    if (this.#ticks % ticksPerHeartbeat === 0) this.#settings.onBeat();
+    const { heartbeatMs, pingMs } = this.#settings;
+    const ticksPerPing = Math.max(1, Math.floor((pingMs * ticksPerHeartbeat) / heartbeatMs));
+    if (this.#ticks % ticksPerPing === 0) this.#settings.onPing();
     const bytesRead = this.#settings.bytesRead();
     const isHeld = this.#settings.isHeld();
     const isHeard = bytesRead - this.#bytesRead >= messageUnderWayBytes || isHeld;

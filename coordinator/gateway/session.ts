@@ -20,7 +20,7 @@ import {
 } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
-import type { Seal } from "#protocol/result";
+import { badResultReason, type Seal } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./connection.ts";
 import {
@@ -33,7 +33,7 @@ import {
   type SealMessage,
   SessionInbox,
 } from "./inbox.ts";
-import { HeartbeatWatch } from "./liveness.ts";
+import { HeartbeatWatch, mostPingMs } from "./liveness.ts";
 
 export interface SessionSettings {
   readonly remoteAddress: string;
@@ -70,6 +70,9 @@ export interface SessionHandlers {
 /** Of one crawler; one that keeps to what it is told asks twice. */
 const requestsForWorkPerSecond = 50;
 
+/** Of one crawler: a few bytes can refer to much that then is not counted, since a failure stands in its place. */
+const badResultsPerSecond = 50;
+
 export class CrawlerSession {
   readonly remoteAddress: string;
   readonly challenge: string;
@@ -81,6 +84,7 @@ export class CrawlerSession {
   readonly #handlers: SessionHandlers;
   readonly #inbox: SessionInbox;
   readonly #helloDeadline: NodeJS.Timeout;
+  #waiting: NodeJS.Timeout | undefined;
   #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
   #hello: CrawlerHello | null = null;
   #crawlerId: CrawlerId | null = null;
@@ -150,10 +154,14 @@ export class CrawlerSession {
     if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
   }
 
-  /** The crawler may begin; it is to send a heartbeat so often. */
-  welcome(welcome: CoordinatorWelcome, heartbeatMs: number): void {
+  /** The crawler may begin; it is to send a heartbeat so often, and is sent pings. */
+  welcome(
+    welcome: CoordinatorWelcome,
+    times: { readonly heartbeatMs: number; readonly pingMs: number },
+  ): void {
     if (this.#state !== "checking") return;
     this.#state = "open";
+    clearInterval(this.#waiting);
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
     this.#mostCredits = welcome.resultCredits;
     if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
@@ -161,10 +169,10 @@ export class CrawlerSession {
     this.connection.send(welcome);
     this.connection.resume();
     this.#watch = new HeartbeatWatch({
-      heartbeatMs,
+      ...times,
       bytesRead: () => this.connection.bytesRead,
       isHeld: () => this.connection.isHeld,
-      onBeat: () => this.connection.ping(),
+      onPing: () => this.connection.ping(),
       onVanished: () => this.connection.end("vanished: three heartbeats did not come"),
     });
   }
@@ -224,6 +232,8 @@ export class CrawlerSession {
     this.#hello = decoded.hello;
     this.#version = decoded.version;
     this.connection.hold();
+    // However long it is looked at: one that hears nothing goes to another coordinator.
+    this.#waiting = setInterval(() => this.connection.ping(), mostPingMs);
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
@@ -250,6 +260,9 @@ export class CrawlerSession {
     // Each asks the database, for all others as well: who asks a thousand times a second is not read for a while.
     if (message.type === "crawler:ready") {
       this.connection.charge(this.#settings.inflatedBytesPerSecond / requestsForWorkPerSecond);
+    }
+    if (message.type === "crawler:result" && badResultReason(message.result) !== null) {
+      this.connection.charge(this.#settings.inflatedBytesPerSecond / badResultsPerSecond);
     }
     if (message.type === "crawler:result" && !this.#countResult(message.sequence)) return;
     if (message.type === "crawler:result" && this.#sealCheck)
@@ -317,6 +330,7 @@ export class CrawlerSession {
 
   #onEnd(reason: string, refusal: Refusal | null): void {
     this.#state = "closed";
+    clearInterval(this.#waiting);
     clearTimeout(this.#helloDeadline);
     this.#watch?.stop();
     this.#handlers.onEnd(this, reason, refusal);

@@ -5,9 +5,11 @@
 
 import type { Secrets } from "#core/access-types";
 import { AtOnce } from "#core/coalesce";
+import { ClockError } from "#core/errors";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
+import type { OwnClock } from "#core/own-clock";
 import { type CoordinatorMessage, identityVersion, wakeVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
@@ -24,7 +26,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { domainSetFault } from "../domain-sets/assign.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import { handOutTasks, withoutWork } from "../frontier/hand-out-tasks.ts";
+import { handOutTasks, nothing, withoutWork } from "../frontier/hand-out-tasks.ts";
 import type { IdleCrawlers } from "../frontier/idle-crawlers.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
@@ -35,6 +37,7 @@ import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
+import type { Refusal } from "./connection.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 export interface FleetMessagePorts {
@@ -81,6 +84,10 @@ export interface FleetMessagePorts {
   readonly addresses?: () => readonly string[];
   /** Whether the database is another than the coordinator took it for; left out: it is not asked. */
   readonly hasGoneBack?: () => Promise<boolean>;
+  /** Whether this coordinator's own clock is right, and what crawlers elsewhere say of the time; left out: it is. */
+  readonly clock?: Pick<OwnClock, "fault" | "hearCrawler" | "forgetCrawler">;
+  /** Whether the address is of this machine, whose clock is the coordinator's. */
+  readonly isOwnAddress?: (address: string) => boolean;
   readonly now: () => Date;
 }
 
@@ -105,15 +112,34 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   const arrivals = new ArrivalsFirst(ports.isCrowded ?? (() => false), () => performance.now());
   const taking = takeResultsSettings(config, ports.recrawlPlan);
   const signingKeys = new SigningKeyDesk(ports);
+  /** Crawlers on other machines. */
+  const elsewhere = new Set<CrawlerId>();
+  const hear = (crawlerId: CrawlerId, time: string | undefined) => {
+    if (time !== undefined && elsewhere.has(crawlerId)) ports.clock?.hearCrawler(crawlerId, new Date(time));
+  };
+  const refusalWhileWrong = (): { readonly refuse: Refusal } | null => {
+    const fault = ports.clock?.fault ?? null;
+    if (fault === null) return null;
+    return {
+      refuse: { code: "busy", reason: `${fault.words}: nothing is taken until it is right`, retry: true },
+    };
+  };
   return {
-    admit: async (introduction) =>
-      await admitUnlessMoved(
+    admit: async (introduction) => {
+      const admitted = await admitUnlessMoved(
         introduction,
         async () => await admitCrawler(introduction, ports, ports.now()),
         ports.moves,
-      ),
+      );
+      // A key may be over by the database's clock alone: nobody is shut out for good meanwhile.
+      return "refuse" in admitted ? (refusalWhileWrong() ?? admitted) : admitted;
+    },
     onArrive: async (arrival) => {
       const { crawlerId, publicKey, hello } = arrival;
+      if (!ports.isOwnAddress?.(arrival.remoteAddress)) elsewhere.add(crawlerId);
+      hear(crawlerId, hello.time);
+      const refusal = refusalWhileWrong();
+      if (refusal !== null) return refusal;
       const moved = await ports.moves?.onArrival({ crawlerId, publicKey, name: hello.name });
       if (moved) return { refuse: moved };
       const unreadable = domainSetFault(hello);
@@ -137,6 +163,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
+      // The session ends, and the crawler keeps what it has until the clock is right.
+      const fault = ports.clock?.fault ?? null;
+      if (fault !== null) throw new ClockError(fault.words);
       const taken = await results.run(async () => {
         await arrivals.turn();
         return await takeResults(batch, ports.results, taking, ports.now());
@@ -172,7 +201,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             mayCrawl: crawler?.measuresOnly !== true,
             pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
           };
+          const fault = ports.clock?.fault ?? null;
           const tasks =
+            (fault === null ? null : nothing(fault.words, whileWrongMs)) ??
             withoutWork(request) ??
             (await ports.idle.answer(
               crawlerId,
@@ -188,6 +219,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         }
         case "crawler:heartbeat":
+          hear(crawlerId, message.time);
           ports.heartbeats.note(crawlerId, message, now);
           return;
         case "crawler:key-kept":
@@ -224,6 +256,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     },
     onLeave: async (crawlerId, reason, forGood) => {
       ports.idle.left(crawlerId);
+      elsewhere.delete(crawlerId);
+      ports.clock?.forgetCrawler(crawlerId);
       await ports.moves?.onLeave(crawlerId, reason);
       const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports, [crawlerId]);
@@ -241,6 +275,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     onIncident: (incident) => ports.incidents.note({ ...incident, at: ports.now() }),
   };
 }
+
+/** A crawler without work asks again so soon while the clock is wrong. */
+const whileWrongMs = 5000;
 
 function welcomeExtras(version: number, ticket: string | null, now: Date): WelcomeExtras {
   if (version < identityVersion) return {};

@@ -1,9 +1,11 @@
 /** Table database_epoch: how often the database went back, and what a new epoch changes in the other tables. */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
 import { z } from "zod";
+import { DatabaseError } from "#core/errors";
 import { writtenTimelineSql } from "#db/primary";
+import type { Database } from "#db/server-database";
 import { sqlStateOf } from "../database/transaction.ts";
 import {
   type Epoch,
@@ -173,24 +175,77 @@ const lookSchema = z.object({
     .string()
     .regex(/^\d{1,20}$/)
     .nullable(),
+  /** Where it lay; null: an older program did not say, or it is given up. */
+  schema: z.string().max(63).nullable().default(null),
 });
 
 /** Null: there is none, or it cannot be read; then nothing is concluded from it. */
 export async function readLastLook(folder: string): Promise<Witness["lastLook"]> {
+  const look = await readLook(folder);
+  if (look === null) return null;
+  const { position, schema: _, ...rest } = look;
+  return { ...rest, position: position === null ? null : BigInt(position) };
+}
+
+async function readLook(folder: string): Promise<z.infer<typeof lookSchema> | null> {
   try {
-    const { position, ...look } = lookSchema.parse(
-      JSON.parse(await readFile(join(folder, lookFile), "utf8")),
-    );
-    return { ...look, position: position === null ? null : BigInt(position) };
+    return lookSchema.parse(JSON.parse(await readFile(join(folder, lookFile), "utf8")));
   } catch {
     return null;
   }
 }
 
-export async function keepLastLook(folder: string, epoch: number, server: ServerState): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+export async function keepLastLook(
+  { files, schema }: { readonly files: { readonly folder: string }; readonly schema: string },
+  epoch: number,
+  server: ServerState,
+): Promise<void> {
+  await mkdir(files.folder, { recursive: true, mode: 0o700 });
+  const position = server.position?.toString() ?? null;
+  await writeLook(files.folder, { schema, epoch, ...server, position });
+}
+
+async function writeLook(folder: string, look: z.infer<typeof lookSchema>): Promise<void> {
   const file = join(folder, lookFile);
-  const look = { epoch, ...server, position: server.position?.toString() ?? null };
   await writeFile(`${file}.new`, `${JSON.stringify(look)}\n`, { mode: 0o600 });
   await rename(`${file}.new`, file);
+}
+
+/**
+ * Throws a DatabaseError where the schema has no database, or another one than those that this home's journals know of a
+ * schema of that name: an address that leads to another server, or a server whose data is lost. Before anything is made there.
+ */
+export async function refuseOtherDatabase(database: Database, journalRoot: string): Promise<void> {
+  const known = await databasesOf(journalRoot, database.schema);
+  if (known.length === 0) return;
+  const found = await databaseIdIn(database);
+  if (found !== null && known.includes(found)) return;
+  const isWhat = found === null ? "holds no database" : `holds another database (${found})`;
+  throw new DatabaseError(
+    `schema ${database.schema} of ${database.description} ${isWhat}, and the journal in ${journalRoot} is of ${known.join(", ")}: nothing is made there. Is databaseUrl right? Restore that database, or go on with what is there: nearcrawl database start-over`,
+  );
+}
+
+async function databaseIdIn({ pool, schema }: Database): Promise<string | null> {
+  const { rows: found } = await pool.query<{ there: boolean }>(
+    "select to_regclass($1) is not null as there",
+    [`"${schema}".database_epoch`],
+  );
+  return found[0]!.there ? (await currentEpoch(pool)).databaseId : null;
+}
+
+/** What is gone for good, or was replaced on purpose, is no reason to refuse the next one; its journal stays. */
+export async function forgetDatabases(journalRoot: string, schema: string): Promise<void> {
+  for (const databaseId of await databasesOf(journalRoot, schema)) {
+    const folder = join(journalRoot, databaseId);
+    const look = await readLook(folder);
+    if (look !== null) await writeLook(folder, { ...look, schema: null });
+  }
+}
+
+/** By their ids: those that were last seen in a schema of that name. */
+async function databasesOf(journalRoot: string, schema: string): Promise<string[]> {
+  const names = await readdir(journalRoot).catch(() => []);
+  const looks = await Promise.all(names.map(async (name) => await readLook(join(journalRoot, name))));
+  return names.filter((_, at) => looks[at]?.schema === schema);
 }

@@ -78,6 +78,8 @@ const dayMs = 86_400_000;
 /** A database's journal: one folder for each database, named by what stays the same when it is restored. */
 export class Journal {
   readonly files: JournalFolder;
+  /** Where the database lies. */
+  readonly schema: string;
   readonly #pool: Pool;
   readonly #now: () => Date;
   readonly #written: Set<string>;
@@ -85,9 +87,15 @@ export class Journal {
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
 
-  private constructor(pool: Pool, files: JournalFolder, written: Set<string>, now: () => Date) {
+  private constructor(
+    pool: Pool,
+    { files, schema }: Pick<Journal, "files" | "schema">,
+    written: Set<string>,
+    now: () => Date,
+  ) {
     this.#pool = pool;
     this.files = files;
+    this.schema = schema;
     this.#written = written;
     this.#now = now;
   }
@@ -99,12 +107,14 @@ export class Journal {
     now: () => Date,
   ): Promise<{ readonly journal: Journal; readonly contents: JournalContents }> {
     const { databaseId } = await currentEpoch(pool);
+    const { rows } = await pool.query<{ schema: string }>("select current_schema() as schema");
+    const { schema } = rows[0]!;
     const files = new JournalFolder(join(root, databaseId));
     const contents = await files.read();
     const sinceMs = now().getTime() - 2 * journalDays * dayMs;
     const young = contents.entries.filter(({ at }) => Date.parse(at) >= sinceMs);
     const written = new Set(young.map(({ entryId }) => entryId));
-    return { journal: new Journal(pool, files, written, now), contents };
+    return { journal: new Journal(pool, { files, schema }, written, now), contents };
   }
 
   /**

@@ -59,7 +59,8 @@ export async function reviewDatabase(
   const opened = journalRoot === null ? null : await Journal.open(pool, journalRoot, now);
   const contents: JournalContents = opened?.contents ?? { entries: [], faults: [] };
   for (const fault of contents.faults) log.warn({ ...fault }, "a line of the journal cannot be used");
-  const folder = opened?.journal.files.folder ?? null;
+  const journal = opened?.journal ?? null;
+  const folder = journal?.files.folder ?? null;
   const before = await currentEpoch(pool);
   const server = await serverState(pool);
   const lastLook = folder === null ? null : await readLastLook(folder);
@@ -86,13 +87,13 @@ export async function reviewDatabase(
   if (why !== null) await returnAllLeases(pool, now());
   if (began !== null) log.warn({ epoch, ...began }, "the database went back: a new epoch has begun");
   try {
-    await opened?.journal.catchUp();
-    if (folder !== null) await keepLastLook(folder, epoch, server);
+    await journal?.catchUp();
+    if (journal !== null) await keepLastLook(journal, epoch, server);
   } catch (error) {
     // It crawls all the same; what people change is not answered before it can be written.
     log.error({ error }, "the journal cannot be written");
   }
-  return { epoch, journal: opened?.journal ?? null, began: why === null ? null : began };
+  return { epoch, journal, began: why === null ? null : began };
 }
 
 /** More are made between a restore and the first look at it. */
@@ -195,7 +196,7 @@ export async function hasGoneBack(
   const lastLook = folder === null ? null : await readLastLook(folder);
   const why = whyWentBack(current, server, { lastLook, lastEntries: null });
   if (why !== null) return why.words;
-  if (folder !== null) await keepLastLook(folder, epoch, server);
+  if (journal !== null) await keepLastLook(journal, epoch, server);
   return null;
 }
 

@@ -12,6 +12,7 @@ import {
   type Deeds,
   deedsHours,
   mostReportsADay,
+  mostReportsOfNetworkADay,
 } from "./complaints.ts";
 import type { OptOutTarget, SiteWishes } from "./opt-out.ts";
 import { createOptOutStore } from "./store.ts";
@@ -47,7 +48,7 @@ export function createComplaintStore(from: Pool | Slices): ComplaintStore {
 
 async function add(slices: Slices, report: ComplaintReport, now: Date): Promise<Complaint | null> {
   const pool = slices.shared;
-  if (report.source === "form" && (await isFlooded(pool, now))) return null;
+  if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
   const deeds = await deedsOf(slices, report.target, now);
   const { site, network } = report.target;
   const { rows } = await pool.query<{ complaint_id: number }>(
@@ -71,12 +72,15 @@ async function add(slices: Slices, report: ComplaintReport, now: Date): Promise<
   return (await read(pool, "complaint_id = $1", [rows[0]!.complaint_id]))[0] ?? null;
 }
 
-async function isFlooded(pool: Pool, now: Date): Promise<boolean> {
-  const { rows } = await pool.query<{ today: number }>(
-    "select count(*)::int as today from complaint where source = 'form' and created_at > $1",
-    [new Date(now.getTime() - dayMs)],
+async function isFlooded(pool: Pool, requester: string | null, now: Date): Promise<boolean> {
+  const { rows } = await pool.query<{ today: number; ofNetwork: number }>(
+    `select count(*)::int as today, count(*) filter (
+       where requester <<= network(set_masklen($2::inet, case family($2::inet) when 4 then 24 else 48 end))
+     )::int as "ofNetwork"
+     from complaint where source = 'form' and created_at > $1`,
+    [new Date(now.getTime() - dayMs), requester],
   );
-  return rows[0]!.today >= mostReportsADay;
+  return rows[0]!.today >= mostReportsADay || rows[0]!.ofNetwork >= mostReportsOfNetworkADay;
 }
 
 interface ComplaintRow {

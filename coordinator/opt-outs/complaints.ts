@@ -12,6 +12,9 @@ export const deedsHours = 24;
 /** Reports by the form in a day; more are turned away with a word on how to write to us. */
 export const mostReportsADay = 500;
 
+/** Of one /24 or /48, so that one does not use up the day of all. */
+export const mostReportsOfNetworkADay = 50;
+
 export interface ComplaintReport {
   readonly target: OptOutTarget;
   /** As it was typed. */

@@ -1,6 +1,6 @@
 /**
  * The frontier and the index in line with table opt_out: hosts are marked and their leases end, pages of what was
- * confirmed are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
+ * confirmed, or was hidden for its week, are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
  * coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
  *
  * In a slice on another server this is done at once, by what the table says and not its replica there; and once more when the
@@ -61,7 +61,8 @@ interface OptOutRow extends Place {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
-  readonly confirmed: boolean;
+  /** By now, and not merely hides. */
+  readonly deletes: boolean;
   readonly erases: boolean;
 }
 
@@ -73,13 +74,14 @@ interface AppliedInSlice extends AppliedOptOuts {
 /** `condition`: SQL of those that are looked at. */
 async function apply(slices: Slices, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await slices.shared.query<OptOutRow>(
-    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as confirmed,
-       erased_at is not null as erases, ${placeColumns}
+    `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${placeColumns}
      from opt_out
+     cross join lateral (select confirmed_at is not null or coalesce(deletes_at <= $1, false) as deletes) by_now
      where in_force_at is not null and ${condition}
        and applied < case when ended_at is not null then ${applied.unmarked}
-                          when confirmed_at is not null then ${applied.deleted} else ${applied.marked} end
+                          when deletes then ${applied.deleted} else ${applied.marked} end
      order by opt_out_id`,
+    [now],
   );
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];
@@ -146,9 +148,9 @@ function sumOfRows(some: readonly ErasedRows[]): ErasedRows {
   return sum;
 }
 
-function stageOf({ ended, confirmed }: OptOutRow): number {
+function stageOf({ ended, deletes }: OptOutRow): number {
   if (ended) return applied.unmarked;
-  return confirmed ? applied.deleted : applied.marked;
+  return deletes ? applied.deleted : applied.marked;
 }
 
 async function applyIn(
@@ -158,7 +160,7 @@ async function applyIn(
   const { pool } = pools;
   // First, so that whatever is added after it needs no mark of ours.
   const isFinal = isFirst || (await isKnownAt(pool, optOut));
-  const { opt_out_id: optOutId, scope, confirmed, ended } = optOut;
+  const { opt_out_id: optOutId, scope, deletes, ended } = optOut;
   const isPart = scope === "url" || scope === "prefix";
   if (ended) {
     await (isPart ? unmarkUrls(pool, optOut, now) : unmark(pool, optOutId, now));
@@ -166,7 +168,7 @@ async function applyIn(
   }
   if (isPart) return { isFinal, ...(await applyToUrls(pools, optOut, now)) };
   const marked = optOut.applied < applied.marked ? await mark(pools, optOut, now) : { hosts: 0, leases: [] };
-  const pages = confirmed ? await deletePages(pool, pagesOfHosts(optOutId), now) : 0;
+  const pages = deletes ? await deletePages(pool, pagesOfHosts(optOutId), now) : 0;
   return { isFinal, ...marked, pages, erased: {} };
 }
 
@@ -327,17 +329,17 @@ async function applyToUrls(pools: LeasePools, optOut: OptOutRow, now: Date): Pro
     const erased = await erasePage(pool, optOut.url!, now);
     return { hosts: 0, leases, pages: erased.page ?? 0, erased };
   }
-  if (optOut.confirmed) return { hosts: 0, leases, pages: await deletePages(pool, pages, now), erased: {} };
+  if (optOut.deletes) return { hosts: 0, leases, pages: await deletePages(pool, pages, now), erased: {} };
   await inTransaction(pool, async (client) => {
     await lockHosts(client, [hostHash]);
     await client.query(
       `with hidden as (
-         update page p set noindex = true where ${pages.sql} and not noindex
+         update page p set noindex = true, hidden_by = $${pages.values.length + 2} where ${pages.sql} and not noindex
          returning host_hash, url_hash, url, language
        )
        insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, reason, language)
        select host_hash, url_hash, url, 'gone', $${pages.values.length + 1}, '${reasonOfOptOut}', language from hidden`,
-      [...pages.values, now],
+      [...pages.values, now, optOut.opt_out_id],
     );
   });
   return { hosts: 0, leases, pages: 0, erased: {} };
@@ -391,6 +393,20 @@ async function unmarkUrls(pool: Pool, optOut: OptOutRow, now: Date): Promise<voi
        from frontier_host h, ${dueAgain("$2", `u.host_hash = $1 and ${isOptedOut("u")} and u.last_reason = $3`)}
        where u.host_hash = again.host_hash and u.url_hash = again.url_hash and h.host_hash = u.host_hash`,
       [...hosts, now, reasonOf(optOut)],
+    );
+    // A 304 would leave them hidden.
+    await client.query(
+      `with shown as (
+         update page p
+         set noindex = ${isOptedOut("u")},
+             hidden_by = case when ${isOptedOut("u")} then substring(u.last_reason from '\\d+')::int end
+         from frontier_url u
+         where p.host_hash = $1 and p.hidden_by = $3 and u.host_hash = p.host_hash and u.url_hash = p.url_hash
+         returning p.*
+       )
+       insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, status, language, digest_after, title_after, words_after)
+       select host_hash, url_hash, url, 'came-back', $2, status, language, digest, title, words from shown where not noindex`,
+      [...hosts, now, optOut.opt_out_id],
     );
     await settleHosts(client, hosts);
   });

@@ -1,6 +1,8 @@
 /**
  * Opt-outs: what the whole fleet leaves alone because somebody asked for it. One that nobody has confirmed is honoured all the
- * same, but lapses. Each has a scope:
+ * same, but lapses: its pages are hidden at once and deleted after a week, so that what was asked for by abuse is undone by
+ * lifting it. Confirmation is proof by the site (DNS or a file) or an operator's word; with it pages are deleted at once.
+ * Each has a scope:
  *
  *   url         one URL, by http and https, in whatever spelling it is named
  *   prefix      a URL and what is below it, by whole path segments: /a covers /a/b and /a?b, not /ab
@@ -13,27 +15,37 @@
  *   in force, unconfirmed → in force, confirmed → ended (lifted)
  *        └──────────────→ ended (lifted, or lapsed)
  */
-import { getPublicSuffix } from "tldts";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
+import { isPublicSuffix } from "#core/ip/registrable-domain";
 import { hostInUrl, type SitePart, withoutScheme } from "#core/ip/url-host";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 
 /** An unconfirmed opt-out is honoured for so long. */
 export const unconfirmedDays = 30;
 
-/** So many unconfirmed ones by the form take force in a day; more wait until they are confirmed. */
-export const mostUnconfirmedADay = 200;
+/** The pages of an unconfirmed one are hidden for so long before they are deleted: an operator's time to lift it. */
+export const hiddenDays = 7;
+
+/**
+ * So many unconfirmed ones by the form take force within 24 hours; more wait until they are confirmed. Of one IPv4 address or IPv6
+ * /64; of a /24 or /48, which one person may have whole; of a registrable domain; and of all, where hosts that are crawled have
+ * a share that names which nobody crawls cannot use up.
+ */
+export const mostUnconfirmedADay = {
+  ofAddress: 10,
+  ofNetwork: 30,
+  ofDomain: 20,
+  ofAll: 200,
+  ofAllCrawled: 1000,
+} as const;
 
 /** An unconfirmed one by the form that covers more hosts of the frontier waits until it is confirmed. */
 export const mostHostsUnconfirmed = 100;
 
-/**
- * So does one that covers several hosts (a name and its `www.` count as one) with more pages in the index: who takes
- * out others' sites does most harm there, and who runs such a domain can publish a record in its DNS.
- */
+/** So does one that covers more pages of the index, be it of a single host: who opts out others' sites does most harm there. */
 export const mostPagesUnconfirmed = 1000;
 
 export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
@@ -64,6 +76,8 @@ export interface OptOutRequest {
   readonly confirmed: boolean;
   /** Of one URL: what is kept of its page is erased, and crawlers are told to do so. */
   readonly erases?: boolean;
+  /** The requester says that the proof is on the site as a file: it is asked for once. */
+  readonly hasFile?: boolean;
 }
 
 export type OptOutState = "waiting" | "unconfirmed" | "confirmed" | "lifted" | "lapsed";
@@ -83,6 +97,8 @@ export interface OptOutPreview extends Covered {
   readonly dueUrls: number;
   /** Why an operator has to say how many pages go; null: it is nothing unusual. */
   readonly wide: string | null;
+  /** The open one of just that; null: there is none. */
+  readonly known: Pick<OptOut, "optOutId" | "state" | "deletesAt"> | null;
 }
 
 export interface OptOut extends Covered {
@@ -103,6 +119,8 @@ export interface OptOut extends Covered {
   readonly createdAt: Date;
   readonly inForceAt: Date | null;
   readonly lapsesAt: Date | null;
+  /** From then on its pages are deleted, not merely hidden; null: they are, or were, only hidden, if that. */
+  readonly deletesAt: Date | null;
   readonly confirmedAt: Date | null;
   readonly confirmedBy: "site" | "operator" | null;
   readonly endedAt: Date | null;
@@ -145,8 +163,11 @@ export interface OptOutStore {
   lift(optOutId: number, words: string, now: Date): Promise<OptOut | null>;
   /** Unconfirmed ones whose time is over end; how many did. */
   lapse(now: Date): Promise<number>;
-  /** Sites to ask DNS about: unconfirmed ones, the longest not looked at first. Counts as looked at now. */
-  toConfirm(limit: number, now: Date): Promise<{ optOutId: number; site: string; token: string }[]>;
+  /**
+   * Sites to ask for their proof: unconfirmed ones, the longest not looked at first, by turns of the networks that asked, so that
+   * a flood from one delays no other. Counts as looked at now. `hasFile`: the requester says that the proof is a file.
+   */
+  toConfirm(limit: number, now: Date): Promise<Unproven[]>;
   /** Sites that opted out since then and still are, and hosts of such networks, the latest first; at most `most`. */
   sitesSince(since: Date, most: number): Promise<string[]>;
   /** Parts of sites that opted out since then, and those erased since `erasedSince`, the latest first; at most `most`. */
@@ -155,6 +176,14 @@ export interface OptOutStore {
   covering(host: string | null, addresses: readonly string[], url?: string | null): Promise<OptOut | null>;
   /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
   onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
+export interface Unproven {
+  readonly optOutId: number;
+  readonly site: string;
+  readonly scope: OptOutScope;
+  readonly token: string;
+  readonly hasFile: boolean;
 }
 
 export interface StoppedPart extends SitePart {
@@ -192,18 +221,6 @@ export function readTarget(text: string, networks: "networks" | "sites-only"): O
   if (networks === "sites-only" && isPublicSuffix(host)) return suffixFault(host);
   return { site: host, network: null };
 }
-
-/**
- * Below it anybody may have a site of his own (publicsuffix.org, both sections: `co.uk`, `github.io`), or below each
- * name in it (`compute.amazonaws.com`): no single site can ask for all of them.
- */
-export function isPublicSuffix(host: string): boolean {
-  const isSuffix = (name: string) => getPublicSuffix(name, suffixOptions) === name;
-  return isSuffix(host) || isSuffix(`any.${host}`);
-}
-
-/** It is a host's name by now. */
-const suffixOptions = { allowPrivateDomains: true, extractHostname: false } as const;
 
 const suffixFault = (host: string) =>
   `“${host}” is a public suffix: the sites below it belong to different people. Name your own, such as www.${host}.`;
@@ -289,6 +306,26 @@ const mostUsualAddresses = { 4: 1n << 16n, 6: 1n << 99n } as const;
 /** Pages come and go while somebody reads a number: one that is a tenth off names the same. */
 export const isSaidNumber = (said: number, pages: number): boolean =>
   Math.abs(said - pages) <= Math.max(said, pages) / 10;
+
+const day = (date: Date) => date.toISOString().slice(0, 10);
+
+/** The state for people: what became of the pages, and what is about to. */
+export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletesAt">): string {
+  if (state === "waiting") return "waiting for proof";
+  if (state !== "unconfirmed") return state;
+  return deletesAt === null
+    ? "unconfirmed: hidden"
+    : `unconfirmed: hidden until ${day(deletesAt)}, then deleted`;
+}
+
+/** What lifting it brings back, and what not. */
+export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string {
+  if (erasedAt !== null)
+    return `Its page was erased on ${day(erasedAt)}: nothing of it comes back but by a new fetch.`;
+  if (deletesAt !== null)
+    return `Its pages were deleted from the index on ${day(deletesAt)}: they come back only as they are fetched again.`;
+  return inForceAt === null ? "" : "Its pages were hidden only, and are found again.";
+}
 
 /** What a preview comes to: "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
 export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): string {

@@ -9,6 +9,8 @@ const scope = z
     "url: one URL; prefix: a URL with what is below it; host: one host; subdomains: with those below it; network.",
   );
 
+const optOutState = z.enum(["waiting", "unconfirmed", "confirmed", "lifted", "lapsed"]);
+
 const covered = {
   hosts: z.int().describe("Hosts of the frontier that it covers."),
   urls: z.int().describe("Their URLs that it covers."),
@@ -26,7 +28,7 @@ const fleetOptOut = z
     scope,
     site: z.string().nullable().describe("The host that it is of, which confirms it; null: a network."),
     kind: z.enum(["site", "network"]),
-    state: z.enum(["waiting", "unconfirmed", "confirmed", "lifted", "lapsed"]),
+    state: optOutState,
     source: z.enum(["form", "operator"]),
     token: z.string(),
     words: z.string(),
@@ -35,6 +37,11 @@ const fleetOptOut = z
     createdAt: dateTime(),
     inForceAt: dateTime().nullable(),
     lapsesAt: dateTime().nullable(),
+    deletesAt: dateTime()
+      .nullable()
+      .describe(
+        "From then on its pages are deleted; until then they are hidden. null: they are not deleted.",
+      ),
     confirmedAt: dateTime().nullable(),
     confirmedBy: z.enum(["site", "operator"]).nullable(),
     endedAt: dateTime().nullable(),
@@ -51,6 +58,14 @@ const optOutPreview = z
     ...covered,
     dueUrls: z.int().describe("URLs that are due."),
     wide: z.string().nullable().describe("Why removePages has to say how many pages go; null: it need not."),
+    known: z
+      .strictObject({
+        optOutId: z.int(),
+        state: optOutState,
+        deletesAt: dateTime().nullable(),
+      })
+      .nullable()
+      .describe("The open opt-out of just that."),
   })
   .meta({ id: "OptOutPreview" });
 
@@ -132,6 +147,7 @@ const fleetOptOutExample = {
   createdAt: "2026-03-01T12:00:00.000Z",
   inForceAt: "2026-03-01T12:00:00.000Z",
   lapsesAt: "2026-03-31T12:00:00.000Z",
+  deletesAt: "2026-03-08T12:00:00.000Z",
   confirmedAt: null,
   confirmedBy: null,
   endedAt: null,
@@ -265,6 +281,7 @@ export const optOutsApi = {
           pages: 9,
           dueUrls: 2,
           wide: null,
+          known: null,
         },
       },
       400: errorAnswer("The target or the scope names nothing"),
@@ -435,13 +452,16 @@ const optOutTaken = z
     state: z
       .enum(["waiting", "unconfirmed", "confirmed"])
       .describe(
-        "waiting: takes effect when it is confirmed, since too many came in a day, or more than 100 hosts, or several hosts with more than 1,000 indexed pages, lie below it. A public suffix (publicsuffix.org) or a network is answered with 400.",
+        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or 1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or a network is answered with 400.",
       ),
     createdAt: dateTime(),
+    deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
     lapsesAt: dateTime().nullable(),
     confirmation: z
-      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string() })
-      .describe("The DNS record by which the site confirms it."),
+      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string(), file: z.string() })
+      .describe(
+        "What proves it: the record in DNS, or its value in the file; then the form again with proof=file.",
+      ),
   })
   .meta({ id: "OptOutTaken" });
 
@@ -610,23 +630,29 @@ export const contactApi = {
           .optional(),
         reply: z.string().max(200).describe("How to reach the requester.").optional(),
         words: z.string().max(2000).describe("Anything that the operator should know.").optional(),
+        proof: z
+          .enum(["", "file"])
+          .describe("file: the file of proof is there, and is asked for.")
+          .optional(),
       }),
       type: "application/x-www-form-urlencoded",
     },
     answers: {
       201: {
-        description: "Accepted; the same if repeated",
+        description: "Accepted; the same if repeated, which has its proof looked for",
         schema: optOutTaken,
         example: {
           site: "www.example.org",
           scope: "subdomains" as const,
           state: "unconfirmed",
           createdAt: "2026-03-01T12:00:00.000Z",
+          deletesAt: "2026-03-08T12:00:00.000Z",
           lapsesAt: "2026-03-31T12:00:00.000Z",
           confirmation: {
             type: "TXT",
             name: "_nearcrawl.www.example.org",
             value: "opt-out=hdqo4dqSbcMWw1Evc2ytSw",
+            file: "https://www.example.org/.well-known/nearcrawl-opt-out.txt",
           },
         },
       },

@@ -6,7 +6,17 @@ import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type Complaint, deedsParagraph, partnerLines } from "./complaints.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
-import { type OptOut, type OptOutPreview, type OptOutScope, previewWords, scopeWords } from "./opt-out.ts";
+import {
+  hiddenDays,
+  type OptOut,
+  type OptOutPreview,
+  type OptOutScope,
+  previewWords,
+  scopeWords,
+  stateWords,
+  unconfirmedDays,
+} from "./opt-out.ts";
+import { proofFileOf } from "./proof-file.ts";
 
 export interface OptOutsPage {
   readonly optOuts: readonly OptOut[];
@@ -21,7 +31,7 @@ export function optOutsBody(
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
   return html`${titleRow("Opt-outs")}
-<p class="lead">Pages, parts of sites, sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
+<p class="lead">Pages, parts of sites, sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once: its pages are hidden, after ${hiddenDays} days deleted, and it lapses after ${unconfirmedDays} unless the site proves it by DNS or a file, or an operator confirms it; then its pages are deleted at once. Lifting it in the first ${hiddenDays} days shows them again, and the form is not believed for it a second time.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${waitingRemark(optOuts)}
 <p class="small"><a href="${all ? "/fleet/opt-outs" : "/fleet/opt-outs?all=yes"}">${all ? "In force only" : "Include lifted and lapsed"}</a></p>
@@ -42,9 +52,9 @@ type PreviewPage = OptOutPreview & {
 };
 
 export function previewBody(preview: PreviewPage, viewer: PageViewer): Html {
-  const { target, scope, wide, pages, text } = preview;
+  const { target, scope, wide, pages, text, known } = preview;
   return html`<p class="registry-path"><a href="/fleet/opt-outs">Opt-outs</a></p>${titleRow("Opt-out preview")}
-<p class="lead">The ${scopeWords[scope]} ${target}: ${previewWords(preview)}.</p>
+<p class="lead">The ${scopeWords[scope]} ${target}: ${previewWords(preview)}.${known === null ? nothing : ` It has opted out already (no. ${known.optOutId}, ${stateWords(known)}).`}</p>
 ${wide === null ? nothing : html`<p class="warn" role="status">${wide}.</p>`}
 ${mayDo(viewer.actor, "fleet-write") ? addOptOutForm(viewer, { target: text, scope, words: "", pages: wide === null ? null : pages }) : nothing}`;
 }
@@ -75,7 +85,7 @@ export function confirmForm(viewer: PageViewer, { number, pages }: { number: num
 function waitingRemark(optOuts: readonly OptOut[]): Html {
   const waiting = optOuts.filter(({ state }) => state === "waiting").length;
   if (waiting === 0) return nothing;
-  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for an operator to confirm: too many came by the form in one day, or many hosts would be opted out.</p>`;
+  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for proof or for an operator: many came in one day, many hosts or pages would go, or an operator lifted the like before.</p>`;
 }
 
 function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolean): Html {
@@ -87,13 +97,13 @@ function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolea
 function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
   const said = [one.replyTo, one.words, one.endingWords].filter((text) => text !== null && text !== "");
   return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${one.scope === "prefix" || one.scope === "host" ? one.target : askAbout(one.target)}<span class="small">${scopeWords[one.scope]}${one.erasedAt === null ? nothing : ", erased"}</span>${howToConfirm(one)}</th>
-<td class="why">${one.state}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
+<td class="why">${stateWords(one)}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
 <td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.urls)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
 }
 
 function howToConfirm({ state, site, token }: OptOut): Html {
   if (site === null || (state !== "waiting" && state !== "unconfirmed")) return nothing;
-  return html`<span class="small break">confirmed by ${confirmationName(site)} TXT "${confirmationText(token)}"</span>`;
+  return html`<span class="small break">proved by ${confirmationName(site)} TXT "${confirmationText(token)}" or that text at ${proofFileOf(site)}</span>`;
 }
 
 function buttons({ optOutId, state }: OptOut, viewer: PageViewer): Html {

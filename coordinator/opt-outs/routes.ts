@@ -10,6 +10,7 @@ import { type Complaint, deedsParagraph } from "./complaints.ts";
 import { changeOfErasure, erasePageOf } from "./honour.ts";
 import {
   isSaidNumber,
+  liftedWords,
   type OptOut,
   type OptOutMarks,
   type OptOutPreview,
@@ -173,15 +174,15 @@ const optOutWords = {
 } as const;
 
 function optOutChanged(
-  optOut: (OptOut & Partial<Pick<OptOutPreview, "dueUrls" | "wide">>) | null | 0,
+  optOut: (OptOut & Partial<Pick<OptOutPreview, "dueUrls" | "wide" | "known">>) | null | 0,
   action: keyof typeof optOutWords,
 ): Outcome {
   if (!optOut) return notOpen("opt-out");
-  const { dueUrls: _, wide: __, ...value } = optOut;
+  const { dueUrls: _, wide: __, known: ___, ...value } = optOut;
   const { optOutId, target, scope, state, hosts, urls, pages } = value;
   const count =
     action === "opt-out-lifted"
-      ? ""
+      ? ` ${liftedWords(value)} The form is not believed for it again without proof.`
       : ` It covers ${howMany(hosts, "host")}, ${howMany(urls, "URL")} and ${howMany(pages, "page")}.`;
   const said = `${target} ${optOutWords[action]}.${count}`;
   const change = { action, target, words: said, after: { optOutId, scope, state, hosts, urls, pages } };

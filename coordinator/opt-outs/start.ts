@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
-import { createTextResolver } from "#core/name-resolver";
+import { createNameResolver, createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { contactOf, reachableContact } from "#protocol/user-agent";
 import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
@@ -12,6 +12,7 @@ import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { publishedKeySet } from "../room-settings.ts";
 import { OptOutHonours } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
+import { proofFileOf, readProofFile } from "./proof-file.ts";
 import { createOptOutStore } from "./store.ts";
 
 /** A notice may get lost with its connection; lapses come by the clock alone. */
@@ -19,6 +20,7 @@ const passMs = 20_000;
 
 const confirmMs = 60_000;
 const duty = "honour-opt-outs";
+const proofs = "confirm-opt-outs";
 
 export interface OptOutDuties {
   start(): Promise<void>;
@@ -33,18 +35,23 @@ export function optOutDuties(ports: {
   readonly slices?: Slices;
   readonly gateway: Pick<CrawlerGateway, "online" | "send">;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-  readonly config: Pick<CoordinatorConfig, "resolvers" | "departureSeconds">;
+  readonly config: Pick<
+    CoordinatorConfig,
+    "resolvers" | "departureSeconds" | "allowSpecialPurpose" | "userAgent"
+  >;
   readonly log: Log;
   readonly now: () => Date;
 }): OptOutDuties {
   const { pool, slices = oneSlice(pool), gateway, timekeeper, config, log, now } = ports;
   const optOuts = notedOptOuts(createOptOutStore(slices), noteOwnChanges(ports));
+  const resolver = createNameResolver({ servers: config.resolvers });
   const honours = new OptOutHonours({
     optOuts,
     marks: createOptOutMarks(slices),
     online: () => gateway.online(),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
     texts: createTextResolver({ servers: config.resolvers }),
+    proofFile: async (site) => await readProofFile(proofFileOf(site), { ...config, resolver }),
     departureMs: config.departureSeconds * 1000,
     log,
     now,
@@ -52,9 +59,12 @@ export function optOutDuties(ports: {
   let notices: { stop(): Promise<void> } | null = null;
   return {
     async start() {
-      notices = await optOuts.onChange(() => timekeeper.hurry(duty));
+      notices = await optOuts.onChange(() => {
+        timekeeper.hurry(duty);
+        timekeeper.hurry(proofs);
+      });
       timekeeper.every(duty, passMs, async () => await honours.pass());
-      timekeeper.every("confirm-opt-outs", confirmMs, async () => {
+      timekeeper.every(proofs, confirmMs, async () => {
         await honours.confirm();
       });
       timekeeper.hurry(duty);

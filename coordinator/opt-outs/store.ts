@@ -1,6 +1,7 @@
 /** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import { isPublicSuffix, registrableDomain } from "#core/ip/registrable-domain";
 import type { SitePart } from "#core/ip/url-host";
 import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
@@ -10,7 +11,7 @@ import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { isInPartSql, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
   type Covered,
-  isPublicSuffix,
+  hiddenDays,
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,
   mostUnconfirmedADay,
@@ -23,13 +24,14 @@ import {
   type StoppedPart,
   scopeOf,
   targetText,
+  type Unproven,
   unconfirmedDays,
   wideWords,
 } from "./opt-out.ts";
 
 const dayMs = 86_400_000;
 
-/** DNS is asked for the same confirmation no more often. */
+/** DNS is asked for the same proof no more often, unless the requester asks again. */
 const lookAgainMinutes = 10;
 
 export function createOptOutStore(from: Pool | Slices): OptOutStore {
@@ -38,11 +40,11 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
   return {
     request: async (request, now) => {
       // Before the lock, so that no admission waits for the count.
-      const isWide =
-        request.source === "form" && !request.confirmed && (await isWideOf(slices, request.target));
+      const isBelieved = request.source !== "form" || request.confirmed;
+      const weight = isBelieved ? null : await weightOf(slices, request.target);
       const optOutId = await inTransaction(
         pool,
-        async (client) => await record(client, { ...request, isWide }, now),
+        async (client) => await record(client, { ...request, weight }, now),
       );
       return (await byNumber(slices, optOutId))!;
     },
@@ -116,8 +118,8 @@ async function targetOf(pool: Pool, optOutId: number): Promise<OptOutTarget | nu
 }
 
 interface WeighedRequest extends OptOutRequest {
-  /** It would take out more than one site's word should. */
-  readonly isWide: boolean;
+  /** Null: it is not for the form to weigh. */
+  readonly weight: Weight | null;
 }
 
 /**
@@ -132,8 +134,16 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   );
   const known = open[0]?.opt_out_id ?? null;
   const optOutId = known ?? (await insert(client, request, now));
+  // An erasure that was finished is counted by itself; one that was not goes on.
   if (known !== null && request.erases === true)
-    await client.query("update opt_out set erased_at = $2, applied = 0 where opt_out_id = $1", [known, now]);
+    await client.query(
+      `update opt_out
+       set erased_at = $2, applied = 0, erased_rows = case when applied >= 2 then '{}' else erased_rows end
+       where opt_out_id = $1`,
+      [known, now],
+    );
+  if (known !== null && request.weight !== null)
+    await askAgain(client, known, { ...request, weight: request.weight }, now);
   if (known !== null && request.confirmed) {
     await client.query(
       `update opt_out
@@ -147,13 +157,38 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   return optOutId;
 }
 
+/**
+ * Whoever has published the proof asks again, and need not wait for its turn. One that waits is weighed again by who asks now: else
+ * whoever has used up his own day could make others' sites wait.
+ */
+async function askAgain(
+  client: PoolClient,
+  optOutId: number,
+  request: BelievableRequest,
+  now: Date,
+): Promise<void> {
+  await client.query(
+    `update opt_out set looked_at = case when $3 then ${withFile} end
+     where opt_out_id = $1 and looked_at <= $2::timestamptz - interval '1 minute'`,
+    [optOutId, now, request.hasFile === true],
+  );
+  if (await needsProof(client, request, now)) return;
+  await client.query(
+    `update opt_out set in_force_at = $2, lapses_at = $3, deletes_at = $4, requester = $5::inet
+     where opt_out_id = $1 and in_force_at is null`,
+    [optOutId, now, daysAfter(now, unconfirmedDays), daysAfter(now, hiddenDays), request.requester],
+  );
+}
+
+const daysAfter = (now: Date, days: number) => new Date(now.getTime() + days * dayMs);
+
 async function insert(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
-  const { target, source, words, replyTo, requester, confirmed, isWide } = request;
-  const waits = source === "form" && !confirmed && (isWide || (await isFlood(client, now)));
+  const { target, source, words, replyTo, requester, confirmed, weight } = request;
+  const waits = weight !== null && (await needsProof(client, { ...request, weight }, now));
   const { rows } = await client.query<{ opt_out_id: number }>(
     `insert into opt_out (site, first_address, last_address, scope, url, source, token, words, reply_to, requester,
-       created_at, in_force_at, lapses_at, confirmed_at, confirmed_by, erased_at)
-     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8, $9, $10::inet, $11, $12, $13, $14, $15, $16)
+       created_at, in_force_at, lapses_at, confirmed_at, confirmed_by, erased_at, deletes_at)
+     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8, $9, $10::inet, $11, $12, $13, $14, $15, $16, $17)
      returning opt_out_id`,
     [
       ...targetValues(target),
@@ -164,53 +199,87 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
       requester,
       now,
       waits ? null : now,
-      confirmed ? null : new Date(now.getTime() + unconfirmedDays * dayMs),
+      confirmed ? null : daysAfter(now, unconfirmedDays),
       confirmed ? now : null,
       confirmed ? "operator" : null,
       request.erases === true ? now : null,
+      confirmed || waits ? null : daysAfter(now, hiddenDays),
     ],
   );
   return rows[0]!.opt_out_id;
 }
 
-/** So many came by the form in a day that this one is not believed before it is confirmed. */
-async function isFlood(client: PoolClient, now: Date): Promise<boolean> {
-  const { rows } = await client.query<{ today: number }>(
-    `select count(*)::int as today from opt_out
-     where source = 'form' and in_force_at is not null and created_at > $1`,
-    [new Date(now.getTime() - dayMs)],
+/**
+ * What an operator has lifted is not believed a second time, nor what lies above or below it; and so many of one origin, of one
+ * domain and of all are believed in a day. What the site has proven counts against nobody.
+ */
+async function needsProof(
+  client: PoolClient,
+  { target: { site }, requester, weight }: BelievableRequest,
+  now: Date,
+): Promise<boolean> {
+  if (weight.isWide || site === null) return true;
+  const within = (v4: number, v6: number) =>
+    `requester <<= network(set_masklen($2::inet, case family($2::inet) when 4 then ${v4} else ${v6} end))`;
+  const { rows } = await client.query<Record<keyof typeof mostUnconfirmedADay | "lifted", number>>(
+    `select count(*) filter (where ${within(32, 64)})::int as "ofAddress",
+       count(*) filter (where ${within(24, 48)})::int as "ofNetwork",
+       count(*) filter (where ${isOfSite("site", "$3::text")})::int as "ofDomain",
+       count(*)::int as "ofAll",
+       (select count(*)::int from opt_out
+        where ending = 'lifted' and (site = any($4::text[]) or ${isOfSite("site", "$5::text")})) as lifted
+     from opt_out
+     where source = 'form' and in_force_at > $1 and confirmed_by is distinct from 'site'`,
+    [daysAfter(now, -1), requester, registrableDomain(site), domainsAbove(site), site],
   );
-  return rows[0]!.today >= mostUnconfirmedADay;
+  const { ofAddress, ofNetwork, ofDomain, ofAll, lifted } = rows[0]!;
+  const most = mostUnconfirmedADay;
+  return (
+    lifted > 0 ||
+    ofAddress >= most.ofAddress ||
+    ofNetwork >= most.ofNetwork ||
+    ofDomain >= most.ofDomain ||
+    ofAll >= (weight.isCrawled ? most.ofAllCrawled : most.ofAll)
+  );
 }
 
-/** Nor is a name that half of the web lies below, or several hosts that we have many pages of, nor a network. */
-async function isWideOf(slices: Slices, target: OptOutTarget): Promise<boolean> {
+type BelievableRequest = OptOutRequest & { readonly weight: Weight };
+
+interface Weight {
+  /** It would take out more than an unproven word should: a network, a name that half of the web lies below, many hosts or pages. */
+  readonly isWide: boolean;
+  /** The crawl has fetched something of it. */
+  readonly isCrawled: boolean;
+}
+
+async function weightOf(slices: Slices, target: OptOutTarget): Promise<Weight> {
   const { site, part } = target;
-  if (site === null || (part === undefined && isPublicSuffix(site))) return true;
-  if (part !== undefined) return false;
+  if (site === null || (part === undefined && isPublicSuffix(site)))
+    return { isWide: true, isCrawled: false };
+  const isIn =
+    part === undefined || part.scope === "host" ? "true" : isInPartSql("p.url", "$2::text", "$3::text");
   const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ hosts: number; others: number; pages: number }>(
+    const { rows } = await pool.query<{ hosts: number; isCrawled: boolean; pages: number }>(
       `with covered as (
-         select host_hash, host
+         select host_hash, fetched_urls
          from frontier_host
-         where ${isOfSite("host", "$1::text")}
+         where ${part === undefined ? isOfSite("host", "$1::text") : "host = $1"}
          limit ${mostHostsUnconfirmed + 1}
        )
-       select count(*)::int as hosts,
-         (count(*) filter (where host <> 'www.' || $1::text))::int as others,
+       select count(*)::int as hosts, coalesce(bool_or(fetched_urls > 0), false) as "isCrawled",
          (select count(*)::int from (
-            select from page p join covered using (host_hash) limit ${mostPagesUnconfirmed + 1}) counted) as pages
+            select from page p join covered using (host_hash) where ${isIn} limit ${mostPagesUnconfirmed + 1}
+          ) counted) as pages
        from covered`,
-      [site],
+      isIn === "true" ? [site] : [site, part!.scope, part!.of],
     );
     return rows[0]!;
   });
-  const { hosts, others, pages } = found.reduce((sum, one) => ({
-    hosts: sum.hosts + one.hosts,
-    others: sum.others + one.others,
-    pages: sum.pages + one.pages,
-  }));
-  return hosts > mostHostsUnconfirmed || (others > 1 && pages > mostPagesUnconfirmed);
+  const sum = (of: "hosts" | "pages") => found.reduce((all, one) => all + one[of], 0);
+  return {
+    isWide: sum("hosts") > mostHostsUnconfirmed || sum("pages") > mostPagesUnconfirmed,
+    isCrawled: found.some(({ isCrawled }) => isCrawled),
+  };
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */
@@ -222,21 +291,33 @@ async function change(pool: Pool, sql: string, values: readonly unknown[]): Prom
   });
 }
 
+/** In `looked_at`: at its next turn the site is asked for the file, too. */
+const withFile = "'-infinity'::timestamptz";
+
 async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOutStore["toConfirm"]> {
-  const { rows } = await pool.query<{ opt_out_id: number; site: string; token: string }>(
-    `with next as (
-       select opt_out_id from opt_out
+  const { rows } = await pool.query<Unproven>(
+    `with open as (
+       select opt_out_id, coalesce(looked_at, ${withFile}) as at, looked_at = ${withFile} as has_file,
+         row_number() over (
+           partition by network(set_masklen(requester, case family(requester) when 4 then 24 else 48 end))
+           order by looked_at nulls first, opt_out_id
+         ) as turn
+       from opt_out
        where ended_at is null and confirmed_at is null and site is not null
          and (looked_at is null or looked_at <= $2::timestamptz - interval '${lookAgainMinutes} minutes')
-       order by looked_at nulls first, opt_out_id
+     ), next as (
+       select opt_out_id, has_file
+       from open join opt_out o using (opt_out_id)
+       order by turn, at, opt_out_id
        limit $1
-       for update skip locked
+       for update of o skip locked
      )
      update opt_out o set looked_at = $2 from next where o.opt_out_id = next.opt_out_id
-     returning o.opt_out_id, o.site, o.token`,
+     returning o.opt_out_id as "optOutId", o.site, coalesce(o.scope, 'subdomains') as scope, o.token,
+       coalesce(next.has_file, false) as "hasFile"`,
     [limit, now],
   );
-  return rows.map((row) => ({ optOutId: row.opt_out_id, site: row.site, token: row.token }));
+  return rows;
 }
 
 interface StoppedSite {
@@ -424,7 +505,11 @@ async function preview(slices: Slices, target: OptOutTarget, now: Date): Promise
   });
   const covered = sumOf(found);
   const dueUrls = found.reduce((sum, one) => sum + one.dueUrls, 0);
-  return { ...covered, dueUrls, wide: wideWords(target, covered) };
+  const [known = null] = await read(slices, `o.ended_at is null and ${isTarget}`, targetValues(target));
+  return {
+    ...{ ...covered, dueUrls, wide: wideWords(target, covered) },
+    known: known && { optOutId: known.optOutId, state: known.state, deletesAt: known.deletesAt },
+  };
 }
 
 // A row of table opt_out as the flows know it.
@@ -446,6 +531,7 @@ interface OptOutRow {
   created_at: Date;
   in_force_at: Date | null;
   lapses_at: Date | null;
+  deletes_at: Date | null;
   confirmed_at: Date | null;
   confirmed_by: OptOut["confirmedBy"];
   ended_at: Date | null;
@@ -456,7 +542,7 @@ interface OptOutRow {
 /** SQL: the columns of an OptOutRow. */
 const optOutColumns = `o.opt_out_id, o.applied, o.scope, o.url, o.erased_at, o.site, host(o.first_address) as first_address,
   host(o.last_address) as last_address, o.source, o.token, o.words, o.reply_to, host(o.requester) as requester,
-  o.created_at, o.in_force_at, o.lapses_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
+  o.created_at, o.in_force_at, o.lapses_at, o.deletes_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
 
 function targetOfRow({ site, scope, url, first_address, last_address }: OptOutRow): OptOutTarget {
   if (site === null) return { site, network: { first: first_address ?? "", last: last_address ?? "" } };
@@ -480,6 +566,7 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
     createdAt: row.created_at,
     inForceAt: row.in_force_at,
     lapsesAt: row.lapses_at,
+    deletesAt: deletionOf(row),
     confirmedAt: row.confirmed_at,
     confirmedBy: row.confirmed_by,
     endedAt: row.ended_at,
@@ -487,6 +574,13 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
     erasedAt: row.erased_at,
     ...covered,
   };
+}
+
+/** Null where it ended before. */
+function deletionOf({ confirmed_at, deletes_at, ended_at }: OptOutRow): Date | null {
+  const times = [confirmed_at, deletes_at].filter((at) => at !== null).map((at) => at.getTime());
+  const first = Math.min(...times);
+  return times.length === 0 || (ended_at !== null && ended_at.getTime() < first) ? null : new Date(first);
 }
 
 function stateOf(row: OptOutRow): OptOutState {

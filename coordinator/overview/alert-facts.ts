@@ -139,12 +139,27 @@ export interface DiskFacts {
 export interface OwnFacts {
   /** This coordinator has written no figures before. */
   readonly startedAtMs?: number;
+  /** The data folder was lost; null or absent: it is there, or another machine's. */
+  readonly gone?: OwnFault | null;
+  /** Null: nothing is known to be wrong with this coordinator's clock. */
+  readonly clock: OwnFault | null;
   /** Null: it answers. */
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */
   readonly unwritable: OwnFault | null;
+  /** Connections are refused, since others hold all of them; null: none was within the last minute. */
+  readonly usedUp?: OwnFault | null;
   /** Of the journal beside the database; null: everything that was changed is in it. */
   readonly journal: OwnFault | null;
+  /** Its DNS servers, which have answered nothing; null: they do, as far as is known. */
+  readonly dns?: OwnFault | null;
+  /** That it shows itself; null: a proxy shows one, or there is none. */
+  readonly certificate?: {
+    readonly file: string;
+    readonly endsMs: number;
+    /** Why a renewed one is not shown; null: there is none, or it is. */
+    readonly notTaken: string | null;
+  } | null;
   /** Over the last minute or two; null: not watched. */
   readonly eventLoop: { readonly p99Ms: number; readonly mostMs: number } | null;
   readonly jobs: readonly JobFacts[];
@@ -213,6 +228,8 @@ export interface CrawlerFacts {
   readonly fetches: number;
   /** Of those, failed by its own or its machine's fault. */
   readonly ownFailures: number;
+  /** Of those, failed on the way: no connection in time, or one that was lost; absent: not told. */
+  readonly networkFailures?: number;
   /** A copied folder was noticed within the last day. */
   readonly copiedFolder: boolean;
   /** It has joined, and nothing has run there yet. */

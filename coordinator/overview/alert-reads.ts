@@ -150,6 +150,7 @@ interface CrawlerRow {
   holding_back: unknown;
   fetches: number;
   own_failures: number;
+  network_failures: number;
   copied: boolean;
   never_ran: boolean;
   waits: boolean;
@@ -225,6 +226,7 @@ async function crawlerFacts(
        c.heartbeat -> 'holdingBack' as holding_back,
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
        coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as own_failures,
+       coalesce(f.network_failures, 0)::float8 as network_failures,
        exists (
          select from incident i
          where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
@@ -236,7 +238,8 @@ async function crawlerFacts(
      from crawler c
      left join crawler_trust t using (crawler_id)
      left join (
-       select crawler_id, sum(fetches) as fetches, sum(crawler_failures) as own_failures
+       select crawler_id, sum(fetches) as fetches, sum(crawler_failures) as own_failures,
+         sum(network_failures) as network_failures
        from crawler_figures
        where quarter > $1::timestamptz - interval '1 hour' and quarter <= $1
        group by crawler_id
@@ -259,6 +262,7 @@ async function crawlerFacts(
     diskFreeBytes: typeof row.disk_free === "number" ? row.disk_free : null,
     fetches: row.fetches,
     ownFailures: row.own_failures,
+    networkFailures: row.network_failures,
     copiedFolder: row.copied,
     neverRan: row.never_ran,
     waits: row.waits,

@@ -81,6 +81,20 @@ const mostStandstillMs = 5000;
 
 export const alertRules = [
   {
+    name: "data-folder-gone",
+    severity: "critical",
+    threshold: anything,
+    looksFor: "the embedded database's data folder was there, and is gone or empty",
+    link: "/alerts",
+    advice:
+      "Mount its disk, or stop the coordinator and restore: nearcrawl database backups, then nearcrawl database restore FOLDER. Nothing is made in its place (runbook: bad days).",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.gone == null
+        ? null
+        : { words: `${sentence(own.gone.words)}, since ${clockTime(own.gone.sinceMs)}.` },
+  },
+  {
     name: "database-does-not-answer",
     severity: "critical",
     /** Seconds. It is asked every two; one that restarts is away for less. */
@@ -91,9 +105,44 @@ export const alertRules = [
       "Start it, or check its log, its machine and the network path. Crawlers finish their leases and keep the results; everything resumes by itself when it answers.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
-      own?.silent == null || nowMs - own.silent.sinceMs < seconds * 1000
+      own?.silent == null ||
+      own.gone != null ||
+      own.usedUp != null ||
+      nowMs - own.silent.sinceMs < seconds * 1000
         ? null
         : { words: `${sentence(own.silent.words)}, since ${clockTime(own.silent.sinceMs)}.` },
+  },
+  {
+    name: "connections-used-up",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "the database refuses a connection, since others hold as many as it has (max_connections, or a role's or pooler's limit)",
+    link: "/alerts",
+    advice:
+      "select usename, application_name, count(*) from pg_stat_activity group by 1, 2 says who holds them. End what nobody needs, raise max_connections (it takes a restart of Postgres), or put PgBouncer in between. Everything resumes by itself.",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.usedUp == null
+        ? null
+        : { words: `${sentence(own.usedUp.words)}, since ${clockTime(own.usedUp.sinceMs)}.` },
+  },
+  {
+    name: "clock-wrong",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "this coordinator's clock jumped, or differs from the database's by over 5 s, or the same way from those of most crawlers by over a minute",
+    link: "/alerts",
+    advice:
+      "Look at the coordinator's machine, not at the crawlers: timedatectl (or chronyc tracking), and let NTP keep its clock. Nothing is handed out or written meanwhile, crawlers keep their results; everything resumes by itself when it is right. If the clock is right now and this stays, restart the coordinator (runbook: bad days).",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.clock == null
+        ? null
+        : {
+            words: `${sentence(own.clock.words)}, since ${clockTime(own.clock.sinceMs)}: nothing is handed out.`,
+          },
   },
   {
     name: "database-cannot-write",
@@ -160,6 +209,8 @@ export const alertRules = [
     isOwn: true,
     // Where none has ever written, none has run with this database yet.
     find: ({ figuresAtMs, own, nowMs }, minutes) => {
+      // None are written while the clock is wrong, which is an alert of its own.
+      if (own?.clock != null) return null;
       const sinceMs = Math.max(figuresAtMs ?? 0, own?.startedAtMs ?? 0);
       if (figuresAtMs !== null && nowMs - sinceMs > (minutes + 1) * minuteMs)
         return {
@@ -202,7 +253,7 @@ export const alertRules = [
     isOwn: true,
     // While nothing can be asked or written, that is the alert, and every job's failure.
     find: ({ own }, times) =>
-      own === undefined || own.silent !== null || own.unwritable !== null
+      own === undefined || own.silent !== null || own.unwritable !== null || own.usedUp != null
         ? null
         : about(
             own.jobs
@@ -252,6 +303,54 @@ export const alertRules = [
       return {
         words: `The coordinator's process is late: one turn in a hundred by ${Math.round(p99Ms)} ms, and one by ${Math.round(mostMs)} ms, within the last two minutes.`,
       };
+    },
+  },
+  {
+    name: "dns-does-not-answer",
+    severity: "critical",
+    /** Seconds. A resolver that restarts is away for less. */
+    threshold: 30,
+    looksFor: (seconds) =>
+      `the coordinator's DNS servers have answered nothing for ${seconds} s, of five names at least`,
+    link: "/queue",
+    advice:
+      "Look at them (resolvers of the settings, else /etc/resolv.conf): dig example.org. New hosts wait for an address meanwhile, and no site is blamed; what is known is crawled on.",
+    isOwn: true,
+    find: ({ own, nowMs }, seconds) =>
+      own?.dns == null || nowMs - own.dns.sinceMs < seconds * 1000
+        ? null
+        : {
+            words: `The coordinator's DNS servers have not answered since ${clockTime(own.dns.sinceMs)}: ${own.dns.words}.`,
+          },
+  },
+  {
+    name: "certificate-ending",
+    severity: "critical",
+    /** Days. Nothing that renews by itself leaves so few. */
+    threshold: 3,
+    looksFor: (days) => `the coordinator's certificate ends within ${days} days, or has ended`,
+    link: "/alerts",
+    advice:
+      "Renew it with the same key (certbot renew --reuse-key) into the same files: it is shown within a minute, without a restart.",
+    isOwn: true,
+    find: ({ own, nowMs }, days) =>
+      certificateEnding(own, nowMs, { from: Number.NEGATIVE_INFINITY, to: days }),
+  },
+  {
+    name: "certificate-left",
+    severity: "warning",
+    /** Days. Let's Encrypt's clients renew 30 days before the end: by then, several attempts have failed. */
+    threshold: 21,
+    looksFor: (days) =>
+      `the coordinator's certificate ends within ${days} days, or a renewed one lies in its file and is not shown`,
+    link: "/alerts",
+    advice:
+      "Renew it with the same key (certbot renew --reuse-key) into the same files: it is shown within a minute, without a restart. With another key, crawlers that were invited with the one before do not come back: invite them anew.",
+    isOwn: true,
+    find: ({ own, nowMs }, days) => {
+      const { file, notTaken } = own?.certificate ?? { notTaken: null };
+      if (notTaken !== null) return { words: `What lies in ${file} is not shown: ${notTaken}.` };
+      return certificateEnding(own, nowMs, { from: 3, to: days });
     },
   },
   {
@@ -702,6 +801,31 @@ export const alertRules = [
     },
   },
   {
+    name: "crawler-network",
+    severity: "warning",
+    /** A share. Of the public web, some few per cent of connections come to nothing; the other crawlers say how many. */
+    threshold: 0.2,
+    looksFor: (share) =>
+      `over ${share * 100} % of a crawler's fetches in the last hour (${leastFetches} at least) got no connection in time or lost it, and over three times the other crawlers' share`,
+    link: "/fleet/failures?blame=network",
+    advice:
+      "Its way to its sites is bad: packets are lost or late, or its resolver is. Tell the partner (nearcrawl-crawler check), or drain it until it is well. The sites are not to blame.",
+    find: ({ crawlers }, mostShare) => {
+      const judged = crawlers.filter(({ fetches }) => fetches >= leastFetches);
+      const share = ({ fetches, networkFailures = 0 }: CrawlerFacts) => networkFailures / fetches;
+      const bad = judged.filter((one) => {
+        const others = judged.filter((other) => other !== one);
+        const fetches = others.reduce((sum, other) => sum + other.fetches, 0);
+        const failures = others.reduce((sum, { networkFailures = 0 }) => sum + networkFailures, 0);
+        return share(one) > Math.max(mostShare, fetches === 0 ? 0 : (3 * failures) / fetches);
+      });
+      return about(
+        namesBy(bad, (one) => -share(one)),
+        `More than ${mostShare * 100} % of the last hour's fetches came to nothing on the way`,
+      );
+    },
+  },
+  {
     name: "results-wait",
     severity: "warning",
     /** Results that a crawler has on its disk and that we have not acknowledged: minutes of work at full pace. */
@@ -1077,6 +1201,24 @@ function whoseWords(entries: readonly IncidentFacts[]): string {
   const names = [...new Set(entries.flatMap(({ crawler }) => crawler ?? []))];
   if (names.length === 0) return "";
   return names.length === 1 ? `, of ${names[0]}` : `, of ${names.length} crawlers`;
+}
+
+/** With so many days left. */
+function certificateEnding(
+  own: OwnFacts | undefined,
+  nowMs: number,
+  { from, to }: { readonly from: number; readonly to: number },
+): Finding | null {
+  if (own?.certificate == null) return null;
+  const { file, endsMs } = own.certificate;
+  const days = (endsMs - nowMs) / dayMs;
+  if (days < from || days >= to) return null;
+  const date = new Date(endsMs).toISOString().slice(0, 10);
+  const words =
+    days < 0
+      ? `ended on ${date}: no crawler and no browser takes it`
+      : `ends on ${date}, in ${span(days * 86_400)}`;
+  return { words: `The certificate ${file} ${words}.` };
 }
 
 function minutesSince(sinceMs: number, nowMs: number): number {

@@ -30,6 +30,17 @@ export function createFigureStore(pool: Pool): FigureStore {
   };
 }
 
+/** The last minute that a coordinator of this database has written; null: none has. */
+export async function lastMinute(pool: Pool): Promise<Date | null> {
+  const { rows } = await pool.query<{ last: Date | null }>("select max(minute) as last from minute_figures");
+  return rows[0]!.last;
+}
+
+/** Minutes that are yet to come were written by a clock that was ahead. */
+export async function forgetMinutesAfter(pool: Pool, now: Date): Promise<void> {
+  await pool.query("delete from minute_figures where minute > $1", [now]);
+}
+
 /** Also for a minute in which nothing happened: the row says that somebody was there. */
 async function addMinute(client: PoolClient, minute: Date, figures: Figures): Promise<void> {
   const { fetches, pages, fetchedBytes, shippedBytes, rounds, probes, failures } = figures;

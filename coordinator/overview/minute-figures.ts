@@ -1,6 +1,7 @@
 /**
- * Counts what happens and writes it down once a minute, as the minute ends. What cannot be written is kept and
- * written with the next minute, so nothing is lost while the database is away, and little when the coordinator dies.
+ * Counts what happens and adds it to its minute at every turn, each second, so that a coordinator that is killed takes no
+ * more than a second's figures with it. What cannot be written is kept and written with a later turn. Where nothing happens,
+ * one row a minute says that somebody was there.
  */
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
@@ -40,14 +41,14 @@ export class MinuteFigures {
     this.#figures = addedFigures(this.#figures, { ...noFigures, rounds: 1, probes });
   }
 
-  /** Called every few seconds; writes when a minute has ended. */
+  /** Called every second; writes what there is to write. */
   async turn(store: Pick<FigureStore, "add">, now: Date): Promise<void> {
     const thisMinuteMs = Math.floor(now.getTime() / minuteMs) * minuteMs;
     this.#minuteMs ??= thisMinuteMs;
-    if (thisMinuteMs === this.#minuteMs) return;
-    const endedMs = this.#minuteMs;
+    const isOver = thisMinuteMs !== this.#minuteMs;
+    const minute = new Date(this.#minuteMs);
     this.#minuteMs = thisMinuteMs;
-    await this.#write(store, new Date(endedMs));
+    if (isOver || this.#crawlers.size > 0 || this.#figures.rounds > 0) await this.#write(store, minute);
   }
 
   /** What there is of the minute under way: for a coordinator that stops. */

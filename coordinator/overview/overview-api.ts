@@ -7,7 +7,14 @@ import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web
 import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
-import { historyRangeNames, inHandSorts, limitCodes, paceLimits, waitReasons } from "./overview-types.ts";
+import {
+  clockLimit,
+  historyRangeNames,
+  inHandSorts,
+  limitCodes,
+  paceLimits,
+  waitReasons,
+} from "./overview-types.ts";
 
 const totals = z
   .strictObject({
@@ -104,7 +111,7 @@ const waitReason = z.enum(waitReasons).meta({
 const verdict = z
   .strictObject({
     limitedBy: z
-      .enum(limitCodes)
+      .enum([...limitCodes, clockLimit])
       .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
     hosts: z.int(),
     words: z.string().describe("The same in plain words."),
@@ -252,7 +259,7 @@ const healthFault = z
     code: z
       .string()
       .describe(
-        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), jobs-stand-still.",
+        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), crawlers-not-served (it starts, ends, or may have been replaced), jobs-stand-still.",
       ),
     words: z.string(),
     isInTheWay: z.boolean().describe("False: it can work, and somebody should look."),
@@ -309,10 +316,21 @@ const leftOutUrls = z
     most: z
       .array(z.strictObject({ host: z.string(), urls: z.int() }))
       .describe("The most first, 10 at most."),
+    domains: z
+      .array(
+        z.strictObject({
+          domain: z.string(),
+          waiting: z.int().describe("URLs on new hosts that wait for a later day."),
+          leftOut: z.int().describe("URLs on new hosts that came when no more could wait."),
+        }),
+      )
+      .describe(
+        "Registrable domains with more new hosts, or links to more, than are let in a day: 10 at most.",
+      ),
   })
   .meta({
     id: "LeftOutUrls",
-    description: "URLs that were named beyond what their hosts may have and hold, and left out.",
+    description: "URLs that were named beyond what their hosts, or domains, may have and hold.",
   });
 
 const gatedHosts = z
@@ -769,6 +787,7 @@ export const overviewApi = {
             hosts: 1,
             more: false,
             most: [{ host: "calendar.example.org", urls: 1240 }],
+            domains: [{ domain: "wildcard.example", waiting: 2000, leftOut: 48_000 }],
           },
           gated: {
             asked: 28,

@@ -5,7 +5,7 @@ import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
 import { totalBytes } from "#db/table-sizes";
-import { channelStates, notedAlerts } from "../alerts/alert-store.ts";
+import { channelStates, heldWords, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
   iso,
@@ -29,6 +29,7 @@ import { history, spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
 import {
   type CrawlerGauge,
+  clockLimit,
   type HistoryRange,
   historyRangeNames,
   type OperationReads,
@@ -314,7 +315,16 @@ export function createOperationReads(
   const accuracy = createAccuracyStore(pool);
   const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
   const histories = keptFor(historyRangeNames, (range, now) => history(pool, range, now), nowMs);
-  const ages = keptAt(async (now) => await whole.queueAges(now), nowMs);
+  const ages = keptAt(async (now) => {
+    const [queue, words] = await Promise.all([whole.queueAges(now), heldWords(pool, "clock-wrong")]);
+    if (words === null) return queue;
+    const verdict = {
+      limitedBy: clockLimit,
+      hosts: queue.hosts,
+      words: `limited by a clock: ${words}`,
+    } as const;
+    return { ...queue, verdict };
+  }, nowMs);
   const spans = new Map<number, (now: Date) => Promise<Awaited<ReturnType<typeof spanFigures>>>>();
   const counts = keptAt((now) => accuracy.counts(after(now)), nowMs);
   const shared = {

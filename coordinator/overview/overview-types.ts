@@ -1,7 +1,9 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
+
 import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
+import type { HeldBackDomain } from "../frontier/domain-store.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import type { GatedHosts } from "./bot-gate-reads.ts";
 import type { FailuresByBlame } from "./minute-figures.ts";
@@ -121,10 +123,12 @@ export const limitCodes = [
   "in-line",
   "no-address",
 ] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
+/** Nothing is handed out while a coordinator's clock is wrong, whatever else is in the way. */
+export const clockLimit = "coordinator-clock";
 export type LimitCode = (typeof limitCodes)[number];
 
 export interface Verdict {
-  readonly limitedBy: LimitCode;
+  readonly limitedBy: LimitCode | typeof clockLimit;
   /** That it is in the way of; 0: nothing is due. */
   readonly hosts: number;
   /** `limited by 3 hosts' Crawl-delay`. */
@@ -233,6 +237,8 @@ export interface LeftOutUrls {
   readonly more: boolean;
   /** The most first. */
   readonly most: readonly { readonly host: string; readonly urls: number }[];
+  /** Registrable domains whose new hosts have to wait, or whose pages' links have; the most first. */
+  readonly domains: readonly HeldBackDomain[];
 }
 
 /** What a coordinator cannot work without, beside a database that answers and can be written (database/database-watch). */

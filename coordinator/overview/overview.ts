@@ -140,13 +140,18 @@ export interface Overview {
 const recentShown = 12;
 const dayMinutes = 24 * 60;
 
-/** `live` null: as the database tells it. */
+/** `live` null: as the database tells it; `runs` false: no coordinator works on it, and what it says of crawlers is of then. */
 export async function showOverview(
   reads: OverviewReads,
   live: LiveState | null,
-  at: { readonly rates: Rates | null; readonly range: HistoryRange; readonly now: Date },
+  at: {
+    readonly rates: Rates | null;
+    readonly range: HistoryRange;
+    readonly now: Date;
+    readonly runs?: boolean;
+  },
 ): Promise<Overview> {
-  const { now, range } = at;
+  const { now, range, runs = true } = at;
   const [totals, fleet, recent, history, queue, lastHour, lastDay, counts, { alerts }] = await Promise.all([
     reads.crawlTotals(),
     reads.fleet(),
@@ -158,11 +163,12 @@ export async function showOverview(
     reads.accuracyCounts(now),
     showAlerts(reads, now),
   ]);
-  const connected = fleet.filter(({ state }) => state !== "offline").length;
+  const connected = runs ? fleet.filter(({ state }) => state !== "offline").length : 0;
+  const phase = connected === 0 ? "waiting for crawlers" : "crawling";
   return {
     at: now.toISOString(),
     startedAt: live?.startedAt.toISOString() ?? null,
-    phase: live?.phase ?? (connected === 0 ? "waiting for crawlers" : "crawling"),
+    phase: live?.phase ?? (runs ? phase : "no coordinator runs"),
     sessions: live?.sessions ?? connected,
     roundsUnderWay: live?.roundsUnderWay ?? null,
     probesUnderWay: live?.probesUnderWay ?? null,

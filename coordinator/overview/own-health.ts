@@ -4,6 +4,7 @@
  * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
  */
 import type { EventLoopDelay } from "#core/event-loop-clock";
+import type { ClockFault } from "#core/own-clock";
 import type { DutyReport } from "#core/scheduler";
 import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
@@ -22,12 +23,22 @@ export interface OwnHealthPorts {
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
   readonly journal?: () => DatabaseFault | null;
+  readonly dns?: () => DatabaseFault | null;
+  readonly certificate?: () => NonNullable<OwnFacts["certificate"]> | null;
+  /** Why crawlers are not served; null: they are. */
+  readonly closed?: () => string | null;
+  readonly clock?: () => ClockFault | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
 /** What /ready tells: code and words are for anybody to read. */
 export interface HealthFault {
-  readonly code: AlertName | "migrations-missing" | "tree-missing" | "jobs-stand-still";
+  readonly code:
+    | AlertName
+    | "migrations-missing"
+    | "tree-missing"
+    | "jobs-stand-still"
+    | "crawlers-not-served";
   readonly words: string;
   /** Null: it cannot be told. */
   readonly since: Date | null;
@@ -51,15 +62,20 @@ export class OwnHealth {
   }
 
   facts(): OwnFacts {
-    const { database, eventLoop, jobs, journal, lead, now } = this.#ports;
-    const { silent, unwritable } = database.state;
+    const { certificate, clock, database, eventLoop, jobs, journal, lead, now } = this.#ports;
+    const { silent, unwritable, usedUp, gone } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
       startedAtMs: this.#startedAtMs,
+      gone: faultFacts(gone),
+      clock: faultFacts(clock?.() ?? null),
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
+      usedUp: faultFacts(usedUp),
       journal: faultFacts(journal?.() ?? null),
+      dns: faultFacts(this.#ports.dns?.() ?? null),
+      certificate: certificate?.() ?? null,
       eventLoop: eventLoop?.() ?? null,
       jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
       leaderlessSinceMs: leaderlessMs === 0 ? null : at - leaderlessMs,
@@ -78,21 +94,34 @@ export class OwnHealth {
 
   /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
   async look(): Promise<HealthFault[]> {
-    const { silent, unwritable } = await this.#ports.database.look();
-    const databaseFaults: HealthFault[] = [];
-    if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
-    if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
-    const told = new Set<string>(["database-does-not-answer", "database-cannot-write"]);
+    const { silent, unwritable, gone } = await this.#ports.database.look();
+    const faults: HealthFault[] = [];
+    const clock = this.#ports.clock?.() ?? null;
+    if (clock !== null) faults.push(inTheWay("clock-wrong", clock));
+    if (gone !== null) faults.push(inTheWay("data-folder-gone", gone));
+    else if (silent !== null) faults.push(inTheWay("database-does-not-answer", silent));
+    if (unwritable !== null) faults.push(inTheWay("database-cannot-write", unwritable));
+    const told = new Set<string>([
+      ...["clock-wrong", "data-folder-gone"],
+      ...["database-does-not-answer", "database-cannot-write"],
+    ]);
     const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
-      ...databaseFaults,
+      ...faults,
+      ...this.#notServed(),
       ...this.#standstill(),
       ...others.map((alert) => ({
         ...{ code: alert.name, words: publicWords(alert), isInTheWay: false },
         since: sinceOf(alert.name, facts),
       })),
     ];
+  }
+
+  /** It starts, ends, or was perhaps replaced: crawlers that come are told so, and are to go to another. */
+  #notServed(): HealthFault[] {
+    const words = this.#ports.closed?.() ?? null;
+    return words === null ? [] : [{ code: "crawlers-not-served", words, since: null, isInTheWay: true }];
   }
 
   /** Most of the jobs that run every few seconds have not ended for a minute: nothing goes on here. */
@@ -127,6 +156,7 @@ function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
     "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
     "job-overdue": facts.jobs.map(({ runningSinceMs }) => runningSinceMs),
     "nobody-leads": [facts.leaderlessSinceMs],
+    "dns-does-not-answer": [facts.dns?.sinceMs ?? null],
     "coordinator-silent": facts.silentCoordinators.map(({ sinceMs }) => sinceMs),
   };
   const known = (times[name] ?? []).filter((ms) => ms !== null);
@@ -153,6 +183,13 @@ function publicWords({ name, count }: Alert): string {
       return "the journal beside the database cannot be written";
     case "nobody-leads":
       return "nobody leads the coordinators of this database";
+    case "connections-used-up":
+      return "the database has no connection left";
+    case "dns-does-not-answer":
+      return "the coordinator's DNS servers do not answer";
+    case "certificate-ending":
+    case "certificate-left":
+      return "the certificate ends soon";
     case "event-loop-late":
       return "the process is late: it does other work before it answers";
     default:

@@ -41,6 +41,7 @@ ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
 ${hostTable(view)}</section>
 ${gatedSection(view.gated, view.at)}
 ${leftOutSection(view.leftOut)}
+${domainSection(view.leftOut)}
 ${historySection("/fleet/queue", { reason }, view.history)}`;
 }
 
@@ -64,6 +65,16 @@ function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {
 <div class="scroll" tabindex="0" role="region" aria-label="Hosts at their bounds"><table>
 <thead><tr><th scope="col">Host</th><th scope="col" class="number">Left out</th></tr></thead>
 <tbody>${most.map((one) => html`<tr><th scope="row" class="break">${askAbout(one.host)}</th><td class="number">${countText(one.urls)}</td></tr>`)}</tbody>
+</table></div></section>`;
+}
+
+function domainSection({ domains }: LeftOutUrls): Html {
+  if (domains.length === 0) return nothing;
+  return html`<section><h2>More new hosts than are let in a day</h2>
+<p>Links brought more new hosts of these domains, or their pages link to more, than are let in a day. What waits comes in on a later day; what is skipped when a page that names it is fetched again. Whoever crawled the pages has no part in it.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Domains with more new hosts than are let in a day"><table>
+<thead><tr><th scope="col">Domain</th><th scope="col" class="number">URLs that wait</th><th scope="col" class="number">Skipped</th></tr></thead>
+<tbody>${domains.map((one) => html`<tr><th scope="row" class="break">${one.domain}</th><td class="number">${countText(one.waiting)}</td><td class="number">${countText(one.leftOut)}</td></tr>`)}</tbody>
 </table></div></section>`;
 }
 

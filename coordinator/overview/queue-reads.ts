@@ -9,6 +9,7 @@ import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
 import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
 import { hasLeases } from "../frontier/address-turn-writes.ts";
 import { paymentsInARow } from "../frontier/budgets.ts";
+import { heldBackDomains } from "../frontier/domain-store.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
 import { paceReasons } from "../frontier/pace-reasons.ts";
@@ -312,6 +313,7 @@ export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrl
     hosts,
     more: hosts === leftOutHosts,
     most: rows.map(({ host, urls: of }) => ({ host, urls: of })),
+    domains: await heldBackDomains(pool, shown),
   };
 }
 

@@ -5,7 +5,7 @@ import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import type { Slices } from "../database/slices.ts";
+import { ofAll, type Slices } from "../database/slices.ts";
 import {
   accuracyDays,
   accuracyEstimate,
@@ -18,6 +18,7 @@ import type { FleetSettling } from "../delegation/measure-peers.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { forgetTurns } from "../frontier/address-turn-writes.ts";
+import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
@@ -32,7 +33,7 @@ import { sampleDisk } from "./disk-sample-store.ts";
 import { addGauges, addStandings, forgetGauges, gaugeSeconds } from "./gauge-store.ts";
 import { type Gauged, gaugesOf } from "./gauges.ts";
 import { maxCrawlersMeasured, type OperationMetrics } from "./metrics.ts";
-import { createFigureStore } from "./minute-figure-store.ts";
+import { createFigureStore, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
 import { forgetFigures } from "./minute-figures.ts";
 import type { LiveState, OverviewReads } from "./overview.ts";
 import { type CrawlerGauge, type OperationReads, type QueueAges, waitReasons } from "./overview-types.ts";
@@ -58,8 +59,8 @@ export interface OverviewDuties {
   stop(): Promise<void>;
 }
 
-/** How soon after its end a minute is written. */
-const figuresMs = 5000;
+/** What is lost where the coordinator is killed. */
+const figuresMs = 1000;
 
 /** As often as Prometheus usually asks. */
 const observeMs = 30_000;
@@ -333,18 +334,49 @@ export function observeIndex(metrics: OperationMetrics, state: IndexState): void
 
 interface UpkeepParts {
   readonly pool: Pool;
+  readonly slices: Slices;
   readonly incidents: IncidentLog;
   readonly timekeeper: Timekeeper;
+  readonly log: Log;
   readonly now: () => Date;
 }
 
-export function scheduleUpkeep({ pool, incidents, timekeeper, now }: UpkeepParts): void {
+const bringBackDuty = "bring-back-what-is-of-the-future";
+
+/** Gives what is to be called when the clock is right again, with how far it was followed. */
+export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
+  const { pool, slices, incidents, timekeeper, log, now } = parts;
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());
     await forgetTurns(pool, now());
   });
+  // After a start it is looked once: the clock may have been put right while nothing ran.
+  let isSuspect = true;
+  let isKnown = false;
+  timekeeper.every(bringBackDuty, bringBackMs, async () => {
+    const at = now();
+    const last = await lastMinute(pool);
+    const isWritten = last !== null && last.getTime() - at.getTime() > clocksApartMs;
+    if (!isWritten && !isSuspect) return;
+    await ofAll(slices, async (slice) => {
+      if (!isWritten && !isKnown && !(await wasAhead(slice.pool, at))) return;
+      const hosts = await bringBack(slice.pool, pool, at);
+      log.warn({ hosts }, "what a clock that was ahead had put into the future is back");
+    });
+    await forgetMinutesAfter(pool, new Date(at.getTime() + clocksApartMs));
+    [isSuspect, isKnown] = [false, false];
+  });
+  timekeeper.hurry(bringBackDuty);
+  return (jumpedMs) => {
+    [isSuspect, isKnown] = [true, jumpedMs < 0];
+    timekeeper.hurry(bringBackDuty);
+  };
 }
+
+const bringBackMs = 60_000;
+/** Coordinators' clocks differ by less. */
+const clocksApartMs = 120_000;
 
 // Alerts are muted and told again on their page and by the API.
 

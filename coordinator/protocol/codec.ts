@@ -4,7 +4,7 @@
  * some within a version; an unknown message type or a missing field is an error, since those need a new
  * version. Errors name the message, the field and the problem, never a value: it may be a key.
  */
-import type { z } from "zod";
+import { z } from "zod";
 import { ProtocolError } from "#core/errors";
 import {
   agreeOnVersion,
@@ -13,8 +13,17 @@ import {
   protocolVersions,
 } from "./coordinator-messages.ts";
 import { boundStructure, parseStorable, storable } from "./json-structure.ts";
-import { type CrawlerHello, type CrawlerMessage, crawlerHello, crawlerMessage } from "./messages.ts";
-import type { FrameReader, ReceivedParts } from "./packed/message-frames.ts";
+import {
+  type CrawlerHello,
+  type CrawlerMessage,
+  crawlerHello,
+  crawlerMessage,
+  crawlerResult,
+} from "./messages.ts";
+import { type FrameReader, packResult, type ReceivedParts } from "./packed/message-frames.ts";
+import type { PackedMessage } from "./packed/packed-message.ts";
+import { unpackMessage } from "./packed/unpack-message.ts";
+import { type FetchResult, failedResult, fetchResultSchema } from "./result.ts";
 
 /**
  * Longest message either side sends, before compression. The longest `crawler:result` that the schema
@@ -41,16 +50,84 @@ export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): str
   return text;
 }
 
-/** Throws ProtocolError for anything but a message that a crawler may send. */
+/** Throws ProtocolError for anything but a message that a crawler may send; a bad result is none (`soundMessage`). */
 export function decodeCrawlerMessage(received: Uint8Array | string): CrawlerMessage {
-  return check(crawlerMessage, parseBounded(received));
+  return soundMessage(parseBounded(received));
 }
 
 /** The same for a packed message, in the order in which they came (`reader` remembers what they refer to). */
 export function decodePackedMessage(received: ReceivedParts, reader: FrameReader): CrawlerMessage {
   const { numbers, text } = received;
-  return check(crawlerMessage, reader.message({ numbers, text: storable(decodeText(text)) }));
+  return soundMessage(reader.message({ numbers, text: storable(decodeText(text)) }));
 }
+
+/**
+ * One result that is not as it should be costs that result and not the session, which would end over it again and again: the
+ * crawler sends it until it is acknowledged. A failure stands in its place, under its sequence and its lease. What ends a
+ * session is what later messages depend on: frames, the deflate stream, the links that are referred to, sequences, seals.
+ */
+function soundMessage(value: unknown): CrawlerMessage {
+  const checked = crawlerMessage.safeParse(value);
+  if (checked.success) return checked.data;
+  const fault = firstFault(checked.error.issues);
+  const { data: envelope } = resultEnvelope.safeParse(value);
+  if (envelope === undefined) throw new ProtocolError(`${typeOf(value)}: ${fault}`);
+  return { ...envelope, result: failedResult(envelope.result, fault) };
+}
+
+const resultEnvelope = crawlerResult.extend({
+  leaseId: crawlerResult.shape.leaseId.catch("0"),
+  result: z.unknown(),
+});
+
+export interface SoundResult {
+  readonly packed: PackedMessage;
+  /** Why a failure stands in its place; null: it is as it was. */
+  readonly fault: string | null;
+}
+
+/** A result as a crawler keeps and ships it: one that the coordinator would not take becomes a failure of its URL here already. */
+export function packSoundly(leaseId: string, result: FetchResult): SoundResult {
+  const packed = packResult(leaseId, result);
+  const fault = resultFault(result) ?? lengthFault(packed);
+  return fault === null
+    ? { packed, fault }
+    : { packed: packResult(leaseId, failedResult(result, fault)), fault };
+}
+
+/** The same of one that was packed before, by whatever release: it is read as the coordinator reads it. */
+export function soundly(leaseId: string, packed: PackedMessage): SoundResult {
+  try {
+    const { result } = packedResult.parse(unpackMessage(packed));
+    const fault = resultFault(result) ?? lengthFault(packed);
+    return fault === null
+      ? { packed, fault }
+      : { packed: packResult(leaseId, failedResult(result, fault)), fault };
+  } catch (error) {
+    // The URL is not known, and no lease holds the one that stands for it.
+    const fault = (error as Error).message;
+    return { packed: packResult("0", failedResult(null, fault)), fault };
+  }
+}
+
+function resultFault(result: unknown): string | null {
+  const checked = fetchResultSchema.safeParse(result);
+  return checked.success ? null : firstFault(checked.error.issues);
+}
+
+/** What a frame may have beside a result of which hardly anything can be deflated. */
+const frameBytes = 64 * 1024;
+
+function lengthFault({ text, numbers, links }: PackedMessage): string | null {
+  const lines = (links ?? []).reduce(
+    (sum, link) => sum + Buffer.byteLength(link) + 1,
+    Buffer.byteLength(text),
+  );
+  const [bytes, most] = [lines + numbers.length, maxMessageBytes - frameBytes];
+  return bytes <= most ? null : `${bytes} bytes are over the limit of ${most}`;
+}
+
+const packedResult = z.looseObject({ result: z.unknown() });
 
 /** Throws ProtocolError for anything but a message that the coordinator may send. */
 export function decodeCoordinatorMessage(received: Uint8Array | string): CoordinatorMessage {

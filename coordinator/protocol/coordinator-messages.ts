@@ -25,6 +25,8 @@ const coordinatorWelcome = z.object({
   /** How many results may be under way unacknowledged. */
   resultCredits: z.int().min(1).max(10_000),
   heartbeatSeconds: z.int().min(1).max(600),
+  /** So often the crawler has a sign of the coordinator at least (a message, or a WebSocket ping). Absent: as often as heartbeats. */
+  pingSeconds: z.number().positive().max(600).optional(),
   /** A crawler that is away for so long loses its leases to others, and lets go of them itself. */
   departureSeconds: z.number().positive().max(86_400).optional(),
   /** Of every request to a site, as it stands. */

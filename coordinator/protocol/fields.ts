@@ -40,24 +40,29 @@ export const instant = z.iso.datetime().refine((text) => /^(19[7-9]|[2-9]\d)\d/.
  * them and describes each fault, which takes longer than everything else that is done with a message of such a list.
  */
 export function listOf<Element extends z.ZodType>(element: Element, most: number) {
-  return z
+  const list = z
     .array(z.unknown())
     .max(most)
     .transform((values, context): z.output<Element>[] => {
-      const list: z.output<Element>[] = [];
+      const checkedOnes: z.output<Element>[] = [];
       for (const [at, value] of values.entries()) {
         const checked = element.safeParse(value);
         if (checked.success) {
-          list.push(checked.data);
+          checkedOnes.push(checked.data);
           continue;
         }
         for (const { path, message } of checked.error.issues.slice(0, mostIssues))
           context.addIssue({ code: "custom", path: [at, ...path], message });
         return z.NEVER;
       }
-      return list;
+      return checkedOnes;
     });
+  elements.set(list, element);
+  return list;
 }
+
+/** Of each such list, which does not show it by itself, for whoever walks through a schema. */
+export const elements: WeakMap<z.ZodType, z.ZodType> = new WeakMap();
 
 /** Of one element: who reads them is told of the first. */
 const mostIssues = 3;

@@ -134,6 +134,8 @@ export const crawlerHello = z.object({
     .optional(),
   /** How the process before this one ended, when that was not as it should be: its last words. */
   lastEnd: z.object({ at: instant, reason: words }).optional().catch(undefined),
+  /** What time it is here, as in heartbeats: where many differ from the coordinator alike, its clock is wrong. Absent: an older one. */
+  time: instant.optional().catch(undefined),
 });
 
 export const crawlerHeartbeat = z.object({
@@ -154,6 +156,7 @@ export const crawlerHeartbeat = z.object({
   diskFault: words.optional(),
   /** Free where its folder lies; left out: its system, or its version, does not say. */
   diskFreeBytes: z.int().min(0).optional(),
+  time: instant.optional().catch(undefined),
 });
 
 /** Asks for work: the crawler has room for so many more hosts. */

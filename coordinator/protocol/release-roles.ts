@@ -10,6 +10,7 @@
  * later keys, and passes over what came before.
  */
 import { z } from "zod";
+import { mostCoordinators } from "./coordinator-messages.ts";
 import { publicKey } from "./identity.ts";
 import {
   type Envelope,
@@ -53,6 +54,8 @@ export const statedRoles = z.strictObject({
   revocations: role,
   /** State, again and again, what is newest. */
   timestamp: role,
+  /** Domains besides those of the invitation in which a crawler believes in coordinators that one names to it. */
+  coordinators: z.array(z.hostname()).max(mostCoordinators).optional(),
 });
 
 export const rootRoles = z.strictObject({
@@ -68,6 +71,7 @@ export interface Roles {
   readonly releases: Role;
   readonly revocations: Role;
   readonly timestamp: Role;
+  readonly coordinators?: readonly string[] | undefined;
 }
 
 /** `/releases/keys.json`: all rotations and roots, in order. */

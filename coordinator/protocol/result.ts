@@ -272,6 +272,45 @@ export const fetchResultSchema = z.object({
 
 export type FetchResult = z.infer<typeof fetchResultSchema>;
 
+/** The code of a failure that stands in place of a result that this schema, or the database, does not take. */
+const badResult = "bad-result";
+
+const { shape } = fetchResultSchema;
+
+/** No site has this name (RFC 2606 section 2), so no lease holds such a URL. */
+const soundFields = fetchResultSchema.extend({
+  url: shape.url.catch("http://lost.invalid/"),
+  fetchedAt: shape.fetchedAt.catch(new Date(0).toISOString()),
+  address: shape.address.catch(null),
+  timing: shape.timing.catch({ dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }),
+  hostDelayMs: shape.hostDelayMs.catch(0),
+  pace: shape.pace.catch(undefined),
+  robots: shape.robots.catch(undefined),
+  connection: shape.connection.catch(undefined),
+});
+
+/**
+ * What is shipped and stored in place of a result that cannot be: its URL has failed, so that it is settled and comes up
+ * again later, and what is sound of politeness, robots.txt and timing stays. `result` may be anything.
+ */
+export function failedResult(result: unknown, reason: string, code: string = badResult): FetchResult {
+  const nothing = {
+    wireBytes: 0,
+    bodyBytes: 0,
+    etag: null,
+    lastModified: null,
+    preferences: undefined,
+    page: null,
+  };
+  const outcome = { type: "failed", blame: "crawler", code, reason: reason.slice(0, 300) };
+  return soundFields.parse({ ...(result as object | null), ...nothing, outcome });
+}
+
+/** Whether that is so, and why; null: it is a result as any. */
+export function badResultReason({ outcome }: FetchResult): string | null {
+  return outcome.type === "failed" && outcome.code === badResult ? outcome.reason : null;
+}
+
 // What a seal signs (identity.ts, `sealText`): a running SHA-256 over results as both ends have them in hand,
 // before deflate and after inflate, so that nothing is packed twice for it. For each result
 //

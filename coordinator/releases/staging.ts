@@ -84,7 +84,8 @@ export function withMembers(
 
 /**
  * The newest release that this crawler is to be offered; null: it is to stay with what it runs. Nothing older than
- * that is offered, since its dock would refuse it, and nothing that it returned from.
+ * that is offered, since its dock would refuse it, and nothing that it returned from, which its supervisor tries again by
+ * itself some hours later, as long as it is served.
  */
 export function releaseFor(
   dock: DockedCrawler,

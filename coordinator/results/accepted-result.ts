@@ -93,7 +93,7 @@ export interface ArrivedResult {
 
 /** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
 export interface RefusedResult {
-  /** Of the incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, wrong-clock, link-flood. */
+  /** Of the incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, bad-result, wrong-clock, link-flood. */
   readonly kind: string;
   readonly words: string;
   readonly count: number;

@@ -39,7 +39,7 @@ export async function keepFetchDays(
   { keepDays, now }: { readonly keepDays: number; readonly now: Date },
 ): Promise<KeptFetchDays | null> {
   const today = Math.floor(now.getTime() / dayMs);
-  const oldest = today - Math.ceil(keepDays);
+  const oldest = Math.max(0, today - Math.ceil(keepDays));
   return await alone(pool, lockName, async () => {
     const deleted = await deleteWithoutDay(pool, dayStart(oldest));
     const parts = await dayParts(pool);

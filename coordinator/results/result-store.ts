@@ -2,9 +2,10 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
-import { maxRedirects } from "#protocol/result";
+import { failedResult, maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
@@ -68,18 +69,40 @@ export function createResultStore(
 }
 
 /**
- * One transaction for the batch. Where the database cannot hold a value in it (a text that is no tsvector),
- * the results are taken one by one, and the faulty one is stored as failed, to the crawler's blame: it would
- * come back with every retry, and everything behind it would wait.
+ * One transaction for the batch. Where the database cannot hold a value in it (a text that is no tsvector), its halves are
+ * taken one after the other, down to the faulty result, which is stored as failed, to the crawler's blame: it would come
+ * back with every retry, and everything behind it would wait.
  */
 async function take(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
   try {
     return await takeAtOnce(pools, batch);
   } catch (error) {
-    if (!isFaultyValue(error)) throw error;
-    return await takeOneByOne(pools, batch);
+    const [first] = batch.results;
+    if (first === undefined || !isFaultyValue(error)) throw error;
+    if (batch.results.length === 1) return await takeFaulty(pools, batch, first, error as Error);
+    const middle = batch.results.length >> 1;
+    const half = batch.results.slice(0, middle);
+    const before = await take(pools, {
+      ...batch,
+      results: half,
+      lastSequence: half.at(-1)!.sequence,
+      seals: [],
+    });
+    return sumOfTaken(before, await take(pools, { ...batch, results: batch.results.slice(middle) }));
   }
 }
+
+async function takeFaulty(
+  pools: LeasePools,
+  batch: ResultBatch,
+  faulty: ArrivedResult,
+  { message }: Error,
+): Promise<TakenResults> {
+  const taken = await takeAtOnce(pools, { ...batch, results: [asFailed(faulty, message)] });
+  return sumOfTaken(taken, { ...nothingTaken, refused: [{ kind: "bad-result", words: message, count: 1 }] });
+}
+
+const nothingTaken: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
 
 async function takeAtOnce(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
   const { taken, held } = await writingLeases(
@@ -91,35 +114,11 @@ async function takeAtOnce(pools: LeasePools, batch: ResultBatch): Promise<TakenR
   return taken;
 }
 
-async function takeOneByOne(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
-  let total: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
-  for (const result of batch.results) {
-    const alone = { ...batch, results: [result], lastSequence: result.sequence };
-    total = sumOfTaken(
-      total,
-      await takeAtOnce(pools, alone).catch(async (error) => {
-        if (!isFaultyValue(error)) throw error;
-        return await takeAtOnce(pools, { ...alone, results: [asFailed(result, (error as Error).message)] });
-      }),
-    );
-  }
-  return sumOfTaken(total, await takeAtOnce(pools, { ...batch, results: [] }));
-}
-
+/** Of what else it says nothing is kept: the fault may be anywhere. */
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
-  return {
-    ...arrived,
-    admit: [],
-    foreign: [],
-    links: [],
-    result: {
-      ...arrived.result,
-      outcome: { type: "failed", blame: "crawler", code: "bad-result", reason: reason.slice(0, 300) },
-      etag: null,
-      lastModified: null,
-      page: null,
-    },
-  };
+  const { url, fetchedAt, hostDelayMs } = arrived.result;
+  const result = failedResult({ url, fetchedAt, hostDelayMs }, reason);
+  return { ...arrived, admit: [], foreign: [], links: [], result };
 }
 
 /** Of one batch that was taken in parts. */
@@ -330,15 +329,17 @@ function divide<Link extends UrlAddress>(
 }
 
 /** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
-function admittedBy({ admit, before }: CountedResult): AdmittedUrl[] {
+function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] {
+  const linkedFrom = registrableDomain(page.host);
   return admit.flatMap((url) => {
     const { key, depth, fromSeed = false, redirects = 0, lists = 0, isList = false } = url;
     const isPlain = !fromSeed && redirects === 0 && lists === 0 && !isList;
-    if (isPlain) return { key, depth: before.depth + depth };
+    if (isPlain) return { key, depth: before.depth + depth, linkedFrom };
     const hops = redirects === 0 ? 0 : before.redirects + redirects;
     const nested = lists === 0 ? 0 : before.lists + lists;
     if (hops > maxRedirects || nested > mostListsInARow) return [];
-    return { ...url, depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
+    const sum = { depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
+    return { ...url, ...sum, linkedFrom };
   });
 }
 

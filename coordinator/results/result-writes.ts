@@ -129,9 +129,9 @@ export async function countLeasesDown(
          group by lease_id
        ) taken
        where l.lease_id = taken.lease_id and l.crawler_id = $2 and l.closed_at is null
-       returning l.closed_at, ${turnColumns("l")}
+       returning l.closed_at, ${turnColumns("l", "l.closed_at is not null")}
      )
-     select crawler_id, addresses, expires_at
+     select crawler_id, addresses, expires_at, host, used_ms
      from counted
      where closed_at is not null`,
     [leases, crawlerId, now, urls],

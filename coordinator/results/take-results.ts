@@ -7,8 +7,10 @@
 import type { CrawlerId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import {
+  badResultReason,
   type FetchOutcome,
   type FetchResult,
+  failedResult,
   maxPageLinks,
   type PageExtract,
   type Seal,
@@ -24,7 +26,14 @@ import {
   type ThisVisit,
   type VisitFindings,
 } from "../recrawl/visit-findings.ts";
-import type { ArrivedResult, NextFetch, ResultStore, TakenResults, WireResult } from "./accepted-result.ts";
+import type {
+  ArrivedResult,
+  NextFetch,
+  RefusedResult,
+  ResultStore,
+  TakenResults,
+  WireResult,
+} from "./accepted-result.ts";
 
 export interface ResultBatch {
   readonly crawlerId: CrawlerId;
@@ -50,8 +59,9 @@ export async function takeResults(
 ): Promise<TakenResults> {
   const { crawlerId } = batch;
   const faults = batch.results.flatMap(({ result }) => implausible(result) ?? []);
-  const plausible = batch.results.filter(({ result }) => implausible(result) === null);
-  const arrived = plausible.map((one) => arrivedResult(one, settings, now)).filter((one) => one !== null);
+  const arrived = batch.results
+    .map((one) => arrivedResult(plausible(one), settings, now))
+    .filter((one) => one !== null);
   const taken = await results.take({
     crawlerId,
     spoolId: batch.spoolId,
@@ -62,11 +72,20 @@ export async function takeResults(
     seals: batch.seals ?? [],
     ...(settings.plan === undefined ? {} : { plan: settings.plan }),
   });
-  if (faults.length === 0) return taken;
-  return { ...taken, refused: [...(taken.refused ?? []), impossible(faults[0]!, faults.length)] };
+  const bad = batch.results.flatMap(({ result }) => badResultReason(result) ?? []);
+  const refused = [
+    ...(taken.refused ?? []),
+    ...incidentOf("impossible-result", faults),
+    ...incidentOf("bad-result", bad),
+  ];
+  return refused.length === 0 ? taken : { ...taken, refused };
 }
 
-const impossible = (words: string, count: number) => ({ kind: "impossible-result", words, count });
+/** One for all, in the words of the first. */
+function incidentOf(kind: string, faults: readonly string[]): RefusedResult[] {
+  const [words] = faults;
+  return words === undefined ? [] : [{ kind, words, count: faults.length }];
+}
 
 function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);
@@ -240,11 +259,16 @@ function asList(
 }
 
 // What no crawler of ours sends, whatever a site serves: more links than are shipped, more bytes than are read,
-// results faster than anything can be fetched. Such a result is dropped by itself; it tells that the crawler's
-// software is another one than it says.
+// results faster than anything can be fetched. It tells that the crawler's software is another one than it says; nothing of
+// such a result counts but that its URL was not had.
 
 /** A body is read to 5 MB and no further, and what a page takes on the wire is not much more than that. */
 const mostPageBytes: number = 64 * 1024 * 1024;
+
+function plausible(one: WireResult): WireResult {
+  const fault = implausible(one.result);
+  return fault === null ? one : { ...one, result: failedResult(one.result, fault) };
+}
 
 /** Why it cannot be, in words; null: it can. */
 function implausible({ page, outcome, bodyBytes, wireBytes }: FetchResult): string | null {

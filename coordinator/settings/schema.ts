@@ -167,6 +167,20 @@ const scope = z.strictObject({
     origin: "our judgement, a page of a new crawl names one or two",
     previews: ["links"],
   }),
+  newHostsPerDomainAndDay: policy(z.int().min(1).max(100_000_000).default(1000), {
+    title: "New hosts per domain and day",
+    help: "The most unknown hosts of one registrable domain that links may bring in per day (UTC). A domain begins with 20, and may have as many more a day as it has. The rest waits.",
+    unit: "hosts/day",
+    origin: "our judgement, a university's two thousand hosts are in within ten days",
+    previews: ["links"],
+  }),
+  newHostsPerLinkingSiteAndDay: policy(z.int().min(1).max(100_000_000).default(5000), {
+    title: "New hosts per linking site and day",
+    help: "The most unknown hosts that the pages of one registrable domain may bring in per day (UTC); the first of a domain that nobody knew counts for five. The rest waits.",
+    unit: "hosts/day",
+    origin: "our judgement, a tenth of what a crawler may bring in",
+    previews: ["links"],
+  }),
   followNofollow: policy(z.boolean().default(false), {
     title: "Follow rel=nofollow",
     help: "Whether links with rel=nofollow are followed. They are in the web graph either way.",

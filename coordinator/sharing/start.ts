@@ -174,7 +174,6 @@ export function sharing(ports: SharingPorts): Sharing {
           await refreshCrawlers(ports);
           await line.send({ type: "crawlers", ids: null });
         },
-        log,
         now,
       });
       memory.onOthers();

@@ -326,7 +326,7 @@ export async function assignLeads(pool: Pool, running: readonly number[]): Promi
       const { rowCount } = await client.query(
         `insert into slice_lead as l (slice_number, coordinator_number) values ($1, $2)
          on conflict (slice_number) do update set coordinator_number = excluded.coordinator_number, since = now()
-         where l.coordinator_number is not null or l.since < now() - interval '${leadsMs} ms'`,
+         where l.coordinator_number is not null or l.since not between now() - interval '${leadsMs} ms' and now()`,
         [number, least],
       );
       if (rowCount === 1) counts.set(least, count + 1);

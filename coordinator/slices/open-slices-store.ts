@@ -7,6 +7,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { within } from "#core/within";
 import { createPool, type Database, withSearchPath } from "#db/server-database";
+import { readServerUrl, withSessionName } from "#db/server-url";
 import { sliceOfNumber } from "#db/slice-numbers";
 import { type OpenSlice, oneSlice, type Slices } from "../database/slices.ts";
 import { type Catalogue, leadsMs, readCatalogue, type SliceEntry } from "./catalogue-store.ts";
@@ -135,7 +136,8 @@ export class OpenSlices implements Slices {
   }
 
   #poolOf(entry: SliceEntry, { maxConnections, statementTimeoutMs = 0 }: PoolOptions): Pool {
-    return createPool(sliceUrl(entry, this.#database), maxConnections, statementTimeoutMs);
+    const register = entry.serverUrl === null ? null : this.shared;
+    return createPool(sliceUrl(entry, this.#database), maxConnections, statementTimeoutMs, register);
   }
 }
 
@@ -168,7 +170,9 @@ export function sliceUrl(
   shared: Pick<Database, "url" | "schema">,
 ): string {
   if (schema === null) return shared.url;
-  return withSearchPath(serverUrl ?? shared.url, schema, shared.schema);
+  const url =
+    serverUrl === null ? shared.url : withSessionName(serverUrl, readServerUrl(shared.url).sessionName);
+  return withSearchPath(url, schema, shared.schema);
 }
 
 async function finding({ number, pool }: OpenSlice): Promise<SliceFinding> {

@@ -103,6 +103,13 @@ function leftOutOf(answers: readonly LeftOutUrls[], shown: number): LeftOutUrls 
       (a, b) => b.urls - a.urls || byText(a.host, b.host),
       shown,
     ),
+    domains: joinedBy(
+      answers.flatMap(({ domains }) => domains),
+      ({ domain }) => domain,
+      (a, b) => ({ domain: a.domain, ...summed([a, b], ["waiting", "leftOut"]) }),
+    )
+      .sort((a, b) => b.waiting + b.leftOut - a.waiting - a.leftOut || byText(a.domain, b.domain))
+      .slice(0, shown),
   };
 }
 

@@ -183,7 +183,7 @@ interface Left {
 async function refuseWithRows(pool: Pool, { number }: Removing, given: RemoveSlice): Promise<void> {
   const { rows } = await pool.query<Left>(
     `select not isempty(held) as held, slice_number as slice, exists (select from frontier_host) as hosts,
-       (select count(*) from lease)::int as leases, (select count(*) from link_outbox)::int as effects,
+       (select count(*) from lease)::int as leases, ((select count(*) from link_outbox) + (select count(*) from deferred_link))::int as effects,
        exists (select from page_change_inbox) as unnumbered,
        (select max(noted_at) from page_change) as "lastChangeAt"
      from slice_self`,

@@ -25,6 +25,8 @@ export interface RetentionPorts {
   readonly now: () => Date;
   /** A clock that never goes back. */
   readonly nowMs: () => number;
+  /** False while the clock is doubted: days of fetches are made, and none is dropped. Left out: it never is. */
+  readonly mayForget?: () => boolean;
 }
 
 export interface RetentionDuties {
@@ -66,12 +68,13 @@ type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
 /** Of a slice's own tables. */
 function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
-  const { pool, shared = pool, log, now, nowMs } = ports;
+  const { pool, shared = pool, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
   return {
     keepDays: async () => {
-      const kept = await keepFetchDays(pool, { keepDays: config.retention.fetchDays, now: now() });
+      const keepDays = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
+      const kept = await keepFetchDays(pool, { keepDays, now: now() });
       if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
         log.info({ ...kept }, "the days of fetches are kept");
     },

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { sendError } from "./guard.ts";
-import { ConnectionLimits, isThisMachine, requesterOf } from "./limits.ts";
+import { ConnectionLimits, isFromThisMachine, requesterOf } from "./limits.ts";
 import type { PageError } from "./page-frame.ts";
 
 export interface EventStreamBounds {
@@ -33,7 +33,7 @@ export class EventStreams {
     { isFull, version }: { readonly isFull: boolean; readonly version: string },
   ): ServerResponse | null {
     const address = requesterOf(request);
-    const isCounted = address !== null && !isThisMachine(address);
+    const isCounted = address !== null && !isFromThisMachine(request);
     if (isFull || (isCounted && this.#open.open(address) !== null)) {
       sendError(request, reply, this.#tooMany, { version });
       return null;

@@ -180,7 +180,7 @@ class Places {
 /** Null: not counted by address, since one would stand for everybody, or is this machine's. */
 function addressOf(request: FastifyRequest): string | null {
   const requester = requesterOf(request);
-  return requester === null || isThisMachine(requester) ? null : originOf(requester);
+  return requester === null || isFromThisMachine(request) ? null : originOf(requester);
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {
@@ -270,6 +270,16 @@ export function originOf(address: string): string {
   return `${formatAddress({ family: 6, value: (plain.value >> 64n) << 64n })}/64`;
 }
 
+/** What one subscriber or hoster may have whole: the /24 of an IPv4 address, the /48 of an IPv6 address. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address);
+  if (!parsed) return address;
+  const plain = unmapAddress(parsed);
+  if (plain.family === 4)
+    return `${formatAddress({ family: 4, value: plain.value - (plain.value % 256) })}/24`;
+  return `${formatAddress({ family: 6, value: (plain.value >> 80n) << 80n })}/48`;
+}
+
 // From where a request comes: the address, the browser, and whether a page of ours has sent it.
 
 /**
@@ -282,9 +292,29 @@ export function requesterOf(request: FastifyRequest): string | null {
   return address === null ? null : formatAddress(unmapAddress(address));
 }
 
-/** Whoever is on this machine can do worse than read too much. */
-export function isThisMachine(address: string): boolean {
-  return address.startsWith("127.") || address === "::1";
+export const isThisMachine = (address: string): boolean =>
+  /^(::ffff:)?127\./i.test(address) || address === "::1";
+
+/** Whoever is on this machine can do worse than read too much; whoever comes through a proxy on it is elsewhere. */
+export const isFromThisMachine = (request: FastifyRequest): boolean =>
+  isThisMachine(request.ip) && proxyMarkOf(request) === null;
+
+/** RFC 7239, RFC 9110 section 7.6.3, and what proxies and content delivery networks add of their own. */
+const forwardingField =
+  /^(forwarded|via|x-forwarded\b.*|x-real-ip|x-(original|client|cluster-client)-.*|true-client-ip|fastly-client-ip|cf-.*|cdn-loop|x-envoy-.*|x-amzn-.*|x-azure-.*|tailscale-.*)$/;
+
+/**
+ * What shows that a proxy passed this request on; null: nothing does. HTTP/1.0 is what nginx spoke to its origin by default before
+ * 1.29.7, and no browser and no curl does. A page of ours that is known by another name (Referer) was read through somebody who
+ * rewrites Host.
+ */
+export function proxyMarkOf({ headers, raw }: FastifyRequest): string | null {
+  const field = Object.keys(headers).find((name) => forwardingField.test(name));
+  if (field !== undefined) return field;
+  if (raw.httpVersion === "1.0") return "HTTP/1.0";
+  const { referer, host, "sec-fetch-site": site } = headers;
+  const isRenamed = site === "same-origin" && canParseUrl(referer ?? "") && new URL(referer!).host !== host;
+  return isRenamed ? "a Referer of another name" : null;
 }
 
 export function whenceOf(request: FastifyRequest): Whence {

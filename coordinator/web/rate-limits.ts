@@ -6,7 +6,7 @@
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendError } from "./guard.ts";
-import { isThisMachine, originOf, requesterOf } from "./limits.ts";
+import { isFromThisMachine, originOf, requesterOf } from "./limits.ts";
 
 /** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
 export const readsPerMinute = 1800;
@@ -54,7 +54,7 @@ function kindOf(request: FastifyRequest): Kind | null {
   if (request.method === "POST") return url === "/sign-in" ? "signing-in" : "changing";
   const isDownload = url.startsWith("/releases/") && config?.boundedElsewhere === true;
   const isFree = url.startsWith("/assets/") || url === "/health" || url === "/ready" || isDownload;
-  return isFree || isThisMachine(address) ? null : "reading";
+  return isFree || isFromThisMachine(request) ? null : "reading";
 }
 
 function refuse(

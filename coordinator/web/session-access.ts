@@ -7,41 +7,49 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { OperatorTokenStore, Session, SessionStore } from "#core/access-types";
 import { type Actor, anybody, type Scope, scopesOf } from "#core/actor";
-import { isLoopbackHost } from "#protocol/invitation";
+import type { Log } from "#core/log";
 import { type Access, localPath, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
+import { type AnonymousReading, markOfOthers } from "./anonymous-reading.ts";
 import { wantsJson } from "./guard.ts";
 import { ConnectionLimits, isFromElsewhere, requesterOf, whenceOf } from "./limits.ts";
 
+/** Kinds of marks that are logged, each once. */
+const mostLogged = 20;
+
 export interface SessionAccessPorts extends BearerPorts {
   readonly sessions: Pick<SessionStore, "use" | "say" | "takeSaid">;
-  /** Whether the pages are open to whoever reaches them; `on-this-machine`: to who asks this machine by its own name. */
-  readonly anonymousMayRead: boolean | "on-this-machine";
+  readonly anonymousMayRead: AnonymousReading;
+  readonly log: Pick<Log, "warn">;
 }
 
 export function createSessionAccess(ports: SessionAccessPorts): Access {
   const bearer = new BearerActor(ports);
   /** The sessions of requests that were identified. */
   const known = new WeakMap<FastifyRequest, { readonly sessionId: number; readonly formToken: string }>();
-  const nobodyOf = (request: FastifyRequest): Visit => ({
-    actor: anybody(mayRead(request)),
-    signedInAs: null,
-    formToken: null,
-    said: null,
+  /** Why those who might read on this machine may not. */
+  const marks = new WeakMap<FastifyRequest, string>();
+  const logged = new Set<string>();
+  async function mayRead(request: FastifyRequest): Promise<boolean> {
+    if (typeof ports.anonymousMayRead === "boolean") return ports.anonymousMayRead;
+    const mark = await markOfOthers(request);
+    if (mark === null) return true;
+    marks.set(request, mark);
+    if (!logged.has(mark) && logged.size < mostLogged) {
+      logged.add(mark);
+      ports.log.warn({ mark }, "a request is not answered without a sign-in");
+    }
+    return false;
+  }
+  const nobodyOf = async (request: FastifyRequest): Promise<Visit> => ({
+    actor: anybody(await mayRead(request)),
+    ...{ signedInAs: null, formToken: null, said: null },
   });
-  /**
-   * Another name that leads here is a proxy that nobody told of, or a page elsewhere whose name was made to lead to
-   * this machine (DNS rebinding): its scripts would read what everybody here may read.
-   */
-  const mayRead = (request: FastifyRequest): boolean =>
-    ports.anonymousMayRead === "on-this-machine"
-      ? isLoopbackHost(hostNameOf(request))
-      : ports.anonymousMayRead;
 
   async function visitOfSession(request: FastifyRequest): Promise<Visit> {
     const secret = sessionSecretOf(request);
-    if (secret === null) return nobodyOf(request);
+    if (secret === null) return await nobodyOf(request);
     const session = await ports.sessions.use(ports.hash(secret), whenceOf(request), ports.now());
-    if (session === null) return nobodyOf(request);
+    if (session === null) return await nobodyOf(request);
     const { sessionId, name } = session;
     const formToken = formTokenOf(secret);
     known.set(request, { sessionId, formToken });
@@ -53,7 +61,8 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
   async function identify(request: FastifyRequest): Promise<Visit | Refusal> {
     const program = await bearer.of(request);
     if (program === null) return await visitOfSession(request);
-    return "status" in program ? program : { ...nobodyOf(request), actor: program };
+    if ("status" in program) return program;
+    return { actor: program, signedInAs: null, formToken: null, said: null };
   }
   /** A request that is asked about twice is looked up once: what was said to its session is taken out only once. */
   const identified = new WeakMap<FastifyRequest, Promise<Visit | Refusal>>();
@@ -64,7 +73,7 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
       identified.set(request, visit);
       return visit;
     },
-    refusal: (visit, request, needs = null) => refusalOf(visit, request, needs),
+    refusal: (visit, request, needs = null) => refusalOf(visit, { request, needs, mark: marks.get(request) }),
     isOwnForm(request, given) {
       const session = known.get(request);
       return session !== undefined && isSame(given, session.formToken) && !isFromElsewhere(request);
@@ -74,11 +83,6 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
       if (session) await ports.sessions.say(session.sessionId, words);
     },
   };
-}
-
-/** Without the port. */
-function hostNameOf(request: FastifyRequest): string {
-  return (request.headers.host ?? "").toLowerCase().replace(/:\d*$/, "");
 }
 
 function actorOf({ name, role, crawlers }: Session): Actor {
@@ -99,10 +103,13 @@ function asksForPage(request: FastifyRequest): boolean {
   return request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
 }
 
-function refusalOf({ actor }: Visit, request: FastifyRequest, needs: Scope | null): Refusal {
+function refusalOf(
+  { actor }: Visit,
+  { request, needs, mark }: { request: FastifyRequest; needs: Scope | null; mark: string | undefined },
+): Refusal {
   switch (actor.role) {
     case "anybody":
-      return nobodyRefusal(request);
+      return mark === undefined ? nobodyRefusal(request) : markedRefusal(mark);
     case "program":
       return forbidden(`This token does not allow ${needs ?? "that"}.`);
     case "partner":
@@ -128,6 +135,13 @@ function nobodyRefusal(request: FastifyRequest): Refusal {
     goTo: to === null || to === "/" ? "/sign-in" : `/sign-in?to=${encodeURIComponent(to)}`,
   };
 }
+
+const markedRefusal = (mark: string): Refusal => ({
+  status: 401,
+  title: "Sign in first",
+  words: `This request is not answered without a sign-in. ${mark}, and only whoever asks this machine directly reads without one: type the address yourself, or sign in with the link that nearcrawl sign-in prints (programs: Authorization: Bearer TOKEN). If a proxy is meant to be in front, set publicUrl and behindProxy.`,
+  headers: bearerChallenge,
+});
 
 /** The overview is where everybody starts, and a partner's is its own crawler. */
 function partnerRefusal({ name, crawlers }: Actor, request: FastifyRequest): Refusal {

@@ -96,6 +96,7 @@ export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): St
     lines.push(note("host-budget-used-up", `${held}: ${why}.`));
   }
   if (host.budget.leftOutUrls > 0) lines.push(leftOutLine(host, scope));
+  lines.push(...domainLine(host));
   return lines;
 }
 
@@ -124,6 +125,16 @@ function paymentLine({ payment }: HostReport, now: Date): Standing[] {
       ? ""
       : ` It is skipped for ${paidHostRestDays} days, then asked for one URL at a time until it answers otherwise.`;
   return [note("payment-required", `${asked}${rests}`)];
+}
+
+function domainLine({ domain }: HostReport): Standing[] {
+  if (domain === null || domain.waiting + domain.leftOut === 0) return [];
+  const left =
+    domain.leftOut > 0 ? `; URLs on them were skipped ${domain.leftOut.toLocaleString("en-GB")} times` : "";
+  const words =
+    `Links bring more new hosts of ${domain.domain} than are let in a day, or its pages link to more: ` +
+    `${howMany(domain.hosts, "host")} of it came in by links, ${domain.newToday} of them today; ${howMany(domain.waiting, "URL")} on others wait for a later day${left}.`;
+  return [note("domain-budget-used-up", words)];
 }
 
 /** Beyond what is held nothing is kept, so that a host that makes up URLs without end takes no room. */

@@ -1,10 +1,12 @@
 /** What the frontier knows of a URL, a host and a subnet: state, what is due, who has it, what was fetched. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import { byText, firstOf } from "../database/over-slices.ts";
 import { type HostPages, hostBudget, type PageWorth } from "../frontier/budgets.ts";
+import { domainReport } from "../frontier/domain-store.ts";
 import {
   type FetchLine,
   type HostReport,
@@ -210,6 +212,7 @@ export async function hostReport(
     payment: paymentOf(row),
     botGate: botGateOf(row),
     hints: await hintsOf(pool, hostHash),
+    domain: await domainReport(pool, registrableDomain(row.host), now),
     nextUrls,
     fetches,
   };

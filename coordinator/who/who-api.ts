@@ -390,6 +390,21 @@ const hostReport = z
         outsideLinks: z.int(),
       }),
     }),
+    domain: z
+      .strictObject({
+        domain: z.string(),
+        hosts: z.int().describe("That links brought in."),
+        newToday: z.int(),
+        linkedToday: z
+          .int()
+          .describe("What its pages' links brought today: hosts, each first one of a domain five times."),
+        waiting: z
+          .int()
+          .describe("URLs that wait for a later day, on new hosts of it or linked from its pages."),
+        leftOut: z.int().describe("URLs that came when no more could wait."),
+      })
+      .describe("Its registrable domain; null: links have brought in nothing of it, and its pages nothing.")
+      .nullable(),
     stated: z
       .strictObject({
         pages: z.int().describe("Of its pages in the index those that were looked at."),

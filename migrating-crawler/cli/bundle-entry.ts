@@ -1,8 +1,9 @@
 /**
- * Where the partners' one file begins, `nearcrawl-crawler.mjs`: in its main thread the commands, in a thread that a
- * command's crawler starts (`leave` ships what waits) no more than what extracts.
+ * Where the partners' one file begins, `nearcrawl-crawler.mjs`: in its main thread the commands, in any other no more than
+ * what that thread is for (the local page; pages to extract, as `leave` ships what waits).
  */
-import { isMainThread } from "node:worker_threads";
+import { isMainThread, workerData } from "node:worker_threads";
 
 if (isMainThread) await import("./main.ts");
+else if (workerData?.role === "nearcrawl-page") await import("../status/page-worker.ts");
 else await import("../extract/extraction-worker.ts");

@@ -33,6 +33,8 @@ export const releaseState = z.object({
   previous: keptRelease.nullable(),
   /** How often the current release was started while it is being watched. */
   watchedStarts: z.int().min(0),
+  /** And how often it ended meanwhile for no reason but its own. */
+  watchedFaults: z.int().min(0).default(0),
   /** The current release was welcomed by the coordinator while it is being watched. */
   welcomed: z.boolean().default(false),
   /** The newest release that each key was ever seen to have signed, taken or not: the floor for what it signs next. */
@@ -41,7 +43,14 @@ export const releaseState = z.object({
     .max(mostSeen)
     .default([]),
   bad: z
-    .array(z.object({ digest, version: releaseVersion, reason: words, at: z.iso.datetime() }))
+    .array(
+      z.object({
+        ...{ digest, version: releaseVersion, reason: words, at: z.iso.datetime() },
+        /** How often it gave way to the one before, and from when on it is tried again; null: never. */
+        returns: z.int().min(1).default(1),
+        againAt: z.iso.datetime().nullable().default(null),
+      }),
+    )
     .max(mostBad),
   /** What the coordinator offers, while it was not taken. */
   offered: z.object({ digest, firstAt: z.iso.datetime() }).nullable(),
@@ -54,12 +63,13 @@ export const releaseState = z.object({
 });
 export type ReleaseState = Readonly<z.infer<typeof releaseState>>;
 
+const unwatched = { watchedStarts: 0, watchedFaults: 0, welcomed: false } as const;
+
 export const emptyState: ReleaseState = {
   current: null,
   good: null,
   previous: null,
-  watchedStarts: 0,
-  welcomed: false,
+  ...unwatched,
   seen: [],
   bad: [],
   offered: null,
@@ -73,8 +83,13 @@ export function isWatched({ current, good }: ReleaseState): boolean {
   return current !== null && current.digest !== good?.digest;
 }
 
-export function badReason(state: ReleaseState, wanted: string): string | null {
-  return state.bad.find((bad) => bad.digest === wanted)?.reason ?? null;
+export type BadRelease = ReleaseState["bad"][number];
+
+/** What is known against a release that is not to run now; null: nothing, or it is to be tried again. */
+export function badRelease(state: ReleaseState, wanted: string, now: Date): BadRelease | null {
+  const bad = state.bad.find(({ digest }) => digest === wanted);
+  const isOver = bad !== undefined && bad.againAt !== null && new Date(bad.againAt) <= now;
+  return bad === undefined || isOver ? null : bad;
 }
 
 /** Every release that is worth its place on the disk. */
@@ -92,8 +107,7 @@ export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState 
     ...state,
     current: release.digest === good?.digest ? good : release,
     good,
-    watchedStarts: 0,
-    welcomed: false,
+    ...unwatched,
     offered: state.offered?.digest === release.digest ? null : state.offered,
   };
 }
@@ -147,7 +161,8 @@ export function noteWelcome(state: ReleaseState): ReleaseState {
 export function passWatch(state: ReleaseState): ReleaseState {
   const { current, good } = state;
   if (current === null || !isWatched(state)) return state;
-  const passed: ReleaseState = { ...state, good: current, previous: good, watchedStarts: 0, welcomed: false };
+  const bad = state.bad.filter(({ digest }) => digest !== current.digest);
+  const passed: ReleaseState = { ...state, good: current, previous: good, bad, ...unwatched };
   return withReport(passed, { version: current.version, state: "running", reason: "it runs and is well" });
 }
 
@@ -156,11 +171,29 @@ export interface Fault {
   readonly at: Date;
 }
 
-/** The last good one becomes current again; null where there is none: the watched one is all there is. */
-export function returnToGood(state: ReleaseState, fault: Fault): ReleaseState | null {
+/** A release that gave way so often is not tried again. */
+const mostReturns = 3;
+
+/**
+ * The last good one becomes current again; null where there is none: the watched one is all there is. What made the other
+ * one fall may have been this machine's bad hour: it counts as offered until it is tried again, `againMs` later at first
+ * and four times as long each time after that. The coordinator, which is told that this crawler went back, offers it no
+ * more by itself.
+ */
+export function returnToGood(
+  state: ReleaseState,
+  fault: Fault & { readonly againMs: number },
+): ReleaseState | null {
   const { current, good } = state;
   if (current === null || good === null || !isWatched(state)) return null;
-  const returned = { ...remember(state, current, fault), current: good, watchedStarts: 0, welcomed: false };
+  const returns = 1 + (state.bad.find(({ digest }) => digest === current.digest)?.returns ?? 0);
+  const waitMs = fault.againMs * 4 ** (returns - 1);
+  const againAt = returns > mostReturns ? null : new Date(fault.at.getTime() + waitMs).toISOString();
+  const again = againAt === null ? null : { digest: current.digest, firstAt: fault.at.toISOString() };
+  const returned = {
+    ...remember(state, current, fault, { returns, againAt }),
+    ...{ current: good, ...unwatched, offered: state.offered ?? again },
+  };
   return withReport(returned, { version: current.version, state: "returned", reason: cut(fault.reason) });
 }
 
@@ -181,7 +214,7 @@ export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = 
   const [next = null, previous = null] = [state.good, state.previous].filter(
     (kept) => kept !== null && kept.digest !== current?.digest && !forbidden.includes(kept.digest),
   );
-  return { ...state, current: next, good: next, previous, watchedStarts: 0, welcomed: false };
+  return { ...state, current: next, good: next, previous, ...unwatched };
 }
 
 /** Said once: the same report as the last one of this version is not said again. */
@@ -201,10 +234,16 @@ export function withoutReports(state: ReleaseState, count: number): ReleaseState
   return { ...state, reports: state.reports.slice(count) };
 }
 
-function remember(state: ReleaseState, release: KeptRelease, { reason, at }: Fault): ReleaseState {
-  const { version } = release;
-  const entry = { digest: release.digest, version, reason: cut(reason), at: at.toISOString() };
-  const others = state.bad.filter((bad) => bad.digest !== release.digest);
+const forGood = { returns: 1, againAt: null };
+
+function remember(
+  state: ReleaseState,
+  { digest, version }: KeptRelease,
+  { reason, at }: Fault,
+  again: Pick<BadRelease, "returns" | "againAt"> = forGood,
+): ReleaseState {
+  const entry = { digest, version, reason: cut(reason), at: at.toISOString(), ...again };
+  const others = state.bad.filter((bad) => bad.digest !== digest);
   return { ...state, bad: [...others, entry].slice(-mostBad) };
 }
 

@@ -36,6 +36,8 @@ export const dockMessage = z.discriminatedUnion("type", [
     reports,
     /** The dock can run the system's `ping` for the child. */
     mayPing: z.boolean().optional(),
+    /** Domains that the root keys have signed for coordinators. */
+    coordinatorDomains: z.array(z.string()).optional(),
   }),
   /** More reports, while it runs. */
   z.object({ type: z.literal("reports"), reports }),

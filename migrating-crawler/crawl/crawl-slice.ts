@@ -11,6 +11,7 @@ import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
+import { steadyNowMs } from "../core/steady-time.ts";
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { NoTurn, type TakeTurn } from "../fetch/ask-robots.ts";
@@ -62,7 +63,7 @@ const heldBack = "held-back" satisfies FailureCode;
 export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortSignal): Promise<SliceEnding> {
   const { gates } = tools;
   if (!gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
-  const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
+  const endsAtMs = steadyNowMs() + lease.expiresInSeconds * 1000 - leaseMarginMs;
   const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
   const news = new HostNews();
   const slice: Slice = {
@@ -75,7 +76,7 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
     known: knownTexts(lease),
     met: { answered: false, gates: 0 },
   };
-  gates.notBefore(lease.host, Date.now() + lease.waitMs);
+  gates.notBefore(lease.host, steadyNowMs() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
   try {
     for (const task of lease.urls) {
@@ -137,7 +138,7 @@ async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promi
   return null;
 }
 
-/** Turns for what is no page. */
+/** Turns whose end nobody waits for. */
 function smallTurns(visit: SiteVisit): TakeTurn {
   return async (asked) => {
     const turn = await visit.turn(asked);
@@ -160,9 +161,9 @@ async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots
   if (robots.type === "known" && robots.closed === null) {
     tools.gates.crawlDelay(lease.host, robots.crawlDelaySeconds);
   } else if (usable(robots) === null) {
-    const againAtMs = Date.now() + Math.max(robotsAgainMs, tools.gates.waitMs(lease.host, Date.now()));
-    tools.gates.notBefore(lease.host, againAtMs);
-    tools.robots.notBefore(client.origin, againAtMs);
+    const againInMs = Math.max(robotsAgainMs, tools.gates.waitMs(lease.host, steadyNowMs()));
+    tools.gates.notBefore(lease.host, steadyNowMs() + againInMs);
+    tools.robots.notBefore(client.origin, Date.now() + againInMs);
   }
   return robots;
 }
@@ -181,7 +182,7 @@ async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<S
   if (signal.aborted) return String(signal.reason);
   const client = visit.clientFor(new URL(task.url).origin);
   const refused = await fetchPage(task, { ...settingOf(tools), client, robots });
-  const full = keep(slice, told(slice, refused.result, tools.gates.waitMs(lease.host, Date.now())));
+  const full = keep(slice, told(slice, refused.result, tools.gates.waitMs(lease.host, steadyNowMs())));
   if (full !== null || usable(robots) !== null) return full;
   const why = robots.type === "unreachable" ? robots.failure.message : robots.closed;
   return `robots.txt cannot be had, so nothing of the host is fetched for now: ${why}`;
@@ -202,7 +203,10 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   const { page, preferences } = typed;
   const allowed = page === null ? typed : { ...typed, page: withoutDeniedText(page, preferences) };
   const short = withoutKnownText(allowed, slice.known);
-  const full = keep(slice, told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  const full = keep(
+    slice,
+    told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, steadyNowMs()))),
+  );
   if (full !== null) return full;
   const gated = gateEnding(slice, outcome);
   if (gated !== null) return gated;
@@ -260,7 +264,7 @@ async function withoutShell(
 async function request(slice: Slice, asked: PageRequest, robots: OriginRobots): Promise<AskedPage> {
   const { tools, visit } = slice;
   const client = visit.clientFor(new URL(asked.url).origin);
-  const turn = await visit.pageTurn(client);
+  const turn = await visit.turn(client);
   let answer: HostAnswer | null = null;
   let waitMs = 0;
   let fetched: FetchedPage;
@@ -361,7 +365,7 @@ function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: 
 
 /** The coordinator has taken it off the lease. */
 function isStopped({ lease, tools }: Slice, url: string): boolean {
-  return tools.connector.stoppedSites.isStopped(url, lease.host, Date.now());
+  return tools.connector.stoppedSites.isStopped(url, lease.host, steadyNowMs());
 }
 
 /** What was stopped while it was fetched is kept nowhere. */

@@ -6,6 +6,7 @@
 
 import { urlHost } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
+import { steadyNowMs } from "../core/steady-time.ts";
 import { NoTurn } from "../fetch/ask-robots.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "../fetch/site-client.ts";
@@ -55,7 +56,7 @@ export interface VisitSettings {
   readonly host: string;
   readonly tools: VisitTools;
   readonly signal: AbortSignal;
-  /** Nothing is begun from then on (`Date.now()`). */
+  /** Nothing is begun from then on (`steadyNowMs()`). */
   readonly endsAtMs: number;
 }
 
@@ -77,8 +78,8 @@ export class SiteVisit {
       if (signal.aborted) return String(signal.reason);
       const stop = tools.governor.stop();
       if (stop !== "") return stop;
-      const waitMs = tools.gates.waitMs(host, Date.now());
-      if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
+      const waitMs = tools.gates.waitMs(host, steadyNowMs());
+      if (steadyNowMs() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
       if (waitMs <= 0) return null;
       const isLong = waitMs > longestIdleMs;
       if (isLong || tools.governor.slots.isScarce()) await this.#closeClients();
@@ -105,28 +106,18 @@ export class SiteVisit {
 
   /**
    * The turn for one request over this connection, be it to the slice's own host or to another that its robots.txt
-   * redirects to. Throws a NoTurn with the reason when there will be none in time.
+   * redirects to: one of the day's pages from then on, unless it ends without having been sent. Throws a NoTurn with
+   * the reason when there will be none in time.
    */
-  turn(client: SiteClient): Promise<VisitTurn> {
-    return this.#turn(client, false);
-  }
-
-  /** The same for a page, which is one of the day's from then on; not when it ends without having been asked for. */
-  pageTurn(client: SiteClient): Promise<VisitTurn> {
-    return this.#turn(client, true);
-  }
-
-  async #turn(client: SiteClient, isPage: boolean): Promise<VisitTurn> {
+  async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
     const { governor } = tools;
     const host = urlHost(client.origin);
-    const grant = await (isPage
-      ? governor.admitPage({ signal, endsAtMs })
-      : governor.admit({ signal, endsAtMs }));
+    const grant = await governor.admit({ signal, endsAtMs });
     if (grant === null) throw this.#noTurn();
     const endGrant = (isAsked: boolean) => {
       grant.end();
-      if (isPage && !isAsked) governor.takeBackPage();
+      if (!isAsked) governor.takeBack();
     };
     this.#standAfter(longestQueueMs, "resting");
     const turn = await tools.gates.take(

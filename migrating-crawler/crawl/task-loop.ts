@@ -12,6 +12,7 @@ import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { CrawlerLog } from "../core/log.ts";
+import { steadyNowMs } from "../core/steady-time.ts";
 import type { Carrier } from "../link/carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
 import type { Standing } from "./site-visit.ts";
@@ -167,20 +168,20 @@ export class TaskLoop {
 
   /** These sites, with everything below each, are left alone at once: also by requests that are under way. */
   stopSites(domains: readonly string[], reason: string): void {
-    this.#settings.tools.connector.stoppedSites.stop(domains, reason, Date.now());
+    this.#settings.tools.connector.stoppedSites.stop(domains, reason, steadyNowMs());
     this.#endStopped();
   }
 
   /** The same of parts of sites; the slice of a host goes on without its URLs there. */
   stopParts(parts: readonly SitePart[], reason: string): void {
-    this.#settings.tools.connector.stoppedSites.stopParts(parts, reason, Date.now());
+    this.#settings.tools.connector.stoppedSites.stopParts(parts, reason, steadyNowMs());
     this.#endStopped();
   }
 
   #endStopped(): void {
     const { stoppedSites } = this.#settings.tools.connector;
     for (const { lease, abort } of this.#slices.values()) {
-      const stop = stoppedSites.stopOf(lease.host, Date.now());
+      const stop = stoppedSites.stopOf(lease.host, steadyNowMs());
       if (stop !== null && !abort.signal.aborted) abort.abort(stop);
     }
   }
@@ -278,7 +279,7 @@ export class TaskLoop {
   }
 
   #begin(lease: Lease, textBytes: number): void {
-    const stop = this.#settings.tools.connector.stoppedSites.stopOf(lease.host, Date.now());
+    const stop = this.#settings.tools.connector.stoppedSites.stopOf(lease.host, steadyNowMs());
     if (stop !== null) return void this.#giveBack(lease, stop.words);
     const abort = new AbortController();
     const ended = this.#crawl(lease, abort.signal).finally(() => {
@@ -323,7 +324,7 @@ export class TaskLoop {
     const { leaseId, host } = lease;
     log.info({ host, leaseId, reason }, "a host slice is given back");
     void carrier.settled(leaseId).then(() => {
-      const hostMs = Math.max(leastWaitMs, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const hostMs = Math.max(leastWaitMs, Math.ceil(tools.gates.waitMs(host, steadyNowMs())));
       const waitMs = Math.min(maxMilliseconds, hostMs);
       const hostWaitMs = waitMs > 0 ? { hostWaitMs: waitMs } : {};
       send({ type: "crawler:lease-end", leaseId, reason: reason.slice(0, 500), ...hostWaitMs });

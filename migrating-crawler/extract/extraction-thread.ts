@@ -5,8 +5,9 @@
  *   starting → ready ⇄ working → ended
  */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { timerMs } from "#core/timer-ms";
+import { startThread } from "../core/thread.ts";
 import { Failure } from "../net/failure.ts";
 import type { Extracted, FetchedBody } from "./extract-page.ts";
 import {
@@ -14,9 +15,6 @@ import {
   type FromExtractionThread,
   type ToExtractionThread,
 } from "./extraction-worker.ts";
-
-/** Set by the bundling (ops/bundle-crawler.mjs): everything is in one file. */
-declare const isOneFile: boolean | undefined;
 
 export interface ExtractionTask {
   readonly body: FetchedBody;
@@ -54,9 +52,9 @@ export class ExtractionThread {
 
   constructor(settings: ThreadSettings) {
     this.#settings = settings;
-    this.#worker = new Worker(entry(), {
-      workerData: extractionThreadData,
-      resourceLimits: {
+    this.#worker = startThread({
+      ...{ beside: import.meta.url, name: "extraction-worker", data: extractionThreadData },
+      limits: {
         maxOldGenerationSizeMb: settings.heapMegabytes,
         maxYoungGenerationSizeMb: settings.youngMegabytes,
       },
@@ -154,14 +152,4 @@ export class ExtractionThread {
     void this.#worker.terminate();
     this.#settings.onEnd({ left, started: this.#ready });
   }
-}
-
-/** From TypeScript sources a thread needs a loader first; what is built is JavaScript; a bundle is its own file. */
-function entry(): URL {
-  if (typeof isOneFile !== "undefined") return new URL(import.meta.url);
-  const isSource = import.meta.filename.endsWith(".ts");
-  return new URL(
-    isSource ? "./extraction-worker-from-source.mjs" : "./extraction-worker.js",
-    import.meta.url,
-  );
 }

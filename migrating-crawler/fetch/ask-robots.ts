@@ -2,10 +2,15 @@
  * Asks an origin for its robots.txt as RFC 9309 section 2.3.1 says: redirects are followed five times, to other
  * hosts too; 4xx stands for no rules at all; 5xx, 429, no answer and a bot gate's challenge forbid everything. Every request of the chain
  * waits for its host's turn and is checked by the address guard like any other.
+ *
+ * The RFC does not say whose rules hold for the place that a redirect leads to. Section 2.2.2 exempts nothing but
+ * /robots.txt itself, so another origin's rules are asked first for any other path there: otherwise whoever owns A could
+ * have us fetch what B forbids. What is read elsewhere is remembered under its own URL, so that a thousand hosts that
+ * lead to one file cost its owner one request a day.
  */
 
 import { retryAfterSeconds } from "#core/foreign-dates";
-import { canParseUrl } from "#core/ip/url-host";
+import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import type { Challenge } from "#protocol/bot-gate";
 import { isGzip } from "../extract/unpack-gzip.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
@@ -14,7 +19,7 @@ import { Failure, failureOf } from "../net/failure.ts";
 import { gateFailure, gateInBody, gateInHeaders, mayBeGate, mostGateBytes } from "./bot-gate.ts";
 import { codingsOf, decodeBody } from "./content-codings.ts";
 import { headBytes, type SiteAnswer, type TakeBytes } from "./exchange.ts";
-import { maxRobotsBytes, parseRobots, type RobotsRules } from "./robots-rules.ts";
+import { maxRobotsBytes, parseRobots, type RobotsRules, robotsVerdict } from "./robots-rules.ts";
 import { noUses } from "./robots-uses.ts";
 import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
@@ -47,50 +52,111 @@ export interface RobotsAsking {
   readonly agent?: string;
 }
 
+/** What was read at a place: an origin for its /robots.txt, the URL for anything else that a redirect led to. */
+export interface RobotsMemory {
+  get(place: string): RobotsAnswer | null;
+  set(place: string, answer: RobotsAnswer): void;
+  /** Whether a host may be asked once more for something that is not its own /robots.txt; counts when it may. */
+  mayAskElsewhere(host: string): boolean;
+}
+
 /** Throws nothing but what `takeTurn` throws. */
 export async function askRobots(
   client: SiteClient,
-  asking: RobotsAsking,
+  asking: RobotsAsking & { readonly memory: RobotsMemory },
   takeTurn: TakeTurn,
 ): Promise<RobotsAnswer> {
-  let url = new URL("/robots.txt", client.origin);
-  for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-    const step = await oneStep(client, url, asking, takeTurn);
-    if (step.type !== "redirect") return step;
-    if (!canParseUrl(step.location, url.href)) return noRules;
-    url = new URL(step.location, url);
-    if (url.protocol !== "http:" && url.protocol !== "https:") return noRules;
-  }
+  const chain = { ...asking, client, takeTurn, redirectsLeft: maxRedirects };
+  const answer = await answerAt(new URL("/robots.txt", client.origin), client.origin, chain);
+  if (answer !== tooManyRedirects) return answer;
+  asking.memory.set(client.origin, noRules);
   return noRules;
 }
 
-type Step = RobotsAnswer | { readonly type: "redirect"; readonly location: string };
+/** One for everything that one origin's robots.txt makes us ask: five redirects, and so eleven requests at most. */
+interface Chain extends RobotsAsking {
+  readonly memory: RobotsMemory;
+  readonly client: SiteClient;
+  readonly takeTurn: TakeTurn;
+  redirectsLeft: number;
+}
 
 const noRules: RobotsAnswer = {
   type: "none",
   rules: { rules: [], crawlDelaySeconds: null, sitemaps: [], agents: [], cut: false, uses: noUses },
 };
 
-async function oneStep(
-  client: SiteClient,
-  url: URL,
-  asking: RobotsAsking,
-  takeTurn: TakeTurn,
-): Promise<Step> {
+/** Of the chain alone, and no news of the places on its way: they may be nearer to their own file. */
+const tooManyRedirects: RobotsAnswer = {
+  type: "closed",
+  why: "robots.txt leads from one redirect to the next",
+};
+
+/** `owner`: the origin whose own robots.txt led here. */
+async function answerAt(url: URL, owner: string, chain: Chain): Promise<RobotsAnswer> {
+  const { memory } = chain;
+  const isRobotsFile = url.pathname === "/robots.txt" && url.search === "";
+  const place = isRobotsFile ? url.origin : url.href;
+  const known = memory.get(place);
+  if (known !== null) return known;
+  const held = isRobotsFile || url.origin === owner ? null : await forbidden(url, chain);
+  if (held !== null) return held;
+  const step = await oneStep(url, place, chain);
+  if (step.type !== "redirect") return remembered(memory, place, step);
+  if (!canParseUrl(step.location, url.href)) return remembered(memory, place, noRules);
+  const next = new URL(step.location, url);
+  if (next.protocol !== "http:" && next.protocol !== "https:") return remembered(memory, place, noRules);
+  if (chain.redirectsLeft-- === 0) return tooManyRedirects;
+  return remembered(memory, place, await answerAt(next, isRobotsFile ? url.origin : owner, chain));
+}
+
+function remembered(memory: RobotsMemory, place: string, answer: RobotsAnswer): RobotsAnswer {
+  // A limit of ours says nothing of the site.
+  const isOurs = answer.type === "unreachable" && answer.failure.code === "held-back";
+  if (answer !== tooManyRedirects && !isOurs) memory.set(place, answer);
+  return answer;
+}
+
+/** What stands in the way of a URL of another origin; null: nothing does, and the request is counted. */
+async function forbidden(url: URL, chain: Chain): Promise<RobotsAnswer | null> {
+  const theirs = await answerAt(new URL("/robots.txt", url), url.origin, chain);
+  if (theirs.type === "closed" || theirs.type === "unreachable") return theirs;
+  const leads = `robots.txt leads to ${withoutUser(url.href).slice(0, 200)}`;
+  if (!robotsVerdict(theirs.rules, url.pathname + url.search).allowed)
+    return { type: "closed", why: `${leads}, which the robots.txt of that host forbids` };
+  if (chain.memory.mayAskElsewhere(url.hostname)) return null;
+  return {
+    type: "closed",
+    why: `${leads}, as too many others do: that host is asked for no more of them today`,
+  };
+}
+
+type Step = RobotsAnswer | { readonly type: "redirect"; readonly location: string };
+
+async function oneStep(url: URL, place: string, chain: Chain): Promise<Step> {
+  const { client, connector, timeouts, sign, takeTurn, memory } = chain;
   const isHere = url.origin === client.origin;
-  const { connector, timeouts, sign } = asking;
   const asked = isHere ? client : new SiteClient({ origin: url.origin, connector, timeouts, sign });
-  const endTurn = await takeTurn(asked);
-  const startedMs = performance.now();
-  const read = await readStep(asked, url, asking).catch(failureOf);
-  const tookMs = performance.now() - startedMs;
-  if (!isHere) await asked.close();
-  if (read instanceof Failure) {
-    endTurn(answerOfFailure(read.code, tookMs));
-    return { type: "unreachable", failure: read };
+  try {
+    const endTurn = await takeTurn(asked);
+    // Another slice may have asked while this one waited for its turn.
+    const known = memory.get(place);
+    if (known !== null) {
+      endTurn(null);
+      return known;
+    }
+    const startedMs = performance.now();
+    const read = await readStep(asked, url, chain).catch(failureOf);
+    const tookMs = performance.now() - startedMs;
+    if (read instanceof Failure) {
+      endTurn(answerOfFailure(read.code, tookMs));
+      return { type: "unreachable", failure: read };
+    }
+    endTurn({ status: read.status, retryAfterSeconds: read.retryAfterSeconds, tookMs, isSmall: true });
+    return read.step;
+  } finally {
+    if (!isHere) await asked.close();
   }
-  endTurn({ status: read.status, retryAfterSeconds: read.retryAfterSeconds, tookMs, isSmall: true });
-  return read.step;
 }
 
 async function readStep(

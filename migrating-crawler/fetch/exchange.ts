@@ -92,6 +92,12 @@ function withReadUrls(headers: AnswerHeaders): AnswerHeaders {
   return { ...headers, ...read };
 }
 
+/**
+ * RFC 9110 section 15: a status has three digits, and those from 100 to 199 announce another answer. 600 to 999 are no
+ * standard's, but sites send them (999 against robots): such an answer counts as a server's error, as that section wants it.
+ */
+const isFinalStatus = (status: number) => Number.isInteger(status) && status >= 200 && status <= 999;
+
 interface Waiting<T> {
   resolve(value: T): void;
   reject(failure: Failure): void;
@@ -142,6 +148,10 @@ export class Exchange implements SiteAnswer {
   }
 
   answered(status: number, headers: AnswerHeaders, head: AnswerHead): void {
+    if (!isFinalStatus(status)) {
+      this.#giveUp(new Failure("bad-response", `a status of ${status}, with which no answer ends`));
+      return;
+    }
     this.status = status;
     this.headers = withReadUrls(headers);
     this.head = head;

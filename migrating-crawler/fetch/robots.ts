@@ -11,7 +11,13 @@ import { contentUses } from "#protocol/preferences";
 import type { RobotsReport } from "#protocol/result";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import type { Failure } from "../net/failure.ts";
-import { askRobots, type RobotsAnswer, type RobotsAsking, type TakeTurn } from "./ask-robots.ts";
+import {
+  askRobots,
+  type RobotsAnswer,
+  type RobotsAsking,
+  type RobotsMemory,
+  type TakeTurn,
+} from "./ask-robots.ts";
 import { byPrecedence, type RobotsRule, robotsRule } from "./robots-match.ts";
 import { type RobotsVerdict, robotsVerdict, sitemapUrls } from "./robots-rules.ts";
 import {
@@ -28,6 +34,10 @@ const keptMs = 24 * 3_600_000;
 
 /** A file that could not be had is asked for again after this at the earliest; the host's back-off may be longer. */
 const failureKeptMs = 60_000;
+
+/** So often a day a host is asked for what other hosts' robots.txt redirect to there, each another URL. */
+const mostElsewhere = 100;
+const mostElsewhereHosts = 20_000;
 
 /** Memory for parsed files: most take less than 10 KB. */
 const maxKeptCharacters = 16 * 1024 * 1024;
@@ -63,9 +73,14 @@ export interface RobotsSettings extends RobotsAsking {
   readonly kept?: KeptSettings;
 }
 
-export class RobotsCache {
+export class RobotsCache implements RobotsMemory {
   readonly #settings: RobotsSettings;
   readonly #file: KeptFile | null;
+  readonly #elsewhere = new LRUCache<string, number>({
+    max: mostElsewhereHosts,
+    ttl: keptMs,
+    noUpdateTTL: true,
+  });
   readonly #known = new LRUCache<string, KnownRobots>({
     maxSize: maxKeptCharacters,
     sizeCalculation: ({ answer }) => 200 + sizeOf(answer),
@@ -81,9 +96,8 @@ export class RobotsCache {
 
   /** What the origin is known to allow; null when its robots.txt has to be asked for. */
   known(origin: string): OriginRobots | null {
-    const known = this.#known.get(origin);
-    if (known === undefined || known.untilMs <= Date.now()) return null;
-    return robotsOf(known.answer, null);
+    const answer = this.get(origin);
+    return answer === null ? null : robotsOf(answer, null);
   }
 
   /** What the site client's origin allows; asked for over its connection, in its host's turn, when it is not known. */
@@ -91,13 +105,32 @@ export class RobotsCache {
     const { origin } = client;
     const known = this.known(origin);
     if (known !== null) return known;
-    const answer = await askRobots(client, this.#settings, takeTurn);
-    // Says nothing of the site: not to be remembered.
+    const answer = await this.ask(client, takeTurn);
+    // Says nothing of the site.
     if (answer.type === "unreachable" && answer.failure.code === "held-back") return robotsOf(answer, null);
-    const isRead = answer.type === "rules" || answer.type === "none";
-    this.#known.set(origin, { answer, untilMs: Date.now() + (isRead ? keptMs : failureKeptMs) });
-    if (isRead) this.#file?.changed(() => keptRobots(this.#known.entries()));
     return robotsOf(answer, reportOf(origin, answer));
+  }
+
+  /** The same, as it was answered. */
+  async ask(client: SiteClient, takeTurn: TakeTurn): Promise<RobotsAnswer> {
+    return await askRobots(client, { ...this.#settings, memory: this }, takeTurn);
+  }
+
+  get(place: string): RobotsAnswer | null {
+    const known = this.#known.get(place);
+    return known === undefined || !isGoodAt(Date.now(), known) ? null : known.answer;
+  }
+
+  set(place: string, answer: RobotsAnswer): void {
+    const isRead = answer.type === "rules" || answer.type === "none";
+    this.#known.set(place, { answer, untilMs: Date.now() + (isRead ? keptMs : failureKeptMs) });
+    if (isRead) this.#file?.changed(() => keptRobots(this.#known.entries()));
+  }
+
+  mayAskElsewhere(host: string): boolean {
+    const asked = this.#elsewhere.get(host) ?? 0;
+    if (asked < mostElsewhere) this.#elsewhere.set(host, asked + 1);
+    return asked < mostElsewhere;
   }
 
   /** A robots.txt that could not be had is not asked for before then (`Date.now()`). */
@@ -111,6 +144,9 @@ export class RobotsCache {
     this.#file?.close();
   }
 }
+
+/** What is good for longer than anything may be was kept by a clock that was ahead: RFC 9309 lets nobody use it for over 24 hours. */
+const isGoodAt = (nowMs: number, { untilMs }: KnownRobots) => untilMs > nowMs && untilMs <= nowMs + keptMs;
 
 function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobots {
   switch (answer.type) {

@@ -73,7 +73,9 @@ export class TdmFiles {
   /** The origin's rules; null when they are not known. */
   known(origin: string): TdmRules | null {
     const known = this.#known.get(origin);
-    return known === undefined || known.untilMs <= Date.now() ? null : known.rules;
+    const leftMs = (known?.untilMs ?? 0) - Date.now();
+    // What is good for longer was kept by a clock that was ahead.
+    return leftMs <= 0 || leftMs > keptMs ? null : known!.rules;
   }
 
   /** Whether the file is worth a request, where so many URLs of the origin are to be fetched. */

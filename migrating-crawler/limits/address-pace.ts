@@ -6,7 +6,10 @@
  * longer: never more than half of its time goes to us. (BUbiNG, too, keeps a shorter delay for addresses than for hosts.)
  * What it tolerates is found as for a host (tolerated-rate), from what its hosts have in common: answers of any of them that
  * are several times slower than usual lower its rate, since machines work for all their hosts. A 429 or 503 is that host's own,
- * whose limit may be its own too, until a second host of the address refuses within ten minutes: then it is the address's. Pure.
+ * whose limit may be its own too, until a second host of the address refuses within ten minutes: then it is the address's.
+ * The registrable domains with hosts there share its time by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each
+ * answer is charged to its domain with the time that it took and the rest that follows, and the domain that has had least goes
+ * next, so that slow hosts of one domain hold up nobody but each other. Pure.
  */
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import type { AnswerSpeed, PaceSettings } from "./host-pace.ts";
@@ -31,6 +34,10 @@ export interface AddressPace {
   /** The host that refused last, and when. */
   readonly refusedBy: string;
   readonly refusedAtMs: number;
+  /** The virtual time: what the domain asked last had had before. */
+  readonly virtualMs: number;
+  /** By registrable domain, what it has had; of those left out, the virtual time. */
+  readonly hadMs: Readonly<Record<string, number>>;
 }
 
 export const newAddressPace: AddressPace = {
@@ -39,7 +46,26 @@ export const newAddressPace: AddressPace = {
   rate: unlimitedRate,
   refusedBy: "",
   refusedAtMs: 0,
+  virtualMs: 0,
+  hadMs: {},
 };
+
+/** Of whom more is kept the least is forgotten, which is nobody's gain: they have had the virtual time then. */
+const mostDomains = 32;
+
+/** What a domain has had of the address; whoever asked for nothing meanwhile saves up nothing. */
+export const hadOf = ({ virtualMs, hadMs }: AddressPace, domain: string): number =>
+  Math.max(virtualMs, hadMs[domain] ?? 0);
+
+/** After an answer of a host of the domain that took so long, with its rest. */
+function withShare(pace: AddressPace, domain: string, tookMs: number): AddressPace {
+  const virtualMs = hadOf(pace, domain);
+  const had = Object.entries({ ...pace.hadMs, [domain]: virtualMs + tookMs })
+    .filter(([, ms]) => ms > virtualMs)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, mostDomains);
+  return { ...pace, virtualMs, hadMs: Object.fromEntries(had) };
+}
 
 /** The part of a host's floor that an address rests. */
 const floorPart = 1 / 4;
@@ -51,6 +77,7 @@ const togetherMs = 600_000;
 export interface AddressAnswer extends Pick<HostAnswer, "status" | "tookMs"> {
   /** Which of its hosts was asked. */
   readonly host: string;
+  readonly domain: string;
   /** By what is usual for that host. */
   readonly speed: AnswerSpeed;
 }
@@ -66,7 +93,8 @@ export function addressAfterAnswer(
   const rate = rateNow(met.rate, boundsOf(settings), nowMs);
   const toleratedMs = met.rate.perHour === 0 ? 0 : intervalMs(rate) - answer.tookMs;
   const restMs = Math.min(mostRestMs, Math.max(leastRestMs(settings), workedMs, toleratedMs));
-  return { ...met, endedAtMs: nowMs, notBeforeMs: nowMs + restMs };
+  const shared = withShare(met, answer.domain, answer.tookMs + restMs);
+  return { ...shared, endedAtMs: nowMs, notBeforeMs: nowMs + restMs };
 }
 
 function withRate(
@@ -105,9 +133,13 @@ function withinRests(rate: ToleratedRate): ToleratedRate {
 /** A measurement takes next to no work, and says nothing of how the address copes: it rests no shorter than it did. */
 export function addressAfterProbe(
   pace: AddressPace,
-  { settings, nowMs }: { readonly settings: PaceSettings; readonly nowMs: number },
+  now: { readonly settings: PaceSettings; readonly nowMs: number; readonly domain: string },
 ): AddressPace {
-  return { ...pace, notBeforeMs: Math.max(pace.notBeforeMs, nowMs + settings.floorMs * floorPart) };
+  const restMs = now.settings.floorMs * floorPart;
+  return {
+    ...withShare(pace, now.domain, restMs),
+    notBeforeMs: Math.max(pace.notBeforeMs, now.nowMs + restMs),
+  };
 }
 
 /** What counts as one address: an IPv4 address, or the /64 that one IPv6 subscriber has (RFC 6177). */

@@ -4,6 +4,7 @@
  * advance: otherwise all would begin at once whenever there is something left, and come to far more together.
  */
 import { timerMs } from "#core/timer-ms";
+import { steadyNowMs } from "../core/steady-time.ts";
 
 /** The right to send one request. */
 export interface Grant {
@@ -15,7 +16,7 @@ export interface Grant {
 
 export interface AdmissionBounds {
   readonly signal: AbortSignal;
-  /** A grant is of no use from then on (`Date.now()`). */
+  /** A grant is of no use from then on (`steadyNowMs()`). */
   readonly endsAtMs: number;
   /** Called at the moment in which it is let in: what it takes is gone before the next one is looked at. */
   readonly onGrant?: () => void;
@@ -54,7 +55,7 @@ export class Admission {
 
   /** Null when the limits, or the bounds, let it not begin. */
   enter({ signal, endsAtMs, onGrant }: AdmissionBounds): Promise<Grant | null> {
-    if (signal.aborted || Date.now() >= endsAtMs) return Promise.resolve(null);
+    if (signal.aborted || steadyNowMs() >= endsAtMs) return Promise.resolve(null);
     return new Promise((resolve) => {
       const end = (grant: Grant | null) => {
         clearTimeout(late);
@@ -63,7 +64,7 @@ export class Admission {
         resolve(grant);
       };
       const giveUp = () => end(null);
-      const late = setTimeout(giveUp, timerMs(endsAtMs - Date.now()));
+      const late = setTimeout(giveUp, timerMs(endsAtMs - steadyNowMs()));
       signal.addEventListener("abort", giveUp);
       this.#waiting.set(end, onGrant);
       this.look();

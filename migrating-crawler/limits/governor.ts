@@ -40,6 +40,11 @@ export interface GovernorSettings {
 
 /** Far above what a coordinator leases: 100 hosts with 1,000 long URLs each. */
 const mostLeaseBytes = 64 * 1024 * 1024;
+/**
+ * robots.txt, tdmrep.json and a page. With a host for each request that the day has left, a small day would be spent on
+ * robots.txt alone, and the next one on that of other hosts.
+ */
+const requestsToFirstPage = 3;
 /** Pages that are read and not extracted: where extraction is what takes the time, more of them only take memory. */
 export const mostHeldPages = 32;
 const settleEveryMs = 250;
@@ -159,13 +164,12 @@ export class Governor {
     return this.#caps.leftBytes("link") > 0;
   }
 
-  /** Waits until another request may begin; null when it may not, or not within the bounds. */
+  /**
+   * Waits until another request may begin; null when it may not, or not within the bounds. Whatever it asks for
+   * (robots.txt and HEAD, too) is one of the day's pages from now on, before it is sent: a host who allows five a day
+   * sees five requests.
+   */
   admit(bounds: AdmissionBounds): Promise<Grant | null> {
-    return this.#admission.enter(bounds);
-  }
-
-  /** The same for a page: it counts from now on, before it is asked for. */
-  admitPage(bounds: AdmissionBounds): Promise<Grant | null> {
     return this.#admission.enter({ ...bounds, onGrant: () => this.#caps.count(1, 0) });
   }
 
@@ -178,8 +182,8 @@ export class Governor {
     };
   }
 
-  /** A page that was let in was not asked for after all. */
-  takeBackPage(): void {
+  /** A request that was let in was not sent after all. */
+  takeBack(): void {
     this.#caps.count(-1, 0);
     this.#admission.look();
   }
@@ -213,7 +217,8 @@ export class Governor {
 
   /** How many more hosts may be opened, when so many are open: none for whose first page the day has no room. */
   freeHosts(openHosts: number): number {
-    return Math.max(0, Math.min(this.places() - openHosts, this.#caps.leftPages()));
+    const hostsOfDay = Math.ceil(this.#caps.leftPages() / requestsToFirstPage);
+    return Math.max(0, Math.min(this.places(), hostsOfDay) - openHosts);
   }
 
   /** Hosts at a time. */

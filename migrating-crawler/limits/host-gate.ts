@@ -6,13 +6,16 @@
 
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { timerMs } from "#core/timer-ms";
 import type { HostPaceReport } from "#protocol/result";
+import { steadyNowMs } from "../core/steady-time.ts";
 import {
   type AddressPace,
   addressAfterAnswer,
   addressAfterProbe,
   addressKey,
+  hadOf,
   newAddressPace,
 } from "./address-pace.ts";
 import {
@@ -75,10 +78,11 @@ export class HostGates {
       atATime: settings.requestsPerAddress ?? 1,
       readyAtMs: (key) => this.#addresses.get(key)?.notBeforeMs ?? 0,
       longestMs: longestAddressTurnMs,
+      hadMs: (key, domain) => hadOf(this.#addresses.get(key) ?? newAddressPace, domain),
     });
     const { kept } = settings;
     this.#file = kept ? new KeptFile({ ...kept, ...keptFile }) : null;
-    const known = this.#file?.read((json) => pacesFrom(json, Date.now()));
+    const known = this.#file?.read((json) => pacesFrom(json, steadyNowMs()));
     for (const [host, pace] of known?.hosts ?? []) this.#paces.set(host, pace);
     for (const [key, pace] of known?.addresses ?? []) this.#addresses.set(key, pace);
   }
@@ -106,7 +110,7 @@ export class HostGates {
   /** What the host's robots.txt says, which was asked for just now: the delay counts from that request. */
   crawlDelay(host: string, seconds: number | null): void {
     const pace = withCrawlDelay(this.#pace(host), seconds);
-    this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : Date.now() + pace.crawlDelayMs));
+    this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : steadyNowMs() + pace.crawlDelayMs));
   }
 
   /** What it said some time in the last day: others may have read more since. */
@@ -117,13 +121,13 @@ export class HostGates {
 
   /** Takes in what earlier crawlers of the host have learned. */
   learn(host: string, report: HostPaceReport): void {
-    const [settings, nowMs] = [this.#settings, Date.now()];
+    const [settings, nowMs] = [this.#settings, steadyNowMs()];
     this.#set(host, withReport(this.#pace(host), report, { settings, nowMs }));
   }
 
   /** What later crawlers of the host have to know. */
   report(host: string): HostPaceReport | null {
-    return paceReport(this.#pace(host), Date.now());
+    return paceReport(this.#pace(host), steadyNowMs());
   }
 
   /** Waits until the host and its address may be asked; null when the bounds end the waiting first. */
@@ -134,7 +138,7 @@ export class HostGates {
     if (endTurns === null) return null;
     const turn: Turn = {
       end: (answer, asked) => {
-        const nowMs = Date.now();
+        const nowMs = steadyNowMs();
         const askedKey = asked === null ? key : addressKey(asked);
         if (answer !== null && askedKey !== null) this.#addressAnswered(askedKey, { host, answer }, nowMs);
         if (answer !== null) this.#answered(host, answer, nowMs);
@@ -157,9 +161,10 @@ export class HostGates {
     const endTurns = await this.#takeTurns(host, key, bounds);
     if (endTurns === null) return null;
     return () => {
-      const [settings, nowMs] = [this.#settings, Date.now()];
+      const [settings, nowMs] = [this.#settings, steadyNowMs()];
       const pace = this.#addresses.get(key) ?? newAddressPace;
-      this.#addresses.set(key, addressAfterProbe(pace, { settings, nowMs }));
+      const domain = host === null ? "" : registrableDomain(host);
+      this.#addresses.set(key, addressAfterProbe(pace, { settings, nowMs, domain }));
       if (host !== null)
         this.notBefore(host, nowMs + Math.max(settings.floorMs, this.#pace(host).crawlDelayMs));
       endTurns();
@@ -170,7 +175,8 @@ export class HostGates {
   async #takeTurns(host: string | null, key: string | null, bounds: TurnBounds): Promise<EndTurn | null> {
     const endHost = host === null ? noTurn : await this.#hostTurns.take(host, bounds);
     if (endHost === null) return null;
-    const endAddress = key === null ? noTurn : await this.#addressTurns.take(key, bounds);
+    const domain = host === null ? "" : registrableDomain(host);
+    const endAddress = key === null ? noTurn : await this.#addressTurns.take(key, bounds, domain);
     if (endAddress === null) {
       endHost();
       return null;
@@ -187,7 +193,7 @@ export class HostGates {
   }
 
   /** Of the hosts that are being crawled those that anything but the floor slows down: how fast they are asked, and why. */
-  slowHosts(most: number, nowMs = Date.now()): { readonly host: string; readonly words: string }[] {
+  slowHosts(most: number, nowMs = steadyNowMs()): { readonly host: string; readonly words: string }[] {
     const slow: { host: string; words: string }[] = [];
     for (const host of this.#inUse) {
       if (slow.length === most) break;
@@ -211,14 +217,18 @@ export class HostGates {
   #addressAnswered(key: string, { host, answer }: { host: string; answer: HostAnswer }, nowMs: number): void {
     const pace = this.#addresses.get(key) ?? newAddressPace;
     const { status, tookMs } = answer;
-    const told = { host, status, tookMs, speed: answerSpeed(this.#pace(host), answer) };
+    const domain = registrableDomain(host);
+    const told = { host, domain, status, tookMs, speed: answerSpeed(this.#pace(host), answer) };
     this.#addresses.set(key, addressAfterAnswer(pace, told, { settings: this.#settings, nowMs }));
   }
 
   #set(host: string, pace: HostPace): void {
     this.#paces.set(host, pace);
     this.#hostTurns.changed(host);
-    this.#file?.changed(() => keptPaces(this.#paces.entries(), this.#addresses.entries()));
+    this.#file?.changed(() => {
+      const shiftMs = Date.now() - steadyNowMs();
+      return keptPaces(this.#paces.entries(), this.#addresses.entries(), shiftMs);
+    });
   }
 
   #pace(host: string): HostPace {
@@ -274,6 +284,8 @@ const keptAddress = z.object({
   rate: keptRate,
   refusedBy: z.string().max(253),
   refusedAtMs: number,
+  virtualMs: number.default(0),
+  hadMs: z.record(z.string().max(300), number).default({}),
 }) satisfies z.ZodType<AddressPace>;
 
 const file = z.object({
@@ -287,21 +299,38 @@ interface KnownPaces {
   readonly addresses: [string, AddressPace][];
 }
 
-/** The paces, those met last first, as a JSON value; of addresses those that something limits. */
+/** More than one request cannot have taken beyond the others. */
+const mostOwedMs = 600_000;
+
+/** Of an address, the domains that have had most. */
+const maxKeptDomains = 8;
+
+/**
+ * The paces, those met last first, as a JSON value; of addresses those that something limits, or that several domains share.
+ * `shiftMs`: how far the machine's clock, by which another process reads them, is ahead of their times.
+ */
 export function keptPaces(
   paces: Iterable<[string, HostPace]>,
   addressPaces: Iterable<[string, AddressPace]>,
+  shiftMs = 0,
 ): unknown {
+  const shifted = (ms: number) => (ms === 0 ? 0 : Math.max(0, ms + shiftMs));
   const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
     // Releases that knew no rates read no pace without a stretch: they may have to take over again.
-    hosts.push({ host, ...pace, stretch: 1 });
+    hosts.push({
+      ...{ host, ...pace, stretch: 1, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
+      ...{ notBeforeMs: shifted(pace.notBeforeMs), endedAtMs: shifted(pace.endedAtMs) },
+      backedOffAtMs: shifted(pace.backedOffAtMs),
+    });
   }
   const addresses: z.infer<typeof keptAddress>[] = [];
   for (const [key, pace] of addressPaces) {
     if (addresses.length === maxKeptAddresses) break;
-    if (pace.rate.perHour > 0) addresses.push({ key, ...pace });
+    const had = Object.entries(pace.hadMs);
+    if (pace.rate.perHour === 0 && had.length < 2) continue;
+    addresses.push({ key, ...pace, hadMs: Object.fromEntries(had.slice(0, maxKeptDomains)) });
   }
   return { version: 1, hosts, addresses };
 }
@@ -321,11 +350,14 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   const read = keptPace.safeParse(entry);
   if (!read.success) return [];
   const { host, ...pace } = read.data;
+  // An answer that is yet to come was noted by a clock that was ahead: the host rests as long as it was to, from now.
+  const aheadMs = Math.max(0, pace.endedAtMs - nowMs);
+  const [notBeforeMs, backedOffAtMs] = [pace.notBeforeMs - aheadMs, pace.backedOffAtMs - aheadMs];
   const latestMs = nowMs + longestWaitMs;
-  if (pace.notBeforeMs > latestMs || pace.backedOffAtMs > latestMs) return [];
-  // What a clock that was ahead has put into the future was now, at the latest.
+  if (notBeforeMs > latestMs || backedOffAtMs > latestMs) return [];
   const rate = { ...pace.rate, refusedAtMs: Math.min(nowMs, pace.rate.refusedAtMs) };
-  return [[host, { ...pace, rate, endedAtMs: Math.min(nowMs, pace.endedAtMs) }]];
+  const endedAtMs = Math.min(nowMs, pace.endedAtMs);
+  return [[host, { ...pace, rate, endedAtMs, notBeforeMs, backedOffAtMs: Math.max(0, backedOffAtMs) }]];
 }
 
 /** An address rests for seconds, not over a restart: its rate alone is of use. */
@@ -336,18 +368,22 @@ function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
   const rate = { ...pace.rate, refusedAtMs: Math.min(nowMs, pace.rate.refusedAtMs) };
   const upToNow = (ms: number) => Math.min(nowMs, ms);
   const [notBeforeMs, endedAtMs] = [upToNow(pace.notBeforeMs), upToNow(pace.endedAtMs)];
-  return [[key, { ...pace, rate, notBeforeMs, endedAtMs, refusedAtMs: upToNow(pace.refusedAtMs) }]];
+  const had = Object.entries(pace.hadMs).map(([domain, ms]) => {
+    return [domain, Math.min(ms, pace.virtualMs + mostOwedMs)] as const;
+  });
+  const hadMs = Object.fromEntries(had);
+  return [[key, { ...pace, rate, notBeforeMs, endedAtMs, refusedAtMs: upToNow(pace.refusedAtMs), hadMs }]];
 }
 
 /**
  * Turns, by key (a host, an address): so many requests at a time, none before the key is ready again, first come
- * first served. Who waits costs one entry in a queue; each key has at most one timer, and a key that nobody waits
- * for has none.
+ * first served; where parties (registrable domains) share the key, the first of the party that has had least. Who waits costs
+ * one entry in a queue; each key has at most one timer, and a key that nobody waits for has none.
  */
 
 interface TurnBounds {
   readonly signal: AbortSignal;
-  /** The turn is of no use from then on (`Date.now()`). */
+  /** The turn is of no use from then on (`steadyNowMs()`). */
   readonly endsAtMs: number;
 }
 
@@ -356,8 +392,10 @@ type EndTurn = () => void;
 
 interface Key {
   running: number;
-  /** How each of those who wait begins, first come first. */
-  readonly queue: Set<() => void>;
+  /** How each of those who wait begins, and of which party; first come first. */
+  readonly queue: Map<() => void, string>;
+  /** Turns under way by party, those too that keep nobody waiting any more: they are not charged yet. */
+  readonly uncharged: Map<string, number>;
   timer: NodeJS.Timeout | null;
 }
 
@@ -366,21 +404,27 @@ export class TurnQueue {
   readonly #atATime: number;
   readonly #readyAtMs: (key: string) => number;
   readonly #longestMs: number;
+  readonly #hadMs: ((key: string, party: string) => number) | null;
 
-  /** `longestMs`: a turn that lasts longer no longer keeps the next one waiting. */
+  /**
+   * `longestMs`: a turn that lasts longer no longer keeps the next one waiting. `hadMs`: what a party has had of the key; absent:
+   * all are one party.
+   */
   constructor(settings: {
     readonly atATime: number;
     readonly readyAtMs: (key: string) => number;
     readonly longestMs?: number;
+    readonly hadMs?: (key: string, party: string) => number;
   }) {
     this.#atATime = settings.atATime;
     this.#readyAtMs = settings.readyAtMs;
     this.#longestMs = settings.longestMs ?? Number.POSITIVE_INFINITY;
+    this.#hadMs = settings.hadMs ?? null;
   }
 
   /** Resolves when it is our turn; with null when the bounds end the waiting first. */
-  take(name: string, bounds: TurnBounds): Promise<EndTurn | null> {
-    if (bounds.signal.aborted || Date.now() >= bounds.endsAtMs) return Promise.resolve(null);
+  take(name: string, bounds: TurnBounds, party = ""): Promise<EndTurn | null> {
+    if (bounds.signal.aborted || steadyNowMs() >= bounds.endsAtMs) return Promise.resolve(null);
     const key = this.#key(name);
     return new Promise((resolve) => {
       const giveUp = () => {
@@ -390,16 +434,16 @@ export class TurnQueue {
       };
       const begin = () => {
         leave();
-        resolve(this.#begin(name, key));
+        resolve(this.#begin(name, key, party));
       };
-      const late = setTimeout(giveUp, timerMs(bounds.endsAtMs - Date.now()));
+      const late = setTimeout(giveUp, timerMs(bounds.endsAtMs - steadyNowMs()));
       const leave = () => {
         clearTimeout(late);
         key.queue.delete(begin);
         bounds.signal.removeEventListener("abort", giveUp);
       };
       bounds.signal.addEventListener("abort", giveUp);
-      key.queue.add(begin);
+      key.queue.set(begin, party);
       this.#next(name, key);
     });
   }
@@ -413,13 +457,19 @@ export class TurnQueue {
   #key(name: string): Key {
     const known = this.#keys.get(name);
     if (known) return known;
-    const key: Key = { running: 0, queue: new Set(), timer: null };
+    const key: Key = { running: 0, queue: new Map(), uncharged: new Map(), timer: null };
     this.#keys.set(name, key);
     return key;
   }
 
-  #begin(name: string, key: Key): EndTurn {
+  #begin(name: string, key: Key, party: string): EndTurn {
     key.running++;
+    const count = (by: number) => {
+      const turns = (key.uncharged.get(party) ?? 0) + by;
+      if (turns === 0) key.uncharged.delete(party);
+      else key.uncharged.set(party, turns);
+    };
+    count(1);
     let holds = true;
     const release = () => {
       if (!holds) return;
@@ -427,12 +477,30 @@ export class TurnQueue {
       key.running--;
       this.#next(name, key);
     };
-    if (this.#longestMs === Number.POSITIVE_INFINITY) return release;
-    const tooLong = setTimeout(release, timerMs(this.#longestMs));
+    const isBounded = this.#longestMs !== Number.POSITIVE_INFINITY;
+    const tooLong = isBounded ? setTimeout(release, timerMs(this.#longestMs)) : undefined;
     return () => {
       clearTimeout(tooLong);
-      release();
+      count(-1);
+      if (holds) release();
+      else this.#next(name, key);
     };
+  }
+
+  /** Of those who wait, the first of the party that has had least, with what it has not been charged for yet. */
+  #first(name: string, key: Key): (() => void) | undefined {
+    const [first] = key.queue.keys();
+    if (this.#hadMs === null || key.queue.size < 2) return first;
+    const had = new Map<string, number>();
+    let [least, leastMs] = [first, Number.POSITIVE_INFINITY];
+    for (const [begin, party] of key.queue) {
+      if (had.has(party)) continue;
+      const uncharged = key.uncharged.get(party) ?? 0;
+      const ms = this.#hadMs(name, party) + (uncharged === 0 ? 0 : uncharged * this.#longestMs);
+      had.set(party, ms);
+      if (ms < leastMs) [least, leastMs] = [begin, ms];
+    }
+    return least;
   }
 
   /** Begins the turns that may begin, or sees to it that the next one does when the key is ready. */
@@ -440,15 +508,14 @@ export class TurnQueue {
     if (key.timer !== null) clearTimeout(key.timer);
     key.timer = null;
     for (;;) {
-      const [first] = key.queue;
-      if (first === undefined || key.running >= this.#atATime) break;
-      const waitMs = this.#readyAtMs(name) - Date.now();
+      if (key.queue.size === 0 || key.running >= this.#atATime) break;
+      const waitMs = this.#readyAtMs(name) - steadyNowMs();
       if (waitMs > 0) {
         key.timer = setTimeout(() => this.#next(name, key), timerMs(waitMs));
         return;
       }
-      first();
+      this.#first(name, key)!();
     }
-    if (key.queue.size === 0 && key.running === 0) this.#keys.delete(name);
+    if (key.queue.size === 0 && key.running === 0 && key.uncharged.size === 0) this.#keys.delete(name);
   }
 }

@@ -96,7 +96,7 @@ export class UsageCaps {
     return [
       {
         ...{ limit: "pagesPerDay", unit: "pages", used: pages, cap: pagesPerDay, resetsAt: dayEnd },
-        holdingBack: pages >= pagesPerDay ? `the day's ${pagesPerDay} pages are fetched` : "",
+        holdingBack: pages >= pagesPerDay ? `the day's ${pagesPerDay} pages are used up` : "",
       },
       {
         ...{ limit: "bytesPerDay", unit: "bytes", used: bytes, cap: bytesPerDay, resetsAt: dayEnd },

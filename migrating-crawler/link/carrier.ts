@@ -3,8 +3,9 @@
  * credits go; dropped from the spool once acknowledged. After every welcome it starts again at the first
  * result that the coordinator does not have.
  */
+import { packSoundly, soundly } from "#protocol/codec";
 import { packResult } from "#protocol/packed/message-frames";
-import type { FetchResult, FetchTiming } from "#protocol/result";
+import { type FetchResult, type FetchTiming, failedResult } from "#protocol/result";
 import type { CrawlerLog } from "../core/log.ts";
 import type { Spool, SpooledResult } from "../spool/spool.ts";
 import type { CoordinatorLink } from "./coordinator-link.ts";
@@ -19,6 +20,8 @@ export class Carrier {
   readonly #mayShip: (bytes: number) => boolean;
   /** The sequence to send next in this session. */
   #next: number | null = null;
+  /** The newest result that another process has kept. */
+  readonly #lastFound: number;
   readonly #latestOfLease: Map<string, number>;
   /** Since when the oldest waiting result has been the oldest. */
   #stillSinceMs = performance.now();
@@ -36,6 +39,7 @@ export class Carrier {
     this.#log = settings.log;
     this.#mayShip = settings.mayShip ?? (() => true);
     this.#latestOfLease = new Map(settings.spool.leases);
+    this.#lastFound = settings.spool.last ?? 0;
   }
 
   /** Leases with results that are not acknowledged. */
@@ -46,7 +50,10 @@ export class Carrier {
   /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
   keep(leaseId: string, result: FetchResult): boolean {
     const wasEmpty = this.#spool.first === null;
-    const sequence = this.#spool.append(leaseId, { ...result, timing: inTenths(result.timing) });
+    const { packed, fault } = packSoundly(leaseId, { ...result, timing: inTenths(result.timing) });
+    if (fault !== null)
+      this.#log.warn({ url: result.url, fault }, "a result cannot be shipped, and a failure is in its place");
+    const sequence = this.#spool.append(leaseId, packed);
     if (sequence === null) return false;
     if (wasEmpty) this.#stillSinceMs = performance.now();
     this.#latestOfLease.set(leaseId, sequence);
@@ -118,11 +125,23 @@ export class Carrier {
    */
   #record(sequence: number): SpooledResult | null {
     const record = this.#spool.read(sequence);
-    if (record !== null) return record;
+    if (record !== null) return sequence > this.#lastFound ? record : this.#soundly(record);
     const last = this.#spool.last;
     if (last === null || sequence > last) return null;
     this.#log.warn({ sequence }, "a spooled result is damaged and is given up");
-    return { sequence, leaseId: "0", packed: packResult("0", lostResult) };
+    const lost = failedResult(null, "the spooled result could not be read", "spool-damaged");
+    return { sequence, leaseId: "0", packed: packResult("0", lost) };
+  }
+
+  /** A release before this one may have kept what no coordinator takes. */
+  #soundly(record: SpooledResult): SpooledResult {
+    const { packed, fault } = soundly(record.leaseId, record.packed);
+    if (fault === null) return record;
+    this.#log.warn(
+      { sequence: record.sequence, fault },
+      "a spooled result cannot be shipped, and a failure is in its place",
+    );
+    return { ...record, packed };
   }
 }
 
@@ -141,22 +160,3 @@ function inTenths(timing: FetchTiming): FetchTiming {
 
 /** A coordinator that is there acknowledges within seconds. */
 const stuckMinutes = 5;
-
-const lostResult: FetchResult = {
-  url: "http://lost.invalid/",
-  fetchedAt: new Date(0).toISOString(),
-  outcome: {
-    type: "failed",
-    blame: "us",
-    code: "spool-damaged",
-    reason: "the spooled result could not be read",
-  },
-  address: null,
-  timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
-  wireBytes: 0,
-  bodyBytes: 0,
-  etag: null,
-  lastModified: null,
-  hostDelayMs: 0,
-  page: null,
-};

@@ -3,10 +3,13 @@
  * coordinator told it of in a session of its own. Which is next when one is lost, or sends the crawler away: the others
  * first, each by itself until it said to come back, so that a crawler is with a living coordinator within seconds.
  *
- * Nobody else can lead it astray: an address is learned from a coordinator whose certificate was checked alone, every
- * address is held to the same certificate or authorities, none is taken in the clear where the first was not, and none
- * with another path: a coordinator cannot choose what is asked of somebody else's machine.
+ * A coordinator that was taken over must not lead the crawler anywhere else, least of all into its partner's network. So an
+ * address is learned only within the registrable domains (Public Suffix List, private section included) of those that the
+ * partner was given or named, or that the fleet's root keys have signed; of an address, only the address itself; never in the clear where the first was not, and never with
+ * another path. Every address is held to the same certificate or authorities, and a learned one is connected to as a site
+ * is: by the guard's and the partner's lists (Connector.dialCoordinator).
  */
+import { registrableDomain } from "#core/ip/registrable-domain";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
 
@@ -16,6 +19,8 @@ const mostCharacters = 1000;
 export interface AddressSettings {
   /** Of the invitation or the settings, at least one; these stay. */
   readonly own: readonly string[];
+  /** Further domains that the fleet's root keys have signed. */
+  readonly domains?: readonly string[] | undefined;
   /** Kept from earlier sessions. */
   readonly learned?: readonly string[];
   /** What was learned has changed. */
@@ -24,19 +29,29 @@ export interface AddressSettings {
 
 export class CoordinatorAddresses {
   readonly #own: readonly string[];
+  readonly #domains: ReadonlySet<string>;
   readonly #keep: (learned: readonly string[]) => void;
   #learned: readonly string[];
   #current: string;
   /** Sent away until then, by a clock that never goes back. */
   readonly #notBeforeMs = new Map<string, number>();
 
-  constructor({ own, learned = [], keep = () => {} }: AddressSettings) {
+  constructor({ own, domains = [], learned = [], keep = () => {} }: AddressSettings) {
     const [first] = own;
     if (first === undefined) throw new RangeError("no coordinator's address is given");
     this.#own = [...new Set(own)];
+    this.#domains = new Set([
+      ...own.map((url) => registrableDomain(new URL(url).hostname)),
+      ...domains.map(registrableDomain),
+    ]);
     this.#keep = keep;
     this.#current = first;
     this.#learned = this.#good(learned);
+  }
+
+  /** Given or named by the partner. */
+  isOwn(url: string): boolean {
+    return this.#own.includes(url);
   }
 
   /** The given ones first. */
@@ -92,7 +107,8 @@ export class CoordinatorAddresses {
         isCoordinatorUrl(url) &&
         !(first.protocol === "wss:" && url.startsWith("ws:")) &&
         isAlike(new URL(url)) &&
-        !this.#own.includes(url),
+        this.#domains.has(registrableDomain(new URL(url).hostname)) &&
+        !this.isOwn(url),
     );
     return [...new Set(good)].slice(0, mostCoordinators);
   }

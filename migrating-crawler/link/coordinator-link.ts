@@ -65,7 +65,7 @@ export interface LinkSettings {
   readonly route?: CoordinatorRoute | ((url: string) => CoordinatorRoute);
   /** Signs results with the identity that the hello shows; absent: there is none. */
   readonly sign?: ((text: string) => string) | undefined;
-  /** From the start of an attempt to the welcome. */
+  /** From the start of an attempt to the welcome, without a sign. */
   readonly welcomeTimeoutMs?: number;
   /** `soonMs`: the most for `soonForMs` after a session is lost. */
   readonly backOff?: {
@@ -95,16 +95,20 @@ const lateShare = 0.1;
 const defaultWelcomeTimeoutMs = 30_000;
 /** Results wait in the spool, not in memory, when so much has not left yet. */
 const maxQueuedResultBytes = 4 * 1024 * 1024;
-/** The session is given up after so many heartbeats without a sign of the coordinator. */
-const missedHeartbeats = 3;
+/** The session is given up after so many pings' time without a sign of the coordinator. */
+const missedPings = 3;
 /**
  * Coordinators of large fleets want heartbeats less often than this; of what they want beyond it, the crawlers that lose
  * their sessions together come back over half: 10,000 of them, which say every 30 s that they are there, over 10 s.
  */
 const smallFleetHeartbeatMs = 10_000;
 const returnShare = 0.5;
-/** To a machine that does not answer, where there is another one to try. */
-const mostConnectMs = 8000;
+/** To a machine that does not answer, where there is another one to try; and from a connection to its welcome without a sign. */
+const mostConnectMs = 5000;
+const mostWelcomeMs = 8000;
+/** One that fell silent, or did not answer for so long, is asked last for a while: the others may be asked ten times meanwhile. */
+const slowAnswerMs = 3000;
+const silentRestMs = 15_000;
 
 export class CoordinatorLink {
   readonly #settings: LinkSettings;
@@ -113,6 +117,7 @@ export class CoordinatorLink {
   #up = false;
   #stopped = false;
   #attempts = 0;
+  #attemptMs = 0;
   #retry: NodeJS.Timeout | undefined;
   #beat: NodeJS.Timeout | undefined;
   #refused: CoordinatorRefuse | null = null;
@@ -229,15 +234,22 @@ export class CoordinatorLink {
     this.#refused = null;
     const { hello, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
     const url = this.#addresses.current;
+    this.#attemptMs = performance.now();
     this.#connection = new LinkConnection({
       url,
       hello,
       route: this.#routeTo(url, welcomeTimeoutMs),
       sign: this.#settings.sign,
-      welcomeTimeoutMs,
+      welcomeTimeoutMs:
+        this.#addresses.size === 1 ? welcomeTimeoutMs : Math.min(welcomeTimeoutMs, mostWelcomeMs),
       compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
-      onEnd: (reason, retryAfterMs) => this.#onEnd(reason, retryAfterMs),
+      onEnd: (reason, retryAfterMs, fellSilent) => {
+        const nowMs = performance.now();
+        const isSilent = this.#up ? fellSilent : nowMs - this.#attemptMs >= slowAnswerMs;
+        if (isSilent) this.#addresses.comeBackTo(silentRestMs, nowMs);
+        this.#onEnd(reason, retryAfterMs);
+      },
     });
   }
 
@@ -266,7 +278,7 @@ export class CoordinatorLink {
     const heartbeatMs = welcome.heartbeatSeconds * 1000;
     this.#returnMs = returnShare * Math.max(0, heartbeatMs - smallFleetHeartbeatMs);
     this.#connection?.speak(welcome.protocolVersion);
-    this.#connection?.expectEvery(missedHeartbeats * heartbeatMs);
+    this.#connection?.expectEvery(missedPings * (welcome.pingSeconds ?? welcome.heartbeatSeconds) * 1000);
     this.#beat = setInterval(() => this.send(this.#settings.heartbeat()), heartbeatMs);
     const { current: coordinatorUrl } = this.#addresses;
     this.#settings.log.info(
@@ -339,6 +351,8 @@ export class CoordinatorLink {
     const nowMs = performance.now();
     if (retryAfterMs !== null) this.#addresses.comeBackTo(this.#toldWaitMs(retryAfterMs), nowMs);
     const toldMs = this.#addresses.next(nowMs);
+    // Who says when to come back is alive: the others are asked meanwhile, and none of them less and less often.
+    if (retryAfterMs !== null) this.#attempts = 0;
     return Math.max(toldMs, this.#nextWaitMs());
   }
 

@@ -38,6 +38,7 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     ...dock,
     ...(contact === null ? {} : { contact }),
     listAddress,
+    time: new Date().toISOString(),
   };
 }
 

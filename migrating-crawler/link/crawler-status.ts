@@ -55,6 +55,7 @@ export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
     holdingBack: [...holdingBack].slice(0, 10),
     ...(diskFault === null ? {} : { diskFault: diskFault.slice(0, 500) }),
     ...(diskFreeBytes === null ? {} : { diskFreeBytes }),
+    time: new Date().toISOString(),
   };
 }
 

@@ -37,8 +37,8 @@ export interface ConnectionSettings {
   readonly welcomeTimeoutMs: number;
   readonly compression?: LinkCompression | undefined;
   readonly onMessage: (message: CoordinatorMessage) => void;
-  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long. */
-  readonly onEnd: (reason: string, retryAfterMs: number | null) => void;
+  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long; `fellSilent`: it was heard no more. */
+  readonly onEnd: (reason: string, retryAfterMs: number | null, fellSilent: boolean) => void;
 }
 
 /** Both directions of one connection. */
@@ -61,6 +61,9 @@ const maxQueuedBytes = 2 * maxMessageBytes;
 /** What is read of an answer that is no connection. */
 const mostAnswerWords = 300;
 
+/** After the time in which something was to be heard. */
+const lastLookMs = 250;
+
 /** How long a goodbye may take. */
 const closeTimeoutMs = 5000;
 
@@ -71,6 +74,9 @@ export class LinkConnection {
   readonly #inflater: MessageInflater;
   #silence: NodeJS.Timeout;
   #silenceMs: number;
+  #stream: net.Socket | null = null;
+  /** When it was last heard: a long message that is under way over a slow line is a sign of life, too. */
+  #bytesHeard = 0;
   /** From protocol version 2 on. */
   #frames: FrameWriter | null = null;
   readonly #welcomed: Promise<void>;
@@ -90,7 +96,7 @@ export class LinkConnection {
     this.#welcomed = new Promise((resolve) => {
       this.#onWelcomed = resolve;
     });
-    this.#silenceMs = settings.welcomeTimeoutMs;
+    this.#silenceMs = Math.min(settings.welcomeTimeoutMs, settings.route.timeoutMs);
     this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
     this.#socket = new WebSocket(settings.url, {
       perMessageDeflate: false,
@@ -171,7 +177,7 @@ export class LinkConnection {
   }
 
   /** At once, without a goodbye. */
-  end(reason: string, retryAfterMs: number | null = null): void {
+  end(reason: string, retryAfterMs: number | null = null, fellSilent = false): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#silence);
@@ -179,11 +185,13 @@ export class LinkConnection {
     this.#deflater.close();
     this.#inflater.release();
     this.#socket.terminate();
-    queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs));
+    queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs, fellSilent));
   }
 
   #listen(): void {
     this.#socket.on("upgrade", ({ headers, socket }) => {
+      this.#stream = socket;
+      this.expectEvery(this.#settings.welcomeTimeoutMs);
       const { data: challenge } = challengeSchema.safeParse(headers[challengeHeader]);
       this.#challenged = challenge === undefined ? null : { challenge, binding: tlsBindingOf(socket) };
     });
@@ -267,11 +275,19 @@ export class LinkConnection {
   #heard(): void {
     if (this.#ended) return;
     clearTimeout(this.#silence);
+    this.#bytesHeard = this.#stream?.bytesRead ?? 0;
     this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
   }
 
+  /** Where this process stood still itself, what came meanwhile is read first. */
   #onSilence(): void {
-    this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`);
+    this.#silence = setTimeout(() => this.#onLastSilence(), lastLookMs);
+  }
+
+  #onLastSilence(): void {
+    const isHeard = this.#stream !== null && this.#stream.bytesRead !== this.#bytesHeard;
+    if (isHeard) this.#heard();
+    else this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`, null, true);
   }
 }
 

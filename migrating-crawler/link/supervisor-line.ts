@@ -86,6 +86,11 @@ export class DockLine {
     };
   }
 
+  /** In which coordinators may be, besides those of the invitation. */
+  get coordinatorDomains(): readonly string[] {
+    return this.#greeting.coordinatorDomains ?? [];
+  }
+
   /** Of the dock's `ping`. */
   get echoes(): Echoes {
     return {

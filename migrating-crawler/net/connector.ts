@@ -5,17 +5,18 @@
  */
 
 import { readFileSync } from "node:fs";
-import net from "node:net";
+import type net from "node:net";
 import { networkInterfaces } from "node:os";
 import tls from "node:tls";
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
-import { timerMs } from "#core/timer-ms";
+import { steadyNowMs } from "../core/steady-time.ts";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
 import { type AddressGuard, addressGuard, literalAddress } from "./address-guard.ts";
+import { Destination, dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
 import { Failure, failureOf } from "./failure.ts";
 import { speaksIpv6, withoutIpv6Words } from "./ipv6-route.ts";
 import { NameCache } from "./name-cache.ts";
@@ -80,6 +81,8 @@ export interface MadeContact {
 interface Connected {
   readonly host: string;
   readonly address: string;
+  /** It carries results out after the last page was fetched, and so outlives `close`. */
+  readonly isLink?: true;
 }
 
 export class Connector {
@@ -207,8 +210,10 @@ export class Connector {
     const secured = await secureWithTls(socket, {
       host: target.host,
       protocols: target.protocols ?? ["http/1.1"],
-      certificates: this.#certificates,
+      authorities: this.#certificates,
       timeoutMs: leftUntil(deadlineMs),
+    }).catch((error: Error) => {
+      throw tlsFailure(error);
     });
     return {
       socket: secured.socket,
@@ -228,11 +233,22 @@ export class Connector {
     return { address: addresses[0], dnsMs };
   }
 
-  /** Ends every connection: what is under way over them fails. There will be no others. */
+  /**
+   * To a coordinator that the partner did not name: resolved and checked as a site is, at its port too. It takes none of the
+   * connections that sites may have. Throws a Failure.
+   */
+  async dialCoordinator(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
+    const { addresses } = await this.#allowed({ host, port, timeoutMs });
+    const { socket, address } = await this.#connectToAny(addresses, port, performance.now() + timeoutMs);
+    this.#watch(socket, { host, address, isLink: true });
+    return this.throughProxy ? socket.resume() : socket;
+  }
+
+  /** Ends every connection to sites: what is under way over them fails. There will be no others. */
   close(): void {
     this.#closed = true;
     this.#names.close();
-    for (const socket of this.#open.keys()) socket.destroy();
+    for (const [socket, { isLink }] of this.#open) if (isLink === undefined) socket.destroy();
   }
 
   /** One of the connections that the host allows, from its beginning to its end. */
@@ -264,7 +280,7 @@ export class Connector {
   async #allowed(
     target: Partial<ConnectTarget> & Pick<ConnectTarget, "host">,
   ): Promise<{ readonly addresses: readonly [string, ...string[]]; readonly dnsMs: number | null }> {
-    const stop = this.stoppedSites.stopOf(target.host, Date.now());
+    const stop = this.stoppedSites.stopOf(target.host, steadyNowMs());
     if (stop !== null) throw new Failure("stopped", stop.words, { address: target.address ?? null });
     const denied = this.guard.denial(target);
     if (denied !== null) throw new Failure("not-allowed", denied, { address: target.address ?? null });
@@ -312,9 +328,10 @@ export class Connector {
   }
 
   async #connect(address: string, port: number, timeoutMs: number) {
-    if (this.#proxy === null) return dialTcp(address, port, timeoutMs);
+    const to = Destination.checked(this.guard, address, port);
+    if (this.#proxy === null) return await dialTcp(to, timeoutMs);
     const watch = (socket: net.Socket) => this.#limits?.meter.watch(socket);
-    return connectThroughProxy(this.#proxy, { address, port, timeoutMs, watch });
+    return await connectThroughProxy(this.#proxy, { address, port, timeoutMs, watch });
   }
 }
 
@@ -381,81 +398,6 @@ export class WireMeter {
 }
 
 const carriedBy = (socket: net.Socket) => socket.bytesRead + socket.bytesWritten;
-
-// One TCP connection to one address, and TLS on an open one: each with a deadline, each timed.
-
-/** What TLS is to agree on (RFC 7301), in order of preference. */
-type HttpProtocol = "h2" | "http/1.1";
-
-interface SecureSettings {
-  /** The name that the certificate must be for, or an address. */
-  readonly host: string;
-  readonly protocols: readonly HttpProtocol[];
-  /** Trusted authorities in PEM; undefined: the built-in ones. */
-  readonly certificates: readonly string[] | undefined;
-  readonly timeoutMs: number;
-}
-
-/** Throws a Failure. */
-function dialTcp(
-  address: string,
-  port: number,
-  timeoutMs: number,
-): Promise<{ readonly socket: net.Socket; readonly connectMs: number }> {
-  return new Promise((resolve, reject) => {
-    const startedMs = performance.now();
-    const socket = net.connect({ host: address, port, noDelay: true });
-    const late = () => new Failure("connect-timeout", `no connection within ${Math.round(timeoutMs)} ms`);
-    const timer = setTimeout(() => socket.destroy(late()), timerMs(timeoutMs));
-    const onError = (error: Error) => {
-      clearTimeout(timer);
-      reject(failureOf(error));
-    };
-    socket.once("error", onError);
-    socket.once("connect", () => {
-      const connectMs = performance.now() - startedMs;
-      clearTimeout(timer);
-      socket.off("error", onError);
-      resolve({ socket, connectMs });
-    });
-  });
-}
-
-/** Certificate and name verified. Throws a Failure; the connection is closed then. */
-function secureWithTls(
-  socket: net.Socket,
-  settings: SecureSettings,
-): Promise<{ readonly socket: tls.TLSSocket; readonly tlsMs: number }> {
-  return new Promise((resolve, reject) => {
-    const { host, certificates } = settings;
-    const startedMs = performance.now();
-    const secured = tls.connect({
-      socket,
-      host,
-      ...(literalAddress(host) === null ? { servername: host.replace(/\.$/, "") } : {}),
-      ALPNProtocols: [...settings.protocols],
-      ...(certificates ? { ca: [...certificates] } : {}),
-    });
-    const late = () => new Failure("connect-timeout", "the TLS handshake took too long");
-    const timer = setTimeout(() => secured.destroy(late()), timerMs(settings.timeoutMs));
-    const onError = (error: Error) => {
-      clearTimeout(timer);
-      secured.destroy();
-      socket.destroy();
-      reject(tlsFailure(error));
-    };
-    const onClose = () => onError(new Failure("connection-lost", "closed during the TLS handshake"));
-    secured.once("error", onError);
-    secured.once("close", onClose);
-    secured.once("secureConnect", () => {
-      clearTimeout(timer);
-      secured.off("error", onError);
-      secured.off("close", onClose);
-      secured.disableRenegotiation();
-      resolve({ socket: secured, tlsMs: performance.now() - startedMs });
-    });
-  });
-}
 
 function tlsFailure(error: Error): Failure {
   const known = failureOf(error);

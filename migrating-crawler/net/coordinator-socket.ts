@@ -4,20 +4,30 @@
  */
 
 import type { X509Certificate } from "node:crypto";
-import net from "node:net";
+import type net from "node:net";
 import type { Duplex } from "node:stream";
-import tls from "node:tls";
+import type tls from "node:tls";
 import { pinOf } from "#protocol/identity";
 import type { ProxyAddress } from "../settings/config.ts";
+import { Destination, dialTcp, secureWithTls } from "./dial.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
-export interface CoordinatorRoute extends TrustedCoordinator {
+/** What opens a connection to an address that the guard has passed, through the proxy where there is one. */
+export type GuardedDial = (host: string, port: number, timeoutMs: number) => Promise<net.Socket>;
+
+export interface CoordinatorRoute {
+  /** SHA-256 of the SubjectPublicKeyInfo, base64url; null: authorities decide. */
+  readonly certificatePin: string | null;
+  /** PEM of authorities in place of the system's; of no matter with a pin. */
+  readonly ca?: string | undefined;
   /** As `parseProxy` of config.ts reads it; null: straight out. */
   readonly proxy: ProxyAddress | null;
   /** For connection, proxy and TLS, each. */
   readonly timeoutMs: number;
-  /** Told of each TCP connection as soon as it stands. */
+  /** Called with each TCP connection as soon as it stands. */
   readonly watch?: ((socket: net.Socket) => void) | undefined;
+  /** For an address that a coordinator named, which goes by the same lists as sites do. */
+  readonly guarded?: GuardedDial | undefined;
 }
 
 /** Throws a Failure, a WrongPin or the system's error. */
@@ -26,7 +36,12 @@ export async function openCoordinatorSocket(url: URL, route: CoordinatorRoute): 
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
   const socket = await connect(host, port, route);
-  return secure ? await securePinned(socket, { ...route, host }) : socket;
+  if (!secure) return socket;
+  const { certificatePin: pin, ca, timeoutMs } = route;
+  // RFC 7469 section 2.4: a pinned key is taken self-signed or not, expired or not, and no other.
+  const judge = pin === null ? undefined : (shown: tls.TLSSocket) => wrongPin(shown, pin);
+  const protocols = ["http/1.1"] as const;
+  return (await secureWithTls(socket, { host, protocols, authorities: ca, timeoutMs, judge })).socket;
 }
 
 /** For the `createConnection` option of http.request, https.request and ws. */
@@ -44,35 +59,18 @@ export function connectionTo(
 }
 
 async function connect(host: string, port: number, route: CoordinatorRoute): Promise<net.Socket> {
-  const { proxy, timeoutMs, watch } = route;
-  // By name: the partner's network may resolve nothing but through its proxy.
-  if (proxy !== null) {
-    const { socket } = await connectThroughProxy(proxy, { address: host, port, timeoutMs, watch });
-    // It comes paused; who takes it over asks first and is not spoken to before.
-    return socket.resume();
+  const { proxy, timeoutMs, watch, guarded } = route;
+  if (guarded !== undefined) return await guarded(host, port, timeoutMs);
+  if (proxy === null) {
+    const { socket } = await dialTcp(Destination.namedByPartner(host, port), timeoutMs);
+    watch?.(socket);
+    return socket;
   }
-  return await new Promise((resolve, reject) => {
-    const socket = net.connect({ host, port, noDelay: true });
-    const timer = setTimeout(
-      () => socket.destroy(new Error(`no connection to ${host}:${port} within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    socket.once("error", (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    socket.once("connect", () => {
-      clearTimeout(timer);
-      socket.removeAllListeners("error");
-      watch?.(socket);
-      resolve(socket);
-    });
-  });
+  // By name: the partner's network may resolve nothing but through its proxy.
+  const { socket } = await connectThroughProxy(proxy, { address: host, port, timeoutMs, watch });
+  // It comes paused; who takes it over asks first and is not spoken to before.
+  return socket.resume();
 }
-
-// TLS to the coordinator: accepts exactly the pinned key (RFC 7469 section 2.4: SHA-256 of the certificate's
-// SubjectPublicKeyInfo), self-signed or not, expired or not; without a pin, what the system's authorities or the
-// given one vouch for. Nothing is written before the check has passed.
 
 /** Not the pinned key: somebody stands between, or the coordinator has another key. */
 export class WrongPin extends Error {
@@ -89,49 +87,7 @@ export class WrongPin extends Error {
   }
 }
 
-interface TrustedCoordinator {
-  /** SHA-256 of the SubjectPublicKeyInfo, base64url; null: authorities decide. */
-  readonly certificatePin: string | null;
-  /** PEM of authorities in place of the system's; of no matter with a pin. */
-  readonly ca?: string | undefined;
-}
-
-/** TLS over an open connection. Throws WrongPin, or the error of the handshake; the socket is destroyed then. */
-function securePinned(
-  socket: net.Socket,
-  options: TrustedCoordinator & { readonly host: string; readonly timeoutMs: number },
-): Promise<tls.TLSSocket> {
-  const { host, certificatePin, ca, timeoutMs } = options;
-  return new Promise((resolve, reject) => {
-    const secured = tls.connect({
-      socket,
-      host,
-      ...(net.isIP(host) === 0 ? { servername: host } : {}),
-      ALPNProtocols: ["http/1.1"],
-      rejectUnauthorized: certificatePin === null,
-      ...(ca === undefined ? {} : { ca }),
-    });
-    const fail = (error: Error) => {
-      clearTimeout(timer);
-      secured.destroy();
-      socket.destroy();
-      reject(error);
-    };
-    const timer = setTimeout(() => fail(new Error(`no TLS within ${timeoutMs} ms`)), timeoutMs);
-    secured.once("error", fail);
-    secured.once("close", () => fail(new Error("the connection was closed during the TLS handshake")));
-    secured.once("secureConnect", () => {
-      const wrong = wrongPin(secured, certificatePin);
-      if (wrong !== null) return fail(wrong);
-      clearTimeout(timer);
-      secured.off("error", fail).removeAllListeners("close");
-      resolve(secured);
-    });
-  });
-}
-
-function wrongPin(socket: tls.TLSSocket, certificatePin: string | null): Error | null {
-  if (certificatePin === null) return null;
+function wrongPin(socket: tls.TLSSocket, certificatePin: string): Error | null {
   const shown = socket.getPeerX509Certificate();
   if (shown === undefined) return new Error("the coordinator showed no certificate");
   return pinOf(shown) === certificatePin ? null : new WrongPin(shown);

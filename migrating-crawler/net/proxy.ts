@@ -4,10 +4,11 @@
  * the name to something else. The time reported is the one between asking the proxy and its answer: the
  * target's handshake as the proxy saw it.
  */
-import net from "node:net";
+import type net from "node:net";
 import type { SocksClient } from "socks";
 import { hostInUrl, isHostName } from "#core/ip/url-host";
 import type { ProxyAddress } from "../settings/config.ts";
+import { Destination, dialTcp } from "./dial.ts";
 import { Failure } from "./failure.ts";
 
 /** Longest CONNECT answer that is read, in bytes. */
@@ -61,23 +62,13 @@ export async function connectThroughProxy(
   }
 }
 
-function reachProxy(proxy: ProxyAddress, timeoutMs: number): Promise<net.Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect({ host: proxy.host, port: proxy.port, noDelay: true });
-    const fail = (reason: string) => {
-      socket.destroy();
-      reject(new Failure("proxy", `the proxy ${proxy.host}:${proxy.port} cannot be reached: ${reason}`));
-    };
-    const onError = (error: Error) => fail(error.message);
-    const timer = setTimeout(() => fail("timed out"), timeoutMs);
-    socket.once("error", onError);
-    socket.once("connect", () => {
-      clearTimeout(timer);
-      socket.off("error", onError);
-      resolve(socket);
-    });
-    socket.once("close", () => clearTimeout(timer));
-  });
+async function reachProxy({ host, port }: ProxyAddress, timeoutMs: number): Promise<net.Socket> {
+  try {
+    return (await dialTcp(Destination.namedByPartner(host, port), timeoutMs)).socket;
+  } catch (error) {
+    const words = `the proxy ${host}:${port} cannot be reached: ${(error as Error).message}`;
+    throw new Failure("proxy", words, { cause: error });
+  }
 }
 
 async function askHttp(socket: net.Socket, proxy: ProxyAddress, target: ProxyTarget): Promise<number> {

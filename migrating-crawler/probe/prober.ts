@@ -22,6 +22,7 @@ import { hostInUrl } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
 import { heldBackWords, type ProbeMethod, type ProbeOutcome } from "#protocol/messages";
+import { steadyNowMs } from "../core/steady-time.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { ProbeGate } from "../limits/probe-gate.ts";
 import type { Connector } from "../net/connector.ts";
@@ -224,7 +225,7 @@ export class Prober {
 
   #refused(request: ProbeRequest): ProbeOutcome | null {
     const { host, address, port, method } = request;
-    const stop = this.#connector.stoppedSites.stopOf(host, Date.now());
+    const stop = this.#connector.stoppedSites.stopOf(host, steadyNowMs());
     if (stop !== null) return { type: "failed", method, reason: stop.words };
     const forbidden = this.#forbidden(request);
     if (forbidden !== null) return { type: "not-allowed", method, reason: forbidden };

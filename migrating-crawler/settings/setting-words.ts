@@ -134,7 +134,11 @@ const limits: SettingTable = {
   words:
     "------------------------------------------------------------------------------------------------ limits",
   settings: [
-    setting("pagesPerDay", 1_000_000, "Pages per day, at most. Default: 1000000."),
+    setting(
+      "pagesPerDay",
+      1_000_000,
+      "Pages per day, at most; robots.txt and the like count, too. Default: 1000000.",
+    ),
     setting(
       "bytesPerDay",
       50 * 1024 * mebibyte,

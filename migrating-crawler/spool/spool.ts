@@ -11,8 +11,7 @@
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { packResult } from "#protocol/packed/message-frames";
-import type { FetchResult } from "#protocol/result";
+import type { PackedMessage } from "#protocol/packed/packed-message";
 import { maySync } from "../core/flushed-write.ts";
 import { frame, type KeptResult, readRecord, recoverSegment, unframe, writeRecord } from "./segment.ts";
 import { firstSequenceOf, leaveSpoolFolder, openSpoolFolder, segmentFile } from "./spool-folder.ts";
@@ -106,10 +105,9 @@ export class Spool {
   }
 
   /** Keeps a result; returns its sequence number, or null when the spool is full or the disk takes nothing. */
-  append(leaseId: string, result: FetchResult): number | null {
+  append(leaseId: string, packed: PackedMessage): number | null {
     // The folder may be another process's by now.
     if (this.#closed) return null;
-    const packed = packResult(leaseId, result);
     const framed = frame(this.#nextSequence, writeRecord({ leaseId, packed }));
     if (this.bytes + framed.length > this.#maxBytes() || !this.#write(framed)) return null;
     const sequence = this.#nextSequence++;

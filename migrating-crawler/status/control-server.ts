@@ -64,13 +64,13 @@ export async function openControl(settings: ControlSettings): Promise<{ close():
 }
 
 /** Open connections end, too. */
-export async function endServer(server: Server): Promise<void> {
+async function endServer(server: Server): Promise<void> {
   server.closeAllConnections();
   if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()));
 }
 
-/** As both servers have them: few connections, small requests, no patience. */
-export const serverBounds = {
+/** Small requests, no patience. */
+const serverBounds = {
   maxHeaderSize: mostHeaderBytes,
   headersTimeout: requestMs,
   requestTimeout: requestMs,
@@ -78,16 +78,52 @@ export const serverBounds = {
   connectionsCheckingInterval: 1000,
 } as const;
 
-function controlServer({ home, crawler, log }: ControlSettings): Server {
-  const server = createServer(serverBounds, (request, response) => {
+/**
+ * A server of which no request can end more than itself: what answering it throws or rejects with becomes a 500. What is no
+ * HTTP is answered by Node (400), and upgrades and tunnels, which nobody listens for, are closed by it.
+ */
+export function guardedServer(settings: {
+  readonly mostConnections: number;
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+  readonly onFault: (error: unknown) => void;
+}): Server {
+  const server = createServer(serverBounds, async (request, response) => {
+    const fail = (error: unknown) => {
+      settings.onFault(error);
+      if (response.headersSent) response.destroy();
+      else reply(response, 500, error instanceof Error ? error.message : String(error));
+    };
+    request.on("error", () => response.destroy());
+    response.on("error", () => response.destroy());
     try {
-      answer({ request, response, crawler, home });
+      await settings.answer(request, response);
     } catch (error) {
-      log.warn({ error, request: request.url?.slice(0, 100) }, "what was asked on the control socket failed");
-      reply(response, 500, error instanceof Error ? error.message : String(error));
+      fail(error);
     }
   });
-  server.maxConnections = mostConnections;
+  server.maxConnections = settings.mostConnections;
+  return server;
+}
+
+/**
+ * The path and query of a request, as they were sent. A request target need not be a URL (`//`, `*`, `http://x:99999/`), and
+ * `new URL` throws for some: paths are compared as text.
+ */
+export function targetOf({ url = "" }: IncomingMessage): {
+  readonly path: string;
+  readonly query: URLSearchParams;
+} {
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  return { path, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark)) };
+}
+
+function controlServer({ home, crawler, log }: ControlSettings): Server {
+  const server = guardedServer({
+    mostConnections,
+    answer: (request, response) => answer({ request, response, crawler, home }),
+    onFault: (error) => log.warn({ error }, "what was asked on the control socket failed"),
+  });
   return server.on("error", (error) => log.warn({ error }, "the control socket has failed"));
 }
 
@@ -99,21 +135,21 @@ interface Request {
 }
 
 function answer({ request, response, crawler, home }: Request): void {
-  const url = new URL(request.url ?? "/", "http://control");
-  const route = `${request.method} ${url.pathname}`;
+  const { path, query } = targetOf(request);
+  const route = `${request.method} ${path}`;
   const steer = steering[route];
   if (steer !== undefined) {
-    steer(crawler, (url.searchParams.get("reason") || byHand).slice(0, 300));
-    replyReport(response, crawler.report());
+    steer(crawler, (query.get("reason") || byHand).slice(0, 300));
+    replyJson(response, JSON.stringify(crawler.report()));
   } else if (route === "POST /renew-signing-key") {
     reply(response, 200, crawler.renewSigningKey());
   } else if (route === "GET /status.json") {
-    replyReport(response, crawler.report());
+    replyJson(response, JSON.stringify(crawler.report()));
   } else if (route === "GET /status.txt") {
     const report = crawler.report();
-    reply(response, 200, url.searchParams.has("line") ? statusLine(report) : statusText(report).join("\n"));
+    reply(response, 200, query.has("line") ? statusLine(report) : statusText(report).join("\n"));
   } else if (route === "GET /log") {
-    reply(response, 200, lastLogLines(home, linesAsked(url)).join("\n"));
+    reply(response, 200, lastLogLines(home, linesAsked(query)).join("\n"));
   } else {
     reply(response, 404, "there is no such thing here");
   }
@@ -125,14 +161,14 @@ const steering: Readonly<Record<string, (crawler: Steered, reason: string) => vo
   "POST /drain": (crawler, reason) => crawler.drain(reason),
 };
 
-function linesAsked(url: URL): number {
-  const lines = Number(url.searchParams.get("lines") ?? 100);
+function linesAsked(query: URLSearchParams): number {
+  const lines = Number(query.get("lines") ?? 100);
   return Number.isInteger(lines) && lines > 0 ? Math.min(lines, mostLogLines) : 100;
 }
 
-export function replyReport(response: ServerResponse, report: StatusReport): void {
+export function replyJson(response: ServerResponse, text: string): void {
   response.writeHead(200, { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
-  response.end(`${JSON.stringify(report)}\n`);
+  response.end(`${text}\n`);
 }
 
 export function reply(response: ServerResponse, status: number, text: string): void {

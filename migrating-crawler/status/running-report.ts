@@ -200,7 +200,10 @@ export function releasesReport(home: string, policy: string | null): ReleasesRep
     policy,
     notTaken: notTaken.reverse().slice(0, mostListed),
     returned: state.bad
-      .map(({ version, at, reason }) => ({ version, at, reason }))
+      .map(({ version, at, reason, againAt }) => ({
+        ...{ version, at },
+        reason: againAt === null ? reason : `${reason}; it is tried again from ${againAt} on`,
+      }))
       .reverse()
       .slice(0, mostListed),
   };

@@ -16,6 +16,8 @@ export interface ChildEnd {
   readonly words: string;
   /** The dock had asked for it, or the process went with 0. */
   readonly inOrder: boolean;
+  /** Somebody or something else ended it (a signal, the kernel for its memory, a full disk): it says nothing of the release. */
+  readonly isFromOutside: boolean;
   /** What the coordinator said when it wanted no more of this crawler; null: it said no such thing. */
   readonly refused: { readonly reason: string; readonly isRemoved: boolean } | null;
   readonly livedMs: number;
@@ -114,7 +116,10 @@ export class CrawlerChild {
       await this.#readOut();
       output.end();
       errors.end();
-      this.#end(endWords({ code, signal }), code === 0);
+      this.#end(endWords({ code, signal }), {
+        isWell: code === 0,
+        isFromOutside: signal !== null && !ownSignals.has(signal),
+      });
     });
   }
 
@@ -132,7 +137,11 @@ export class CrawlerChild {
 
   /** It could not be started, or a message to it was lost with it. */
   #onProcessError(error: Error): void {
-    if (this.#process.pid === undefined) this.#end(`it could not be started: ${error.message}`, false);
+    if (this.#process.pid === undefined)
+      this.#end(`it could not be started: ${error.message}`, {
+        isWell: false,
+        isFromOutside: true,
+      });
   }
 
   #take(message: unknown): void {
@@ -149,15 +158,16 @@ export class CrawlerChild {
     this.end(`it gave no sign of life for ${this.#settings.silenceMs / 1000} s and was ended`);
   }
 
-  #end(how: string, wellEnded: boolean): void {
+  #end(how: string, end: { readonly isWell: boolean; readonly isFromOutside: boolean }): void {
     if (this.#over) return;
     this.#over = true;
     clearInterval(this.#looking);
     const words = this.#lastWords.reason(this.#endedBecause ?? how);
-    const inOrder = this.#endedBecause === null && (this.#asked || wellEnded);
+    const isOurs = this.#endedBecause !== null;
     this.#settings.handlers.onEnd({
       words,
-      inOrder,
+      inOrder: !isOurs && (this.#asked || end.isWell),
+      isFromOutside: !isOurs && (end.isFromOutside || wantOfRoom.test(words)),
       refused: this.#refused,
       livedMs: performance.now() - this.#startedMs,
     });
@@ -239,6 +249,14 @@ class LastWords {
 function endWords({ code, signal }: ProcessEnd): string {
   return signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
 }
+
+/** By which a process ends itself, as V8 does when its heap is full. Any other was sent: by people, the system, the kernel. */
+const ownSignals: ReadonlySet<string> = new Set([
+  ...["SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"],
+]);
+
+/** The system's own codes, in what Node says of a disk, memory, descriptors or processes that this machine has not. */
+const wantOfRoom = /\b(ENOSPC|EDQUOT|EROFS|EIO|ENOMEM|EMFILE|ENFILE|EAGAIN)\b/;
 
 /** Where in the bundle it happened says nothing to anybody at the other end. */
 const isTelling = (line: string) => !/^(at |\^|node:internal|file:\/\/|Node\.js v)/.test(line);

@@ -10,6 +10,8 @@ export interface MemorySettings {
   readonly shelf: ReleaseShelf;
   readonly log: CrawlerLog;
   readonly now: () => Date;
+  /** A release that gave way is tried again after this. */
+  readonly againMs: number;
   /** There is more to tell the coordinator. */
   readonly onReports: (reports: ReleaseReport[]) => void;
 }
@@ -74,8 +76,8 @@ export class ReleaseMemory {
 
   /** Back to the last good release. False: there is none, or the current one is it. */
   returnToGood(reason: string): boolean {
-    const { log, now } = this.#settings;
-    const returned = states.returnToGood(this.#state, { reason, at: now() });
+    const { log, now, againMs } = this.#settings;
+    const returned = states.returnToGood(this.#state, { reason, at: now(), againMs });
     if (returned === null) return false;
     const { version } = this.#state.current ?? {};
     log.warn({ version, reason }, "the new release is not well: back to the one before it");

@@ -12,7 +12,7 @@ import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
 import { type Envelope, maxEnvelopeBytes, type Role, readEnvelope } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
-import { badReason, type KeptRelease, newestSeen, type ReleaseState } from "../core/release-state.ts";
+import { badRelease, type KeptRelease, newestSeen, type ReleaseState } from "../core/release-state.ts";
 import type { ReleaseReport } from "../core/supervisor-messages.ts";
 import { judgeByPolicy, type ReleasePolicy } from "../settings/release-policy.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
@@ -176,7 +176,8 @@ export class ReleaseUpdates {
     const known = state();
     if (trust.newness.type === "stale") return failed(`no release is taken: ${trust.newness.reason}`);
     const { offered, current } = known;
-    if (offered !== null && offered.digest !== current?.digest) {
+    const isResting = offered !== null && isTriedLater(known, offered.digest, tools.now);
+    if (offered !== null && offered.digest !== current?.digest && !isResting) {
       const offer = { digest: offered.digest, firstAt: new Date(offered.firstAt) };
       return await takeOffered(offer, known, tools);
     }
@@ -236,6 +237,12 @@ const wrongBundleMs = 86_400_000;
 async function takeOffered(offer: Offer, state: ReleaseState, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
     const text = await tools.source.text(`/releases/${offer.digest}/manifest.json`, maxEnvelopeBytes);
+    // What was to be tried again has been held or revoked meanwhile: the coordinator knows already how it went here.
+    const before = state.bad.find(({ digest }) => digest === offer.digest);
+    if (text === null && before !== undefined) {
+      const { version, reason } = before;
+      return { type: "left", report: { version, state: "returned", reason }, retry: false } as const;
+    }
     if (text === null) return failed("the coordinator does not have the manifest of the release it offers");
     const signed = readEnvelope(text);
     if ("refused" in signed) return failed(`the manifest: ${signed.refused}`);
@@ -253,6 +260,11 @@ export async function takeCurrent(state: ReleaseState, tools: TakingTools): Prom
     const firstAt = tools.now;
     return await takeSigned(data.manifest, { digest: null, firstAt, state }, tools);
   });
+}
+
+/** It gave way here, and nothing is said of it until it is tried again. */
+function isTriedLater(state: ReleaseState, digest: string, now: Date): boolean {
+  return (badRelease(state, digest, now)?.againAt ?? null) !== null;
 }
 
 interface Offer {
@@ -287,8 +299,9 @@ async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools):
   if (digest !== null && manifest.digest !== digest)
     return refused(version, "the manifest is another release's");
   if (manifest.digest === state.current?.digest) return null;
-  const bad = badReason(state, manifest.digest);
-  if (bad !== null) return refused(version, `it was tried here: ${bad}`);
+  if (isTriedLater(state, manifest.digest, now)) return null;
+  const bad = badRelease(state, manifest.digest, now);
+  if (bad !== null) return refused(version, `it was tried here: ${bad.reason}`);
   const answer = judgeByPolicy(version, {
     policy: tools.policy,
     now,

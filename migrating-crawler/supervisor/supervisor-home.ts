@@ -65,6 +65,7 @@ interface CrawlerStart {
   readonly settings: DockedSettings;
   readonly state: ReleaseState;
   readonly mayPing: boolean;
+  readonly coordinatorDomains: readonly string[];
   readonly timing: DockTiming;
   readonly env: NodeJS.ProcessEnv;
   readonly handlers: ChildHandlers;
@@ -101,11 +102,14 @@ export function startCrawler(start: CrawlerStart): CrawlerChild {
   return child;
 }
 
-function greeting({ release, settings, state, mayPing }: CrawlerStart): DockGreeting {
+function greeting({ release, settings, state, mayPing, coordinatorDomains }: CrawlerStart): DockGreeting {
   const { version, digest } = release;
   const { lastEnd, reports } = state;
   const policy = policyWords(settings.policy);
-  return { type: "dock", dockVersion, release: { version, digest }, policy, lastEnd, reports, mayPing };
+  return {
+    ...{ type: "dock", dockVersion, release: { version, digest }, policy, lastEnd, reports, mayPing },
+    coordinatorDomains: [...coordinatorDomains],
+  };
 }
 
 /** Of the dock's own code, which its host updates by hand; a release's manifest names the oldest dock that can run it. */
@@ -117,8 +121,12 @@ export interface DockTiming {
   readonly watchMs: number;
   /** And has to be welcomed within so long, as long as the coordinator answers at all. */
   readonly welcomeMs: number;
-  /** A dock that is started so often while it watches (a machine that falls over, say) goes back. */
+  /** A new release that has ended so often by itself while it is watched goes back: one end may be anything's fault. */
+  readonly mostWatchedFaults: number;
+  /** And one that was started so often meanwhile, whatever ended it (a machine that falls over, the kernel for its memory). */
   readonly mostWatchedStarts: number;
+  /** What gave way is tried again after this, and later still the next times. */
+  readonly againMs: number;
   /** A crawler that gives no sign of life for so long is stuck. */
   readonly silenceMs: number;
   /** Draining: requests 4 s, acknowledgements 2 s, the goodbye 5 s; the rest is for a slow machine. */
@@ -139,7 +147,9 @@ const minuteMs = 60_000;
 export const dockTiming: DockTiming = {
   watchMs: 10 * minuteMs,
   welcomeMs: 10 * minuteMs,
-  mostWatchedStarts: 3,
+  mostWatchedFaults: 3,
+  mostWatchedStarts: 6,
+  againMs: 60 * minuteMs,
   silenceMs: 2 * minuteMs,
   stopMs: 30_000,
   backOff: { firstMs: 1000, mostMs: 5 * minuteMs },

@@ -3,7 +3,8 @@
  * decides what runs is in the state on the disk (release-state.ts); `#settle` brings what runs in line with it.
  *
  *   nothing → (a release was taken) watched → (welcomed, and well for the watch time) good
- *   watched → (it ends, hangs, or is never welcomed) the last good one again
+ *   watched → (it ends or hangs three times by itself, or is never welcomed) the last good one again; it is tried again
+ *             an hour later, then 4, then 16, and not any more
  *   any     → (revoked) the last good one, or nothing
  */
 
@@ -82,7 +83,7 @@ export class Dock {
     const onReports = (reports: ReleaseReport[]) => this.#child?.send({ type: "reports", reports });
     if (settings.allowance !== undefined)
       settings.allowance.tell = (bytes) => this.#child?.send({ type: "carried", bytes }) ?? false;
-    this.#memory = new ReleaseMemory({ shelf, log, now, onReports });
+    this.#memory = new ReleaseMemory({ shelf, log, now, onReports, againMs: timing.againMs });
     const { pollMs, emptyPollMs, retryMs, lookMs } = timing;
     this.#updates = new ReleaseUpdates({
       ...{ shelf, source, pinned, log, now, random, pollMs, emptyPollMs, retryMs, lookMs },
@@ -183,6 +184,7 @@ export class Dock {
       settings: settings(),
       state: this.#memory.state,
       mayPing: pings.mayPing,
+      coordinatorDomains: this.#updates.keptTrust().roles.coordinators ?? [],
       handlers: {
         onMessage: (message) => this.#onMessage(child, message),
         onLine,
@@ -283,9 +285,18 @@ export class Dock {
       return;
     }
     if (end.refused?.isRemoved) this.#onRemoved(end.refused.reason);
-    else if (!end.inOrder && this.#isCurrent(release) && this.#memory.returnToGood(end.words))
-      void this.#settle();
+    else if (this.#isNotWell(release, end)) void this.#settle();
     else this.#startAgain(end);
+  }
+
+  /** True: the release has ended once too often while it was watched, and the last good one is current again. */
+  #isNotWell(release: states.KeptRelease, end: ChildEnd): boolean {
+    if (end.inOrder || end.isFromOutside || !this.#isCurrent(release) || !this.#memory.isWatched)
+      return false;
+    this.#memory.change((state) => ({ ...state, watchedFaults: state.watchedFaults + 1 }));
+    const faults = this.#memory.state.watchedFaults;
+    if (faults < this.#settings.timing.mostWatchedFaults) return false;
+    return this.#memory.returnToGood(`it ended ${faults} times by itself; the last time, ${end.words}`);
   }
 
   #startAgain(end: ChildEnd): void {
@@ -308,11 +319,15 @@ export class Dock {
   /* ------------------------------------------------------------- what is found */
 
   #onRelease(release: states.KeptRelease): void {
-    if (this.#stopping || states.badReason(this.#memory.state, release.digest) !== null) return;
+    if (this.#stopping || this.#isBad(release)) return;
     this.#settings.log.info({ version: release.version }, "a new release was verified and takes over");
     this.#crashes = 0;
     this.#memory.change((state) => states.swapTo(state, release));
     void this.#settle();
+  }
+
+  #isBad({ digest }: states.KeptRelease): boolean {
+    return states.badRelease(this.#memory.state, digest, this.#settings.now()) !== null;
   }
 
   #onLeft(report: ReleaseReport, done: string | null): void {

@@ -21,6 +21,7 @@ import {
 import { createReports } from "#coordinator/slices/reports-reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
+import { lostDataFolder } from "#db/embedded-cluster";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
@@ -45,10 +46,11 @@ export class AlertsAnywhere {
 
   async list(now: Date): Promise<AlertList> {
     const database = await this.#lookAtDatabase(now);
-    const pin = database.silent === null ? await this.#statedPin() : undefined;
+    const unusable = database.gone ?? database.silent;
+    const pin = unusable === null ? await this.#statedPin() : undefined;
     const coordinator = await this.#askCoordinator(pin);
     const here = ownAlertsOf(database, now.getTime());
-    if (database.silent === null) {
+    if (unusable === null) {
       const known = await readFrom(await this.#open(), this.#context, async (opened) =>
         ofSlices(
           opened,
@@ -66,9 +68,11 @@ export class AlertsAnywhere {
     return {
       at: now.toISOString(),
       // The coordinator knows since when.
-      alerts: merged([...coordinator.alerts, ...here]),
+      alerts: merged(
+        database.gone == null ? [...coordinator.alerts, ...here] : [...here, ...coordinator.alerts],
+      ),
       ...{ acknowledged: [], muted: [], channels: [] },
-      incomplete: `${database.silent.words}${asked}`,
+      incomplete: `${database.gone == null ? unusable.words : "nothing is asked of a database that is not there"}${asked}`,
     };
   }
 
@@ -81,6 +85,8 @@ export class AlertsAnywhere {
   /** An embedded server that does not run is started by whoever opens the database: nothing is known of it yet. */
   async #lookAtDatabase(now: Date): Promise<OwnFacts> {
     const { databaseUrl, home, schema } = this.#context;
+    const lost = databaseUrl === null ? lostDataFolder(home) : null;
+    if (lost !== null) return { ...nothingKnown, gone: { words: lost, sinceMs: now.getTime() } };
     const url = databaseUrl ?? runningServerUrl(home);
     if (url === null) return nothingKnown;
     const clock = { now: () => now, nowMs: () => performance.now(), connectMs };
@@ -145,6 +151,7 @@ interface Told {
 const silentLongEnoughMs = 4000;
 
 const nothingKnown: OwnFacts = {
+  clock: null,
   silent: null,
   unwritable: null,
   journal: null,

@@ -5,14 +5,13 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { parse } from "smol-toml";
 import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
-import { placedFaults } from "#crawler/settings/settings-file";
-import { openDatabase, type ServerEvent } from "#db/connect";
+import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
+import { keptAsideWords, openDatabase, type ServerEvent } from "#db/connect";
 import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
-import { readServerUrl } from "#db/server-url";
+import { readServerUrl, withoutPassword } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
 /** What the latest `nearcrawl up` or `coordinator` said of itself; how the other commands find it. */
@@ -22,10 +21,16 @@ export interface CurrentRun {
   readonly pid: number;
   /** DNS servers that the run uses, as `address:port`; empty: the system's. */
   readonly resolvers: readonly string[];
+  /** The one that `--config` named. */
+  readonly settingsFile: string | null;
+  /** The server, without its password; null: the embedded one. */
+  readonly database: string | null;
 }
 
 export interface CommandContext {
   readonly home: string;
+  /** The coordinator's; null: there is none, and every setting has its default. */
+  readonly settingsFile: string | null;
   readonly databaseUrl: string | null;
   readonly schema: string;
   readonly currentRun: CurrentRun | null;
@@ -35,25 +40,70 @@ export interface ContextOptions {
   readonly home?: string;
   readonly databaseUrl?: string;
   readonly schema?: string;
+  /** The coordinator's settings file. */
+  readonly config?: string;
 }
 
 /**
- * Options win over the environment, the environment over the home folder's settings file and the latest run, those over
- * the defaults. An empty variable counts as not set. Throws a ConfigError for a settings file that cannot be read.
+ * Options win over the environment, the environment over the settings file and the latest run, those over the defaults. The
+ * settings file is the named one, else that of the latest run, else `coordinator.toml` in the home folder. An empty variable
+ * counts as not set. Throws a ConfigError for a settings file that cannot be read, and where the latest run used a server
+ * and none is stated now: the embedded database would be another, and empty.
  */
 export function commandContext(
   options: ContextOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): CommandContext {
-  const home = resolve(options.home ?? (env.NEARCRAWL_HOME || defaultHome(env)));
+  const home = homeOf(options, env);
+  const currentRun = readCurrentRun(home);
+  const ranWith = currentRun?.settingsFile ?? null;
+  const config = options.config ?? (ranWith !== null && existsSync(ranWith) ? ranWith : undefined);
+  const context = contextOfStart({ ...options, ...(config !== undefined && { config }) }, env);
+  if (context.databaseUrl === null && (currentRun?.database ?? null) !== null)
+    throw new ConfigError([
+      `${home}: the latest run used the database ${currentRun!.database}, and none is stated now: state it by --database-url, DATABASE_URL, or databaseUrl in ${usualSettingsFile(home)}`,
+    ]);
+  return context;
+}
+
+/** The same for a command that begins a run: what the latest one was started with is of no matter. */
+export function contextOfStart(
+  options: ContextOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): CommandContext {
+  const home = homeOf(options, env);
+  const usual = usualSettingsFile(home);
+  const settingsFile = options.config ?? (existsSync(usual) ? usual : null);
   const currentRun = readCurrentRun(home);
   return {
     home,
-    databaseUrl: options.databaseUrl ?? (env.DATABASE_URL || databaseUrlIn(home)),
+    settingsFile,
+    databaseUrl: options.databaseUrl ?? (env.DATABASE_URL || databaseUrlIn(settingsFile)),
     schema: options.schema ?? (env.NEARCRAWL_SCHEMA || (currentRun?.schema ?? "nearcrawl")),
     currentRun,
   };
 }
+
+/** What states another database than the one that counts, in words; null: nothing does. */
+export function contradictedDatabase(
+  { databaseUrl, settingsFile }: CommandContext,
+  options: ContextOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): string | null {
+  const stated = [
+    ["--database-url", options.databaseUrl],
+    ["DATABASE_URL", env.DATABASE_URL || undefined],
+    [`databaseUrl of ${settingsFile}`, databaseUrlIn(settingsFile) ?? undefined],
+  ] as const;
+  const [counts, ...others] = stated.filter(([, url]) => url !== undefined);
+  const against = others.filter(([, url]) => url !== databaseUrl);
+  if (counts === undefined || against.length === 0) return null;
+  const named = against.map(([where, url]) => `${where} (${withoutPassword(url!)})`);
+  return `${counts[0]} (${withoutPassword(counts[1]!)}) is used, and not ${named.join(", ")}`;
+}
+
+const homeOf = (options: ContextOptions, env: NodeJS.ProcessEnv) =>
+  resolve(options.home ?? (env.NEARCRAWL_HOME || defaultHome(env)));
 
 /** Where the journals of a home's databases are (coordinator/journal). */
 export const journalRootOf = (home: string) => join(home, "journal");
@@ -61,20 +111,19 @@ export const journalRootOf = (home: string) => join(home, "journal");
 /** The coordinator's, which `nearcrawl init` writes. */
 export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
 
-/** As the home folder's settings state it; null: they do not. */
-function databaseUrlIn(home: string): string | null {
-  const file = usualSettingsFile(home);
-  if (!existsSync(file)) return null;
+/** As the settings state it; null: they do not. */
+function databaseUrlIn(file: string | null): string | null {
+  if (file === null) return null;
+  const { databaseUrl = null } = readSettingsFile(file);
+  if (databaseUrl === null) return null;
+  const fault = (words: string) => placedFaults(new ConfigError([`databaseUrl: ${words}`]), file);
+  if (typeof databaseUrl !== "string") throw fault("must be a text");
   try {
-    const { databaseUrl = null } = parse(readFileSync(file, "utf8"));
-    if (typeof databaseUrl === "string") readServerUrl(databaseUrl);
-    if (databaseUrl === null || typeof databaseUrl === "string") return databaseUrl;
+    readServerUrl(databaseUrl);
   } catch (error) {
-    if (error instanceof UsageError)
-      throw placedFaults(new ConfigError([`databaseUrl: ${error.message}`]), file);
-    throw new ConfigError([`${file}: ${(error as Error).message.split("\n", 1)[0]}`]);
+    throw error instanceof UsageError ? fault(error.message) : error;
   }
-  throw new ConfigError([`${file}: databaseUrl: must be a text`]);
+  return databaseUrl;
 }
 
 interface WithDatabaseOptions {
@@ -97,7 +146,7 @@ export async function withDatabase<T>(
     databaseUrl: context.databaseUrl,
     home: context.home,
     schema: context.schema,
-    ...(onServer && { onServer }),
+    onServer: onServer ?? sayKeptAside,
   });
   try {
     if (!anySchema) await refuseForeignSchema(database);
@@ -107,6 +156,11 @@ export async function withDatabase<T>(
   } finally {
     await database.close();
   }
+}
+
+/** Whichever command starts the server first. */
+function sayKeptAside(event: ServerEvent): void {
+  if (event.type === "kept-aside") process.stderr.write(`nearcrawl: ${keptAsideWords(event.folder)}\n`);
 }
 
 /**
@@ -141,6 +195,8 @@ const currentRunSchema = z.object({
   webUrl: z.string().nullable().catch(null),
   pid: z.number(),
   resolvers: z.array(z.string()).catch([]),
+  settingsFile: z.string().nullable().catch(null),
+  database: z.string().nullable().catch(null),
 });
 
 const currentRunFile = (home: string) => join(home, "current-run.json");
@@ -155,9 +211,14 @@ export function readCurrentRun(home: string): CurrentRun | null {
   }
 }
 
-export function writeCurrentRun(home: string, run: CurrentRun): void {
+export function writeCurrentRun(
+  { home, databaseUrl }: Pick<CommandContext, "home" | "databaseUrl">,
+  said: Omit<CurrentRun, "settingsFile" | "database"> & Partial<Pick<CurrentRun, "settingsFile">>,
+): void {
   mkdirSync(home, { recursive: true });
   const file = currentRunFile(home);
+  const database = databaseUrl === null ? null : withoutPassword(databaseUrl);
+  const run: CurrentRun = { settingsFile: null, ...said, database };
   writeFileSync(`${file}.new`, `${JSON.stringify(run, null, 2)}\n`);
   renameSync(`${file}.new`, file);
 }

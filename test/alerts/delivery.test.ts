@@ -391,6 +391,7 @@ describe("over the database", () => {
   });
 
   const silentDatabase = () => ({
+    clock: null,
     silent: { words: "the database does not answer within 1 s", sinceMs: Date.now() - 60_000 },
     ...{
       unwritable: null,

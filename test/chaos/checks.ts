@@ -280,8 +280,8 @@ const expectedLines: readonly RegExp[] = [
   /timeout|timed out/i,
   // The disk is full.
   /ENOSPC|EFBIG|No space left|could not (extend|write)|disk/i,
-  // Another coordinator has taken the lead from one that stood still.
-  /NoLongerLeads/,
+  // Another coordinator has taken the lead from one that stood still, or replaced it.
+  /NoLongerLeads|Replaced|NC_REPLACED/,
 ];
 
 /** Error lines of the logs that no fault explains, and lines that are none. */

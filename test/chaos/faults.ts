@@ -6,7 +6,7 @@ import type { ChaosFleet } from "./fleet.ts";
 import type { FaultKind, PlannedFault } from "./plan.ts";
 import type { FaultyRelay, RelayMode } from "./relay.ts";
 
-type Undo = () => Promise<void> | void;
+export type Undo = () => Promise<void> | void;
 type Apply = (fleet: ChaosFleet, fault: PlannedFault) => Promise<Undo> | Undo;
 
 const slow: RelayMode = { type: "slow", delayMs: 150, bytesPerSecond: 50_000 };
@@ -101,7 +101,7 @@ function stopped(process: { readonly pid: number | null }): Undo {
 /** More than one fault may hold a relay; when the last is over, it is open. */
 const holds = new WeakMap<FaultyRelay, RelayMode[]>();
 
-function through(relay: FaultyRelay, mode: RelayMode): Undo {
+export function through(relay: FaultyRelay, mode: RelayMode): Undo {
   const modes = holds.get(relay) ?? [];
   holds.set(relay, modes);
   modes.push(mode);
@@ -112,7 +112,7 @@ function through(relay: FaultyRelay, mode: RelayMode): Undo {
   };
 }
 
-function signalTo(pids: readonly number[], signal: NodeJS.Signals): void {
+export function signalTo(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal);

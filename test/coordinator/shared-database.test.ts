@@ -2,6 +2,8 @@
  * Two whole coordinators on one database, each with crawlers of its own: real sockets, real locks. That minutes have
  * passed is told by their clock.
  */
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
@@ -12,6 +14,7 @@ import { silentLog } from "#core/log";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { freePort } from "../support/free-port.ts";
 import { roundOf } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
@@ -34,8 +37,8 @@ afterEach(async () => {
   await world.close();
 });
 
-async function start(): Promise<RunningCoordinator> {
-  const config = readCoordinatorConfig({ listen: { port: 0 }, departureSeconds: departureMs / 1000 });
+async function start(port = 0): Promise<RunningCoordinator> {
+  const config = readCoordinatorConfig({ listen: { port }, departureSeconds: departureMs / 1000 });
   const note = (_: object, words: string) => void said.push(words);
   const log = { ...silentLog, info: note, warn: note };
   const nowMs = () => performance.now() + aheadMs;
@@ -163,3 +166,43 @@ it("when one is killed, another says of its crawlers that they are gone, and giv
     { offline_reason: "the coordinator that it was connected to is gone" },
   ]);
 });
+
+it("one whose start waits for somebody's rows says so: it is not ready, and crawlers that come are to come again", async () => {
+  const port = await freePort();
+  const at = `http://127.0.0.1:${port}`;
+  const holder = await world.pool.connect();
+  await holder.query("begin; lock table coordinator_address in access exclusive mode");
+  const starting = start(port);
+  await until(
+    async () =>
+      await fetch(`${at}/health`).then(
+        () => true,
+        () => false,
+      ),
+    20_000,
+  );
+
+  const [ready, upgrade] = [await fetch(`${at}/ready`), await upgradeAt(port)];
+  await holder.query("rollback");
+  holder.release();
+  await starting;
+  const later = await fetch(`${at}/ready`);
+
+  expect([ready.status, ((await ready.json()) as { faults: { code: string }[] }).faults[0]?.code]).toEqual([
+    503,
+    "crawlers-not-served",
+  ]);
+  expect(upgrade).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 1\r\n/s);
+  expect([later.status, await upgradeAt(port)]).toEqual([200, expect.stringMatching(/^HTTP\/1\.1 101 /)]);
+});
+
+/** What is answered to a crawler that connects. */
+async function upgradeAt(port: number): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(
+    `GET /crawler HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  );
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  return answer.toString();
+}

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import type { AddressInfo } from "node:net";
 import { type Answer, decode, encode } from "dns-packet";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createNameResolver } from "#core/name-resolver";
+import { createNameResolver, WatchedResolver } from "#core/name-resolver";
 import { type RunningDns, startDns, ttlSeconds } from "#ops/world/main";
 
 let world: RunningDns;
@@ -131,4 +131,21 @@ it("is not asked for a literal address, which resolves to itself", async () => {
 
   expect(await resolver.resolve("5.1.1.1")).toEqual({ addresses: ["5.1.1.1"], ttlSeconds: 86_400 });
   expect(await resolver.resolve("2a00:1::1")).toEqual({ addresses: ["2a00:1::1"], ttlSeconds: 86_400 });
+});
+
+it("is known to be silent once five names got no answer since the last that got one, be it that there is none", async () => {
+  const silent = createNameResolver({ servers: [await nameServer(() => null)], timeoutMs: 20 });
+  const well = createNameResolver({ servers: [await nameServer(() => ({ rcode: 3 }))] });
+  let asked = silent;
+  const since = new Date("2026-01-01T00:00:00Z");
+  const watched = new WatchedResolver({ resolve: async (host) => await asked.resolve(host) }, () => since);
+
+  for (let at = 0; at < 9; at += 1) await watched.resolve("one.example");
+  expect(watched.silent).toBeNull();
+  await Promise.all(["a", "b", "c", "d", "192.0.2.1"].map((host) => watched.resolve(`${host}`)));
+  expect(watched.silent).toEqual({ words: "the name servers did not answer in time", since });
+
+  asked = well;
+  await watched.resolve("gone.example");
+  expect(watched.silent).toBeNull();
 });

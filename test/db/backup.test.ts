@@ -20,7 +20,7 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { backupFacts } from "#coordinator/overview/alert-reads";
 import { type Backup, backupDatabase, segmentsBetween } from "#db/backup-database";
-import { lastBackup, listBackups } from "#db/backup-folder";
+import { lastBackup, listBackups, removeOldBackups } from "#db/backup-folder";
 import { type BackupManifest, readManifest } from "#db/backup-manifest";
 import { openDatabase } from "#db/connect";
 import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
@@ -29,7 +29,9 @@ import { planRestore, restoreDatabase } from "#db/restore-database";
 import { ownMigrations } from "#db/schema-state";
 import { type Database, openServerDatabase } from "#db/server-database";
 import { verifyBackup } from "#db/verify-backup";
+import { alertsCommand } from "#ops/cli/commands/alerts";
 import { databaseCommand } from "#ops/cli/commands/database";
+import { doctorCommand } from "#ops/cli/commands/doctor";
 import { builtDoors, builtProgram } from "../support/built-command.ts";
 import { inProcess } from "../support/command-in-process.ts";
 import { until } from "../support/until.ts";
@@ -310,7 +312,7 @@ it("is not restored while the server or a coordinator runs on the home", async (
   const coordinator = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e9)", "nearcrawl"]);
   writeFileSync(join(elsewhere, "current-run.json"), JSON.stringify({ pid: coordinator.pid }));
   await expect(restoreDatabase(elsewhere, backup.folder)).rejects.toThrow(
-    `a coordinator runs on ${elsewhere} (process ${coordinator.pid}): stop it, then restore`,
+    `a coordinator runs on ${elsewhere} (process ${coordinator.pid}): stop it first`,
   );
   coordinator.kill("SIGKILL");
   await new Promise((done) => coordinator.once("exit", done));
@@ -318,12 +320,58 @@ it("is not restored while the server or a coordinator runs on the home", async (
   await expect(planRestore(elsewhere, backup.folder)).resolves.toMatchObject({ replaces: true });
 });
 
+it("of an empty database comes last, is marked, and is not restored in place of a fuller one unless that is confirmed", async () => {
+  const place = join(folder, "emptied");
+  const { endedAt, schemas } = backup.manifest;
+  const later = new Date(Date.parse(endedAt) + 60_000).toISOString();
+  mkdirSync(join(place, "backups"), { recursive: true });
+  const held = { ...schemas[0]!, pages: 1200, optOuts: 3 };
+  renameSync(withManifest("full", { schemas: [held] }), join(place, "backups/full"));
+  const emptied = { endedAt: later, schemas: [{ ...held, pages: 0, optOuts: 0 }], systemIdentifier: "42" };
+  renameSync(withManifest("empty", emptied), join(place, "backups/empty"));
+  const file = join(place, "database.json");
+  writeFileSync(file, JSON.stringify({ systemIdentifier: backup.manifest.systemIdentifier }));
+
+  const { code, out } = await command("backups", "--home", place);
+  const json = JSON.parse((await command("backups", "--home", place, "--json")).out);
+  const refused = await command("restore", join(place, "backups/empty"), "--home", place);
+  const alerts = await inProcess(alertsCommand(), ["--home", place, "--json"]);
+  const doctor = await inProcess(doctorCommand(), ["--home", place]);
+  const unsaid = await command("start-over", "--home", place);
+
+  const id = held.databaseId!.slice(0, 8);
+  expect(code).toBe(0);
+  expect(out).toMatch(
+    new RegExp(`${id} epoch 1 +1,200 +3 .*full\n.* ${id} epoch 1 \\(another\\) \\(empty\\) +0 +0 .*empty`),
+  );
+  expect(json.backups).toMatchObject([{ pages: 1200, optOuts: 3, isEmpty: false }, { isEmpty: true }]);
+  expect(refused).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(
+      /is of another database.*holds 0 pages and 0 opt-outs, and .*full 1,200 pages and 3 opt-outs/s,
+    ),
+  });
+  // Without any database, and without making one.
+  expect(alerts.code).toBe(4);
+  expect(JSON.parse(alerts.out).alerts).toMatchObject([
+    {
+      name: "data-folder-gone",
+      words: expect.stringContaining(`database restore ${join(place, "backups/full")} --home`),
+    },
+  ]);
+  expect(doctor.out).toMatch(/fix +postgres +the data folder is gone/);
+  expect(unsaid).toMatchObject({ code: 2, err: expect.stringMatching(/Say --yes if that is meant/) });
+  expect(existsSync(join(place, "postgres"))).toBe(false);
+  expect((await command("start-over", "--yes", "--home", place)).code).toBe(0);
+  expect(existsSync(join(place, "postgres/PG_VERSION"))).toBe(true);
+}, 60_000);
+
 it("of another database, or restored already, needs to be confirmed", async () => {
   const foreign = join(folder, "foreign");
   mkdirSync(join(foreign, "postgres/global"), { recursive: true, mode: 0o700 });
   writeFileSync(join(foreign, "postgres/global/pg_control"), randomBytes(8192));
   await expect(restoreDatabase(foreign, backup.folder)).rejects.toThrow(
-    /not restored: The backup is of another database \(system \d+\) than the one in .*foreign\/postgres \(system \d+\)/,
+    /not restored: The backup is of another database \(system \d+\) than the one of .*foreign \(system \d+\)/,
   );
   const refused = await command("restore", backup.folder, "--home", elsewhere, "--json");
   expect(refused).toMatchObject({
@@ -456,6 +504,17 @@ it("of a server of one's own, of no database or into an odd place, is refused wi
     ]);
   }
   expect((await command("backups", "--home", place)).code).toBe(3);
+});
+
+it("that a clock of tomorrow made is not the newest, and makes none of those go that are", () => {
+  mkdirSync(join(folder, "dated"));
+  const made = (name: string, days: number) =>
+    withManifest(`dated/${name}`, { endedAt: new Date(Date.now() + days * 86_400_000).toISOString() });
+  const [old, , ahead] = [made("old", -2), made("today", 0), made("ahead", 1)];
+
+  const removed = removeOldBackups(join(folder, "dated"), 1, backup.manifest.systemIdentifier);
+
+  expect(removed).toEqual([old, ahead]);
 });
 
 it("killed in the middle, counts for nothing, and the next one removes the rest", async () => {

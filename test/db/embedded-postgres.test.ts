@@ -5,14 +5,19 @@ import {
   appendFileSync,
   chmodSync,
   chownSync,
+  closeSync,
   cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -23,6 +28,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openDatabase, type ServerEvent } from "#db/connect";
 import { findPrograms } from "#db/embedded-binaries";
+import { embeddedFault } from "#db/embedded-cluster";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import type { Database } from "#db/server-database";
 import { builtDoors } from "../support/built-command.ts";
@@ -330,6 +336,42 @@ test("a folder that is no data folder is left alone", async () => {
   expect(existsSync(join(home, "postgres/letter.txt"))).toBe(true);
 });
 
+test.each(["PG_VERSION", "pg_wal"])(
+  "half a data folder, without %s, is named before anything is touched",
+  async (part) => {
+    copyMadeHome();
+    rmSync(join(home, "postgres", part), { recursive: true });
+    const before = readdirSync(join(home, "postgres")).sort();
+
+    await expect(open()).rejects.toThrow(`is half a data folder, without ${part}, and was left as it is`);
+    expect(readdirSync(join(home, "postgres")).sort()).toEqual(before);
+  },
+);
+
+test("a home that lost its data folder gets no empty one, from two that start at once, until somebody says so", async () => {
+  copyMadeHome();
+  rmSync(join(home, "postgres"), { recursive: true });
+
+  const refused = await Promise.allSettled([open(), open()]);
+  for (const one of refused)
+    expect(one).toMatchObject({
+      reason: { message: expect.stringMatching(/data folder is gone .*by database\.json/) },
+    });
+  expect(existsSync(join(home, "postgres"))).toBe(false);
+  expect((await startEmbeddedPostgres(home, { anew: true })).started).toBe(true);
+});
+
+test.each(["backups.json", "current-run.json", "journal/6f1c", "backups/2026-03-01", "postgres.before-2026"])(
+  "%s in a home says that there was a database, also where an older version made it",
+  async (witness) => {
+    mkdirSync(join(home, witness), { recursive: true });
+
+    await expect(open()).rejects.toThrow(`by ${witness.split("/")[0]} there was a database`);
+    await expect(open()).rejects.toThrow(`nearcrawl database start-over --home ${home}`);
+    expect(existsSync(join(home, "postgres"))).toBe(false);
+  },
+);
+
 test("an opening that fails leaves no server behind", async () => {
   copyMadeHome();
   const opening = openDatabase({ databaseUrl: null, home, schema: "No Schema" });
@@ -365,6 +407,7 @@ test("links that npm did not make are made", async () => {
   expect(programs.pgCtl).toBe(join(packaged, "bin/pg_ctl"));
 });
 
+if (!isRoot) process.stdout.write("skipped: without root, the embedded server's own account is not tried\n");
 if (isRoot) {
   const account = { uid: serverUid, gid: serverUid };
 
@@ -417,20 +460,100 @@ if (isRoot) {
     await database.close();
   });
 
-  test("as root: what an older version gave to nobody goes to an account of its own", async () => {
+  test("as root: what an older version gave to nobody is copied for an account of its own, and kept aside", async () => {
     copyMadeHome();
     execFileSync("chown", ["-R", "65534:65534", join(home, "postgres")]);
+    const settings = "postgres/postgresql.auto.conf";
+    const heldByNobody = openSync(join(home, settings), "a");
 
-    const database = await open();
+    const told: unknown[] = [];
+    const onServer = (event: ServerEvent) => void told.push(event);
+    const database = await openDatabase({ databaseUrl: null, home, schema: "public", onServer });
 
+    writeSync(heldByNobody, "archive_command = 'id'\n");
+    closeSync(heldByNobody);
+    const [aside] = readdirSync(home).filter((name) => name.startsWith("postgres.before-"));
+    expect(told).toEqual([{ type: "kept-aside", folder: join(home, aside!) }]);
     expect(lstatSync(`/proc/${serverPid()}`).uid).toBeGreaterThanOrEqual(60_600);
     expect(lstatSync(join(home, "postgres/base")).uid).toBe(lstatSync(join(home, "postgres")).uid);
+    expect(readFileSync(join(home, settings), "utf8")).not.toContain("archive_command");
+    expect(lstatSync(join(home, aside!)).mode & 0o777).toBe(0o700);
+    expect(lstatSync(join(home, aside!, settings)).uid).toBe(65_534);
     await database.close();
+  });
+
+  test.each([
+    ["a link", (path: string) => symlinkSync(join(folder, "of-root"), path), /is a link, and is not copied/],
+    ["a pipe", (path: string) => void execFileSync("mkfifo", [path]), /is no plain file, and is not copied/],
+    [
+      "another's file",
+      (path: string) => writeFileSync(path, "", { mode: 0o600 }),
+      /belongs to uid 0 and not to 65534/,
+    ],
+  ])("as root: %s in a folder of nobody is not copied, and all stays as it was", async (_, plant, words) => {
+    copyMadeHome();
+    execFileSync("chown", ["-R", "65534:65534", join(home, "postgres")]);
+    plant(join(home, "postgres/base/planted"));
+
+    await expect(open()).rejects.toThrow(words);
+    expect(lstatSync(join(home, "postgres")).uid).toBe(65_534);
+    expect(readdirSync(home).filter((name) => name.startsWith("postgres."))).toEqual([]);
+  });
+
+  test("as root: a process of nobody that sees initdb start opens nothing of the new data folder", async () => {
+    mkdirSync(home, { mode: 0o755 });
+    const watcher = spawn(process.execPath, ["-e", attackerScript, home], {
+      ...{ uid: 65_534, gid: 65_534, stdio: ["pipe", "pipe", "inherit"] },
+    });
+    children.push(watcher);
+    const lines = createInterface(watcher.stdout);
+    const said: string[] = [];
+    lines.on("line", (line) => said.push(line));
+    await until(() => said.includes("waits"), 20_000);
+
+    await (await open()).close();
+
+    await until(() => said.length > 1, 20_000);
+    expect(said).toEqual(["waits", "saw initdb, and opened nothing"]);
+  }, 60_000);
+
+  test("as root: a link that the database's account leaves in place of its log leads root nowhere", async () => {
+    copyMadeHome();
+    const target = join(folder, "of-root");
+    writeFileSync(target, "root's own", { mode: 0o600 });
+    rmSync(join(home, "postgres/server.log"), { force: true });
+    symlinkSync(target, join(home, "postgres/server.log"));
+
+    await expect(open()).rejects.toThrow(/cannot be changed: .*server\.log: Permission denied/s);
+
+    expect(lstatSync(target).uid).toBe(0);
+    expect(readFileSync(target, "utf8")).toBe("root's own");
+  });
+
+  test("as root: nothing is made on a path that another user can change", async () => {
+    chownSync(folder, daemonUid, daemonUid);
+
+    await expect(open()).rejects.toThrow(
+      `${folder} on the way to ${home} can be changed by others than root`,
+    );
+    expect(existsSync(join(home, "postgres"))).toBe(false);
+  });
+
+  test("as root: a home that init made for root and its group is opened for the server alone", async () => {
+    mkdirSync(home, { mode: 0o750 });
+
+    expect(embeddedFault(home)).toBeNull();
+    await (await open()).close();
+
+    expect(lstatSync(home).mode & 0o777).toBe(0o710);
   });
 
   test("as root: a folder on the way that the server's account may not pass is named", async () => {
     chmodSync(folder, 0o700);
 
+    expect(embeddedFault(folder)).toBeNull();
+    mkdirSync(home);
+    expect(embeddedFault(home)).toContain(`which may not pass ${folder} on the way`);
     await expect(open()).rejects.toThrow(`which may not pass ${folder} on the way`);
   });
 
@@ -454,6 +577,35 @@ if (isRoot) {
     await database.close();
   });
 }
+
+/** Looks for initdb of a home as fast as it can; tells what it reached of its folder while initdb ran. */
+const attackerScript = `
+  const fs = require("node:fs");
+  const home = process.argv[1];
+  const opened = new Set();
+  let seen = null;
+  console.log("waits");
+  const look = () => {
+    let runs = false;
+    for (const pid of fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name))) {
+      let args = [];
+      try { args = fs.readFileSync("/proc/" + pid + "/cmdline", "utf8").split("\\0"); } catch {}
+      const at = args.indexOf("-D");
+      if (!args.some((one) => one.endsWith("/initdb")) || at < 0 || !args[at + 1].startsWith(home)) continue;
+      seen = args[at + 1];
+      runs = true;
+      for (const path of [seen, "/proc/" + pid + "/cwd", "/proc/" + pid + "/fd"])
+        try { fs.readdirSync(path); opened.add(path); } catch {}
+      try { fs.openSync(seen + "/postgresql.auto.conf", "a"); opened.add("postgresql.auto.conf"); } catch {}
+    }
+    if (seen !== null && !runs) {
+      console.log("saw initdb, and opened " + ([...opened].join(", ") || "nothing"));
+      process.exit();
+    }
+    setImmediate(look);
+  };
+  look();
+`;
 
 function packagedPrograms(): string {
   const manifest = createRequire(import.meta.url).resolve(

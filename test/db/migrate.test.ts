@@ -172,7 +172,7 @@ describe("a migration that needs all coordinators stopped", () => {
 
   it("is refused while one runs, which it names, and runs when that has ended; others need not wait", async () => {
     await rows("insert into migration (name, run_on) values ('0001-foundation', now())");
-    const presence = await CoordinatorPresence.begin(database.pool, undefined, "search.example.org:7411");
+    const presence = await CoordinatorPresence.begin(database.pool, { name: "search.example.org:7411" });
     const was = await trace();
     const named = new RegExp(
       `9001-stop needs all coordinators stopped, and one runs.*coordinator ${presence.number} \\(search\\.example\\.org:7411, since `,

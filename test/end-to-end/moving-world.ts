@@ -2,6 +2,7 @@
  * Two crawlers of a partner that have joined, each with a folder of its own, a real coordinator and database, and the
  * emulated Internet: enough for one of them to move to the other's host.
  */
+
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
@@ -18,6 +19,7 @@ import { Spool } from "#crawler/spool/spool";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { packResult } from "#protocol/packed/message-frames";
 import { softwareVersion } from "#protocol/software-version";
 import { arrivedResult, newWorld, scope, seeds } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -128,7 +130,8 @@ export async function newMovingWorld() {
     const leases = await world.lease(crawlerId, new Date());
     const spool = new Spool({ home, maxBytes: 1e9 });
     for (const { leaseId, urls } of leases)
-      for (const { url } of urls) spool.append(leaseId, arrivedResult({ sequence: 1, leaseId, url }).result);
+      for (const { url } of urls)
+        spool.append(leaseId, packResult(leaseId, arrivedResult({ sequence: 1, leaseId, url }).result));
     spool.close();
     await pool.query("insert into spool (crawler_id, spool_id) values ($1, $2)", [crawlerId, spool.id]);
   }

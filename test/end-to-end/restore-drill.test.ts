@@ -1,9 +1,9 @@
 /**
- * The restore drill: a crawl, a backup in the middle of it, then what the backup does not know; the database's disk is lost,
- * and the backup restored under a coordinator and crawlers that run on. Nobody is refused, who opted out is left alone, who
+ * The restore drill: a crawl, a backup in the middle of it, then what the backup does not know; the data folder is removed
+ * under the running server, and the backup restored under a coordinator and crawlers that run on. Nobody is refused, who opted out is left alone, who
  * was removed stays out, and everything that is missing is fetched again.
  */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
@@ -72,7 +72,9 @@ const journaled = async () => {
   );
 };
 
-it("crawl, back up, crawl on, opt out, remove, lose the disk, restore", { timeout: 90_000 }, async () => {
+it("crawl, back up, crawl on, opt out, remove, lose the data folder, restore", {
+  timeout: 90_000,
+}, async () => {
   const first = await fleet.addCoordinator();
   await fleet.startAll();
   await fleet.admit(frontPages(world.sites), { ...scope, admitNewHosts: true });
@@ -97,11 +99,18 @@ it("crawl, back up, crawl on, opt out, remove, lose the disk, restore", { timeou
   await until(async () => (await online()).length === 2, 10_000);
   await until(async () => new Set(await journaled()).has(`opt_out ${left!.host}`), 10_000);
 
-  await stopEmbeddedPostgres(home);
-  rmSync(dataFolderOf(home), { recursive: true });
+  rmSync(dataFolderOf(home), { recursive: true, maxRetries: 5 });
+  const ready = async () => await (await fetch(new URL("/ready", first.webUrl))).text();
+  await until(async () => (await ready()).includes("data-folder-gone"), 10_000);
+  expect(await ready()).toMatch(/^{"ready":false,"reason":"the data folder is gone: restore it/);
+  // Whoever opens it makes no empty one, and says what to type.
+  await expect(startEmbeddedPostgres(home)).rejects.toThrow(
+    `nearcrawl database restore ${backup.folder} --home ${home}`,
+  );
+  expect(existsSync(dataFolderOf(home))).toBe(false);
   const restored = await restoreDatabase(home, backup.folder, { confirmed: true });
   await startEmbeddedPostgres(home);
-  const why = await first.wentBack;
+  const why = await first.hasToStartOver;
   await fleet.stopCoordinator(first);
   await fleet.addCoordinator(Number(new URL(first.webUrl).port));
 

@@ -199,7 +199,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       expect(await fetches()).toBeLessThan(copied + 6);
 
       // The coordinator finds out, and starts over; whoever comes with a ticket that is lost is let in.
-      expect(await fleet.coordinator.wentBack).toMatch(/timeline \d, and was on \d/);
+      expect(await fleet.coordinator.hasToStartOver).toMatch(/timeline \d, and was on \d/);
       await fleet.stopCoordinator(fleet.coordinator);
       await fleet.addCoordinator(Number(new URL(fleet.coordinator.webUrl).port));
       await until(async () => (await online(fleet)) === world.crawlers.length, 100_000);

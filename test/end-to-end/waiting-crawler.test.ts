@@ -69,7 +69,12 @@ function startDock(settings = ""): string[] {
   return lines;
 }
 
-const page = async () => await (await fetch(`http://127.0.0.1:${port}/`)).text().catch(() => "");
+/** Empty while nobody serves it: its thread begins, or the supervisor hands the port to the crawler. */
+const page = async () =>
+  await fetch(`http://127.0.0.1:${port}/`).then(
+    async (answer) => await answer.text(),
+    () => "",
+  );
 const reason = async () =>
   String((await world.rows("select offline_reason from crawler where name = 'athens'"))[0]?.offline_reason);
 const alerts = async () => {
@@ -88,6 +93,7 @@ it("without a release its log, status, local page, and the coordinator's pages, 
   await until(async () => (await partner.run("status")).text.includes("waits for"), soonMs);
   const status = await partner.run("status");
   const log = await partner.run("log");
+  await until(async () => (await page()) !== "", soonMs);
   const shown = await page();
   const record = await crawlerRecord(world.pool, "athens", new Date());
   const told = [...(await alerts())];

@@ -163,7 +163,9 @@ describe("a result's numbers", () => {
       [leaseId, resultOf("http://a.example/2")],
     ]);
 
-    expect([taken.stored, kinds(taken)]).toEqual([1, [["impossible-result", 2]]]);
+    expect([taken.stored, kinds(taken)]).toEqual([3, [["impossible-result", 2]]]);
+    expect(await world.rows("select url from page")).toEqual([{ url: "http://a.example/2" }]);
+    expect(await world.rows("select from lease where closed_at is null")).toEqual([]);
   });
 });
 
@@ -180,7 +182,7 @@ describe("a result's links", () => {
     ]);
 
     expect([taken.stored, kinds(taken), await hosts()]).toEqual([
-      0,
+      1,
       [["impossible-result", 1]],
       ["a.example"],
     ]);

@@ -9,7 +9,7 @@ import {
   sumEffects,
   unpackEffects,
 } from "#coordinator/frontier/link-outbox";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { nameOf } from "#core/url-key";
 import { keyOf } from "../support/store-world.ts";
@@ -46,7 +46,13 @@ describe("effects of a batch", () => {
       "http://name@b.example/with-user",
     ].map((url) => keyOf(url));
     const effects: LinkEffect[] = urls.flatMap((key, index) => [
-      { ...linked(key.url, index - 3), named: { key, depth: index, redirects: index, lists: index % 4 } },
+      {
+        ...linked(key.url, index - 3),
+        named: {
+          ...{ key, depth: index, redirects: index, lists: index % 4 },
+          ...(index % 3 === 0 ? {} : { linkedFrom: `site${index % 2}.example` }),
+        },
+      },
       { ...linked(`${key.url}#only-linked`, -index - 1), named: null },
     ]);
 
@@ -54,18 +60,28 @@ describe("effects of a batch", () => {
     expect(unpackEffects(packEffects([]))).toEqual([]);
   });
 
+  it("are read as releases before wrote them, without linking sites", () => {
+    const effects = [{ ...linked("http://b.example/", 1), named: named("http://b.example/") }];
+    const packed = packEffects(effects);
+    const before = [Buffer.of(1), packed.subarray(1, -2)];
+
+    expect(unpackEffects(Buffer.concat(before))).toEqual(unpackEffects(packed));
+    expect(() => unpackEffects(Buffer.concat([...before, Buffer.of(0)]))).toThrow(RangeError);
+  });
+
   it("are refused where the bytes are none of theirs, and never read beyond them", () => {
     const packed = packEffects([{ ...linked("http://b.example/", 1), named: named("http://b.example/") }]);
 
     expect(() => unpackEffects(Buffer.alloc(0))).toThrow(RangeError);
-    expect(() => unpackEffects(Buffer.concat([Buffer.of(2), packed.subarray(1)]))).toThrow(
-      "begins with byte 2",
+    expect(() => unpackEffects(Buffer.concat([Buffer.of(3), packed.subarray(1)]))).toThrow(
+      "begins with byte 3",
     );
-    expect(() => unpackEffects(Buffer.concat([packed, Buffer.of(0)]))).toThrow(RangeError);
     for (let end = 0; end < packed.length; end += 1)
       expect(() => unpackEffects(packed.subarray(0, end))).toThrow(RangeError);
   });
 });
+
+const namersOf = (...crawlers: CrawlerId[]) => crawlers.map((crawlerId) => ({ crawlerId, site: null }));
 
 describe("effects of many batches", () => {
   it("are summed for each URL; the shallowest naming counts, and of the same depth the first", () => {
@@ -97,7 +113,7 @@ describe("effects of many batches", () => {
         [nameOf(keyOf("http://c.example/")), { ...linked("http://c.example/", 1), named: null }],
       ]),
     );
-    expect(namers).toEqual(new Map([[keyOf("http://b.example/").hostHash, new Set([north, south])]]));
+    expect(namers).toEqual(new Map([[keyOf("http://b.example/").hostHash, namersOf(north, south)]]));
   });
 
   it("come in the order of hosts and URLs, as numbers with a sign, and can be gone on with behind any of them", () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { inTransaction } from "#coordinator/database/transaction";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
+import type { CrawlScope } from "#coordinator/frontier/frontier";
 import { effectsOf } from "#coordinator/frontier/link-outbox";
 import { defaultOutboxBounds, postEffects } from "#coordinator/frontier/link-outbox-store";
 import { outboxDuties } from "#coordinator/frontier/start";
@@ -23,7 +24,7 @@ beforeEach(async () => {
 afterAll(async () => await world.close());
 
 /** The clock is turned by hand: what is to be done every second is done by `turn`. */
-function duties(newHosts = new NewHostBudget(100)) {
+function duties(newHosts = new NewHostBudget(100), scopeOf: CrawlScope = scope) {
   const hurried: [string, number | undefined][] = [];
   const incidents: Incident[] = [];
   const turns: (() => Promise<unknown>)[] = [];
@@ -40,7 +41,7 @@ function duties(newHosts = new NewHostBudget(100)) {
       log: silentLog,
       now: () => noon,
     },
-    { ...defaultOutboxBounds, scope, newHosts },
+    { ...defaultOutboxBounds, scope: scopeOf, newHosts },
   );
   applying.start();
   return { applying, hurried, incidents, turn: async () => await turns[0]!() };
@@ -97,4 +98,17 @@ it("tells of a crawler whose results name more new hosts than it may", async () 
 
   expect(incidents).toMatchObject([{ kind: "link-flood", crawlerId: north, count: 1 }]);
   expect(await world.rows("select from frontier_host")).toHaveLength(2);
+});
+
+it("names the domain that has more new hosts than are let in a day, and not the crawler", async () => {
+  const limited = { ...scope, newHostsPerDomainAndDay: 50, newHostsPerLinkingSiteAndDay: 500 };
+  const { incidents, turn } = duties(new NewHostBudget(1000), limited);
+
+  await post(...Array.from({ length: 130 }, (_, n) => `http://h${n}.wild.example/`));
+  await turn();
+
+  expect(incidents).toMatchObject([{ kind: "domain-flood", crawlerId: null, count: 1 }]);
+  expect(incidents[0]!.words).toBe(
+    "wild.example has more new hosts than are let in a day: 100 URLs on them wait for later days, 10 are left out",
+  );
 });

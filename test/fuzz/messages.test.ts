@@ -5,19 +5,25 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { createDelegationStore } from "#coordinator/delegation/store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { ProtocolError } from "#core/errors";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { startCrawler } from "#crawler/main";
 import { decodeCoordinatorMessage, decodeCrawlerMessage, decodeHello } from "#protocol/codec";
 import { type CoordinatorMessage, coordinatorMessage } from "#protocol/coordinator-messages";
-import { crawlerHello, crawlerMessage } from "#protocol/messages";
+import { lease as leaseSchema } from "#protocol/lease";
+import { type CrawlerHello, crawlerHello, crawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import type { Came } from "../gateway/crawler-folder.ts";
 import { startGateway } from "../gateway/gateway-on-loopback.ts";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import type { RawCrawler } from "../gateway/raw-crawler.ts";
+import { SealingCrawler } from "../gateway/sealing-crawler.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
+import { scope, seeds } from "../support/store-world.ts";
 import { hostileBytes, pick } from "./mutate.ts";
 import { drawValue } from "./schema-values.ts";
 
@@ -122,11 +128,116 @@ it(`${cases} messages that a crawler may send end no session as an internal erro
   expect(endings.get("internal-error")).toBeUndefined();
 });
 
+/** Mostly of a size that a page can have, and with a page where one was fetched: the rest goes no further than to a bound. */
+function likely(drawn: FetchResult, random: () => number): FetchResult {
+  if (random() < 0.1) return drawn;
+  const fetched = { type: "fetched", status: 200, truncated: false } as const;
+  const outcome = random() < 0.6 ? fetched : drawn.outcome;
+  const page = outcome?.type === "fetched" ? drawn.page : null;
+  return { ...drawn, outcome, page, wireBytes: 1000, bodyBytes: 3000 };
+}
+
 interface Session {
   readonly crawler: RawCrawler;
   readonly refused: Came["refused"];
   readonly writer: FrameWriter;
 }
+
+/** Of the fuzzed results; hosts have addresses of one /24. */
+const urlsPerHost = 250;
+
+/** A crawler that has so many URLs under lease, which it may answer as fast as it likes. */
+async function leased(name: string, urls: number) {
+  const folder = await world.joined(name);
+  const { pool } = world;
+  const now = new Date();
+  const [row] = await world.rows("select crawler_id from crawler where name = $1", [name]);
+  const crawlerId = asCrawlerId(Number(row?.crawler_id));
+  await pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
+  const [generation] = await world.rows("select max(generation) as latest from registry_generation");
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `insert into subnet (first_address, last_address, registry, name, added_in)
+     values ('198.51.100.0', '198.51.100.255', 'ripencc', '', $1) returning subnet_id`,
+    [generation?.latest],
+  );
+  const subnetId = asSubnetId(rows[0]!.subnet_id);
+  await createDelegationStore(pool).delegateOwnSubnet(subnetId, crawlerId, now);
+  const frontier = createFrontierStore(pool);
+  const hosts = Array.from({ length: Math.ceil(urls / urlsPerHost) }, (_, at) => `s${at}.example`);
+  const paths = Array.from({ length: urls }, (_, at) => `http://${hosts[at % hosts.length]}/${at}`);
+  await frontier.admit(seeds(...paths), { ...scope, pagesPerHost: 2 * urlsPerHost }, now);
+  const resolved = hosts.map((host, at) => ({
+    ...({ type: "resolved", host, subnetId } as const),
+    ttlSeconds: 3600,
+    addresses: [`198.51.100.${at}`],
+  }));
+  await frontier.saveResolutions(resolved, now);
+  const lease = async (at: Date) =>
+    await frontier.leaseHosts({ crawlerId, hosts: hosts.length, urlsPerHost, leaseSeconds: 3600, now: at });
+  const leases = await lease(now);
+  await pool.query("update lease set granted_at = granted_at - interval '1 hour'");
+  return {
+    folder,
+    leasedUrls: leases.flatMap(({ leaseId, urls }) => urls.map(({ url }) => ({ leaseId, url }))),
+    leaseAgain: async () => await lease(new Date(now.getTime() + 400 * 86_400_000)),
+  };
+}
+
+it(`of ${cases / 4} results under a lease, sound and soiled, each settles its URL, and none ends the session`, {
+  timeout: longMs,
+}, async () => {
+  const { folder, leasedUrls: urls, leaseAgain } = await leased("leaser", cases / 4);
+  const heldLeases = [...new Set(urls.map(({ leaseId }) => leaseId))];
+  const change = (hello: CrawlerHello) => ({ ...hello, heldLeases });
+  const { crawler: raw, refused, welcome } = await world.come(folder, { change });
+  const crawler = new SealingCrawler(raw, folder.identity);
+  const { acknowledgedSequence, resultCredits } = welcome!;
+  let [sealed, acknowledged] = [acknowledgedSequence, acknowledgedSequence];
+  const perSeal = 16;
+  for (let at = 0; at < urls.length; at += perSeal) {
+    const results = urls.slice(at, at + perSeal).map(({ leaseId, url }, index) => {
+      const random = seededRandom(firstSeed + at + index);
+      const drawn = drawValue(fetchResultSchema, random, pick(random, [0, 0, 0, 0.01])) as FetchResult;
+      return {
+        type: "crawler:result",
+        sequence: sealed + 1 + index,
+        leaseId,
+        result: { ...likely(drawn, random), url },
+      } as const;
+    });
+    await crawler.ship(...results);
+    await crawler.seal(sealed + 1, sealed + results.length);
+    sealed += results.length;
+    while (
+      sealed - acknowledged + perSeal > resultCredits ||
+      (sealed === urls.length && acknowledged < sealed)
+    ) {
+      const answer = await Promise.race([raw.next("coordinator:acknowledge"), refused]);
+      if (answer?.type !== "coordinator:acknowledge")
+        throw new Error(
+          `seeds ${firstSeed + acknowledged} to ${firstSeed + sealed}: ${JSON.stringify(answer)}`,
+        );
+      acknowledged = answer.sequence;
+    }
+  }
+
+  const count = async (sql: string) => Number((await world.rows(`select count(*) as n from ${sql}`))[0]?.n);
+  expect([urls.length, acknowledged]).toEqual([cases / 4, cases / 4]);
+  expect(await count("lease where closed_at is null")).toBe(0);
+  expect(await count("frontier_url where visits = 0 or state = 'leased'")).toBe(0);
+  const bad = await count("frontier_url where last_reason like 'bad-result: %'");
+  expect(bad).toBeGreaterThan(urls.length / 20);
+  expect(await count("page")).toBeGreaterThan(urls.length / 20);
+  const noted = `select sum(incidents)::int as incidents, count(distinct kind)::int as kinds
+    from incident where kind in ('bad-result', 'impossible-result')`;
+  const inAll = [{ incidents: bad, kinds: 2 }];
+  await vi.waitFor(async () => expect(await world.rows(noted)).toEqual(inAll), { timeout: 10_000 });
+  // What is kept of them goes out again.
+  const leases = await leaseAgain();
+  expect(leases.length).toBeGreaterThan(0);
+  expect(leases.flatMap((one) => leaseSchema.safeParse(one).error?.issues ?? [])).toEqual([]);
+  raw.disconnect();
+});
 
 it(`${cases} messages that a coordinator may send end no crawler`, { timeout: longMs }, async () => {
   const gateway = await startGateway({ zlibSync: null, settings: { probeGraceMs: 60_000 } });

@@ -3,6 +3,7 @@
  * zod; texts and numbers are drawn from a pool of odd ones, those that the schema takes.
  */
 import { z } from "zod";
+import { elements } from "#protocol/fields";
 import { pick } from "./mutate.ts";
 
 const digest = "0123456789abcdef".repeat(4);
@@ -65,6 +66,9 @@ const texts: readonly string[] = [
   ...[
     `http://site.example/${"a".repeat(9000)}`,
     "http://site.example/%00",
+    "'two':1A 'word':2A,16383",
+    "'a':0 'b':99999",
+    "'open",
     "http://site.example/\ud800",
     "javascript:alert(1)",
   ],
@@ -203,8 +207,10 @@ const fitting = new Map<z.ZodType, readonly unknown[]>();
 /** `soiled`: how often a part is something that the schema does not take, or is missing. */
 export function drawValue(schema: z.ZodType, random: () => number, soiled = 0, depth = 0): unknown {
   if (random() < soiled) return pick(random, wrong);
+  const element = elements.get(schema);
   const def = (schema as unknown as { readonly _zod: { readonly def: Definition } })._zod.def;
   const next = (inner: z.ZodType) => drawValue(inner, random, soiled, depth + 1);
+  if (element !== undefined) return listOf(element, random, { depth, next });
   switch (def.type) {
     case "object":
       return objectOf(def.shape ?? {}, random, { soiled, next });

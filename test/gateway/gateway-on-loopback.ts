@@ -60,6 +60,7 @@ export async function startGateway(options: {
   });
   const server = options.tls ? createSecureServer(options.tls) : createServer();
   gateway.attach(server);
+  gateway.serve(null);
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const close = async () => {

@@ -19,10 +19,10 @@ describe("three heartbeats", () => {
     vi.useFakeTimers();
     [vanished, beats, bytesRead, isHeld] = [0, 0, 0, false];
     watch = new HeartbeatWatch({
-      heartbeatMs: 1000,
+      ...{ heartbeatMs: 1000, pingMs: 1000 },
       bytesRead: () => bytesRead,
       isHeld: () => isHeld,
-      onBeat: () => {
+      onPing: () => {
         beats += 1;
       },
       onVanished: () => {

@@ -168,13 +168,24 @@ test.each<[string, unknown]>([
     "peers beyond the list",
     { type: "crawler:peer-rtts", peers: Array.from({ length: 1001 }, (_, n) => peer(n)) },
   ],
-  ["links beyond the list", withLinks(10_001)],
 ])("a message with %s", async (_what, message) => {
   const crawler = await arrive();
   await crawler.say(message as CrawlerMessage);
 
   expect(await crawler.raw.next("coordinator:refuse")).toMatchObject({ code: "bad-message" });
   expect(kinds()).toEqual([[1, "bad-message"]]);
+});
+
+test("results that are none are read fifty a second, and end no session", async () => {
+  const crawler = await arrive();
+  const { leaseId, result } = pages[0]!;
+  const bad = { type: "crawler:result", leaseId, result: { ...result, page: null, bodyBytes: -1 } } as const;
+  for (let sequence = 1; sequence <= 120; sequence++) await crawler.ship({ ...bad, sequence });
+  await crawler.seal(1, 120);
+
+  await until(() => world.gateway.sessionInfo(amber)?.held === true, 5000);
+  await until(() => world.seen.committed.get(amber) === 120, 10_000);
+  expect(kinds()).toEqual([]);
 });
 
 test("heartbeats with the largest numbers are numbers like others", async () => {
@@ -226,12 +237,6 @@ function heartbeat(changes: object): CrawlerMessage {
 
 function peer(crawlerId: number) {
   return { crawlerId: crawlerId + 1, outcome: failed };
-}
-
-function withLinks(count: number) {
-  const [first] = generatedResults({ count: 1, hosts: 1, seed: 6 });
-  const links = Array.from({ length: count }, (_, n) => ({ url: `/${n}`, anchor: "", nofollow: false }));
-  return { ...first!, result: { ...first!.result, page: { ...first!.result.page!, links } } };
 }
 
 /** Pages with the same two thousand links. */

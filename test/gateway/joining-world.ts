@@ -92,7 +92,7 @@ export async function newJoiningWorld(
       const listen = { ...config.listen, port: Number(port) };
       coordinator = await startCoordinator({ ...given, config: { ...config, listen } });
     },
-    wentBack: async (): Promise<string> => await coordinator.wentBack,
+    wentBack: async (): Promise<string> => await coordinator.hasToStartOver,
     come: async (folder: CrawlerFolder, how: Parameters<typeof comeFrom>[2] = {}): Promise<Came> =>
       await comeFrom(folder, url, { ...how, options: trusting }),
     /** Until the coordinator has seen it. */

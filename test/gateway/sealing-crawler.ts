@@ -57,7 +57,8 @@ export class SealingCrawler {
   readonly #frames = new FrameWriter();
   readonly #digest = new ResultDigest();
 
-  private constructor(raw: RawCrawler, identity: TestIdentity, spoolId: string) {
+  /** Welcomed already, with this identity and spool. */
+  constructor(raw: RawCrawler, identity: TestIdentity, spoolId: string = helloOf("").spoolId) {
     this.raw = raw;
     this.#identity = identity;
     this.#spoolId = spoolId;

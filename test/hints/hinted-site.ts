@@ -30,7 +30,14 @@ export async function newHintedSite() {
     get hints() {
       return policies;
     },
-    scope: { ...scope, newHostsPerCrawlerAndDay: 1000, followNofollow: false },
+    scope: {
+      ...{ ...scope, followNofollow: false },
+      ...{
+        newHostsPerCrawlerAndDay: 1000,
+        newHostsPerDomainAndDay: 1000,
+        newHostsPerLinkingSiteAndDay: 1000,
+      },
+    },
   };
   const app = webServer(world.database, {
     now: () => now,

@@ -197,19 +197,19 @@ describe("a crawler", () => {
     const urls = ["/1", "/2", "/3"].map((path) => origin.url + path);
     const world = await gatewayWith([leaseOf("7", urls)]);
 
-    const crawler = await run(world, { limits: { pagesPerDay: 2 } });
+    const crawler = await run(world, { limits: { pagesPerDay: 3 } });
     await vi.waitFor(
       () =>
         expect(world.seen.messages.map(({ message }) => message)).toContainEqual({
           type: "crawler:lease-end",
           leaseId: "7",
-          reason: "the day's 2 pages are fetched",
+          reason: "the day's 3 pages are used up",
         }),
       10_000,
     );
 
     expect(resultsOf(world)).toHaveLength(2);
-    expect(crawler.status().holdingBack).toContain("the day's 2 pages are fetched");
+    expect(crawler.status().holdingBack).toContain("the day's 3 pages are used up");
   });
 
   it("sends again after the coordinator comes back what it had not acknowledged", async () => {

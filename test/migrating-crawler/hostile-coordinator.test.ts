@@ -32,6 +32,7 @@ afterEach(async () => {
 });
 
 const amber = asCrawlerId(1);
+const unspied = net.Socket.prototype.connect;
 
 /** Somebody who has nothing to do with the crawl: what came over each connection, and how many there were. */
 async function startVictim(answer = "") {
@@ -245,6 +246,73 @@ describe("bytes of a coordinator's choice", () => {
 
     expect(decodeCoordinatorMessage(JSON.stringify(refuse))).toMatchObject({ reason: " ]0;x gone 2J" });
   });
+});
+
+describe("other coordinators that it names", () => {
+  it("are connected to by the partner's lists, as sites are, and only the partner's own coordinator in spite of them", async () => {
+    const [denied, named] = [
+      await startVictim(),
+      await startVictim("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    const urls = [denied.port, named.port].map((port) => `ws://127.0.0.1:${port}/crawler`);
+    let arrivals = 0;
+    const { world } = await crawlerUnder(
+      {
+        onArrive: async () => {
+          arrivals += 1;
+          return { acknowledgedSequence: 0, welcome: { coordinators: urls } };
+        },
+      },
+      { allowRanges: [`127.0.0.1:${named.port}`] },
+    );
+    const away = { code: "shutting-down", reason: "for a moment", retry: true } as const;
+    for (const times of [2, 3]) {
+      world.gateway.refuse(amber, away);
+      await vi.waitFor(() => expect(arrivals).toBe(times), wait);
+    }
+
+    expect(denied.connections).toBe(0);
+    expect(named.connections).toBeGreaterThan(0);
+  });
+});
+
+it("opens every connection at the door that checks where it leads", async () => {
+  const connect = vi.spyOn(net.Socket.prototype, "connect");
+  const openers: string[] = [];
+  const stackTraceLimit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 100;
+  connect.mockImplementation(function (this: net.Socket, ...given: unknown[]) {
+    openers.push(new Error("opened here").stack ?? "");
+    return (unspied as (...given: unknown[]) => net.Socket).apply(this, given);
+  });
+  cleanups.push(() => {
+    connect.mockRestore();
+    Error.stackTraceLimit = stackTraceLimit;
+  });
+  const site = await startOrigin((_request, response) => html(response, "<title>a page</title>"));
+  const { world } = await crawlerUnder();
+
+  await world.gateway.probe(amber, {
+    ...{ host: "site.example", address: "127.0.0.1", port: site.port, secure: false, method: "head" },
+    ...{ tries: 1, deadlineMs: 20_000 },
+  });
+  await vi.waitFor(
+    () => expect(world.seen.messages.some(({ message }) => message.type === "crawler:ready")).toBe(true),
+    wait,
+  );
+  world.gateway.send(amber, {
+    ...{ type: "coordinator:tasks", askAgainMs: 60_000, reason: "" },
+    leases: [
+      {
+        ...{ leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0 },
+        urls: [{ url: `http://127.0.0.1:${site.port}/`, etag: null, lastModified: null }],
+      },
+    ],
+  });
+  await vi.waitFor(() => expect(world.seen.batches.length).toBe(1), wait);
+
+  expect(openers.length).toBeGreaterThanOrEqual(3);
+  expect(openers.filter((stack) => !stack.includes("/net/dial.ts"))).toEqual([]);
 });
 
 describe("probes without end", () => {
@@ -523,9 +591,9 @@ describe("leases nobody asked for", () => {
     for (const response of held) response.end();
   });
 
-  it("fetch no page more than the day has, however many hosts are at work", async () => {
+  it("ask no site for more than the day has, robots.txt included, however many hosts are at work", async () => {
     const { origin, held } = await holdingSite();
-    const runner = sliceRunner({ limits: { pagesPerDay: 5 }, requestsPerAddress: 64, timeouts: patient });
+    const runner = sliceRunner({ limits: { pagesPerDay: 25 }, requestsPerAddress: 64, timeouts: patient });
     cleanups.push(() => runner.close());
     const slices = Array.from({ length: 20 }, (_, at) =>
       runner.crawl([`http://${hostOf(at)}:${origin.port}/`]),
@@ -535,14 +603,15 @@ describe("leases nobody asked for", () => {
     await vi.waitFor(() => expect(held).toHaveLength(5), wait);
     for (const response of held) html(response, "<p>page");
 
-    expect((await endings).filter((ending) => ending === "the day's 5 pages are fetched")).toHaveLength(15);
-    expect(held).toHaveLength(5);
+    expect((await endings).filter((ending) => ending === "the day's 25 pages are used up")).toHaveLength(15);
+    expect(origin.requests).toHaveLength(25);
   });
 
   it("are asked for as far as the day has pages", async () => {
     const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 200, pagesPerDay: 5 } });
 
-    await vi.waitFor(() => expect(asks(world)).toEqual([5]), wait);
+    // Each host takes robots.txt, tdmrep.json and a page.
+    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
   });
 
   it("hold no more text than there is room for, within the memory that is allowed", async () => {

@@ -7,7 +7,13 @@ import { oneSlice } from "#coordinator/database/slices";
 import { addHosts } from "#coordinator/frontier/admission-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import { mostPagesUnconfirmed, type OptOutRequest, readOptOut } from "#coordinator/opt-outs/opt-out";
+import {
+  liftedWords,
+  mostPagesUnconfirmed,
+  mostUnconfirmedADay,
+  type OptOutRequest,
+  readOptOut,
+} from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/slices/reports-reads";
@@ -427,7 +433,7 @@ describe("an opt-out of a part of a site", () => {
     const [host, site] = [await previewed("https://www.example.org/*"), await previewed("example.org")];
     const network = await previewed("1.2.3.0/24");
 
-    expect(url).toEqual({ hosts: 1, urls: 1, pages: 0, dueUrls: 1, wide: null });
+    expect(url).toEqual({ hosts: 1, urls: 1, pages: 0, dueUrls: 1, wide: null, known: null });
     expect(prefix).toMatchObject({ hosts: 1, pages: 1, wide: null });
     expect(host).toMatchObject({ hosts: 1, pages: 1, wide: null });
     expect(site.hosts).toBeGreaterThan(3);
@@ -437,10 +443,69 @@ describe("an opt-out of a part of a site", () => {
 });
 
 describe("what the form can do", () => {
+  it("is not believed again for what an operator lifted, nor above or below it: proof is, and a neighbour", async () => {
+    const first = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.optOuts.lift(first.optOutId, "abuse", worldNow);
+
+    const states: Record<string, string> = {};
+    for (const site of ["www.example.org", "shop.www.example.org", "example.org", "old.example.org"])
+      states[site] = (
+        await stores.optOuts.request(ask(site, { requester: "203.0.113.9" }), later(300))
+      ).state;
+    const { optOutId } = (await stores.optOuts.find({ site: "www.example.org", network: null }))!;
+    const proven = await stores.optOuts.confirm(optOutId, "site", later(300));
+
+    expect(states).toEqual({
+      "www.example.org": "waiting",
+      "shop.www.example.org": "waiting",
+      "example.org": "waiting",
+      "old.example.org": "unconfirmed",
+    });
+    expect(proven?.state).toBe("confirmed");
+  });
+
+  it("does not let one address, network or domain use up everybody's day, nor unknown names that of sites we crawl", async () => {
+    const most = mostUnconfirmedADay;
+    await database.pool.query("update frontier_host set fetched_urls = 1 where host = 'www.example.org'");
+    const statesOf = async (
+      count: number,
+      asked: (n: number) => [site: string, requester: string | null],
+    ) => {
+      const states: string[] = [];
+      for (let n = 0; n < count; n += 1) {
+        const [site, requester] = asked(n);
+        states.push((await stores.optOuts.request(ask(site, { requester }), worldNow)).state);
+      }
+      return states.filter((state) => state === "unconfirmed").length;
+    };
+
+    const byAddress = await statesOf(most.ofAddress + 2, (n) => [`a.a${n}.example`, `2001:db8:1:1::${n}`]);
+    const byNetwork = await statesOf(most.ofNetwork + 2, (n) => [`a.n${n}.example`, `198.51.100.${n}`]);
+    const byDomain = await statesOf(most.ofDomain + 2, (n) => [`a${n}.domain.example`, `203.0.${n}.1`]);
+    const honest = (await stores.optOuts.request(ask("honest.example.net"), worldNow)).state;
+    const left = most.ofAll - byAddress - byNetwork - byDomain - 1;
+    const unknown = await statesOf(left + 2, (n) => [`a.u${n}.example`, null]);
+    const crawled = (await stores.optOuts.request(ask("www.example.org"), worldNow)).state;
+
+    // Who has used up his own day makes nobody else wait.
+    const mine = ask("mine.example.org", { requester: "203.0.113.77" });
+    const byAttacker = await stores.optOuts.request({ ...mine, requester: "198.51.100.9" }, worldNow);
+    const byOwner = await stores.optOuts.request(mine, later(1.1));
+
+    expect([byAttacker.state, byOwner.state, byOwner.deletesAt]).toEqual([
+      "waiting",
+      "unconfirmed",
+      later(8.1),
+    ]);
+    expect([byAddress, byNetwork, byDomain]).toEqual([most.ofAddress, most.ofNetwork, most.ofDomain]);
+    expect([honest, unknown, crawled]).toEqual(["unconfirmed", left, "unconfirmed"]);
+    await database.pool.query("update frontier_host set fetched_urls = 0 where host = 'www.example.org'");
+  });
+
   it("stops so many sites a day; more wait for a confirmation, and so does a name that many hosts lie below", async () => {
     await database.pool.query(
       `insert into opt_out (site, source, token, created_at, in_force_at)
-       select 'flood-' || n || '.example.net', 'form', '', $1, $1 from generate_series(1, 199) n`,
+       select 'flood.example-' || n || '.net', 'form', '', $1, $1 from generate_series(1, 199) n`,
       [worldNow],
     );
     await database.pool.query(
@@ -460,7 +525,7 @@ describe("what the form can do", () => {
     expect(confirmed?.state).toBe("confirmed");
   });
 
-  it("waits for several hosts of which we have many pages; one host, or few pages, are taken out at once", async () => {
+  it("waits for hosts of which we have many pages, be it one; few pages are taken out at once", async () => {
     await seedPage(database.pool, { url: "https://model.example.net/", title: "Amber", text: "amber" });
     const { rows } = await database.pool.query<{ columns: string; copied: string }>(
       `select string_agg(quote_ident(attname), ', ') as columns,
@@ -482,8 +547,8 @@ describe("what the form can do", () => {
     const sizes = { small: mostPagesUnconfirmed - 1, large: mostPagesUnconfirmed + 1 };
     await fetched("www.small.example", sizes.small);
     await fetched("shop.small.example", 1);
-    await fetched("one.example", sizes.large);
-    await fetched("www.one.example", sizes.large);
+    await fetched("one.example", sizes.small);
+    await fetched("www.one.example", 1);
     await fetched("en.encyclopedia.example", sizes.large);
     await fetched("de.encyclopedia.example", 1);
 
@@ -501,9 +566,12 @@ describe("what the form can do", () => {
       "small.example": "unconfirmed",
       "one.example": "unconfirmed",
       "encyclopedia.example": "waiting",
-      "en.encyclopedia.example": "unconfirmed",
+      "en.encyclopedia.example": "waiting",
     });
-    expect(marked.rows).toEqual([{ host: "en.encyclopedia.example" }]);
+    expect(marked.rows).toEqual([]);
+    const page = readOptOut("https://en.encyclopedia.example/a", "sites-only");
+    if (typeof page === "string") throw new Error(page);
+    expect((await stores.optOuts.request(ask("", { target: page }), worldNow)).state).toBe("unconfirmed");
     expect((await stores.optOuts.request(byOperator, worldNow)).state).toBe("confirmed");
   });
 
@@ -539,6 +607,83 @@ describe("what the form can do", () => {
     );
 
     expect(rows).toEqual([{ due: false, marked: true }]);
+  });
+});
+
+describe("an opt-out that nobody has proven", () => {
+  const find = async () => (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total;
+  const kept = async () => (await database.pool.query("select from page")).rowCount;
+  const kindsSince = async (last: string) => {
+    await numberChanges(database.pool, worldNow);
+    const found = await createChangeFeed(database.pool).after(last as never, {
+      filter: everyChange,
+      limit: 10,
+    });
+    return found.type === "read" ? found.changes.map(({ kind }) => kind) : [];
+  };
+
+  it.each(["www.example.org", "https://www.example.org/", "https://www.example.org/*"])(
+    "of %s hides pages for a week, in which they come back whole when it is lifted, and then deletes them",
+    async (text) => {
+      await database.pool.query("delete from page");
+      await database.pool.query(
+        "update frontier_url set state = 'due', last_outcome = null, last_reason = null",
+      );
+      await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber" });
+      await numberChanges(database.pool, worldNow);
+      const { last } = await createChangeFeed(database.pool).state();
+      const target = readOptOut(text, "sites-only", text.endsWith("/") ? "url" : null);
+      if (typeof target === "string") throw new Error(target);
+
+      const first = await stores.optOuts.request(ask("", { target }), worldNow);
+      await stores.marks.apply(worldNow);
+      await stores.marks.apply(later(6.9));
+      const hidden = [await find(), await kept()];
+      const lifted = await stores.optOuts.lift(first.optOutId, "abuse", later(6.9));
+      await stores.marks.apply(later(6.9));
+      const shown = [await find(), await kept()];
+      const told = await kindsSince(last as never);
+      await database.pool.query("delete from opt_out");
+      const second = await stores.optOuts.request(ask("", { target }), worldNow);
+      await stores.marks.apply(worldNow);
+      const { pages } = await stores.marks.apply(later(7));
+      const late = await stores.optOuts.lift(second.optOutId, "abuse", later(8));
+
+      expect(first).toMatchObject({ state: "unconfirmed", deletesAt: later(7) });
+      expect([hidden, shown, pages, await kept()]).toEqual([[0, 1], [1, 1], 1, 0]);
+      expect(told).toEqual(
+        target.part === undefined || target.part.scope === "host" ? [] : ["gone", "came-back"],
+      );
+      expect(liftedWords(lifted!)).toContain("hidden only");
+      expect(liftedWords(late!)).toContain("were deleted from the index on 2026-03-08");
+    },
+  );
+
+  it("stays hidden by another that covers the page, and comes back when that is lifted, too", async () => {
+    await database.pool.query("delete from page");
+    await database.pool.query(
+      "update frontier_url set state = 'due', last_outcome = null, last_reason = null",
+    );
+    await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber" });
+    const page = readOptOut("https://www.example.org/", "sites-only", "url");
+    if (typeof page === "string") throw new Error(page);
+    const { optOutId } = await stores.optOuts.request(ask("", { target: page }), worldNow);
+    await stores.marks.apply(worldNow);
+    // By an operator, who may ask for a prefix that the form takes for the host.
+    const wide = {
+      site: "www.example.org",
+      network: null,
+      part: { scope: "prefix", of: "//www.example.org" },
+    } as const;
+    const other = await stores.optOuts.request(ask("", { target: wide }), worldNow);
+    await stores.marks.apply(worldNow);
+    await stores.optOuts.lift(optOutId, "", worldNow);
+    await stores.marks.apply(worldNow);
+    const still = await find();
+    await stores.optOuts.lift(other.optOutId, "", worldNow);
+    await stores.marks.apply(worldNow);
+
+    expect([still, await find()]).toEqual([0, 1]);
   });
 });
 

@@ -68,7 +68,7 @@ it("the command mutes with an end and a reason, says what is muted, and tells it
   expect(during.out).toMatch(/muted +None of \d+ registered crawlers[\s\S]*the line is cut/);
   expect([again.code, twice.code]).toEqual([0, 3]);
   expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
-  expect(wrong[0]!.err).toContain("known are database-does-not-answer");
+  expect(wrong[0]!.err).toContain("known are data-folder-gone, database-does-not-answer");
 });
 
 it("over HTTP, as the API's description says, and not without the scope; the audit log has it", async () => {

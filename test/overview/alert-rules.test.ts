@@ -94,6 +94,7 @@ const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> =>
 });
 
 const healthy: OwnFacts = {
+  clock: null,
   silent: null,
   unwritable: null,
   journal: null,
@@ -119,15 +120,31 @@ const failing = (failures: number): JobFacts => ({
 });
 const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - seconds * 1000 });
 
+const withCertificate = (differences: Partial<NonNullable<OwnFacts["certificate"]>>) =>
+  withOwn({ certificate: { file: "c.pem", endsMs: nowMs + 21 * dayMs, notTaken: null, ...differences } });
+
 const withGates = (asked: number, newHosts: number): Partial<AlertFacts> => ({
   botGates: { asked, providers: [{ provider: "cloudflare", hosts: newHosts + 5, newHosts }] },
 });
 
 /** What differs; the last value where nothing is said yet, and the first where something is. */
 const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
+  "data-folder-gone": [
+    // Of a folder that is gone, nothing else is said.
+    withOwn({ gone: null }),
+    withOwn({ gone: fault("the data folder is gone", 0), silent: fault("the database does not answer", 9) }),
+  ],
   "database-does-not-answer": [
     withOwn({ silent: fault("the database does not answer within 1 s", 3.9) }),
     withOwn({ silent: fault("the database does not answer within 1 s", 4) }),
+  ],
+  "connections-used-up": [
+    withOwn({ jobs: [failing(2)] }),
+    withOwn({ usedUp: fault("the database has no connection left", 0), jobs: [failing(9)] }),
+  ],
+  "clock-wrong": [
+    withOwn({}),
+    withOwn({ clock: fault("this coordinator's own clock jumped ahead by 24 hours", 0) }),
   ],
   "database-cannot-write": [
     withOwn({}),
@@ -155,6 +172,22 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     withOwn({ eventLoop: { p99Ms: 500, mostMs: 5000 } }),
     withOwn({ eventLoop: { p99Ms: 20, mostMs: 5001 } }),
   ],
+  "dns-does-not-answer": [
+    withOwn({ dns: fault("the name servers did not answer in time", 29.9) }),
+    withOwn({ dns: fault("the name servers did not answer in time", 30) }),
+  ],
+  "crawler-network": [
+    {
+      crawlers: [athens, { ...athens, name: "berlin" }].map((one) => ({
+        ...one,
+        fetches: 100,
+        networkFailures: 40,
+      })),
+    },
+    withCrawler({ fetches: 100, networkFailures: 21 }),
+  ],
+  "certificate-ending": [withCertificate({}), withCertificate({ endsMs: nowMs + 3 * dayMs - 1 })],
+  "certificate-left": [withCertificate({}), withCertificate({ endsMs: nowMs + 21 * dayMs - 1 })],
   "crawler-disk": [
     withCrawler({ diskFreeBytes: 250e6 }),
     withCrawler({ diskFault: "the disk is full (ENOSPC)", diskFreeBytes: 0 }),

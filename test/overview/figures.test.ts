@@ -44,25 +44,30 @@ async function quarters() {
   return rows;
 }
 
-it("a minute is written when it has ended, with what every crawler did in its quarter", async () => {
+it("what is counted is in its minute with the next turn, with what every crawler did in its quarter", async () => {
   const figures = new MinuteFigures();
   await figures.turn(store(), noon);
 
   figures.results(batch("page", "page", failed("network"), failed("us")), 4);
   figures.round(3);
-  await figures.turn(store(), secondsAfterNoon(59));
-  const before = await spanFigures(world.pool, 60, secondsAfterNoon(59));
-  await figures.turn(store(), secondsAfterNoon(60));
-  const after = await spanFigures(world.pool, 60, secondsAfterNoon(60));
+  await figures.turn(store(), secondsAfterNoon(1));
 
-  expect(before.fetches).toBe(0);
-  expect(after).toEqual({
+  expect(await spanFigures(world.pool, 60, secondsAfterNoon(1))).toEqual({
     ...{ minutes: 60, fetches: 4, pages: 2, fetchedBytes: 6000, shippedBytes: 400, rounds: 1, probes: 3 },
     failures: { target: 0, network: 1, crawler: 0, us: 1 },
   });
   expect(await quarters()).toEqual([
     { quarter: noon, fetches: 4, wire_bytes: 4000, network_failures: 1, our_failures: 1 },
   ]);
+});
+
+it("a minute in which nothing happens is one row, as it ends", async () => {
+  const figures = new MinuteFigures();
+  const written: Date[] = [];
+  const rows = { add: async (minute: Date) => void written.push(minute) };
+  for (const seconds of [0, 1, 30, 59, 60, 61]) await figures.turn(rows, secondsAfterNoon(seconds));
+
+  expect(written).toEqual([noon]);
 });
 
 it("two coordinators, and one that was restarted within the minute, add to the same rows", async () => {

@@ -15,7 +15,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((timekeeper) => timekeeper.stop()));
 });
 
-const well = { silent: null, unwritable: null };
+const well = { silent: null, unwritable: null, usedUp: null, gone: null };
 let aheadMs = 0;
 
 function healthWith(state = well) {

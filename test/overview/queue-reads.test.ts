@@ -88,14 +88,26 @@ it("a host that asks to be paid waits for nothing while it rests", async () => {
 });
 
 it("what was left out at the bounds of hosts is told, those first of which most was", async () => {
-  expect(await leftOutUrls(world.pool, 10)).toEqual({ urls: 0, hosts: 0, more: false, most: [] });
+  expect(await leftOutUrls(world.pool, 10)).toEqual({
+    urls: 0,
+    hosts: 0,
+    more: false,
+    most: [],
+    domains: [],
+  });
   await world.pool.query(
     "update frontier_host set left_out_urls = 10 * right(split_part(host, '.', 1), 1)::int where host < 's3'",
   );
 
   const leftOut = await leftOutUrls(world.pool, 1);
 
-  expect(leftOut).toEqual({ urls: 30, hosts: 2, more: false, most: [{ host: "s2.example", urls: 20 }] });
+  expect(leftOut).toEqual({
+    urls: 30,
+    hosts: 2,
+    more: false,
+    most: [{ host: "s2.example", urls: 20 }],
+    domains: [],
+  });
 });
 
 it("ages are told for all and for each reason", async () => {

@@ -10,7 +10,7 @@ import { OwnHealth } from "#coordinator/overview/own-health";
 import { openDatabase } from "#db/connect";
 import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
-import type { Database } from "#db/server-database";
+import { createPool, type Database } from "#db/server-database";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { liveState, webServer } from "../support/web-server.ts";
@@ -55,6 +55,33 @@ const watches: DatabaseWatch[] = [];
 afterEach(async () => {
   await rm(filler, { force: true });
   for (const watch of watches.splice(0)) await watch.close();
+});
+
+it("tells of connections that are used up in one alert, not of a silent or unwritable database", async () => {
+  await database.pool.query("create role few login connection limit 2");
+  const limited = url.replace("user=nearcrawl", "user=few");
+  const others = createPool(limited, 2);
+  const held = [await others.connect(), await others.connect()];
+  let nowMs = 0;
+  const watch = new DatabaseWatch(limited, { now: clock.now, nowMs: () => nowMs });
+  watches.push(watch);
+  const health = new OwnHealth({ database: watch, ...clock, nowMs: () => nowMs });
+  await watch.look();
+
+  expect(health.alerts().map(({ name, words }) => [name, words])).toEqual([
+    [
+      "connections-used-up",
+      expect.stringMatching(
+        /^The database has no connection left: too many connections for role "few", since /,
+      ),
+    ],
+  ]);
+
+  for (const client of held) client.release(true);
+  await others.end();
+  await until(async () => (await watch.look()).silent === null, 10_000);
+  nowMs += 60_001;
+  expect(health.alerts()).toEqual([]);
 });
 
 function newWatch(nowMs = clock.nowMs): DatabaseWatch {

@@ -47,7 +47,10 @@ beforeAll(async () => {
   const log = { ...silentLog, info: note, warn: note };
   coordinator = await startCoordinator({ config, database, log, version: "test" });
   const { webUrl } = coordinator;
-  writeCurrentRun(home, { schema: "nearcrawl", webUrl, pid: process.pid, resolvers: [] });
+  writeCurrentRun(
+    { home, databaseUrl: null },
+    { schema: "nearcrawl", webUrl, pid: process.pid, resolvers: [] },
+  );
   await createOperatorTokenStore(database.pool).create({
     ...{ name: "prometheus", tokenHash: hash, scopes: ["read", "metrics-read"] },
     ...{ createdAt: new Date(), expiresAt: null },

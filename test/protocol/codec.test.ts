@@ -155,7 +155,6 @@ describe("what is refused", () => {
     ],
     ["a missing field", '{"type":"crawler:ready"}', /^crawler:ready: freeHosts: /],
     ["a number out of range", '{"type":"crawler:ready","freeHosts":1e9}', /^crawler:ready: freeHosts: /],
-    ["a deep field, by its path", deepFault(), /^crawler:result: result\.page\.links\.1\.url: /],
     ["several faults at once", '{"type":"crawler:goodbye"}', /^crawler:goodbye: reason: /],
     ["null", "null", /^a message of no known type: /],
     ["a type that cannot be repeated", '{"type":"<script>"}', /^a message of no known type: type: /],
@@ -167,6 +166,16 @@ describe("what is refused", () => {
       expect(() => decodeCrawlerMessage(text)).toThrow(words);
     });
   }
+
+  test("a deep field of a result, by its path, costs that result alone", () => {
+    const { sequence, leaseId, result } = JSON.parse(deepFault());
+    const reason = expect.stringMatching(/^result\.page\.links\.1\.url: /);
+
+    expect(decodeCrawlerMessage(deepFault())).toMatchObject({
+      ...{ type: "crawler:result", sequence, leaseId },
+      result: { url: result.url, outcome: { type: "failed", code: "bad-result", reason }, page: null },
+    });
+  });
 
   test("no error repeats what it was given, which may be a key", () => {
     const secret = "hunter2-hunter2-hunter2";

@@ -199,10 +199,11 @@ describe("a page with a million links", () => {
     );
 
     expect(taken).toMatchObject({
-      stored: 0,
+      stored: 1,
       newUrls: 0,
       refused: [{ kind: "impossible-result", count: 1 }],
     });
+    expect(await world.rows("select from page")).toEqual([]);
     expect(await world.rows("select count(*)::int as rows from frontier_url")).toEqual([{ rows: 1 }]);
   });
 });

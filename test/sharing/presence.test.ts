@@ -1,5 +1,5 @@
 /** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
-import { Client } from "pg";
+import { Client, type Pool } from "pg";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import {
   CoordinatorPresence,
@@ -8,8 +8,9 @@ import {
 } from "#coordinator/crawlers/coordinator-presence-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store";
-import { NoLongerLeads } from "#core/errors";
-import { silentLog } from "#core/log";
+import { NoLongerLeads, Replaced } from "#core/errors";
+import { createPool } from "#db/server-database";
+import { withSessionName } from "#db/server-url";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { noon, roundOf } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
@@ -26,7 +27,10 @@ afterEach(async () => {
 afterAll(async () => await world.close());
 
 async function begin(nowMs?: () => number, name?: string): Promise<CoordinatorPresence> {
-  const presence = await CoordinatorPresence.begin(world.pool, nowMs, name);
+  const presence = await CoordinatorPresence.begin(world.pool, {
+    ...(nowMs && { nowMs }),
+    name: name ?? null,
+  });
   begun.push(presence);
   return presence;
 }
@@ -82,7 +86,68 @@ it("the lead of one that ends goes to one of the others, once", async () => {
   expect(others.filter(({ leads }) => leads).length).toBe(1);
 });
 
-it("one whose connection stands, and that is silent for 10 s, is no longer counted on; what it still decides is not written", async () => {
+/** So many looks, a second each. */
+async function lookOn(observer: CoordinatorPresence, clock: { aheadMs: number }, times: number) {
+  for (let look = 0; look < times; look += 1) {
+    clock.aheadMs += 1000;
+    await observer.look();
+  }
+}
+
+it("one that is frozen is cut off within 8 s: what it holds is let go of, what it had begun fails, and it writes nothing more", async () => {
+  const clock = { aheadMs: 0 };
+  let pool: Pool | null = null;
+  const frozen = await CoordinatorPresence.begin(world.pool, {
+    sessions: (name) => (pool = createPool(withSessionName(world.database.url, name), 3)),
+  });
+  const own = pool!;
+  const observer = await begin(() => clock.aheadMs);
+  await world.pool.query("insert into crawler (name) values ('olive')");
+  const client = await own.connect();
+  client.on("error", () => {});
+  await client.query("begin");
+  await client.query("update crawler set state = 'offline', pages_per_day = 7 where name = 'olive'");
+  // A process that is stopped beats no more, and its sessions stand.
+  vi.spyOn(frozen, "look").mockResolvedValue();
+
+  await lookOn(observer, clock, 7);
+  const held = await world.rows("select from crawler where name = 'olive' for update skip locked");
+  await lookOn(observer, clock, 2);
+  await until(
+    async () =>
+      (await world.rows("select from crawler where name = 'olive' for update skip locked")).length === 1,
+    5000,
+  );
+
+  expect(held).toEqual([]);
+  expect(observer.leads).toBe(true);
+  await expect(client.query("commit")).rejects.toThrow();
+  client.release(true);
+  await expect(own.query("update crawler set pages_per_day = 8")).rejects.toBeInstanceOf(Replaced);
+  expect(await frozen.replaced).toMatch(/have taken over from it$/);
+  expect([frozen.leads, frozen.isPresent]).toEqual([false, false]);
+  expect(await world.rows("select pages_per_day from crawler where pages_per_day in (7, 8)")).toEqual([]);
+  await frozen.end();
+});
+
+it("one that beats far more slowly than is looked at it is cut off as well, and one that beats every other time is not", async () => {
+  const clock = { aheadMs: 0 };
+  const slow = await begin();
+  const steady = await begin();
+  const observer = await begin(() => clock.aheadMs);
+  for (let turn = 0; turn < 10; turn += 1) {
+    if (turn % 5 === 0) await slow.look();
+    if (turn % 2 === 0) await steady.look();
+    await lookOn(observer, clock, 1);
+  }
+
+  await slow.look();
+  await steady.look();
+  expect([...observer.others]).toEqual([steady.number]);
+  expect(await slow.replaced).toMatch(/took this one for frozen/);
+});
+
+it("one whose connection stands, and that is silent for 8 s, is no longer counted on; what it still decides is not written", async () => {
   let aheadMs = 0;
   const silent = await begin();
   const observer = await begin(() => aheadMs);
@@ -91,8 +156,8 @@ it("one whose connection stands, and that is silent for 10 s, is no longer count
   const store = createDelegationStore(world.pool, () => [], silent.number);
   await store.saveRound(roundOf(subnetId, [[olive, 5]]));
   const led = [];
-  for (let look = 0; look < 7; look += 1) {
-    aheadMs += 2000;
+  for (let look = 0; look < 9; look += 1) {
+    aheadMs += 1000;
     await observer.look();
     led.push(observer.leads);
   }
@@ -103,7 +168,7 @@ it("one whose connection stands, and that is silent for 10 s, is no longer count
   ).rejects.toBeInstanceOf(NoLongerLeads);
   await silent.look();
 
-  expect(led).toEqual([false, false, false, false, true, true, true]);
+  expect(led).toEqual([...Array.from({ length: 7 }, () => false), true, true]);
   expect([silent.leads, observer.leads]).toEqual([false, true]);
   expect(await world.rows("select count(*)::int as rounds from probe_round")).toEqual([{ rounds: 1 }]);
 });
@@ -130,8 +195,8 @@ it("one that goes silent is named to people until it is back at its place, and o
   await observer.look();
   await ended.end();
   const told = [];
-  for (let look = 0; look < 7; look += 1) {
-    aheadMs += 2000;
+  for (let look = 0; look < 9; look += 1) {
+    aheadMs += 1000;
     await observer.look();
     told.push(observer.silentOthers.map(({ name }) => name));
   }
@@ -139,26 +204,16 @@ it("one that goes silent is named to people until it is back at its place, and o
   const later = observer.silentOthers;
   await silent.look();
   await observer.look();
-  const awake = observer.silentOthers;
-  for (let look = 0; look < 7; look += 1) {
-    aheadMs += 2000;
-    await observer.look();
-  }
   const again = observer.silentOthers.length;
   await begin(undefined, "web-2:7411");
   await observer.look();
 
   expect(told.map((names) => names.join())).toEqual([
-    "",
-    "",
-    "",
-    "",
-    "web-2:7411",
-    "web-2:7411",
-    "web-2:7411",
+    ...Array.from({ length: 7 }, () => ""),
+    ...["web-2:7411", "web-2:7411"],
   ]);
-  expect(later).toEqual([{ name: "web-2:7411", forMs: 34_000 }]);
-  expect([awake, again, observer.silentOthers]).toEqual([[], 1, []]);
+  expect(later).toEqual([{ name: "web-2:7411", forMs: 31_000 }]);
+  expect([again, observer.silentOthers]).toEqual([1, []]);
 });
 
 it("a lead that is held, and cannot be taken up, leaves nobody who leads", async () => {
@@ -168,7 +223,7 @@ it("a lead that is held, and cannot be taken up, leaves nobody who leads", async
   const second = await begin(() => aheadMs);
   const hooks = {
     ...{ onOthers: () => {}, onRegained: async () => {}, onTakenOver: async () => {} },
-    ...{ log: silentLog, now: () => noon },
+    now: () => noon,
     onLead: async () => {
       if (isBroken) throw new Error("memory cannot be read");
     },

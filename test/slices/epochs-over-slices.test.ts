@@ -142,7 +142,8 @@ it("brings the schemas of slices to the newest migration, and says which are awa
     drop table claims_settling, exchange_arrival;
     alter table change_feed drop column jumps, drop column epoch;
     alter table frontier_host drop column challenges, drop column challenge_provider, drop column challenged_since,
-      drop column challenged_at, drop column challenge_of;
+      drop column challenged_at, drop column challenge_of, drop column domain, drop column domain_place;
+    drop table domain_count, deferred_link;
     alter table page drop column needs_scripts;
     delete from migration where name >= '0091-slice-epochs'`);
   expect(await migrateSlices(servers.shared)).toEqual([]);

@@ -30,6 +30,7 @@ export function everyPart(
     metrics: createMetrics(),
     version: softwareVersion,
     log: silentLog,
+    now: () => worldNow,
     registryHost: null,
     state,
     succession: async () => [],

@@ -393,7 +393,7 @@ export class SimulatedDays {
     const retaining = retentionDuties(ports, { retention, changes });
     await retaining.begin();
     retaining.start();
-    scheduleUpkeep({ ...ports, incidents: this.#incidents });
+    scheduleUpkeep({ ...ports, slices: oneSlice(pool), incidents: this.#incidents });
     scheduleChanges({ ...ports, keepDays: () => changes.keepDays });
     scheduleSubmissions(pool, timekeeper, now);
     scheduleChannels(pool, timekeeper, now);

@@ -157,6 +157,8 @@ const emptied = [
   "page_links",
   "page_change_inbox",
   "link_outbox",
+  "deferred_link",
+  "domain_count",
   "page_fetch",
   "page",
   "text_band",

@@ -1,6 +1,7 @@
 /**
  * Addresses that are never probed and never crawled: the IANA special-purpose registries (RFC 6890, as of
- * 2025), multicast, and for IPv6 everything outside the global unicast space 2000::/3.
+ * 2025), multicast, what cloud platforms serve to their own machines, and for IPv6 everything outside the global
+ * unicast space 2000::/3. One list for the coordinator's admission and the crawler's address guard.
  * Blocks that the registries mark "globally reachable" (AS112, AMT, ORCHIDv2 …) stay allowed, also inside
  * a refused block. Departure: every form that carries an IPv4 address (mapped, compatible, translated,
  * NAT64, 6to4, Teredo) is refused whole, even with a public address inside: it names a host that has an
@@ -34,6 +35,12 @@ const blocks: readonly (readonly [prefix: string, name: string | null, reference
   ["198.18.0.0/15", "benchmarking", "RFC 2544"],
   ["198.51.100.0/24", "documentation (TEST-NET-2)", "RFC 5737"],
   ["203.0.113.0/24", "documentation (TEST-NET-3)", "RFC 5737"],
+  // What cloud platforms serve to their own machines alone. Most of it lies in the blocks above and below, metadata at
+  // 169.254.169.254 and fd00:ec2::254 (AWS), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle); these do not. The list that is
+  // kept up to date: PayloadsAllTheThings, Server Side Request Forgery/SSRF-Cloud-Instances.md (looked at in November 2026).
+  ["168.63.129.16/32", "Azure platform", "Microsoft, What is IP address 168.63.129.16"],
+  ["199.36.153.4/30", "Google Cloud, restricted.googleapis.com", "Private Google Access"],
+  ["199.36.153.8/30", "Google Cloud, private.googleapis.com", "Private Google Access"],
   ["224.0.0.0/4", "multicast", "RFC 5771"],
   ["240.0.0.0/4", "reserved for future use", "RFC 1112"],
   ["255.255.255.255/32", "limited broadcast", "RFC 8190"],
@@ -63,6 +70,8 @@ const blocks: readonly (readonly [prefix: string, name: string | null, reference
   ["2001:30::/28", null, "RFC 9374"],
   ["2001:db8::/32", "documentation", "RFC 3849"],
   ["2002::/16", "6to4", "RFC 3056"],
+  ["2600:2d00:2:1000::/64", "Google Cloud, restricted.googleapis.com", "Private Google Access"],
+  ["2600:2d00:2:2000::/64", "Google Cloud, private.googleapis.com", "Private Google Access"],
   ["3fff::/20", "documentation", "RFC 9637"],
   ["5f00::/16", "segment routing SIDs", "RFC 9602"],
   ["fc00::/7", "unique local", "RFC 4193"],

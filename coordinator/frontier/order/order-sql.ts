@@ -5,6 +5,7 @@
  */
 
 import type { Pool } from "pg";
+import { firstHosts } from "../budgets.ts";
 import { mostOwed, roundingError } from "./mix.ts";
 import {
   crawlSeconds,
@@ -314,16 +315,20 @@ export async function reckonWorths(
   return rows.length < hostsAtATime ? null : rows.at(-1)!;
 }
 
+/** SQL: the worth of a host `h`; null beyond the first hosts of its domain, which go by how long they are due. */
+export const ofFirstHosts = (worth: string): string =>
+  `case when h.domain_place < ${firstHosts} then ${worth} end`;
+
 const reckonStatement = (order: OrderName) => `
   with h as materialized (
-    select host_hash, due_at, worth
+    select host_hash, due_at, worth, domain_place
     from frontier_host
     where state = 'resolved' and lease_id is null and due_at <= $1
       and (due_at, host_hash) > ($2::timestamptz, $3::bigint)
     order by due_at, host_hash
     limit ${hostsAtATime}
   ), reckoned as materialized (
-    select h.host_hash, h.worth as before, ${worthSql(order, "$1")} as worth
+    select h.host_hash, h.worth as before, ${ofFirstHosts(worthSql(order, "$1"))} as worth
     from h
   ), free as materialized (
     select own.host_hash

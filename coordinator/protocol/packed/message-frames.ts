@@ -8,6 +8,7 @@
  * seen; its numbers begin with how far its sequence is from the one before. All state is the session's.
  */
 import { ProtocolError } from "#core/errors";
+import { failedResult } from "../result.ts";
 import { LinkHistory } from "./links.ts";
 import { NumberReader, NumberWriter } from "./numbers.ts";
 import { type PackedMessage, packMessage } from "./packed-message.ts";
@@ -85,15 +86,18 @@ export class FrameReader {
   readonly #history = new LinkHistory();
   #sequence = 0;
 
-  /** The message, unchecked. Throws ProtocolError; the session can then not go on. */
+  /**
+   * The message, unchecked. Throws ProtocolError where both ends may no longer remember the same; the session can then not
+   * go on. A result that cannot be read by itself costs no more than that result.
+   */
   message({ numbers: bytes, text }: MessageParts): unknown {
     const numbers = new NumberReader(bytes);
     const step = numbers.number();
     const linkCount = numbers.number() - 1;
-    const unpacked = unpackMessage(this.#withLinks(text, linkCount, numbers));
-    if (step === 0) return unpacked;
+    const packed = this.#withLinks(text, linkCount, numbers);
+    if (step === 0) return unpackMessage(packed);
     this.#sequence += step;
-    return { type: "crawler:result", sequence: this.#sequence, ...(unpacked as object) };
+    return { type: "crawler:result", sequence: this.#sequence, ...unpackResult(packed) };
   }
 
   /** The lines of new links are the last of the text. */
@@ -111,6 +115,16 @@ export class FrameReader {
     });
     if (taken !== freshCount) throw new ProtocolError("packed links do not add up");
     return { text: lines.join("\n"), numbers: numbers.rest(), links };
+  }
+}
+
+/** Of what cannot be unpacked nobody knows the URL or the lease: it is under none, and its URL returns when its lease ends. */
+function unpackResult(packed: PackedMessage): object {
+  try {
+    return unpackMessage(packed) as object;
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    return { leaseId: "0", result: failedResult(null, error.message) };
   }
 }
 

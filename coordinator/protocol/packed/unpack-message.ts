@@ -1,13 +1,14 @@
 /** Packed messages (packed-message.ts) to values again. What comes out is not checked against any schema yet. */
 import { ProtocolError } from "#core/errors";
 import { boundStructure, parseStorable } from "../json-structure.ts";
+import { maxListedUrls } from "../result.ts";
 import { checkOrigin, linkOf } from "./links.ts";
 import { httpDateText, instantText, NumberReader } from "./numbers.ts";
 import type { PackedMessage } from "./packed-message.ts";
 import { unpackVector } from "./vector.ts";
 
-/** Most lines of a message, links included: a sitemap's 10,000 and room for every other list of the protocol. */
-export const maxLines = 40_000;
+/** Most lines of a message: a link of a sitemap has six fields of a line each, and there is room for every other list. */
+export const maxLines: number = 6 * maxListedUrls + 10_000;
 
 /** Of all lines of JSON together, as of a message that is JSON as a whole; and how deeply they are nested. */
 const maxValues = 150_000;

@@ -84,7 +84,7 @@ export const previewLinks: PreviewPolicies = async ({ before, after, names }, { 
       ...(names.has("scope.followNofollow")
         ? [figure("followed", "Links that are followed", "%", [followed(before), followed(after)])]
         : []),
-      ...(names.has("scope.admitNewHosts") || names.has("scope.newHostsPerCrawlerAndDay")
+      ...([...names].some((name) => name === "scope.admitNewHosts" || name.startsWith("scope.newHostsPer"))
         ? [
             figure("newHosts", `New hosts that ${links.links} sampled links would bring in`, "hosts", [
               newHosts(before),

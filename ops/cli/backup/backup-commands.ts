@@ -1,10 +1,12 @@
 /** `nearcrawl database backup`, `backups`, `verify` and `restore`: of the embedded server of a home. */
 import { Command } from "commander";
+import { forgetDatabases } from "#coordinator/journal/epoch-store";
 import { UsageError } from "#core/errors";
 import { bytesText, howMany, instantWords, spanWords, whenWords } from "#core/format";
 import { type Backup, backupDatabase, type CopyProgress } from "#db/backup-database";
 import { type KnownBackup, listBackups } from "#db/backup-folder";
-import { type BackupManifest, bytesOf } from "#db/backup-manifest";
+import { type BackupManifest, bytesOf, holdsNothing, rowsOf } from "#db/backup-manifest";
+import { knownCluster } from "#db/former-database";
 import {
   planRestore,
   type RestoredDatabase,
@@ -15,7 +17,7 @@ import {
 import { withoutPassword } from "#db/server-database";
 import { type TriedBackup, tryBackup, type VerifiedBackup, verifyBackup } from "#db/verify-backup";
 import { boundedInteger } from "../bounded-number.ts";
-import { type CommandContext, commandContext } from "../command-context.ts";
+import { type CommandContext, commandContext, journalRootOf } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, ProgressLine, printAnswer } from "../output.ts";
@@ -64,7 +66,7 @@ export function backupCommand(): Command {
 
 export function backupsCommand(): Command {
   return withHome(new Command("backups"))
-    .description("list the complete backups of a home, newest first")
+    .description("list the complete backups of a home, newest first, those of an empty database last")
     .addHelpText("after", "\nExit codes: 0 there are some, 2 wrong usage, 3 there is none.")
     .action((options: HomeOptions) => {
       const { home } = commandContext(options);
@@ -75,7 +77,7 @@ export function backupsCommand(): Command {
         { home, backups: backups.map(listedAnswer) },
         backups.length === 0
           ? `there is no complete backup of ${home}: nearcrawl database backup makes one`
-          : backupsTable(backups),
+          : backupsTable(backups, home),
       );
     });
 }
@@ -136,7 +138,7 @@ export function restoreCommand(): Command {
     .addOption(yesOption())
     .addHelpText(
       "after",
-      "\nStop the coordinator first. Without --yes, what is odd is refused where nobody can be asked: a backup of another\ndatabase, or one that was restored here already. Interrupted or killed, it leaves the home as it was.\n\nExit codes: 0 done, 1 failed, 2 refused: no backup, damaged, of another Postgres or a newer program, somebody works\non the home, too little room, or not confirmed; 130 interrupted.\n\nExample:\n  nearcrawl database stop && nearcrawl database restore /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z",
+      "\nStop the coordinator first. Without --yes, what is odd is refused where nobody can be asked: a backup of another\ndatabase, one that holds nothing or far less than another, or one that was restored here already. Interrupted or killed, it leaves the home as it was.\n\nExit codes: 0 done, 1 failed, 2 refused: no backup, damaged, of another Postgres or a newer program, somebody works\non the home, too little room, or not confirmed; 130 interrupted.\n\nExample:\n  nearcrawl database stop && nearcrawl database restore /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z",
     )
     .action(async (folder: string, options: RestoreCommandOptions) => {
       const { home } = embeddedContext(options);
@@ -153,6 +155,7 @@ export function restoreCommand(): Command {
         `${home} is as it was`,
       );
       if (restored === null) return;
+      for (const { name } of restored.manifest.schemas) await forgetDatabases(journalRootOf(home), name);
       const { manifest, ...rest } = restored;
       printAnswer(options, { ...rest, manifest: factsOf(manifest) }, restoredText(restored));
     });
@@ -221,13 +224,36 @@ function backupText({ folder, manifest, bytes, seconds, removed }: Backup): stri
   return lines.join("\n");
 }
 
-const listedAnswer = ({ manifest, ...rest }: KnownBackup) => ({ ...rest, manifest: factsOf(manifest) });
+const listedAnswer = ({ manifest, ...rest }: KnownBackup) => ({
+  ...rest,
+  ...rowsOf(manifest),
+  isEmpty: holdsNothing(manifest),
+  manifest: factsOf(manifest),
+});
 
-function backupsTable(backups: readonly KnownBackup[]): string {
+/** The first eight digits tell databases of one home apart. */
+const shortId = (id: string) => id.slice(0, 8);
+
+function databaseText(manifest: BackupManifest, home: string): string {
+  const ids = manifest.schemas.map(({ databaseId, epoch }) =>
+    databaseId === null ? null : `${shortId(databaseId)} epoch ${epoch}`,
+  );
+  const named = ids.filter((id) => id !== null).join(", ") || `system ${shortId(manifest.systemIdentifier)}`;
+  const known = knownCluster(home);
+  const isOther = known !== null && known !== manifest.systemIdentifier;
+  return `${named}${isOther ? " (another)" : ""}${holdsNothing(manifest) ? " (empty)" : ""}`;
+}
+
+const countText = (rows: number | null) => (rows === null ? "–" : rows.toLocaleString("en-GB"));
+
+function backupsTable(backups: readonly KnownBackup[], home: string): string {
   const now = new Date();
   const rows = backups.map(({ folder, manifest, bytes, verified }) => [
     instantWords(manifest.endedAt),
     whenWords(manifest.endedAt, now),
+    databaseText(manifest, home),
+    countText(rowsOf(manifest).pages),
+    countText(rowsOf(manifest).optOuts),
     bytesText(bytes),
     verified === null ? "no" : `${verified.started ? "started" : "files"}, ${whenWords(verified.at, now)}`,
     folder,
@@ -236,6 +262,9 @@ function backupsTable(backups: readonly KnownBackup[]): string {
     [
       { title: "as of" },
       { title: "" },
+      { title: "database" },
+      { title: "pages", align: "right" },
+      { title: "opt-outs", align: "right" },
       { title: "size", align: "right" },
       { title: "verified" },
       { title: "folder" },

@@ -26,7 +26,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { paint, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 import { watchAnswer } from "../watch-answer.ts";
 import { alertsText } from "./overview.ts";
 
@@ -191,7 +191,7 @@ async function reopen(name: string, options: DatabaseOptions): Promise<void> {
 /** By this process, with the coordinator's own file: it need not run. */
 async function test(name: string | undefined, options: TestOptions): Promise<void> {
   const context = commandContext(options);
-  const file = settingsFileOf(context.home, options.config);
+  const { settingsFile: file } = context;
   const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
   const now = () => new Date();
   const all = channelsOf({ resolver: createNameResolver({ servers: config.resolvers }), now }, config);

@@ -3,10 +3,12 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
+import type { Pool } from "pg";
 import { noteOwnChanges } from "#coordinator/access/system-audit-store";
 import { listeningAt } from "#coordinator/config";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { policyNames } from "#coordinator/delegation/policies/policies";
+import { refuseOtherDatabase } from "#coordinator/journal/epoch-store";
 import { startCoordinator } from "#coordinator/main";
 import { contactWarnings } from "#coordinator/opt-outs/start";
 import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
@@ -15,7 +17,7 @@ import { portToListenAt } from "#coordinator/start-web";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";
-import { restartWords, type ServerEvent } from "#db/connect";
+import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
@@ -25,6 +27,8 @@ import { recordCommand } from "../audit-command-change.ts";
 import {
   type ContextOptions,
   commandContext,
+  contextOfStart,
+  contradictedDatabase,
   journalRootOf,
   withDatabase,
   writeCurrentRun,
@@ -39,7 +43,7 @@ import { keepReleases, releaseStores } from "../release/automatic-releases.ts";
 import type { ReleaseStores } from "../release/publish-release.ts";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-steps.ts";
-import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 import { keepWatchdogCalm } from "../systemd-watchdog.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
@@ -49,6 +53,7 @@ interface CoordinatorOptions extends ContextOptions {
   readonly policy?: string;
   readonly contact?: string;
   readonly allow?: readonly string[];
+  readonly clockIsRight?: boolean;
 }
 
 interface AddCrawlerOptions extends ContextOptions {
@@ -70,6 +75,10 @@ export function coordinatorCommand(): Command {
     .option("--policy <name>", policyNames.join(", "))
     .option(...contactOption)
     .option(...allowOption)
+    .option(
+      "--clock-is-right",
+      "start although the clock is far from the time at which the database was last written",
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
@@ -98,16 +107,19 @@ function withContextOptions(command: Command): Command {
 }
 
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {
-  const context = commandContext(options);
-  const file = settingsFileOf(context.home, options.config);
+  const context = contextOfStart(options);
+  const { settingsFile: file } = context;
   const config = withPlaces(file, () => requireContact(coordinatorSettings(file, options)));
-  for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
+  const contradiction = contradictedDatabase(context, options);
+  for (const words of [...contactWarnings(config), ...(contradiction === null ? [] : [contradiction])])
+    process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   // From here on: a migration may take longer than a watchdog waits.
   keepWatchdogCalm((words) => process.stderr.write(`nearcrawl: ${words}\n`));
   const version = softwareVersion;
   const server = serverFollower(log);
   const work = async (database: Database) => {
+    await refuseOtherDatabase(database, journalRootOf(context.home));
     await migrate(database);
     const asked = untilAskedToStop();
     let here = listeningAt(config, await portToListenAt(config.listen));
@@ -117,13 +129,11 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         database,
         log,
         version,
+        clockIsRight: options.clockIsRight ?? false,
         snapshotFolder: join(context.home, "snapshots"),
         journalRoot: journalRootOf(context.home),
-        keepReleases: async (now) =>
-          await keepReleases(
-            { stores: releaseStoresOf(database, log), home: context.home, version, log },
-            now,
-          ),
+        keepReleases: async (now, pool) =>
+          await keepReleases({ stores: releaseStoresOf(pool, log), home: context.home, version, log }, now),
         registryHost: registryHost({
           own: { entry: process.argv[1] ?? "", execArgv: process.execArgv },
           home: context.home,
@@ -134,11 +144,13 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         }),
       });
       const { webUrl } = coordinator;
-      writeCurrentRun(context.home, {
+      writeCurrentRun(context, {
         schema: context.schema,
         webUrl,
         pid: process.pid,
         resolvers: config.resolvers,
+        // Of a run of `nearcrawl up`, whose file is not the operator's.
+        settingsFile: process.send || options.config === undefined ? null : resolve(options.config),
       });
       process.stdout.write(`coordinator at ${webUrl}, ${database.description}\n`);
       if (isFirst && !process.send) {
@@ -148,7 +160,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       if (isFirst) process.send?.({ type: "listening", webUrl });
       const end = await Promise.race([
         asked,
-        coordinator.wentBack.then(() => "went-back" as const),
+        coordinator.hasToStartOver.then(() => "start-over" as const),
         // A supervisor sees for itself that the server is given up.
         ...(process.send ? [] : [server.givenUp]),
       ]);
@@ -156,7 +168,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         setTimeout(() => process.exit(exitCodes.failed), stopWithoutDatabaseMs).unref();
       await coordinator.stop();
       if (server.error !== null) throw server.error;
-      if (end !== "went-back") return;
+      if (end !== "start-over") return;
       // Where it is known to its crawlers.
       here = listeningAt(config, Number(new URL(webUrl).port) || here.listen.port);
     }
@@ -176,6 +188,10 @@ function serverFollower(log: Log) {
       giveUp = resolve;
     }),
     onServer: (event: ServerEvent) => {
+      if (event.type === "kept-aside") {
+        log.warn({ folder: event.folder }, keptAsideWords(event.folder));
+        return;
+      }
       if (event.type === "restarted") {
         log.warn({ times: event.times }, restartWords(event.times));
         return;
@@ -189,7 +205,7 @@ function serverFollower(log: Log) {
 }
 
 /** What the coordinator does by itself is the coordinator's in the audit log. */
-function releaseStoresOf({ pool }: Database, log: Log): ReleaseStores {
+function releaseStoresOf(pool: Pool, log: Log): ReleaseStores {
   const note = noteOwnChanges({ pool, log, now: () => new Date() });
   return {
     ...releaseStores(pool),

@@ -3,15 +3,18 @@ import { Command } from "commander";
 import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
 import { partialOf } from "#coordinator/database/slices";
 import { replayedRows } from "#coordinator/journal/epoch";
+import { forgetDatabases } from "#coordinator/journal/epoch-store";
 import { reviewDatabase } from "#coordinator/journal/went-back-store";
 import { bringSlicesToEpoch } from "#coordinator/slices/epoch-writes";
 import { UsageError } from "#core/errors";
 import { bytesText, howMany } from "#core/format";
 import { type CopiedDatabase, copyDatabase } from "#db/copy-database";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { refuseWhileCoordinatorRuns } from "#db/restore-database";
 import { type Database, openServerDatabase, withoutPassword } from "#db/server-database";
 import { backupCommand, backupsCommand, restoreCommand, verifyCommand } from "../backup/backup-commands.ts";
 import { type ContextOptions, commandContext, journalRootOf, withDatabase } from "../command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { ProgressLine, printAnswer, printJson } from "../output.ts";
 import { type DatabaseOptions, ofSlices, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
@@ -40,7 +43,14 @@ export function databaseCommand(): Command {
       }),
   );
   command.addCommand(copyCommand());
-  for (const make of [restoredCommand, backupCommand, backupsCommand, verifyCommand, restoreCommand])
+  for (const make of [
+    startOverCommand,
+    restoredCommand,
+    backupCommand,
+    backupsCommand,
+    verifyCommand,
+    restoreCommand,
+  ])
     command.addCommand(make());
   command.addCommand(
     new Command("stop")
@@ -52,6 +62,34 @@ export function databaseCommand(): Command {
       }),
   );
   return command;
+}
+
+interface StartOverOptions extends DatabaseOptions, ConfirmOptions {}
+
+function startOverCommand(): Command {
+  return withDatabaseOptions(new Command("start-over"))
+    .addOption(yesOption())
+    .description("begin with an empty or another database in a home that had one: nothing is restored")
+    .addHelpText(
+      "after",
+      "\nWhere a home's data folder is gone, or databaseUrl leads to another database than the home's journal knows, nothing is\nmade until somebody restores (nearcrawl database restore) or says this. Crawlers then have to be invited again; opt-outs\nare put back from the old journal by nearcrawl journal replay --folder HOME/journal/OLD-DATABASE.\n\nExit codes: 0 done, 1 failed, 2 not confirmed, or a coordinator runs.",
+    )
+    .action(async (options: StartOverOptions) => {
+      const context = commandContext(options);
+      const { home, schema, databaseUrl } = context;
+      refuseWhileCoordinatorRuns(home);
+      const follows = `The crawl of ${home} begins anew: what its database held (pages, opt-outs, crawlers' identities) is not restored.\nBackups: nearcrawl database backups --home ${home}`;
+      if (options.yes !== true && (options.json === true || process.stdin.isTTY !== true))
+        throw new UsageError(`${follows}\nSay --yes if that is meant.`);
+      const deed = { follows, typed: "start over", asked: "the words start over" };
+      if (!(await confirmedByTyping(options, async () => deed))) return;
+      if (databaseUrl === null) {
+        await startEmbeddedPostgres(home, { anew: true });
+        await stopEmbeddedPostgres(home);
+      }
+      await forgetDatabases(journalRootOf(home), schema);
+      printAnswer(options, { home, schema }, `${home} takes the database that is there from now on.`);
+    });
 }
 
 function restoredCommand(): Command {

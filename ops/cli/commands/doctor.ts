@@ -11,13 +11,14 @@ import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, fix, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
+import { embeddedFault } from "#db/embedded-cluster";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
 import { type CommandContext, commandContext, withDatabase } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 import {
   contactFindings,
   crawlFindings,
@@ -60,7 +61,7 @@ async function examine(options: DoctorOptions): Promise<Finding[]> {
   const findings: Finding[] = [nodeFinding(process.version)];
   try {
     const context = commandContext(options);
-    const file = settingsFileOf(context.home, options.config);
+    const { settingsFile: file } = context;
     const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
     findings.push(
       ok("settings", file ?? "no file: every setting has its default (nearcrawl init writes one)."),
@@ -103,6 +104,8 @@ async function database(
 ): Promise<LookedAt> {
   const isEmbedded = context.databaseUrl === null;
   const alone = (finding: Finding): LookedAt => ({ findings: [finding], policies });
+  const fault = isEmbedded ? embeddedFault(context.home) : null;
+  if (fault !== null) return alone(fix("postgres", fault));
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return alone(ok("postgres", "an embedded one, which the coordinator makes as it starts first."));
   const silence = await silenceOf(context);

@@ -8,7 +8,7 @@ import { contactFault } from "#coordinator/opt-outs/start";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { UsageError } from "#core/errors";
 import { sourceSettings } from "#rir-import/download/source-settings";
-import { commandContext, usualSettingsFile } from "../command-context.ts";
+import { contextOfStart, usualSettingsFile } from "../command-context.ts";
 import { checkedContact } from "../contact-option.ts";
 import { printAnswer } from "../output.ts";
 import { contactTrouble } from "../setup/contact-check.ts";
@@ -74,7 +74,7 @@ export function initCommand(): Command {
 }
 
 async function init(given: InitOptions): Promise<void> {
-  const { home } = commandContext({ ...(given.home === undefined ? {} : { home: given.home }) });
+  const { home } = contextOfStart({ ...(given.home === undefined ? {} : { home: given.home }) });
   const file = usualSettingsFile(home);
   if (existsSync(file) && given.force !== true)
     throw new UsageError(`${file} is there already: nearcrawl doctor checks it, --force writes over it`);

@@ -9,6 +9,7 @@ import {
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import {
   isSaidNumber,
+  liftedWords,
   type OptOut,
   type OptOutPreview,
   type OptOutScope,
@@ -19,8 +20,10 @@ import {
   readOptOut,
   scopeOf,
   scopeWords,
+  stateWords,
   targetText,
 } from "#coordinator/opt-outs/opt-out";
+import { proofFileOf } from "#coordinator/opt-outs/proof-file";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
@@ -70,7 +73,10 @@ export function optOutsCommand(): Command {
       .argument("<target>", "a URL, a part of a site, a site or a network")
       .addOption(scopeOption())
       .option("--words <text>", "why, for the record", "")
-      .option("--unconfirmed", "it lapses unless somebody confirms it")
+      .option(
+        "--unconfirmed",
+        "its pages are hidden, and deleted after a week; it lapses unless somebody confirms it",
+      )
       .addOption(yesRemoveOption())
       .description(
         "opt a page, a part of a site, a site or a network out, permanently; its pages are deleted from the index",
@@ -103,7 +109,10 @@ export function optOutsCommand(): Command {
         const named = { target: targetText(target), scope: scopeOf(target) };
         const wide =
           preview.wide === null ? "" : `\n${preview.wide}: adding it takes --yes-remove ${preview.pages}`;
-        const words = `the ${scopeWords[named.scope]} ${named.target}: ${previewWords(preview)}${wide}`;
+        const { known } = preview;
+        const already =
+          known === null ? "" : `\nit has opted out already: number ${known.optOutId}, ${stateWords(known)}`;
+        const words = `the ${scopeWords[named.scope]} ${named.target}: ${previewWords(preview)}${wide}${already}`;
         printAnswer(options, { ...named, ...preview }, words);
       }),
   );
@@ -223,11 +232,10 @@ const changeWords = {
   "opt-out-lifted": "may be crawled again, after a quarter of an hour",
 } as const;
 
-function changeOf(
-  { optOutId, target, scope, state, hosts, urls, pages }: OptOut,
-  action: keyof typeof changeWords,
-): Change {
-  const words = `${target} ${changeWords[action]}.`;
+function changeOf(optOut: OptOut, action: keyof typeof changeWords): Change {
+  const { optOutId, target, scope, state, hosts, urls, pages } = optOut;
+  const lost = action === "opt-out-lifted" ? ` ${liftedWords(optOut)}` : "";
+  const words = `${target} ${changeWords[action]}.${lost}`;
   return { action, target, words, after: { optOutId, scope, state, hosts, urls, pages } };
 }
 
@@ -267,7 +275,7 @@ export function optOutsText(list: readonly OptOut[], now = new Date()): string {
     list.map((one) => [
       String(one.optOutId),
       printable(one.target, 60),
-      one.state,
+      stateWords(one),
       day(one.createdAt),
       one.endedAt !== null ? day(one.endedAt) : one.lapsesAt === null ? "" : day(one.lapsesAt),
       String(one.hosts),
@@ -291,11 +299,11 @@ export function optOutText(optOut: OptOut): string {
     case "confirmed":
       return `${named} is permanent: ${covers} are covered, and the pages are deleted`;
     case "unconfirmed":
-      return `${named} holds until ${lapsesAt === null ? "it is lifted" : day(lapsesAt)}: ${covers} are covered; ${howToConfirm(optOut)}`;
+      return `${named} holds until ${lapsesAt === null ? "it is lifted" : day(lapsesAt)} (${stateWords(optOut)}): ${covers} are covered; ${howToConfirm(optOut)}`;
     case "waiting":
-      return `${named} waits: it takes effect when it is confirmed; ${howToConfirm(optOut)}`;
+      return `${named} waits: it takes effect when it is proven; ${howToConfirm(optOut)}`;
     default:
-      return `${named} is ${state}: what it covered is crawled again, after a quarter of an hour and within six hours`;
+      return `${named} is ${state}: what it covered is crawled again, after a quarter of an hour and within six hours. ${liftedWords(optOut)} The form is not believed for it again without proof`;
   }
 }
 
@@ -303,7 +311,7 @@ function howToConfirm({ optOutId, site, token }: OptOut): string {
   const byHand = `nearcrawl opt-outs confirm ${optOutId}`;
   return site === null
     ? `confirm it by ${byHand}`
-    : `the site confirms it by the DNS record ${confirmationName(site)} TXT "${confirmationText(token)}", or you by ${byHand}`;
+    : `the site proves it by the DNS record ${confirmationName(site)} TXT "${confirmationText(token)}" or that text at ${proofFileOf(site)}, or you confirm it by ${byHand}`;
 }
 
 function remarks(list: readonly OptOut[], now: Date): string[] {

@@ -1,5 +1,6 @@
 /** `nearcrawl overview`: the state of the whole crawl, as the page that operators keep open. */
 import { Command, Option } from "commander";
+import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
 import { partialWords, type Slices } from "#coordinator/database/slices";
 import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
@@ -75,7 +76,10 @@ async function overview(options: OverviewOptions): Promise<void> {
 /** One connection and what is kept of costly answers, however often it is asked. */
 function overviewOf(slices: Slices, range: HistoryRange): () => Promise<Overview> {
   const reads = createReports(slices, () => performance.now());
-  return async () => await showOverview(reads, null, { rates: null, range, now: new Date() });
+  return async () => {
+    const runs = await coordinatorRuns(slices.shared);
+    return await showOverview(reads, null, { rates: null, range, now: new Date(), runs });
+  };
 }
 
 // The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet.

@@ -3,7 +3,8 @@ import { Command } from "commander";
 import { statementLines } from "#coordinator/results/stated-uses";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
-import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
+import type { RobotsAnswer } from "#crawler/fetch/ask-robots";
+import { RobotsCache } from "#crawler/fetch/robots";
 import {
   agentToken,
   maxRobotsBytes,
@@ -108,9 +109,9 @@ async function ask(
     const client = new SiteClient({ origin, connector, timeouts });
     const take = (bytes: number) => governor.takeBytes(bytes);
     try {
-      return await askRobots(
+      const robots = new RobotsCache({ connector, timeouts, userAgent, take, agent: options.agent });
+      return await robots.ask(
         client,
-        { connector, timeouts, userAgent, take, agent: options.agent },
         async (asked) => (answer) => note({ url: asked.origin, status: answer?.status ?? null }),
       );
     } finally {

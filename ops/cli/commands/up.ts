@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { policyNames } from "#coordinator/delegation/policies/policies";
 import { UsageError } from "#core/errors";
 import { allowOption } from "../allow-option.ts";
-import { type ContextOptions, commandContext } from "../command-context.ts";
+import { type ContextOptions, contextOfStart } from "../command-context.ts";
 import { contactOption } from "../contact-option.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printJson } from "../output.ts";
@@ -73,7 +73,7 @@ never crawled (the others are), 130 interrupted before the end.
 `;
 
 async function runUp(options: UpOptions): Promise<void> {
-  const context = commandContext(options);
+  const context = contextOfStart(options);
   const voice = createRunVoice({ json: options.json ?? false });
   const stopRequested = untilAskedToStop();
   const common = { context, voice, stopRequested, port: portOf(options), fresh: options.fresh ?? false };

@@ -49,6 +49,8 @@ roles.json:
     "releases":    { "keys": ["…"], "threshold": 1 },
     "revocations": { "keys": ["…"], "threshold": 1 },
     "timestamp":   { "keys": ["…"], "threshold": 1 } }
+A fleet whose coordinators are in several domains adds "coordinators": ["crawl.example.net"]: a crawler believes in no
+coordinator outside the domain of its invitation otherwise.
 
 Example:
   nearcrawl release root roles.json --key release-key.pem --key root-1.pem --out root.json

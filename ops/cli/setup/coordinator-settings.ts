@@ -1,19 +1,10 @@
 /** The coordinator's settings file: where it lies, how it is read, and how `nearcrawl init` writes it. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parse, stringify } from "smol-toml";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
 import { ConfigError } from "#core/errors";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
 import { readServerUrl } from "#db/server-url";
-import { usualSettingsFile } from "../command-context.ts";
-
-/** The one that is named, else `coordinator.toml` in the home folder; null: neither is there. */
-export function settingsFileOf(home: string, named?: string): string | null {
-  if (named !== undefined) return named;
-  const usual = usualSettingsFile(home);
-  return existsSync(usual) ? usual : null;
-}
 
 /**
  * The coordinator's part of it, unchecked: without `databaseUrl`, which commands read (command-context). Throws a
@@ -142,7 +133,7 @@ ${line("host", listen.host)}
 ${line("port", listen.port)}
 
 ${tls === null ? "# [tls]" : "[tls]"}
-# Read at the start: restart the coordinator after renewing the certificate.
+# Renew the certificate with the same key (certbot renew --reuse-key): it is shown within a minute.
 ${orExample("certificateFile", tls?.certificateFile ?? null, "/etc/nearcrawl/certificate.pem")}
 ${orExample("keyFile", tls?.keyFile ?? null, "/etc/nearcrawl/key.pem")}
 `;

@@ -150,12 +150,14 @@ export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): F
   }
 }
 
-const renewDays = 14;
+/** As the alert has it (overview/alert-rules). */
+const renewDays = 21;
 
 export function expiryFinding(what: string, end: Date, now: Date): Finding {
   const days = Math.floor((end.getTime() - now.getTime()) / dayMs);
   const date = end.toISOString().slice(0, 10);
-  if (days < 0) return fix("tls", `${what} ended on ${date}: renew it, then restart the coordinator.`);
+  if (days < 0)
+    return fix("tls", `${what} ended on ${date}: renew it, with the same key; it is shown within a minute.`);
   if (days < renewDays)
     return note("tls", `${what} ends on ${date}, in ${howMany(days, "day")}: is its renewal set up?`);
   return ok("tls", `${what} is good until ${date}.`);
@@ -207,12 +209,15 @@ const mostClockErrorMs = 2000;
 
 /** By way of its public address, as partners come: DNS, TLS and proxy together; and the clock of whoever answers. */
 export async function publicUrlFindings(
-  { publicUrl, listen }: CoordinatorConfig,
+  { publicUrl, listen, access }: CoordinatorConfig,
   { isRunning, now }: { readonly isRunning: boolean; readonly now: () => Date },
 ): Promise<Finding[]> {
   if (publicUrl === null)
     return [
-      note("address", `no publicUrl: partners on other machines cannot join (it listens at ${listen.host}).`),
+      note(
+        "address",
+        `no publicUrl: partners on other machines cannot join (it listens at ${listen.host}). State it before anything passes strangers on to here.`,
+      ),
     ];
   const url = new URL("/health", publicUrl).href;
   try {
@@ -225,11 +230,33 @@ export async function publicUrlFindings(
           "address",
           `${url} answers ${statusCode}, and not as a coordinator does: look at the proxy in front.`,
         );
-    return [address, ...clockFindings(String(headers.date ?? ""), now())];
+    const reading = isOurs ? [await strangersFinding(publicUrl, access.anonymous === "read")] : [];
+    return [address, ...reading, ...clockFindings(String(headers.date ?? ""), now())];
   } catch (error) {
     const words = `${publicUrl} is not reached from here: ${wordsOf(error)}`;
     return [isRunning ? fix("address", `${words}.`) : note("address", `${words}; no coordinator runs yet.`)];
   }
+}
+
+/** What anybody on the Internet reads if these are answered without a sign-in: fleet, index, figures. */
+const needSignIn = ["/api/overview", "/api/search?q=a", "/metrics"];
+
+/** Asked by way of the public address, and so of whatever is in front, as a stranger would; from this machine, though. */
+async function strangersFinding(publicUrl: string, isMeant: boolean): Promise<Finding> {
+  const statuses = await Promise.all(
+    needSignIn.map(async (path) => {
+      const answer = await request(new URL(path, publicUrl), { signal: AbortSignal.timeout(askMs) });
+      await answer.body.dump();
+      return answer.statusCode;
+    }),
+  );
+  const open = needSignIn.filter((_, at) => statuses[at]! < 300);
+  if (open.length === 0)
+    return ok("reading", `without a sign-in, ${publicUrl} shows neither fleet nor index.`);
+  const words = `everybody who reaches ${publicUrl} reads fleet and index without a sign-in (${open.join(", ")})`;
+  return isMeant
+    ? note("reading", `${words}, as access.anonymous says.`)
+    : fix("reading", `${words}: set access.anonymous = "nothing", restart the coordinator, and ask again.`);
 }
 
 function clockFindings(date: string, now: Date): Finding[] {

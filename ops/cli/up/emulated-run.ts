@@ -143,7 +143,7 @@ async function startSystem(
   const { voice } = options;
   const signIn = voice.isTerminal ? await steadily(async () => await ownSignInLink(run.database.pool)) : null;
   voice.webUrl(webUrl, run.database.description, signIn?.url ?? null);
-  writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers });
+  writeCurrentRun(context, { schema, webUrl, pid: process.pid, resolvers });
   const crawlers = createCrawlerStore(run.database.pool);
   const pagesPerDay = Math.ceil((world.sites.length * parameters.pagesPerSite * 50) / world.crawlers.length);
   for (const [index, crawler] of world.crawlers.entries()) {

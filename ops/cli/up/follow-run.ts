@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
-import type { LimitCode, Verdict } from "#coordinator/overview/overview-types";
+import type { Verdict } from "#coordinator/overview/overview-types";
 import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { createReports } from "#coordinator/slices/reports-reads";
 import { DatabaseError } from "#core/errors";
@@ -35,7 +35,7 @@ export interface RunOutcome {
 
 /** What the run was limited by most of the time. */
 export interface RunLimit {
-  readonly limitedBy: LimitCode;
+  readonly limitedBy: Verdict["limitedBy"];
   /** Of the looks, from 0 to 1. */
   readonly share: number;
   /** `limited by 3 hosts' Crawl-delay`: as it was when the most hosts were. */
@@ -132,7 +132,7 @@ function whatItWaitsFor(progress: FrontierProgress, crawlersOnline: number): str
 
 /** The verdicts of a run, counted. */
 export class RunLimits {
-  readonly #looks = new Map<LimitCode, { looks: number; readonly worst: Verdict }>();
+  readonly #looks = new Map<Verdict["limitedBy"], { looks: number; readonly worst: Verdict }>();
   #all = 0;
 
   add(verdict: Verdict): void {

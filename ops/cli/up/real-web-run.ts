@@ -197,7 +197,7 @@ async function startProcesses(
     ? await steadily(async () => await ownSignInLink(database.pool))
     : null;
   options.voice.webUrl(webUrl, database.description, signIn?.url ?? null);
-  writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers: [] });
+  writeCurrentRun(context, { schema, webUrl, pid: process.pid, resolvers: [] });
   const crawlers = createCrawlerStore(database.pool);
   for (let number = 1; number <= parameters.crawlers; number += 1) {
     const name = `local-${number}`;

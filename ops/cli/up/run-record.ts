@@ -6,12 +6,14 @@ import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { PoolClient } from "pg";
+import { forgetDatabases, refuseOtherDatabase } from "#coordinator/journal/epoch-store";
 import { dropSlices } from "#coordinator/slices/slice-writes";
 import { UsageError } from "#core/errors";
 import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
+import { journalRootOf } from "../command-context.ts";
 import type { ThroughOutages } from "./follow-run.ts";
 
 /** The SQLSTATE of a lock that was not given within `lock_timeout`. */
@@ -53,7 +55,9 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
         await dropSlices(database);
         await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
         rmSync(options.folder, { recursive: true, force: true });
+        await forgetDatabases(journalRootOf(options.database.home), database.schema);
       }
+      await refuseOtherDatabase(database, journalRootOf(options.database.home));
       await migrate(database);
       return found;
     });

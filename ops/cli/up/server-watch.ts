@@ -1,6 +1,6 @@
 /** What a run says of the embedded Postgres that dies under it; it goes on, unless that dies too often. */
 import type { DatabaseError } from "#core/errors";
-import { restartWords, type ServerEvent } from "#db/connect";
+import { keptAsideWords, restartWords, type ServerEvent } from "#db/connect";
 import type { RunVoice } from "./run-voice.ts";
 
 export class ServerWatch {
@@ -19,7 +19,8 @@ export class ServerWatch {
   }
 
   readonly onServer = (event: ServerEvent): void => {
-    if (event.type === "restarted") this.#voice.note(restartWords(event.times));
+    if (event.type === "kept-aside") this.#voice.note(keptAsideWords(event.folder));
+    else if (event.type === "restarted") this.#voice.note(restartWords(event.times));
     else this.#giveUp(event.error);
   };
 

@@ -163,7 +163,10 @@ describe("robots.txt", () => {
 
   /** RFC 9309 section 2.3.1.2 */
   it("is followed over five redirects and to another host, not over a sixth", async () => {
-    const rules = await startOrigin((_request, response) => void response.end("User-agent: *\nDisallow: /"));
+    const rules = await startOrigin((request, response) => {
+      if (request.url !== "/rules") return void response.writeHead(404).end();
+      response.end("User-agent: *\nDisallow: /");
+    });
     cleanups.push(() => rules.close());
     const chain = (hops: number): Promise<Origin> =>
       startOrigin((request, response) => {

@@ -2,6 +2,7 @@
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { fetchResultSchema } from "#protocol/result";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import {
@@ -132,6 +133,29 @@ describe("a site that offers HTTP/2 and cannot do it", () => {
 
 describe("an HTTP/2 server that attacks", () => {
   const settings = frame(4, 0, 0);
+
+  it.each([
+    ["000", { type: "failed", code: "bad-response", reason: "a status of 0, with which no answer ends" }],
+    ["099", { type: "failed", code: "bad-response", reason: "a status of 99, with which no answer ends" }],
+    ["600", { type: "http-error", status: 600 }],
+    ["999", { type: "http-error", status: 999 }],
+  ])("with a status of %s has an outcome that can be shipped", async (status, outcome) => {
+    let requests = 0;
+    const origin = await startRawTlsOrigin(certificate, ["h2"], (socket) => {
+      socket.write(settings);
+      socket.on("data", (data) => {
+        // The first is for robots.txt; what fails on a connection that was kept is tried again on another.
+        for (const stream of headersIn(data)) socket.write(answer(stream, requests++ === 0 ? "404" : status));
+      });
+    });
+    cleanups.push(() => origin.close());
+
+    const result = await fetchOne({ url: `${origin.url}/` }, trusting());
+
+    expect(result.outcome).toMatchObject(outcome);
+    expect(fetchResultSchema.safeParse(result).success).toBe(true);
+  });
+
   const endless = (piece: Buffer) => (socket: Socket) => {
     socket.write(settings);
     const pour = () => {
@@ -186,6 +210,18 @@ function frame(type: number, flags: number, stream: number, payload: Buffer = Bu
   head[4] = flags;
   head.writeUInt32BE(stream, 5);
   return Buffer.concat([head, payload]);
+}
+
+/** Streams whose requests begin there: HEADERS with all of their flags but PRIORITY, or with it. */
+function headersIn(data: Buffer): number[] {
+  return [1, 3].filter((stream) =>
+    [0x05, 0x25].some((flags) => data.includes(frame(1, flags, stream).subarray(3))),
+  );
+}
+
+/** `:status` by the name of HPACK's static table, and as it is written; the stream ends. */
+function answer(stream: number, status: string): Buffer {
+  return frame(1, 5, stream, Buffer.concat([Buffer.from([0x08, status.length]), Buffer.from(status)]));
 }
 
 /** `:status: 200` from HPACK's static table, on the first stream. */

@@ -87,3 +87,112 @@ describe("robots.txt over a restart", () => {
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(2);
   });
 });
+
+describe("robots.txt that redirects to another host", () => {
+  /** `*.localhost` is one machine; the answers are told apart by host and path. */
+  async function sitesWith(answers: Readonly<Record<string, string>>) {
+    const requests: string[] = [];
+    const site = await startOrigin(({ headers, url }, response) => {
+      const host = headers.host!.split(":")[0];
+      requests.push(`${host}${url}`);
+      const answer = answers[`${host}${url}`] ?? answers[host!.replace(/^[^.]+/, "*") + url];
+      if (answer?.startsWith("http"))
+        return void response.writeHead(302, { location: answer.replace("PORT", `${site.port}`) }).end();
+      if (answer !== undefined) return void response.writeHead(200).end(answer);
+      if (url === "/robots.txt") return void response.writeHead(404).end();
+      html(response, "<p>page");
+    });
+    cleanups.push(() => site.close());
+    const crawler = sliceRunner({ requestsPerAddress: 64, politenessFloorMs: 0 });
+    cleanups.push(() => crawler.close());
+    const crawl = async (host: string) =>
+      (await crawler.crawl([`http://${host}:${site.port}/page`])).results[0]!.outcome;
+    return { requests, crawl, crawler };
+  }
+
+  it("asks the other host's rules first, and obeys them for the place that it leads to", async () => {
+    const { requests, crawl } = await sitesWith({
+      "a.localhost/robots.txt": "http://b.localhost:PORT/admin/expensive?report=all",
+      "b.localhost/robots.txt": "User-agent: *\nDisallow: /admin",
+      "c.localhost/robots.txt": "http://b.localhost:PORT/rules/c",
+      "b.localhost/rules/c": "User-agent: *\nDisallow: /page",
+    });
+
+    const [forbidden, followed] = [await crawl("a.localhost"), await crawl("c.localhost")];
+
+    expect(forbidden).toMatchObject({
+      code: "robots-closed",
+      reason: expect.stringMatching(
+        /leads to http:\/\/b\.localhost:\d+\/admin\/expensive\?report=all, which/,
+      ),
+    });
+    expect(followed).toEqual({ type: "refused-by-robots", rule: "Disallow: /page (line 2)" });
+    expect(requests).toEqual([
+      ...["a.localhost/robots.txt", "b.localhost/robots.txt"],
+      ...["c.localhost/robots.txt", "b.localhost/rules/c"],
+    ]);
+  });
+
+  it("costs the other host one request, however many hosts lead to the same place, also at once", async () => {
+    const { requests, crawl } = await sitesWith({
+      "*.a.localhost/robots.txt": "http://b.localhost:PORT/rules",
+      "*.c.localhost/robots.txt": "http://b.localhost:PORT/robots.txt",
+      "b.localhost/rules": "User-agent: *\nDisallow: /page",
+    });
+
+    const hosts = Array.from({ length: 20 }, (_, at) => `h${at}.${at < 10 ? "a" : "c"}.localhost`);
+    const outcomes = await Promise.all(hosts.map(crawl));
+
+    expect(outcomes.map(({ type }) => type)).toEqual([
+      ...Array<string>(10).fill("refused-by-robots"),
+      ...Array<string>(10).fill("fetched"),
+    ]);
+    const asked = requests.filter((request) => request.startsWith("b."));
+    expect(asked.sort()).toEqual(["b.localhost/robots.txt", "b.localhost/rules"]);
+  });
+
+  it("may lead to so many places of one host a day, and no more", async () => {
+    const { requests, crawl } = await sitesWith(
+      Object.fromEntries(
+        Array.from({ length: 110 }, (_, at) => [
+          `h${at}.a.localhost/robots.txt`,
+          `http://b.localhost:PORT/search?q=${at}`,
+        ]),
+      ),
+    );
+
+    const outcomes = await Promise.all(Array.from({ length: 110 }, (_, at) => crawl(`h${at}.a.localhost`)));
+
+    expect(requests.filter((request) => request.startsWith("b.localhost/search"))).toHaveLength(100);
+    const refused = outcomes.filter(
+      (one) => one.type === "failed" && /as too many others do/.test(one.reason),
+    );
+    expect(refused).toHaveLength(10);
+  });
+
+  it("ends after five redirects, and a host on the way is not taken for one without rules", async () => {
+    const chain = (from: string, to: string) => [
+      `${from}.localhost/robots.txt`,
+      `http://${to}.localhost:PORT/robots.txt`,
+    ];
+    const { requests, crawl } = await sitesWith({
+      ...Object.fromEntries([
+        chain("a", "b"),
+        chain("b", "c"),
+        chain("c", "d"),
+        chain("d", "e"),
+        chain("e", "f"),
+      ]),
+      "f.localhost/robots.txt": "http://g.localhost:PORT/robots.txt",
+      "g.localhost/robots.txt": "User-agent: *\nDisallow: /",
+      "x.localhost/robots.txt": "http://y.localhost:PORT/loop",
+      "y.localhost/robots.txt": "http://x.localhost:PORT/robots.txt",
+    });
+
+    const outcomes = [await crawl("a.localhost"), await crawl("b.localhost"), await crawl("x.localhost")];
+
+    expect(outcomes.map(({ type }) => type)).toEqual(["fetched", "refused-by-robots", "fetched"]);
+    // The page is one of them.
+    expect(requests.filter((request) => /^[xy]/.test(request)).length).toBeLessThanOrEqual(12);
+  });
+});

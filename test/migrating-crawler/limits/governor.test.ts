@@ -45,8 +45,8 @@ describe("the governor", () => {
   it("stops at the day's pages, also after a restart, and starts over on the next day", async () => {
     const home = freshHome();
     const today = governor(home, { pagesPerDay: 2 });
-    (await today.admitPage(soon()))?.end();
-    (await today.admitPage(soon()))?.end();
+    (await today.admit(soon()))?.end();
+    (await today.admit(soon()))?.end();
     today.close();
 
     const restarted = governor(home, { pagesPerDay: 2 });
@@ -54,7 +54,7 @@ describe("the governor", () => {
 
     expect(restarted.mayFetch()).toBe(false);
     expect(restarted.freeHosts(0)).toBe(0);
-    expect(restarted.holdingBack(0)).toEqual(["the day's 2 pages are fetched"]);
+    expect(restarted.holdingBack(0)).toEqual(["the day's 2 pages are used up"]);
     expect(tomorrow.mayFetch()).toBe(true);
   });
 
@@ -64,7 +64,7 @@ describe("the governor", () => {
     const warnings: string[] = [];
     const one = governor(home, { pagesPerDay: 2 }, { warn: (_fields, words) => void warnings.push(words) });
 
-    (await one.admitPage(soon()))?.end();
+    (await one.admit(soon()))?.end();
     one.close();
 
     expect(one.mayFetch()).toBe(true);

@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { steadyNowMs } from "#crawler/core/steady-time";
 import { HostGates } from "#crawler/limits/host-gate";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -24,7 +25,7 @@ async function answered(
   retryAfterSeconds: number | null,
   address: string | null = null,
 ) {
-  const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
+  const bounds = { signal: new AbortController().signal, endsAtMs: steadyNowMs() + 60_000 };
   const turn = await gates.take({ host, address }, bounds);
   turn!.end({ status, tookMs: 40, retryAfterSeconds }, null);
 }
@@ -42,6 +43,34 @@ describe("after a restart", () => {
     expect(after.report("a.example")).toMatchObject({ backOffMs: 60_000 });
     expect(after.report("b.example")).toMatchObject({ crawlDelayMs: 20_000 });
     expect(warnings).toEqual([]);
+  });
+
+  it("a domain with slow hosts is still behind its neighbours at an address", async () => {
+    const address = "192.0.2.9";
+    const ask = async (gates: HostGates, host: string, tookMs: number) => {
+      const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
+      const turn = await gates.take({ host, address }, bounds);
+      return () => turn!.end({ status: 200, tookMs, retryAfterSeconds: null }, address);
+    };
+    const quick = { floorMs: 1, responseTimeFactor: 0.001, kept: { home, warn } };
+    const before = new HostGates(quick);
+    (await ask(before, "h1.slow.example", 9000))();
+    (await ask(before, "v1.quick.example", 10))();
+    before.close();
+
+    const after = new HostGates(quick);
+    const hold = await ask(after, "third.example", 1);
+    const begun: string[] = [];
+    const waiting = ["h2.slow.example", "v2.quick.example", "v3.quick.example"].map(async (host) => {
+      const end = await ask(after, host, 10);
+      begun.push(host);
+      end();
+    });
+    hold();
+    await Promise.all(waiting);
+    after.close();
+
+    expect(begun).toEqual(["v2.quick.example", "v3.quick.example", "h2.slow.example"]);
   });
 
   it("a host's rate is what it tolerated, and an address's what its hosts did", async () => {
@@ -85,6 +114,32 @@ describe("after a restart", () => {
 
     expect(waitMs).toBeGreaterThan(3_590_000);
     expect(JSON.parse(readFileSync(file(), "utf8")).hosts).toMatchObject([{ stretch: 1 }, { stretch: 1 }]);
+  });
+
+  it("a clock that is a day ahead for a moment, or goes back, keeps no host waiting, nor does what was kept meanwhile", async () => {
+    const [real, start] = [Date.now, performance.now()];
+    const gates = newGates();
+    try {
+      for (const hours of [24, -24]) {
+        Date.now = () => real() + hours * 3_600_000;
+        await answered(gates, `a${hours}.example`, 200, null);
+        Date.now = real;
+        expect(gates.waitMs(`a${hours}.example`, Date.now())).toBeLessThan(2000);
+      }
+      Date.now = () => real() + 86_400_000;
+      await answered(gates, "b.example", 429, 60);
+      gates.close();
+    } finally {
+      Date.now = real;
+    }
+    expect(JSON.parse(readFileSync(file(), "utf8")).hosts[0].notBeforeMs).toBeGreaterThan(
+      Date.now() + 80_000_000,
+    );
+
+    const waitMs = newGates().waitMs("b.example", Date.now());
+
+    expect(waitMs).toBeLessThanOrEqual(61_000);
+    expect(waitMs).toBeGreaterThan(50_000 - (performance.now() - start));
   });
 
   it.each([

@@ -87,4 +87,39 @@ describe("turns", () => {
     second!();
     expect(await third).not.toBeNull();
   });
+
+  it("of parties go to the one that has had least, in its order of asking", async () => {
+    const had: Record<string, number> = { slow: 9000, quick: 0 };
+    const queue = new TurnQueue({ atATime: 1, readyAtMs: never, hadMs: (_key, party) => had[party]! });
+    const begun: string[] = [];
+    const take = async (name: string, party: string) => {
+      const end = await queue.take("a", patient(), party);
+      begun.push(name);
+      had[party]! += party === "slow" ? 9000 : 4000;
+      end!();
+    };
+    const hold = await queue.take("a", patient(), "slow");
+
+    const all = [take("slow 1", "slow"), take("slow 2", "slow")];
+    all.push(...[1, 2, 3].map(async (n) => await take(`quick ${n}`, "quick")));
+    hold!();
+    await Promise.all(all);
+
+    expect(begun).toEqual(["quick 1", "quick 2", "quick 3", "slow 1", "slow 2"]);
+  });
+
+  it("that last too long count for their party before they have ended", async () => {
+    const queue = new TurnQueue({ atATime: 1, readyAtMs: never, longestMs: 20, hadMs: () => 0 });
+    const begun: string[] = [];
+    const take = async (name: string, party: string) => {
+      const end = await queue.take("a", patient(), party);
+      begun.push(name);
+      end!();
+    };
+    await queue.take("a", patient(), "hanging");
+
+    await Promise.all([take("hanging", "hanging"), take("other", "other")]);
+
+    expect(begun).toEqual(["other", "hanging"]);
+  });
 });

@@ -2,9 +2,11 @@ import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
 import { Carrier } from "#crawler/link/carrier";
-import { Spool } from "#crawler/spool/spool";
+import { Spool, type SpooledResult } from "#crawler/spool/spool";
+import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
-import type { FetchResult } from "#protocol/result";
+import { type FetchOutcome, type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
+import { generatedResults } from "../../protocol/generated-results.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 /** The link's side that the carrier sees: takes everything while it is up, and remembers in which order. */
@@ -40,7 +42,7 @@ let carrier: Carrier;
 
 beforeEach(() => {
   home = temporaryFolder("nearcrawl-carrier-");
-  spool = new Spool({ home, maxBytes: 1_000_000 });
+  spool = new Spool({ home, maxBytes: 20_000_000 });
   link = new RecordingLink();
   carrier = new Carrier({ spool, link, log: quietLog });
 });
@@ -121,3 +123,81 @@ describe("the carrier", () => {
     });
   });
 });
+
+describe("a result that the coordinator would not take", () => {
+  const { page } = generatedResults({ count: 1, hosts: 1, seed: 1 })[0]!.result;
+  const fetched = { ...notFound, outcome: { type: "fetched", status: 200, truncated: false }, page } as const;
+  const withPage = (differences: Partial<PageExtract>) => ({
+    ...fetched,
+    page: { ...page!, ...differences },
+  });
+  const lists = { kind: "sitemap", links: Array(4200).fill(linkTo("x".repeat(2000))) } as const;
+  const impossible: readonly (readonly [string, FetchResult, RegExp])[] = [
+    [
+      "a status below 100",
+      { ...notFound, outcome: { ...notFound.outcome, status: 0 } as FetchOutcome },
+      /status/,
+    ],
+    ["a header that is too long", { ...notFound, etag: "x".repeat(501) }, /etag/],
+    [
+      "a time that is no number",
+      { ...notFound, timing: { ...notFound.timing, totalMs: Number.NaN } },
+      /totalMs/,
+    ],
+    ["a delay below zero", { ...notFound, hostDelayMs: -1 }, /hostDelayMs/],
+    ["a language that is none", withPage({ language: "ελ" }), /language/],
+    ["a day that is none", withPage({ modifiedAt: "2026-1-1" }), /modifiedAt/],
+    ["more than a message holds", withPage(lists), /over the limit/],
+    ["more links than are listed", withPage({ links: Array(10_001).fill(linkTo("x")) }), /links/],
+  ];
+  const kept = (sequence: number) =>
+    (unpackMessage(spool.read(sequence)!.packed) as { result: FetchResult }).result;
+
+  it.each(impossible)("with %s is kept as a failure of its URL", (_what, result, reason) => {
+    carrier.keep("7", result);
+
+    expect(fetchResultSchema.safeParse(kept(1)).success).toBe(true);
+    expect(kept(1)).toMatchObject({
+      url: notFound.url,
+      fetchedAt: notFound.fetchedAt,
+      outcome: { type: "failed", code: "bad-result", reason: expect.stringMatching(reason) },
+      page: null,
+    });
+  });
+
+  it("is shipped as a failure where an earlier release has kept it, and what is sound as it is", () => {
+    for (const [, result] of impossible.slice(0, 2)) spool.append("7", packResult("7", result));
+    spool.append("7", packResult("7", notFound));
+    spool.append("7", { text: "\n{no shape", numbers: Buffer.alloc(0), links: null });
+    spool.close();
+    spool = new Spool({ home, maxBytes: 1_000_000 });
+    const shipped: unknown[] = [];
+    const sendResult = ({ packed }: SpooledResult) => shipped.push(unpackMessage(packed)) > 0;
+    carrier = new Carrier({ spool, link: { isUp: true, sendResult }, log: quietLog });
+
+    carrier.onWelcome(0);
+
+    const bad = { url: notFound.url, outcome: { code: "bad-result" } };
+    expect(shipped).toMatchObject([
+      { leaseId: "7", result: bad },
+      { leaseId: "7", result: bad },
+      { leaseId: "7", result: notFound },
+      { leaseId: "0", result: { outcome: { code: "bad-result" } } },
+    ]);
+    carrier.onAcknowledge(4);
+    expect(spool.waiting).toBe(0);
+  });
+
+  it("is none for 10,000 URLs of a sitemap, each with its date and how often it changes", () => {
+    const dated = { modifiedAt: "2026-01-01", changeFrequency: "daily" } as const;
+    const links = Array.from({ length: 10_000 }, (_, at) => ({ ...linkTo(String(at)), ...dated }));
+
+    carrier.keep("7", withPage({ kind: "sitemap", links }));
+
+    expect(kept(1).page?.links).toEqual(links);
+  });
+});
+
+function linkTo(path: string) {
+  return { url: `http://site.example/${path}`, anchor: "", nofollow: false };
+}

@@ -5,7 +5,7 @@ import { CoordinatorAddresses } from "#crawler/link/coordinator-addresses";
 import { CoordinatorLink } from "#crawler/link/coordinator-link";
 import { helloOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 
-const [athens, berlin, cairo] = ["a", "b", "c"].map((host) => `wss://${host}.example/crawler`) as [
+const [athens, berlin, cairo] = ["a", "b", "c"].map((host) => `wss://${host}.fleet.example/crawler`) as [
   string,
   string,
   string,
@@ -48,16 +48,57 @@ describe("who may name a coordinator", () => {
     expect(addresses.all).toEqual([athens, cairo]);
   });
 
+  test.each([
+    [
+      "of the same registrable domain",
+      "wss://a.fleet.example.co.uk/crawler",
+      [],
+      "wss://b.other.example.co.uk/crawler",
+      true,
+    ],
+    [
+      "of another below the same public suffix",
+      "wss://a.example.co.uk/crawler",
+      [],
+      "wss://b.evil.co.uk/crawler",
+      false,
+    ],
+    [
+      "of another tenant of one platform",
+      "wss://a.github.io/crawler",
+      [],
+      "wss://b.github.io/crawler",
+      false,
+    ],
+    ["in the partner's network, by name", athens, [], "wss://router.lan/crawler", false],
+    ["in the partner's network, by address", athens, [], "wss://192.168.1.1/crawler", false],
+    [
+      "another port of the given address",
+      "wss://203.0.113.7:7411/crawler",
+      [],
+      "wss://203.0.113.7:7412/crawler",
+      true,
+    ],
+    ["another address", "wss://203.0.113.7/crawler", [], "wss://203.0.113.8/crawler", false],
+    ["of a domain that root keys signed", athens, ["fleet.example.net"], "wss://c.example.net/crawler", true],
+  ])("%s: %s, %j → %s %s", (_what, given, domains, named, isTaken) => {
+    const addresses = new CoordinatorAddresses({ own: [given], domains });
+
+    addresses.learn([named]);
+
+    expect(addresses.all).toEqual(isTaken ? [given, named] : [given]);
+  });
+
   test("nothing in the clear, where the first is not; no other path; nothing that is no coordinator's URL; no more than 16", () => {
     const addresses = new CoordinatorAddresses({ own: [athens] });
-    const many = Array.from({ length: 40 }, (_, at) => `wss://c${at}.example/crawler`);
+    const many = Array.from({ length: 40 }, (_, at) => `wss://c${at}.fleet.example/crawler`);
 
     addresses.learn([
       "ws://127.0.0.1:7411/crawler",
-      "http://b.example/",
-      "wss://u:p@b.example/",
+      "http://b.fleet.example/",
+      "wss://u:p@b.fleet.example/",
       "no",
-      "wss://10.0.0.1/admin?delete=all",
+      "wss://b.fleet.example/admin?delete=all",
       berlin,
     ]);
     const few = addresses.all;

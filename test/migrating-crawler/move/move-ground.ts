@@ -1,4 +1,5 @@
 /** Folders of two hosts: one whose crawler moves, with results that wait, and one that takes it in. */
+
 import { realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openIdentity } from "#crawler/membership/identity";
@@ -7,6 +8,7 @@ import { type Pack, readPart, writeJournal, writePack } from "#crawler/move/pack
 import { PackReceiver } from "#crawler/move/receive-pack";
 import { Spool } from "#crawler/spool/spool";
 import { partsOf } from "#protocol/move";
+import { packResult } from "#protocol/packed/message-frames";
 import { arrivedResult } from "../../support/store-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -56,7 +58,7 @@ function fillSpool(home: string, results: number): void {
   const spool = new Spool({ home, maxBytes: 1e9 });
   for (let at = 1; at <= results; at++) {
     const { result } = arrivedResult({ sequence: at, leaseId: "7", url: `http://a.example/${at}` });
-    spool.append("7", result);
+    spool.append("7", packResult("7", result));
   }
   spool.close();
 }

@@ -1,5 +1,7 @@
 /** A process that fills a spool as fast as it can and reports each number; the test kills it. */
 import { Spool } from "#crawler/spool/spool";
+import { packResult } from "#protocol/packed/message-frames";
+import type { FetchResult } from "#protocol/result";
 
 const spool = new Spool({ home: process.argv[2]!, maxBytes: 1e9 });
 
@@ -10,7 +12,7 @@ function write(): void {
 
 function appendOne(): number | null {
   const number = (spool.last ?? 0) + 1;
-  return spool.append("7", {
+  const result: FetchResult = {
     url: `https://site.example/${number}`,
     fetchedAt: "2026-11-21T10:00:00.000Z",
     outcome: { type: "failed", blame: "target", code: "tls", reason: "x".repeat(number % 300) },
@@ -22,7 +24,8 @@ function appendOne(): number | null {
     lastModified: null,
     hostDelayMs: 0,
     page: null,
-  });
+  };
+  return spool.append("7", packResult("7", result));
 }
 
 write();

@@ -20,6 +20,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
 import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
+import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
 import { builtDoors } from "../../support/built-command.ts";
@@ -62,6 +63,8 @@ function result(number: number, excerpt = ""): FetchResult {
   };
 }
 
+const packed = (number: number, excerpt = "") => packResult("7", result(number, excerpt));
+
 function resultOf(spooled: SpooledResult | null): FetchResult | undefined {
   return spooled ? (unpackMessage(spooled.packed) as { result: FetchResult }).result : undefined;
 }
@@ -77,7 +80,7 @@ describe("a spool", () => {
   it("numbers results from one, and gives them back by number", () => {
     const spool = open(freshHome());
 
-    expect([1, 2, 3].map((number) => spool.append("7", result(number)))).toEqual([1, 2, 3]);
+    expect([1, 2, 3].map((number) => spool.append("7", packed(number)))).toEqual([1, 2, 3]);
 
     expect(spool).toMatchObject({ waiting: 3, first: 1, last: 3 });
     expect(spool.read(2)).toMatchObject({ sequence: 2, leaseId: "7" });
@@ -88,36 +91,36 @@ describe("a spool", () => {
   it("keeps its name, its results and its numbering over a restart", () => {
     const home = freshHome();
     const before = open(home);
-    before.append("7", result(1));
-    before.append("7", result(2));
+    before.append("7", packed(1));
+    before.append("7", packed(2));
     before.close();
 
     const after = open(home);
 
     expect(after.id).toBe(before.id);
     expect(urlsOf(after)).toEqual([result(1).url, result(2).url]);
-    expect(after.append("7", result(3))).toBe(3);
+    expect(after.append("7", packed(3))).toBe(3);
   });
 
   it("never uses a number twice, even when everything was acknowledged before the restart", () => {
     const home = freshHome();
     const before = open(home);
-    for (let number = 1; number <= 300; number++) before.append("7", result(number, "x".repeat(5000)));
+    for (let number = 1; number <= 300; number++) before.append("7", packed(number, "x".repeat(5000)));
     before.acknowledge(300);
     before.close();
 
     const after = open(home);
 
-    expect(after.append("7", result(301))).toBe(301);
+    expect(after.append("7", packed(301))).toBe(301);
   });
 
   it("goes on after what the coordinator has, when its own tail was lost", () => {
     const spool = open(freshHome());
-    spool.append("7", result(1));
+    spool.append("7", packed(1));
 
     spool.acknowledge(50);
 
-    expect(spool.append("7", result(2))).toBe(51);
+    expect(spool.append("7", packed(2))).toBe(51);
     expect(spool).toMatchObject({ waiting: 1, first: 51 });
     expect(resultOf(spool.read(51))).toEqual(result(2));
   });
@@ -125,7 +128,7 @@ describe("a spool", () => {
   it("removes files whose results are all acknowledged", () => {
     const home = freshHome();
     const spool = open(home);
-    for (let number = 1; number <= 30; number++) spool.append("7", result(number, "x".repeat(1_000_000)));
+    for (let number = 1; number <= 30; number++) spool.append("7", packed(number, "x".repeat(1_000_000)));
     const full = filesOf(home).length;
 
     spool.acknowledge(29);
@@ -145,13 +148,13 @@ describe("a spool", () => {
       filesOf(home)
         .map((name) => readFileSync(join(home, "spool", name), "latin1"))
         .join("");
-    for (const number of [1, 2]) spool.append("7", result(number, `quokka ${number}`));
+    for (const number of [1, 2]) spool.append("7", packed(number, `quokka ${number}`));
     spool.acknowledge(1);
     const before = onDisk().length;
 
     spool.erase();
     const waiting = onDisk().length;
-    spool.append("7", result(3));
+    spool.append("7", packed(3));
     spool.acknowledge(2);
     const left = onDisk();
 
@@ -161,7 +164,7 @@ describe("a spool", () => {
     spool.acknowledge(3);
     spool.erase();
     expect(onDisk()).toBe("");
-    expect(spool.append("7", result(4))).toBe(4);
+    expect(spool.append("7", packed(4))).toBe(4);
     spool.close();
     expect(urlsOf(open(home))).toEqual([result(4).url]);
   });
@@ -169,13 +172,13 @@ describe("a spool", () => {
   it("says when it has no room, and has it again after an acknowledgement", () => {
     const spool = open(freshHome(), 10_000_000);
     let kept = 0;
-    while (spool.append("7", result(kept + 1, "x".repeat(1_000_000))) !== null) kept++;
+    while (spool.append("7", packed(kept + 1, "x".repeat(1_000_000))) !== null) kept++;
 
     expect(kept).toBe(9);
     expect(spool.hasRoom()).toBe(false);
     spool.acknowledge(kept);
     expect(spool.hasRoom()).toBe(true);
-    expect(spool.append("7", result(10))).toBe(10);
+    expect(spool.append("7", packed(10))).toBe(10);
   });
 
   it("is for one process at a time", () => {
@@ -193,7 +196,7 @@ describe("a spool", () => {
     open(home).close();
     writeFileSync(join(home, "spool", "lock"), "999999999");
 
-    expect(open(home).append("7", result(1))).toBe(1);
+    expect(open(home).append("7", packed(1))).toBe(1);
   });
 });
 
@@ -201,7 +204,7 @@ describe("a damaged file", () => {
   function spoolOf(count: number): string {
     const home = freshHome();
     const spool = open(home);
-    for (let number = 1; number <= count; number++) spool.append("7", result(number));
+    for (let number = 1; number <= count; number++) spool.append("7", packed(number));
     spool.close();
     return home;
   }
@@ -216,7 +219,7 @@ describe("a damaged file", () => {
 
     expect(urlsOf(spool)).toEqual([result(1).url, result(2).url]);
     expect(spool.lostBytes).toBeGreaterThan(0);
-    expect(spool.append("7", result(3))).toBe(3);
+    expect(spool.append("7", packed(3))).toBe(3);
   });
 
   it("with garbage at its end loses the garbage", () => {
@@ -278,7 +281,7 @@ describe("a disk that takes nothing", () => {
     // The next record needs a new file, which cannot be made where a folder has its name.
     mkdirSync(join(home, "spool", `results-${String(next).padStart(16, "0")}.log`));
 
-    const kept = spool.append("7", result(next));
+    const kept = spool.append("7", packed(next));
 
     expect(kept).toBeNull();
     expect(spool.hasRoom()).toBe(false);
@@ -293,11 +296,11 @@ describe("a disk that takes nothing", () => {
     const next = fillUp(spool);
     const blocked = join(home, "spool", `results-${String(next).padStart(16, "0")}.log`);
     mkdirSync(blocked);
-    spool.append("7", result(next));
+    spool.append("7", packed(next));
     rmSync(blocked, { recursive: true });
 
     const fault = spool.diskFault;
-    expect(spool.append("7", result(next))).toBe(next);
+    expect(spool.append("7", packed(next))).toBe(next);
 
     expect([fault, spool.diskFault]).toEqual([expect.stringMatching(/EEXIST|EISDIR/), null]);
     expect(spool.hasRoom()).toBe(true);
@@ -312,7 +315,7 @@ describe("a disk that takes nothing", () => {
     const next = fillUp(spool);
     symlinkSync("/dev/full", join(home, "spool", `results-${String(next).padStart(16, "0")}.log`));
 
-    const kept = spool.append("7", result(next));
+    const kept = spool.append("7", packed(next));
 
     expect(kept).toBeNull();
     expect(spool.holdingBack()).toBe("the spool cannot be written: the disk is full (ENOSPC)");
@@ -332,7 +335,7 @@ describe("a disk that takes nothing", () => {
   /** Fills the first file; returns the number that will begin the next one. */
   function fillUp(spool: Spool): number {
     let next = 1;
-    while (spool.bytes < 8 * 1024 * 1024) spool.append("7", result(next++, filler));
+    while (spool.bytes < 8 * 1024 * 1024) spool.append("7", packed(next++, filler));
     return next;
   }
 });
@@ -341,7 +344,8 @@ describe("what is found at the opening", () => {
   it("are the leases with their latest results, without reading the results", () => {
     const home = freshHome();
     const before = open(home);
-    for (const leaseId of ["7", "18446744073709551615", "7", "9"]) before.append(leaseId, result(1));
+    for (const leaseId of ["7", "18446744073709551615", "7", "9"])
+      before.append(leaseId, packResult(leaseId, result(1)));
     before.close();
 
     expect([...open(home).leases]).toEqual([
@@ -367,13 +371,13 @@ describe("what is found at the opening", () => {
       ["1", 1],
       ["2", 2],
     ]);
-    expect(spool.append("7", result(3))).toBe(3);
+    expect(spool.append("7", packed(3))).toBe(3);
   });
 
   it("is remembered in a few bytes for each result", async () => {
     const home = freshHome();
     const before = open(home, 1e9);
-    for (let number = 1; number <= 30_000; number++) before.append("7", result(number, "x".repeat(200)));
+    for (let number = 1; number <= 30_000; number++) before.append("7", packed(number, "x".repeat(200)));
     before.close();
     const spoolBytes = filesOf(home).reduce((sum, name) => sum + statSync(join(home, "spool", name)).size, 0);
     const heapBefore = await heapBytes();

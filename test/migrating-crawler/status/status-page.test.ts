@@ -15,11 +15,14 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
+/** The first thread in a run is bundled from sources. */
+const soonMs = 15_000;
+
 /** On a port that the system chooses. */
 async function servePage(report: StatusReport = sampleReport()): Promise<number> {
   const page = new PageServer({ port: 0, report: () => report, log: quietLog });
   cleanups.push(() => page.close());
-  await until(() => page.port !== null, 2000);
+  await until(() => page.port !== null, soonMs);
   return page.port!;
 }
 
@@ -152,7 +155,7 @@ describe("the local page", () => {
     };
     const page = new PageServer({ port: 0, report: sampleReport, steered, log: quietLog });
     cleanups.push(() => page.close());
-    await until(() => page.url !== null, 2000);
+    await until(() => page.url !== null, soonMs);
     const { port, url } = page;
     const key = new URL(url!).searchParams.get("key")!;
     const send = async (path: string, body: string, headers: Record<string, string> = {}) =>
@@ -171,16 +174,50 @@ describe("the local page", () => {
       await send("/resume", `key=${key}`, { "content-type": "text/plain" }),
       await send("/pause", `key=${key}&more=${"x".repeat(5000)}`),
       await send("/drain", `key=${key}`),
+      await send("/pause", `key=${key}`, { "sec-fetch-site": "cross-site" }),
+      await send("/pause", `key=${key}`, { "sec-fetch-site": "same-site" }),
+      await send("/pause", `key=${key}`, { origin: "http://evil.example" }),
+      await send("/pause", `key=${key}`, { origin: "null" }),
     ];
     const paused = await send("/pause", `key=${key}`);
     await send("/resume", `key=${key}`);
 
     expect(seen.querySelector("form.steer button")?.text).toBe("Pause");
     expect(others.querySelectorAll("form")).toEqual([]);
-    expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403, 405]);
+    expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403, 405, 403, 403, 403, 403]);
     expect([paused.status, paused.headers.get("location")]).toEqual([303, `/?key=${key}`]);
     expect(deeds).toEqual(["pause on the local page", "resume"]);
     expect((await ask(port!, "/status.json")).text).not.toContain(key);
+  });
+
+  it("that ends by an error nobody caught takes nothing else with it, and is begun again", async () => {
+    const warnings: string[] = [];
+    const log = { ...quietLog, warn: (_fields: unknown, words: string) => void warnings.push(words) };
+    const port = -1; // listen() throws for it
+
+    const page = new PageServer({ port, report: sampleReport, log });
+    cleanups.push(() => page.close());
+    await until(() => warnings.length >= 2, soonMs);
+
+    expect(new Set(warnings)).toEqual(new Set(["the local status page has failed"]));
+    expect(page.url).toBeNull();
+  });
+
+  it("answers what cannot be shown with an error, and goes on", async () => {
+    let report: () => StatusReport = () => {
+      throw new Error("nothing to report");
+    };
+    const page = new PageServer({ port: 0, report: () => report(), log: quietLog });
+    cleanups.push(() => page.close());
+    await until(() => page.port !== null, soonMs);
+    const { port } = page;
+
+    const broken = await ask(port!, "/");
+    report = sampleReport;
+    await until(async () => (await ask(port!, "/")).status === 200, soonMs);
+
+    expect([broken.status, broken.text]).toEqual([500, "nothing to report\n"]);
+    expect(page.port).toBe(port);
   });
 
   it("takes the next port where another crawler keeps the first", async () => {
@@ -193,7 +230,7 @@ describe("the local page", () => {
       () => new Promise((resolve) => other.close(resolve)),
     );
 
-    await until(() => page.port !== null, 5000);
+    await until(() => page.port !== null, soonMs);
 
     expect(page.port).toBeGreaterThan(port);
   });
@@ -214,7 +251,7 @@ describe("the local page", () => {
     cleanups.push(() => page.close());
 
     await new Promise((resolve) => other.close(resolve));
-    await until(() => page.port !== null, 2000);
+    await until(() => page.port !== null, soonMs);
 
     expect((await ask(port, "/")).status).toBe(200);
   });

@@ -27,7 +27,7 @@ describe("the status in words", () => {
   });
 
   it("names what holds the crawler back, and says so where nothing does", () => {
-    const held = "the day's 200 pages are fetched";
+    const held = "the day's 200 pages are used up";
     const [, pages, ...others] = sampleReport().limits;
     const limits = [{ ...pages!, used: 200, holdingBack: held }, ...others];
 

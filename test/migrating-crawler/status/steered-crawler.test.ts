@@ -105,7 +105,7 @@ describe("a crawler at work", () => {
       shipping: { pages: 2 },
     });
     expect(report.limits.find(({ limit }) => limit === "pagesPerDay")).toMatchObject({
-      used: 3,
+      used: 4,
       cap: 1_000_000,
     });
     expect(report.coordinator.connectedSince).not.toBeNull();
@@ -146,7 +146,7 @@ describe("a crawler at work", () => {
 
     expect(await Promise.all(watches)).toEqual([0, 0]);
     expect(drawn[1]?.[0]).toMatch(/^amber: /);
-    expect(printed[1]).toMatch(/UTC {2}Connected, .* today 3 pages/);
+    expect(printed[1]).toMatch(/UTC {2}Connected, .* today 4 pages/);
   });
 
   it("is paused at once, with the reason, and goes on when it is resumed", async () => {

@@ -9,7 +9,7 @@ import {
   swapTo,
 } from "#crawler/core/release-state";
 
-const fault = { reason: "it ended with code 1", at: new Date("2026-01-01T12:00:00Z") };
+const fault = { reason: "it ended with code 1", at: new Date("2026-01-01T12:00:00Z"), againMs: 3_600_000 };
 const releaseOf = (number: number): KeptRelease => ({
   version: `0.${number}.0`,
   digest: String(number).repeat(64),

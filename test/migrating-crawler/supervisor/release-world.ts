@@ -23,7 +23,9 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 export const quickTiming: DockTiming = {
   watchMs: 150,
   welcomeMs: 60_000,
-  mostWatchedStarts: 3,
+  mostWatchedFaults: 3,
+  mostWatchedStarts: 6,
+  againMs: 3_600_000,
   silenceMs: 60_000,
   stopMs: 10_000,
   backOff: { firstMs: 20, mostMs: 200 },
@@ -40,7 +42,18 @@ export type Behaviour =
   | "hangs"
   | "never-welcomed"
   | "crashes-later"
+  | "crashes-once"
+  | "is-killed-often"
+  | "finds-the-disk-full"
   | "crashes-when-told";
+
+/** Well from then on. */
+function untilTheNext(times: number, what: string): string {
+  return `const begun = home + "/crawler/begun-" + import.meta.url.slice(-20, -4);
+    appendFileSync(begun, "x");
+    if (readFileSync(begun, "utf8").length <= ${times}) { ${what} }
+    process.send({ type: "healthy" });`;
+}
 
 const doings: Readonly<Record<Behaviour, string>> = {
   well: `process.send({ type: "started" }); process.send({ type: "healthy" });`,
@@ -49,6 +62,9 @@ const doings: Readonly<Record<Behaviour, string>> = {
   "never-welcomed": `process.send({ type: "started" });`,
   "crashes-later": `process.send({ type: "healthy" });
     setTimeout(() => { console.error("out of memory, it seems"); process.exit(7); }, 50);`,
+  "crashes-once": untilTheNext(1, `throw new Error("a page that nobody had thought of");`),
+  "is-killed-often": untilTheNext(4, `process.kill(process.pid, "SIGKILL");`),
+  "finds-the-disk-full": untilTheNext(4, `throw new Error("ENOSPC: no space left on device, write");`),
   "crashes-when-told": `process.send({ type: "healthy" });
     setInterval(() => {
       if (!existsSync(home + "/crawler/crash")) return;

@@ -21,7 +21,7 @@ useReleaseWorld();
 
 describe("a new release that is not well", () => {
   const bad: readonly [Behaviour, Partial<DockTiming>, RegExp][] = [
-    ["crashes-at-start", {}, /ended with code 1: .*the new parser cannot be loaded/],
+    ["crashes-at-start", {}, /^it ended 3 times by itself; .* code 1: .*the new parser cannot be loaded/],
     ["crashes-later", { watchMs: 60_000 }, /ended with code 7: .*out of memory, it seems/],
     ["hangs", { silenceMs: 800 }, /no sign of life for 0.8 s/],
     ["never-welcomed", { welcomeMs: 200 }, /did not welcome it within 0.2 s/],
@@ -34,7 +34,7 @@ describe("a new release that is not well", () => {
   afterAll(() => dock.dock.stop());
 
   it.each(bad)(
-    "because it %s gives way to the last good one, and is not tried again",
+    "because it %s gives way to the last good one, and is not tried again for now",
     async (behaviour, timing, words) => {
       const usual = { ...dock.timing };
       const release = publish(behaviour);
@@ -46,7 +46,10 @@ describe("a new release that is not well", () => {
       Object.assign(dock.timing, usual);
       expect(reasonOf(dock, release, "returned")).toMatch(words);
       expect(dock.state().current?.digest).toBe(dock.first.digest);
-      expect(dock.state().bad.at(-1)?.digest).toBe(release.digest);
+      expect(dock.state()).toMatchObject({ offered: { digest: release.digest } });
+      const bad = dock.state().bad.at(-1)!;
+      expect(bad).toMatchObject({ digest: release.digest, returns: 1 });
+      expect(Date.parse(bad.againAt!) - Date.parse(bad.at)).toBe(3_600_000);
       await until(() => dock.home.notes().at(-1)!.startsWith(`${dock.first.version} started`), soonMs);
       // The release that runs again hands the report on.
       const greeting = JSON.parse(
@@ -58,10 +61,52 @@ describe("a new release that is not well", () => {
       expect(greeting.reports).toContainEqual(
         expect.objectContaining({ version: release.version, state: "returned" }),
       );
-      await until(() => reasonOf(dock, release, "refused") !== undefined, soonMs);
-      expect(reasonOf(dock, release, "refused")).toMatch(/it was tried here/);
     },
   );
+
+  it.each(["crashes-once", "is-killed-often", "finds-the-disk-full"] as const)(
+    "stays when it %s: that says nothing of it",
+    async (behaviour) => {
+      const release = publish(behaviour);
+
+      offer(dock.home, release);
+
+      await until(() => dock.state().good?.digest === release.digest, soonMs);
+      expect(dock.state().bad.some(({ digest }) => digest === release.digest)).toBe(false);
+      expect(reasonOf(dock, release, "returned")).toBeUndefined();
+    },
+  );
+
+  it("is tried again an hour later, then 4, then 16, and is bad from then on", async () => {
+    let hours = 0;
+    const now = () => new Date(Date.now() + hours * 3_600_000);
+    const home = world.newHome();
+    const first = publish();
+    world.offerToAll(first);
+    const again = await startDock(home, { pollMs: 30 }, now);
+    running.push(again);
+    await until(() => again.state().good?.digest === first.digest, soonMs);
+    const release = publish("crashes-at-start");
+    const starts = () => home.notes().filter((note) => note.startsWith(`${release.version} started`)).length;
+
+    offer(home, release);
+    for (const [returns, waitHours] of [1, 4, 16].entries()) {
+      await until(() => again.state().bad.at(-1)?.returns === returns + 1, soonMs);
+      expect(again.state()).toMatchObject({
+        current: { digest: first.digest },
+        offered: { digest: release.digest },
+      });
+      expect(starts()).toBe(3 * (returns + 1));
+      hours += waitHours;
+    }
+
+    await until(() => again.state().bad.at(-1)?.againAt === null, soonMs);
+    expect(again.state().bad.at(-1)).toMatchObject({ digest: release.digest, returns: 4 });
+    expect(starts()).toBe(12);
+    writeFileSync(join(home.path, "offer"), "");
+    offer(home, release);
+    await until(() => reasonOf(again, release, "refused") !== undefined, soonMs);
+  });
 
   it("is not held well because the one before it has passed its watch while it drained", async () => {
     const home = world.newHome();

@@ -3,7 +3,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { commandContext, defaultHome, readCurrentRun, writeCurrentRun } from "#ops/cli/command-context";
+import {
+  commandContext,
+  contextOfStart,
+  contradictedDatabase,
+  defaultHome,
+  readCurrentRun,
+  writeCurrentRun,
+} from "#ops/cli/command-context";
 import { formatTable, ProgressLine, printJson } from "#ops/cli/output";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -16,24 +23,33 @@ beforeEach(() => {
 });
 
 describe("a command's context", () => {
-  const run = { schema: "world", webUrl: "http://127.0.0.1:7411", pid: 17, resolvers: ["127.0.0.1:53"] };
+  const run = {
+    schema: "world",
+    webUrl: "http://127.0.0.1:7411",
+    pid: 17,
+    resolvers: ["127.0.0.1:53"],
+    settingsFile: null,
+    database: null,
+  };
 
   it("takes options before the environment, the environment before the latest run, that before the defaults", () => {
     const env = { NEARCRAWL_HOME: home, DATABASE_URL: "postgres://env/", NEARCRAWL_SCHEMA: "of_env" };
 
     expect(commandContext({}, { NEARCRAWL_HOME: home })).toEqual({
       home,
+      settingsFile: null,
       databaseUrl: null,
       schema: "nearcrawl",
       currentRun: null,
     });
-    writeCurrentRun(home, run);
+    writeCurrentRun({ home, databaseUrl: null }, run);
     expect(commandContext({}, { NEARCRAWL_HOME: home })).toMatchObject({ schema: "world", currentRun: run });
     expect(commandContext({}, env)).toMatchObject({ databaseUrl: "postgres://env/", schema: "of_env" });
     expect(
       commandContext({ home: `${home}-b`, databaseUrl: "postgres://option/", schema: "of_option" }, env),
     ).toEqual({
       home: `${home}-b`,
+      settingsFile: null,
       databaseUrl: "postgres://option/",
       schema: "of_option",
       currentRun: null,
@@ -62,9 +78,58 @@ describe("a command's context", () => {
     expect(context).not.toThrow("secret");
   });
 
+  it("takes the database of the settings file that is named, in TOML or JSON, and of the one that the latest run named", () => {
+    const env = { NEARCRAWL_HOME: home };
+    const toml = join(home, "other.toml");
+    const json = join(home, "other.json");
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "coordinator.toml"), 'databaseUrl = "postgres://usual/"\n');
+    writeFileSync(toml, 'databaseUrl = "postgres://of-toml/"\n');
+    writeFileSync(json, '{"databaseUrl":"postgres://of-json/"}\n');
+
+    expect(commandContext({}, env)).toMatchObject({ databaseUrl: "postgres://usual/" });
+    expect(commandContext({ config: toml }, env)).toMatchObject({
+      databaseUrl: "postgres://of-toml/",
+      settingsFile: toml,
+    });
+    expect(contextOfStart({ config: json }, env)).toMatchObject({ databaseUrl: "postgres://of-json/" });
+
+    writeCurrentRun({ home, databaseUrl: "postgres://of-json/" }, { ...run, settingsFile: json });
+
+    expect(commandContext({}, env)).toMatchObject({ databaseUrl: "postgres://of-json/", settingsFile: json });
+    expect(commandContext({ config: toml }, env)).toMatchObject({ databaseUrl: "postgres://of-toml/" });
+    expect(contextOfStart({}, env)).toMatchObject({ databaseUrl: "postgres://usual/" });
+  });
+
+  it("opens no embedded database beside a run that used a server which nothing states any more", () => {
+    const databaseUrl = "postgres://me:secret@db.example/d";
+    writeCurrentRun({ home, databaseUrl }, { ...run, settingsFile: join(home, "is-gone.toml") });
+    const context = (env: NodeJS.ProcessEnv = {}) => commandContext({}, { NEARCRAWL_HOME: home, ...env });
+
+    expect(context).toThrow(
+      /the latest run used the database postgres:\/\/me:?\**@db\.example\/d, and none is stated now: state it by/,
+    );
+    expect(context({ DATABASE_URL: databaseUrl })).toMatchObject({ databaseUrl });
+  });
+
+  it("says which of several stated databases is used, and which are not, without passwords", () => {
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "coordinator.toml"), 'databaseUrl = "postgres://me:secret@a.example/d"\n');
+    const env = { NEARCRAWL_HOME: home, DATABASE_URL: "postgres://me:secret@b.example/d" };
+    const words = contradictedDatabase(contextOfStart({}, env), {}, env);
+
+    expect(words).toMatch(
+      /^DATABASE_URL \(.*b\.example\/d\) is used, and not databaseUrl of .*coordinator\.toml \(.*a\.example\/d\)$/,
+    );
+    expect(words).not.toContain("secret");
+    expect(
+      contradictedDatabase(contextOfStart({}, { NEARCRAWL_HOME: home }), {}, { NEARCRAWL_HOME: home }),
+    ).toBeNull();
+  });
+
   it("keeps what the latest run said of itself", () => {
-    writeCurrentRun(home, { ...run, schema: "first" });
-    writeCurrentRun(home, run);
+    writeCurrentRun({ home, databaseUrl: null }, { ...run, schema: "first" });
+    writeCurrentRun({ home, databaseUrl: null }, run);
 
     expect(readCurrentRun(home)).toEqual(run);
   });
@@ -83,7 +148,7 @@ describe("a command's context", () => {
     const broken = { schema: "world", pid: 1, webUrl: 5, resolvers: "127.0.0.1" };
     writeFileSync(join(home, "current-run.json"), JSON.stringify(broken));
 
-    expect(readCurrentRun(home)).toEqual({ schema: "world", pid: 1, webUrl: null, resolvers: [] });
+    expect(readCurrentRun(home)).toMatchObject({ schema: "world", pid: 1, webUrl: null, resolvers: [] });
   });
 });
 

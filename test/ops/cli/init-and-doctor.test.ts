@@ -273,6 +273,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       tls: "ok",
       port: "ok",
       address: "ok",
+      reading: "ok",
       release: "ok",
       urls: "ok",
     });

@@ -2,9 +2,13 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { reviewDatabase } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
+import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
+import { databaseCommand } from "#ops/cli/commands/database";
 import { type OpenedRun, type OpenRunOptions, openRun } from "#ops/cli/up/run-record";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -163,4 +167,33 @@ it("may run beside a run in another schema", async () => {
   } finally {
     await own.pool.query(`drop schema "${other}" cascade`);
   }
+});
+
+it("a server that lost the home's database, or has another one, is refused before anything is made there", async () => {
+  const journalRoot = join(root, "journal");
+  const isThere = async () =>
+    (await own.pool.query("select from pg_namespace where nspname = $1", [own.schema])).rowCount === 1;
+  const reviewed = {
+    pool: own.pool,
+    journalRoot,
+    log: { warn: () => {}, error: () => {} },
+    now: () => new Date(),
+  };
+  await reviewDatabase(reviewed);
+  await (await open({ disposable: false })).close();
+
+  await own.pool.query(`drop schema "${own.schema}" cascade`);
+  await expect(open({ disposable: false })).rejects.toThrow(
+    /holds no database, and the journal in .* is of \S{36}: nothing is made there.*database start-over/,
+  );
+  expect(await isThere()).toBe(false);
+  await migrate(own);
+  await expect(open({ disposable: false })).rejects.toThrow(
+    /holds another database \(\S{36}\), and the journal in .* is of/,
+  );
+
+  const place = ["--home", root, "--database-url", own.url, "--schema", own.schema];
+  expect((await inProcess(databaseCommand(), ["start-over", "--yes", ...place])).code).toBe(0);
+  await (await open({ disposable: false })).close();
+  runs = [];
 });

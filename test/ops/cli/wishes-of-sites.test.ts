@@ -45,12 +45,16 @@ describe("the commands", { timeout: 60_000 }, () => {
     );
 
     const added = await told("opt-outs", "add", "192.0.2.0/24", "--words", "by letter");
+    const hidden = await told("opt-outs", "list");
+    const previewed = await told("opt-outs", "preview", "www.example.org");
     await told("opt-outs", "confirm", "www.example.org");
     const listed = await told("opt-outs", "list");
     const lifted = await told("opt-outs", "lift", String(optOutId), "--json");
     const unknown = await nearcrawl("opt-outs", "lift", "nobody.example.org");
 
     expect(added).toContain("of the network 192.0.2.0/24 is permanent");
+    const state = /unconfirmed: hidden until \d{4}-\d\d-\d\d, then deleted/;
+    for (const words of [hidden, previewed]) expect(words).toMatch(state);
     expect(listed).toMatch(/www\.example\.org +confirmed .* 192\.0\.2\.7 +go away/);
     expect(listed).not.toContain("\u001b");
     expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
@@ -79,6 +83,7 @@ describe("the commands", { timeout: 60_000 }, () => {
     expect(done).toMatchObject({ code: 0, out: expect.stringContaining("github.io is permanent") });
     expect(wide.err).toContain("10.0.0.0/8 is larger than a usual network");
     expect([usual.code, usual.err, lifted.code, lifted.err]).toEqual([0, "", 0, ""]);
+    expect(lifted.out).toMatch(/Its pages were deleted from the index on .* not believed for it again/);
   });
 
   it("write a complaint down, show what can be sent on, and close it", async () => {
@@ -167,6 +172,7 @@ describe("many opt-outs within a day", () => {
       createdAt: worldNow,
       inForceAt: null,
       lapsesAt: worldNow,
+      deletesAt: null,
       confirmedAt: null,
       confirmedBy: null,
       endedAt: null,

@@ -131,7 +131,7 @@ describe("what is refused", () => {
     ["a form that does not exist", [0, 0], "\n{a:Z}", /makes no sense/],
     ["a key that is none", [0, 0], "\n{__proto__:n}", /makes no sense/],
     ["a line that is not JSON", [0, 0], "\n{a:j}\n{", /not JSON/],
-    ["too many lines", [0, 0], "\n".repeat(50_000), /too many lines/],
+    ["too many lines", [0, 0], "\n".repeat(90_000), /too many lines/],
     [
       "a time beyond all calendars",
       [0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f],
@@ -146,6 +146,28 @@ describe("what is refused", () => {
 
     expect(() => decodePackedMessage(received, new FrameReader())).toThrow(ProtocolError);
     expect(() => decodePackedMessage(received, new FrameReader())).toThrow(words);
+  });
+
+  test("of a result that cannot be read, that result alone: the next one's links refer to what came before", () => {
+    const writer = new FrameWriter();
+    const reader = new FrameReader();
+    const [one, two] = generatedResults({ count: 2, hosts: 1, seed: 5 });
+    const unreadable = { text: "\n{a:Z}", numbers: Buffer.alloc(0), links: ["/1", "/2"] };
+    const read = [
+      writer.result(1, packResult("7", one!.result)),
+      writer.result(2, unreadable),
+      writer.result(3, packResult("7", two!.result)),
+    ].map((frame) => decodePackedMessage(bytesOf(frame), reader));
+
+    expect(read).toMatchObject([
+      { sequence: 1, leaseId: "7", result: one!.result },
+      {
+        sequence: 2,
+        leaseId: "0",
+        result: { outcome: { code: "bad-result", reason: expect.stringContaining("makes no sense") } },
+      },
+      { sequence: 3, leaseId: "7", result: two!.result },
+    ]);
   });
 
   test("what matches its shape but not the schema", () => {

@@ -1,0 +1,236 @@
+/**
+ * The time by which a coordinator decides. It is the machine's clock as long as that runs like the monotonic one. A clock that
+ * jumps is not followed: time goes on as before, and writing stops, until other evidence says which of the two is right.
+ *
+ *   wall clock ── jumps by more than 2 s ──► held (the monotonic clock counts on) ── the jump is taken back ──────────► followed
+ *                                                ├── two thirds of the crawlers elsewhere go by the new time ──► followed
+ *                                                └── nobody can tell: as long as it is wide, 10 s to 10 min; at most a day ──► followed
+ *
+ * Beside jumps it is compared with the database's clock, and with those of crawlers on other machines: where more than two
+ * thirds of them, and at least two, differ the same way, this one is wrong. A database on this machine has the same clock and
+ * proves nothing; a suspended machine is no jump (`uptimeMs`).
+ */
+import { spanWords } from "./format.ts";
+import type { CrawlerId } from "./ids.ts";
+
+export interface MachineClock {
+  readonly wall: () => Date;
+  /** Monotonic; may stand still while the machine sleeps. */
+  readonly steadyMs: () => number;
+  /** Since the machine's start, sleep included. */
+  readonly uptimeMs: () => number;
+}
+
+export interface ClockFault {
+  /** For anybody to read: no names, no addresses. */
+  readonly words: string;
+  readonly since: Date;
+}
+
+/** Clocks that NTP keeps are within some milliseconds; a loaded machine reads two of them up to a second apart. */
+const jumpMs = 2000;
+/** As `doctor` bounds it; beyond the time that the answer took. */
+const databaseMs = 5000;
+/** As partners are asked to keep theirs (membership/member.ts). */
+const crawlersMs = 60_000;
+const leastCrawlers = 2;
+/** They send a heartbeat every 30 s at least. */
+const heardMs = 120_000;
+/** A jump that nobody can judge is held for as long as it is wide, within these: a machine that was paused has made a small one. */
+const [leastHoldMs, mostHoldMs] = [10_000, 600_000];
+/** A longer jump is not followed without evidence: what is kept for days would be deleted. */
+const mostFollowedMs = 86_400_000;
+const doubtMs = 86_400_000;
+
+export class OwnClock {
+  readonly #machine: MachineClock;
+  readonly #onChange: (fault: ClockFault | null, jumpedMs: number) => void;
+  /** Both read at the same moment, the last at which the wall clock was followed. */
+  #followedMs: number;
+  #followedSteadyMs: number;
+  /** How long the machine slept until then, since this was made. */
+  #sleptMs = 0;
+  readonly #awakeSinceMs: number;
+  #jumpedSteadyMs: number | null = null;
+  #databaseAheadMs = 0;
+  /** Of each crawler, how far its clock was ahead of the time here, and when, by the monotonic clock. */
+  readonly #heard = new Map<CrawlerId, { readonly aheadMs: number; readonly steadyMs: number }>();
+  #doubtedSteadyMs: number | null = null;
+  #fault: ClockFault | null = null;
+
+  /** `onChange`: a fault begins or ends; `jumpedMs`: by how much the time here has changed with it. Called within `now`. */
+  constructor(machine: MachineClock, onChange: (fault: ClockFault | null, jumpedMs: number) => void) {
+    this.#machine = machine;
+    this.#onChange = onChange;
+    this.#followedSteadyMs = machine.steadyMs();
+    this.#followedMs = machine.wall().getTime();
+    this.#awakeSinceMs = machine.uptimeMs() - this.#followedSteadyMs;
+  }
+
+  readonly now = (): Date => {
+    let [steadyMs, wallMs] = this.#read();
+    let offMs = wallMs - this.#heldMs(steadyMs);
+    if (Math.abs(offMs) > jumpMs) {
+      // A process that stood still between the two readings saw no jump.
+      [steadyMs, wallMs] = this.#read();
+      const sleptMs = Math.max(0, this.#machine.uptimeMs() - steadyMs - this.#awakeSinceMs);
+      this.#followedMs += sleptMs - this.#sleptMs;
+      this.#sleptMs = sleptMs;
+      offMs = wallMs - this.#heldMs(steadyMs);
+    }
+    if (Math.abs(offMs) <= jumpMs) {
+      this.#follow(wallMs, steadyMs);
+      if (this.#jumpedSteadyMs !== null) this.#ended(0);
+      return new Date(wallMs);
+    }
+    if (this.#jumpedSteadyMs === null) {
+      this.#jumpedSteadyMs = steadyMs;
+      this.#judge();
+    } else if (this.#mayFollow(offMs, steadyMs)) {
+      this.#follow(wallMs, steadyMs);
+      for (const [crawlerId, heard] of this.#heard)
+        this.#heard.set(crawlerId, { ...heard, aheadMs: heard.aheadMs - offMs });
+      this.#ended(offMs);
+      return new Date(wallMs);
+    }
+    return new Date(this.#heldMs(steadyMs));
+  };
+
+  /** Null: nothing is known to be wrong. */
+  get fault(): ClockFault | null {
+    this.now();
+    this.#judge();
+    return this.#fault;
+  }
+
+  /** The database's clock, in ms since 1970, read within the last `tookMs`. */
+  hearDatabase(atMs: number, tookMs: number): void {
+    // Against the wall clock: after a jump that both made, what is told of is the jump.
+    const aheadMs = atMs - (this.#machine.wall().getTime() - tookMs / 2);
+    this.#databaseAheadMs = Math.abs(aheadMs) > databaseMs + tookMs / 2 ? aheadMs : 0;
+    this.#judge();
+  }
+
+  /** A crawler on another machine has said what time it is there. */
+  hearCrawler(crawlerId: CrawlerId, at: Date): void {
+    const steadyMs = this.#machine.steadyMs();
+    this.#heard.set(crawlerId, { aheadMs: at.getTime() - this.now().getTime(), steadyMs });
+    this.#judge();
+  }
+
+  /** The database was last written long ago, or later than now: what is kept for days is deleted when the clock has been proven. */
+  doubt(): void {
+    this.#doubtedSteadyMs = this.#machine.steadyMs();
+  }
+
+  /** Most crawlers elsewhere agree, or somebody has had a day to see what `doubt` was told for. */
+  get isProven(): boolean {
+    const steadyMs = this.#machine.steadyMs();
+    if (this.#doubtedSteadyMs === null) return true;
+    const heard = this.#heardSince(steadyMs - heardMs);
+    const agree = heard.filter((aheadMs) => Math.abs(aheadMs) <= crawlersMs).length;
+    if (!isMost(agree, heard.length) && steadyMs - this.#doubtedSteadyMs < doubtMs) return false;
+    this.#doubtedSteadyMs = null;
+    return true;
+  }
+
+  forgetCrawler(crawlerId: CrawlerId): void {
+    this.#heard.delete(crawlerId);
+  }
+
+  #read(): [steadyMs: number, wallMs: number] {
+    return [this.#machine.steadyMs(), this.#machine.wall().getTime()];
+  }
+
+  #heldMs(steadyMs: number): number {
+    return this.#followedMs + (steadyMs - this.#followedSteadyMs);
+  }
+
+  #follow(wallMs: number, steadyMs: number): void {
+    [this.#followedMs, this.#followedSteadyMs] = [wallMs, steadyMs];
+  }
+
+  #mayFollow(offMs: number, steadyMs: number): boolean {
+    const heard = this.#heardSince(Math.max(this.#jumpedSteadyMs!, steadyMs - heardMs));
+    const agreeing = (timeMs: number) =>
+      heard.filter((aheadMs) => Math.abs(aheadMs - timeMs) <= crawlersMs).length;
+    if (isMost(agreeing(offMs), heard.length)) return true;
+    if (isMost(agreeing(0), heard.length)) return false;
+    const holdMs = Math.min(mostHoldMs, Math.max(leastHoldMs, Math.abs(offMs)));
+    return Math.abs(offMs) <= mostFollowedMs && steadyMs - this.#jumpedSteadyMs! >= holdMs;
+  }
+
+  #heardSince(steadyMs: number): number[] {
+    return [...this.#heard.values()].flatMap((one) => (one.steadyMs >= steadyMs ? [one.aheadMs] : []));
+  }
+
+  #ended(jumpedMs: number): void {
+    this.#jumpedSteadyMs = null;
+    // It was measured by the other time; it is asked again in two seconds.
+    this.#databaseAheadMs = 0;
+    this.#judge(jumpedMs);
+  }
+
+  #judge(jumpedMs = 0): void {
+    const words = this.#words();
+    const was = this.#fault;
+    const since = was?.since ?? new Date(this.#heldMs(this.#machine.steadyMs()));
+    this.#fault = words === null ? null : { words, since };
+    if ((was === null) !== (words === null) || jumpedMs !== 0) this.#onChange(this.#fault, jumpedMs);
+  }
+
+  #words(): string | null {
+    const steadyMs = this.#machine.steadyMs();
+    if (this.#jumpedSteadyMs !== null) {
+      const offMs = this.#machine.wall().getTime() - this.#heldMs(steadyMs);
+      return `this coordinator's own clock ${offMs > 0 ? "jumped ahead" : "went back"} by ${spanOf(offMs)}`;
+    }
+    const heard = this.#heardSince(steadyMs - heardMs);
+    const agree = heard.filter((aheadMs) => Math.abs(aheadMs) <= crawlersMs).length;
+    if (this.#databaseAheadMs !== 0) {
+      const how = `${spanOf(this.#databaseAheadMs)} ${this.#databaseAheadMs > 0 ? "behind" : "ahead of"}`;
+      return isMost(agree, heard.length)
+        ? `the clocks differ: this coordinator's is ${how} the database server's, and ${agree} of ${heard.length} crawlers agree with the coordinator`
+        : `this coordinator's own clock is ${how} the database server's`;
+    }
+    for (const sign of [1, -1]) {
+      const off = heard.filter((aheadMs) => sign * aheadMs > crawlersMs).sort((a, b) => a - b);
+      const middle = off[off.length >> 1] ?? 0;
+      const alike = off.filter((aheadMs) => Math.abs(aheadMs - middle) <= crawlersMs).length;
+      if (isMost(alike, heard.length))
+        return `this coordinator's own clock is ${spanOf(middle)} ${sign > 0 ? "behind" : "ahead of"} those of ${alike} of ${heard.length} crawlers`;
+    }
+    return null;
+  }
+}
+
+const isMost = (some: number, all: number) => all >= leastCrawlers && 3 * some > 2 * all;
+const spanOf = (ms: number) => spanWords(Math.abs(ms) / 1000);
+
+/** No clock that anybody set shows these years: a battery is empty (1970), or a counter ran over (2106, 2107). */
+const firstYear = 2026;
+const lastYear = 2099;
+
+/** In words, what is wrong with a clock that shows this; null: it can be. */
+export function impossibleTime(now: Date): string | null {
+  const year = now.getUTCFullYear();
+  if (year >= firstYear && year <= lastYear) return null;
+  return `this machine's clock shows ${now.toISOString().slice(0, 10)}, which cannot be: look at it (timedatectl) and let NTP set it, then start again`;
+}
+
+/** Behind what was written by more: the clock was set back, or never set. What is less is brought back (frontier/of-the-future-writes). */
+const mostBehindMs = 2 * 86_400_000;
+/** Nobody pauses a crawl for longer without knowing that they did. */
+const mostAheadMs = 366 * 86_400_000;
+
+/** So long after the last minute that was written, a start doubts its clock. */
+export const doubtedAfterMs = 2 * 86_400_000;
+
+/** The same of a start, with the last minute that a coordinator of this database has written; null: none has. */
+export function doubtfulStart(now: Date, lastWritten: Date | null): string | null {
+  if (lastWritten === null) return null;
+  const aheadMs = now.getTime() - lastWritten.getTime();
+  if (aheadMs >= -mostBehindMs && aheadMs <= mostAheadMs) return null;
+  const how = aheadMs < 0 ? "before" : "after";
+  return `this machine's clock shows ${now.toISOString().slice(0, 10)}, ${spanOf(aheadMs)} ${how} the last minute that was written (${lastWritten.toISOString().slice(0, 10)}): look at it (timedatectl); if it is right, start once with --clock-is-right`;
+}

@@ -1,0 +1,102 @@
+/**
+ * The certificate that the coordinator shows, followed on the disk: whoever renews it writes the files, and nothing has to
+ * be restarted. A renewal with another key is taken in the last hour of the old certificate only, since crawlers have pinned the key
+ * (RFC 7469) and would not come back; a start takes what there is.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Server as SecureServer } from "node:https";
+import { ConfigError } from "#core/errors";
+import { pinOf } from "#protocol/identity";
+
+export interface CertificateFiles {
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}
+
+export interface CertificateFacts {
+  readonly file: string;
+  readonly endsMs: number;
+  /** Why what lies in the files is not shown, in words; null: it is. */
+  readonly notTaken: string | null;
+}
+
+const lastHourMs = 3_600_000;
+
+interface Pair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+export class OwnCertificate {
+  readonly #files: CertificateFiles;
+  readonly #servers: SecureServer[] = [];
+  #pair: Pair;
+  #notTaken: string | null = null;
+
+  /** Throws a ConfigError with each file that cannot be read. */
+  constructor(files: CertificateFiles) {
+    this.#files = files;
+    this.#pair = readPair(files);
+  }
+
+  /** PEM. */
+  get pair(): Pair {
+    return this.#pair;
+  }
+
+  get pin(): string {
+    return pinOf(this.#pair.cert);
+  }
+
+  facts(): CertificateFacts {
+    return {
+      file: this.#files.certificateFile,
+      endsMs: new Date(new X509Certificate(this.#pair.cert).validTo).getTime(),
+      notTaken: this.#notTaken,
+    };
+  }
+
+  /** Shown by this server, too, from each renewal on. */
+  serve(server: SecureServer): void {
+    this.#servers.push(server);
+  }
+
+  /** True: a renewed one was found, and connections that begin now see it. */
+  look(now: Date): boolean {
+    try {
+      const pair = readPair(this.#files);
+      if (pair.cert.equals(this.#pair.cert) && pair.key.equals(this.#pair.key)) {
+        this.#notTaken = null;
+        return false;
+      }
+      const certificate = new X509Certificate(pair.cert);
+      if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))
+        throw new Error(`${this.#files.keyFile} is not its key (both are written when a renewal has ended)`);
+      if (pinOf(pair.cert) !== this.pin && this.facts().endsMs - now.getTime() > lastHourMs)
+        throw new Error("it is for another key, and crawlers have pinned the one before");
+      for (const server of this.#servers) server.setSecureContext(pair);
+      this.#pair = pair;
+      this.#notTaken = null;
+      return true;
+    } catch (error) {
+      this.#notTaken = (error as Error).message;
+      return false;
+    }
+  }
+}
+
+function readPair({ certificateFile, keyFile }: CertificateFiles): Pair {
+  const faults: string[] = [];
+  const read = (name: string, file: string) => {
+    try {
+      return readFileSync(file);
+    } catch (error) {
+      faults.push(`tls.${name}: ${(error as Error).message}`);
+      return Buffer.alloc(0);
+    }
+  };
+  const pair = { cert: read("certificateFile", certificateFile), key: read("keyFile", keyFile) };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return pair;
+}

@@ -1,0 +1,5 @@
+// Starts a thread from TypeScript sources, in tests and development. What is built does without.
+import { workerData } from "node:worker_threads";
+import { importSource } from "#core/source-thread";
+
+await importSource(new URL(workerData.source));

@@ -1,0 +1,115 @@
+/**
+ * The door: every TCP connection that the crawler makes is opened here, and TLS on top of it. A connection goes either
+ * to an address that the guard has passed, or to a host that the partner himself named: his proxy, or the coordinator
+ * of his invitation and settings. Whatever a coordinator or a site names is of the first kind.
+ */
+import net from "node:net";
+import tls from "node:tls";
+import { hostInUrl } from "#core/ip/url-host";
+import { timerMs } from "#core/timer-ms";
+import { type AddressGuard, literalAddress } from "./address-guard.ts";
+import { Failure } from "./failure.ts";
+
+/** Where a connection may go. Can be made in two ways only, so that no caller can leave out the check. */
+export class Destination {
+  readonly host: string;
+  readonly port: number;
+
+  private constructor(host: string, port: number) {
+    this.host = host;
+    this.port = port;
+  }
+
+  /** Throws a Failure (refused-address) for an address or port that the guard refuses, and for a name. */
+  static checked(guard: AddressGuard, address: string, port: number): Destination {
+    const refusal = guard.refusal(address, port);
+    if (refusal !== null) throw new Failure("refused-address", refusal, { address });
+    return new Destination(address, port);
+  }
+
+  /** A host of the partner's own settings or invitation, which the system resolves. */
+  static namedByPartner(host: string, port: number): Destination {
+    return new Destination(host, port);
+  }
+}
+
+/** Throws a Failure when it takes too long, else the system's error. */
+export function dialTcp(
+  { host, port }: Destination,
+  timeoutMs: number,
+): Promise<{ readonly socket: net.Socket; readonly connectMs: number }> {
+  return new Promise((resolve, reject) => {
+    const startedMs = performance.now();
+    const socket = net.connect({ host, port, noDelay: true });
+    const late = () =>
+      new Failure(
+        "connect-timeout",
+        `no connection to ${hostInUrl(host)}:${port} within ${Math.round(timeoutMs)} ms`,
+      );
+    const timer = setTimeout(() => socket.destroy(late()), timerMs(timeoutMs));
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    socket.once("error", onError);
+    socket.once("connect", () => {
+      const connectMs = performance.now() - startedMs;
+      clearTimeout(timer);
+      socket.off("error", onError);
+      resolve({ socket, connectMs });
+    });
+  });
+}
+
+/** What TLS is to agree on (RFC 7301), in order of preference. */
+export type HttpProtocol = "h2" | "http/1.1";
+
+interface SecureSettings {
+  /** The name that the certificate must be for, or an address. */
+  readonly host: string;
+  readonly protocols: readonly HttpProtocol[];
+  /** Trusted authorities in PEM; undefined: the built-in ones. */
+  readonly authorities?: string | string[] | undefined;
+  readonly timeoutMs: number;
+  /** Judges the certificate in place of the authorities; returns why it is not taken, or null. */
+  readonly judge?: ((shown: tls.TLSSocket) => Error | null) | undefined;
+}
+
+/** Verified before anything is written. Throws the error of the handshake or of `judge`; the connection is closed then. */
+export function secureWithTls(
+  socket: net.Socket,
+  { host, protocols, authorities, timeoutMs, judge }: SecureSettings,
+): Promise<{ readonly socket: tls.TLSSocket; readonly tlsMs: number }> {
+  return new Promise((resolve, reject) => {
+    const startedMs = performance.now();
+    const secured = tls.connect({
+      socket,
+      host,
+      ...(literalAddress(host) === null ? { servername: host.replace(/\.$/, "") } : {}),
+      ALPNProtocols: [...protocols],
+      rejectUnauthorized: judge === undefined,
+      ...(authorities === undefined ? {} : { ca: authorities }),
+    });
+    const late = () =>
+      new Failure("connect-timeout", `the TLS handshake took longer than ${Math.round(timeoutMs)} ms`);
+    const timer = setTimeout(() => secured.destroy(late()), timerMs(timeoutMs));
+    const fail = (error: Error) => {
+      clearTimeout(timer);
+      secured.destroy();
+      socket.destroy();
+      reject(error);
+    };
+    const onClose = () => fail(new Failure("connection-lost", "closed during the TLS handshake"));
+    secured.once("error", fail);
+    secured.once("close", onClose);
+    secured.once("secureConnect", () => {
+      const fault = judge?.(secured) ?? null;
+      if (fault !== null) return fail(fault);
+      clearTimeout(timer);
+      secured.off("error", fail);
+      secured.off("close", onClose);
+      secured.disableRenegotiation();
+      resolve({ socket: secured, tlsMs: performance.now() - startedMs });
+    });
+  });
+}

@@ -1,0 +1,192 @@
+/**
+ * The thread that serves the local page (open-status.ts says why it is one), on loopback alone. Whoever is logged in on the
+ * machine may look; pausing and resuming takes the key in the link that the control socket tells, which only the folder's
+ * owner can ask.
+ *
+ * A page of the web that the administrator's browser has open can read and do nothing here: names that lead to 127.0.0.1
+ * (DNS rebinding) fail the check of the Host header, which comes before anything else of the request is looked at; what a
+ * browser marks as another site's is refused (Sec-Fetch-Site, Origin); no answer may be used by another origin.
+ */
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { isMainThread, type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { guardedServer, reply, replyJson, targetOf } from "./control-server.ts";
+import { pagePolicy, refreshSeconds, statusPage } from "./status-page.ts";
+import type { StatusReport } from "./status-report.ts";
+
+export const pageRole = "nearcrawl-page";
+
+export interface PageThreadData {
+  readonly role: typeof pageRole;
+  readonly port: number;
+  /** Who has it may pause and resume; null: the page is to look at. */
+  readonly key: string | null;
+  readonly retryMs: number;
+}
+
+export type PageDeed = "pause" | "resume";
+
+export type FromPageThread =
+  | { readonly type: "report" | PageDeed }
+  | { readonly type: "listening"; readonly port: number }
+  | { readonly type: "problem"; readonly words: string; readonly reason: string };
+
+/** One for each message, in their order. `fault`: it could not be done, in words; `report`: as JSON, where it was asked for. */
+export interface ToPageThread {
+  readonly fault: string | null;
+  readonly report: string;
+}
+
+const loopback = "127.0.0.1";
+/** A port that is taken for so many tries belongs to another crawler: the next one is tried. */
+const triesPerPort = 2;
+const mostPorts = 20;
+const mostConnections = 32;
+const mostFormBytes = 1024;
+const formType = "application/x-www-form-urlencoded";
+/** However many look, the crawl makes no more than a report in this time. */
+const reportMs = 1000;
+
+const headers = {
+  "content-security-policy": pagePolicy(false),
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  // With no-referrer, browsers would send our own form with `Origin: null`.
+  "referrer-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+} as const;
+
+export const pageUrl = (port: number, key: string) => `http://${loopback}:${port}/?key=${key}`;
+
+const given = (workerData ?? {}) as Partial<PageThreadData>;
+if (!isMainThread && parentPort !== null && given.role === pageRole)
+  serve(parentPort, given as PageThreadData);
+
+function serve(parent: MessagePort, { port, key, retryMs }: PageThreadData): void {
+  const waiting: ((answer: ToPageThread) => void)[] = [];
+  parent.on("message", (answer: ToPageThread) => waiting.shift()?.(answer));
+  const ask = (message: FromPageThread) =>
+    new Promise<ToPageThread>((resolve) => {
+      waiting.push(resolve);
+      parent.postMessage(message);
+    });
+  let known: { readonly atMs: number; readonly report: Promise<string> } | null = null;
+  const server = guardedServer({
+    mostConnections,
+    answer: (request, response) => answer(request, response, page),
+    onFault: (error) =>
+      void ask({ type: "problem", words: "a look at the local status page failed", reason: String(error) }),
+  });
+  const page: Page = {
+    key,
+    port: () => (server.address() as AddressInfo | null)?.port ?? null,
+    report: () => {
+      if (known === null || performance.now() - known.atMs > reportMs)
+        known = { atMs: performance.now(), report: ask({ type: "report" }).then(reportIn) };
+      return known.report;
+    },
+    steer: async (deed) => {
+      const { fault } = await ask({ type: deed });
+      known = null;
+      if (fault !== null) throw new Error(fault);
+    },
+  };
+  let failures = 0;
+  const listen = () => {
+    const further = Math.floor(failures / triesPerPort) % mostPorts;
+    server.listen(port === 0 ? 0 : Math.min(65_535, port + further), loopback);
+  };
+  server.on("listening", () => void ask({ type: "listening", port: page.port()! }));
+  server.on("error", (error) => {
+    const words = "the local status page cannot be served; it is tried again";
+    if (failures === 0) void ask({ type: "problem", words, reason: error.message });
+    failures += 1;
+    setTimeout(listen, retryMs);
+  });
+  listen();
+}
+
+function reportIn({ fault, report }: ToPageThread): string {
+  if (fault !== null) throw new Error(fault);
+  return report;
+}
+
+interface Page {
+  readonly key: string | null;
+  /** Null while it does not listen. */
+  readonly port: () => number | null;
+  /** As JSON. */
+  readonly report: () => Promise<string>;
+  readonly steer: (deed: PageDeed) => Promise<void>;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, page: Page): Promise<void> {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  if (!isOurs(request, page.port())) {
+    return reply(response, 421, `this page is at http://${loopback}:${page.port()}/ and under no other name`);
+  }
+  if (!isOfThisSite(request))
+    return reply(response, 403, "this page is for no other page's use: open it by its address");
+  const { path, query } = targetOf(request);
+  const deed = deeds.get(path);
+  if (request.method === "POST" && deed !== undefined && page.key !== null) {
+    const form = await formOf(request);
+    if (form === null || !isKey(form.get("key"), page.key))
+      return reply(response, 403, "pausing and resuming takes the link that `status` prints");
+    await page.steer(deed);
+    response.writeHead(303, { location: `/?key=${page.key}`, "cache-control": "no-store" }).end();
+  } else if (request.method !== "GET" && request.method !== "HEAD") {
+    response.setHeader("allow", "GET, HEAD");
+    reply(response, 405, "this page is to look at: pause, resume and drain are commands");
+  } else if (path === "/status.json") {
+    replyJson(response, await page.report());
+  } else if (path === "/") {
+    const isStill = query.has("still");
+    const key = page.key !== null && isKey(query.get("key"), page.key) ? page.key : null;
+    const text = statusPage(JSON.parse(await page.report()) as StatusReport, { isStill, key });
+    if (!isStill) response.setHeader("refresh", String(refreshSeconds));
+    response.setHeader("content-security-policy", pagePolicy(key !== null));
+    response
+      .writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" })
+      .end(text);
+  } else reply(response, 404, "there is / and /status.json");
+}
+
+const deeds: ReadonlyMap<string, PageDeed> = new Map([
+  ["/pause", "pause"],
+  ["/resume", "resume"],
+]);
+
+/** One Host, with the port that browsers name; 80 they leave out. */
+function isOurs({ headersDistinct }: IncomingMessage, port: number | null): boolean {
+  const [host, ...more] = headersDistinct.host ?? [];
+  const names = [loopback, "localhost"];
+  return (
+    more.length === 0 && names.some((name) => host === `${name}:${port}` || (port === 80 && host === name))
+  );
+}
+
+/** What sends neither header is no browser that could be led here. */
+function isOfThisSite({
+  headers: { host, origin, "sec-fetch-site": site = "none" },
+}: IncomingMessage): boolean {
+  return (site === "none" || site === "same-origin") && (origin === undefined || origin === `http://${host}`);
+}
+
+function isKey(theirs: string | null, ours: string): boolean {
+  const [one, other] = [Buffer.from(theirs ?? ""), Buffer.from(ours)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+/** Null: it is no form, or a large one. */
+async function formOf(request: IncomingMessage): Promise<URLSearchParams | null> {
+  if (request.headers["content-type"] !== formType) return null;
+  let text = "";
+  for await (const piece of request) {
+    text += String(piece);
+    if (text.length > mostFormBytes) return null;
+  }
+  return new URLSearchParams(text);
+}
