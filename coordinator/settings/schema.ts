@@ -313,6 +313,13 @@ const trust = z.strictObject({
     origin: "our judgement, a liar's pages harm every reader",
     previews: ["distrust"],
   }),
+  witnesses: policy(z.boolean().default(true), {
+    title: "Second witnesses",
+    help: "Whether a probe report that wins a subnet is held against other crawlers' before it is believed. It costs 0.4 to 1.4 probes per subnet where nobody lies; who runs all crawlers themselves may do without.",
+    unit: null,
+    origin: "measured, test/bench/results/trust.md",
+    previews: ["rounds"],
+  }),
   /** Of its latest pages so many are fetched again at most. */
   refetchPages: z.int().min(0).max(1_000_000).default(10_000),
 });

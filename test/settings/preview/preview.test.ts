@@ -64,8 +64,10 @@ async function figures(changes: Changes, base?: object) {
 }
 
 it("a policy: the stored round is played again, tokyo's answer is predicted, and that is said", async () => {
-  const base = { delegation: { policy: "ipmicra" } };
+  const base = { delegation: { policy: "ipmicra" }, trust: { witnesses: false } };
+  const witnessed = await figures({ "trust.witnesses": true }, base);
 
+  expect(witnessed.probesPerRound).toEqual([1, 2]);
   const [effect, ...others] = await preview({ "delegation.policy": "exhaustive" }, base);
 
   expect(others).toEqual([]);
