@@ -28,6 +28,8 @@ export interface KnownPorts {
   readonly state: CoordinatorState;
   readonly budget: DayBudget;
   readonly snapshots?: TreeSnapshots;
+  /** As rounds have it (delegation/probe-round.ts). */
+  readonly hasWitnesses?: boolean;
 }
 
 export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<void> {
@@ -43,7 +45,7 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
 
 /** What other coordinators may have changed since memory was read: everything but the tree, which `followRegistry` follows. */
 export async function readAnew(
-  ports: Pick<KnownPorts, "crawlers" | "delegations" | "state">,
+  ports: Pick<KnownPorts, "crawlers" | "delegations" | "state" | "hasWitnesses">,
   now: Date,
 ): Promise<void> {
   ports.state.setCrawlers(await ports.crawlers.list());
@@ -189,15 +191,20 @@ export async function refreshTree(ports: RefreshTreePorts): Promise<{ subnets: n
 const roundsRead = 2000;
 
 /** Needs the tree, the delegations and the crawlers' RTTs in the state; returns how many rounds it learned from. */
-async function relearnRtts(ports: {
-  readonly delegations: Pick<DelegationStore, "latestRounds">;
-  readonly state: CoordinatorState;
-}): Promise<number> {
-  const rounds = await ports.delegations.latestRounds(roundsRead);
-  return rounds.filter((round) => relearn(round, ports.state)).length;
+async function relearnRtts({
+  delegations,
+  state,
+  hasWitnesses = false,
+}: Pick<KnownPorts, "delegations" | "state" | "hasWitnesses">): Promise<number> {
+  const rounds = await delegations.latestRounds(roundsRead);
+  return rounds.filter((round) => relearn(round, state, hasWitnesses)).length;
 }
 
-function relearn({ subnetId, method, probes }: MeasuredRound, state: CoordinatorState): boolean {
+function relearn(
+  { subnetId, method, probes }: MeasuredRound,
+  state: CoordinatorState,
+  hasWitnesses: boolean,
+): boolean {
   const placement = state.placementOf(subnetId);
   if (placement === null) return false;
   let round = startRound("nearest", {
@@ -206,6 +213,7 @@ function relearn({ subnetId, method, probes }: MeasuredRound, state: Coordinator
     knowledge: state.knowledge,
     learned: state.learnedRtts(method),
     parameters: defaultParameters,
+    hasWitnesses,
   });
   for (const { crawlerId, rttMs } of probes) round = observe(round, crawlerId, { rttMs });
   learnFromRound(round);

@@ -282,7 +282,7 @@ async function layGround(
     denied: () => rooms.probing!.denied,
     queue: () => rooms.delegations!.queue,
     readAnew: async () => {
-      await readAnew({ ...stores, state }, now());
+      await readAnew({ ...stores, state, hasWitnesses: config.trust.witnesses }, now());
       await rooms.probing!.restore();
     },
   });
@@ -317,7 +317,8 @@ async function layGround(
   };
   // Whatever others change while it is read is heard, and read once more.
   await others.listen();
-  await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
+  const { witnesses: hasWitnesses } = config.trust;
+  await readWhatIsKnown({ ...stores, state, budget, snapshots, hasWitnesses }, now());
   return ground;
 }
 

@@ -75,6 +75,7 @@ export function queueSettings(config: CoordinatorConfig): QueueSettings {
       policy,
       parameters: { ...defaultParameters, thresholdMs, lambdaMs },
       probe: config.probe,
+      hasWitnesses: config.trust.witnesses,
       allowSpecialPurpose: config.allowSpecialPurpose,
       getFirstFromUrls,
     },

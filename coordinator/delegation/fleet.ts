@@ -23,7 +23,7 @@ export class PeerRttTable {
     this.#matrix = matrix;
     for (const { from, to, rttMs } of measurements) {
       const [a, b] = [matrix.slotOf(from), matrix.slotOf(to)];
-      if (!(matrix.rttMs(a, b) <= rttMs)) matrix.learn(a, b, rttMs, 0);
+      if (!(matrix.measuredMs(a, b) <= rttMs)) matrix.learn(a, b, rttMs, 0);
     }
   }
 
@@ -41,6 +41,13 @@ export class PeerRttTable {
   rttMs(a: CrawlerId, b: CrawlerId): number | null {
     const { slots } = this.#matrix;
     const rttMs = this.#matrix.rttMs(slots.get(a) ?? -1, slots.get(b) ?? -1);
+    return Number.isNaN(rttMs) ? null : rttMs;
+  }
+
+  /** What the first has measured to the second by itself; null: nothing. */
+  measuredMs(from: CrawlerId, to: CrawlerId): number | null {
+    const { slots } = this.#matrix;
+    const rttMs = this.#matrix.measuredMs(slots.get(from) ?? -1, slots.get(to) ?? -1);
     return Number.isNaN(rttMs) ? null : rttMs;
   }
 
@@ -96,4 +103,21 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerR
 /** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
 export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64Array {
   return fleet.peerRtts.rttsBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
+}
+
+/** How far `to` is from `from` by what others measured: straight, or over a third candidate where that is shorter. */
+export function shortestTo(
+  { candidates, peerRtts }: CandidateFleet,
+  from: CrawlerId,
+  to: CrawlerId,
+  straightMs: number,
+): number {
+  let shortestMs = straightMs;
+  for (const over of candidates) {
+    const rest = over === to || over === from ? null : peerRtts.measuredMs(over, to);
+    if (rest === null || rest >= shortestMs) continue;
+    const first = peerRtts.measuredMs(from, over);
+    if (first !== null) shortestMs = Math.min(shortestMs, first + rest);
+  }
+  return shortestMs;
 }

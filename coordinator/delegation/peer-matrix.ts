@@ -230,9 +230,14 @@ export class PeerMatrix {
   }
 
   hasMeasured(from: number, to: number): boolean {
+    return !Number.isNaN(this.measuredMs(from, to));
+  }
+
+  /** What one slot has measured to another by itself, in ms; NaN: nothing. */
+  measuredMs(from: number, to: number): number {
     const row = this.#rows[from];
     const at = row?.find(to) ?? -1;
-    return at >= 0 && !Number.isNaN(row!.ownMs[at]!);
+    return at < 0 ? Number.NaN : row!.ownMs[at]!;
   }
 
   /** To how many others a slot's RTT is known. */

@@ -165,6 +165,8 @@ export class PresentOwner {
       !probes.some(({ outcome, how }) => outcome.type === "measured" && how !== "get");
     const heard = probes.flatMap(({ outcome, how }): Heard[] => {
       if (outcome.type !== "measured") return [];
+      const countsAs = questions.countedMs(crawlerId);
+      if (countsAs !== null) return [{ rttMs: countsAs, leastMs: countsAs, by: "probe" }];
       const by = how === "get" ? "fetches" : isLate(outcome) ? "busy" : "probe";
       return [{ rttMs: outcome.rttMs, leastMs: leastOf(outcome), by }];
     });

@@ -31,6 +31,8 @@ export interface RoundSettings {
   readonly parameters: PolicyParameters;
   readonly probe: ProbeSettings;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
+  /** A report that wins is held against other crawlers (policies/second-witness.ts); left out: it is taken as it is. */
+  readonly hasWitnesses?: boolean;
   /** A new subnet with so many URLs waiting is crawled while it is probed; 0: none is. */
   readonly getFirstFromUrls?: number;
 }
@@ -294,6 +296,7 @@ function openQuestions(
     knowledge: state.knowledge,
     parameters,
     random: ports.random(),
+    hasWitnesses: settings.hasWitnesses === true,
     mayTake: (crawlerId: CrawlerId) => !isDenied(crawlerId, subnet, ports),
   };
   const target = { ...originOf(subnet), address: subnet.address };

@@ -51,6 +51,11 @@ export class RoundQuestions {
     return this.#method;
   }
 
+  /** What a crawler's report counts as, in ms, where others contradict it; null: as what it is. */
+  countedMs(crawlerId: CrawlerId): number | null {
+    return this.#round.witnessed?.countedMs.get(crawlerId) ?? null;
+  }
+
   /** What can be compared: of each crawler the smallest, since noise only adds. */
   get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
     const smallest = new Map<CrawlerId, number>();

@@ -279,7 +279,7 @@ const trust = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
     title: "Cross-fetched",
     basic: true,
-    help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.01 is one in a hundred.",
+    help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.05 is one in twenty.",
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
     previews: ["second-fetches"],
@@ -312,6 +312,13 @@ const trust = z.strictObject({
     unit: null,
     origin: "our judgement, a liar's pages harm every reader",
     previews: ["distrust"],
+  }),
+  witnesses: policy(z.boolean().default(true), {
+    title: "Second witnesses",
+    help: "Whether a probe report that wins a subnet is held against other crawlers' before it is believed. It costs 0.4 to 1.4 probes per subnet where nobody lies; who runs all crawlers themselves may do without.",
+    unit: null,
+    origin: "measured, test/bench/results/trust.md",
+    previews: ["rounds"],
   }),
   /** Of its latest pages so many are fetched again at most. */
   refetchPages: z.int().min(0).max(1_000_000).default(10_000),

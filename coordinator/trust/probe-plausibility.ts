@@ -1,11 +1,11 @@
 /**
- * Probe reports that cannot be true. Where a crawler measured x to a target, and a witness y, the two are at most
- * x + y apart, and their reports at most D from each other (triangle inequality); D is what the *witness* measured to
- * the crawler, for a liar would state it to fit. Real paths violate the inequality, so it is believed in part only;
- * light is believed as far as both state where they are.
+ * Probe reports that are too fast to be true. Where a crawler measured x to a target, and a witness y, the two are at
+ * most x + y apart (triangle inequality); D is what the *witness* measured to the crawler, for a liar would state it to
+ * fit. Real paths violate the inequality, so it is believed in part only; light is believed as far as both state where
+ * they are. Impossible is x + y < 0.7 · D − 5 ms, or less than light takes in fibre between the two places.
  *
- *   too fast   x + y < 0.7 · D − 5 ms, or less than light takes in fibre between the two places
- *   too slow   x > (y + D) / 0.7 + 20 ms: beside one that is near the target, it claims to be far from it
+ * Nobody is accused of being too slow. A busy machine, a lossy link and a way that has changed since D was measured make
+ * honest crawlers so, and whoever reports too much only loses subnets by it.
  *
  * Where the way over a third crawler is shorter than D, that is taken: a bad route between two is not their distance.
  * And less is taken by what the suspect's nearest witness measured: a busy machine answers everybody late.
@@ -32,11 +32,8 @@ export interface ProbingFleet {
   readonly placeOf: (crawlerId: CrawlerId) => Coordinates | null;
 }
 
-export type ProbeLieKind = "too-fast" | "too-slow";
-
 export interface ProbeLie {
   readonly crawlerId: CrawlerId;
-  readonly kind: ProbeLieKind;
   /** Subnets on which its report cannot be true. */
   readonly subnets: readonly SubnetId[];
   /** Subnets on which it would have been seen. */
@@ -92,7 +89,7 @@ export function impossibleReports(
   const context = { fleet, rule: defaultProbeLieRule, excluded: new Set<CrawlerId>() };
   return subnets.flatMap(({ subnetId, probes }) =>
     probes.flatMap((report) => {
-      const heard = testimonies(report, probes, context).filter(({ kind }) => kind === "too-fast");
+      const heard = testimonies(report, probes, context);
       const against = heard.filter(({ isImpossible }) => isImpossible).length;
       const isImpossible = against >= leastAgainst && 2 * against > heard.length;
       return isImpossible ? [{ crawlerId: report.crawlerId, subnetId }] : [];
@@ -102,7 +99,6 @@ export function impossibleReports(
 
 interface Tally {
   readonly crawlerId: CrawlerId;
-  readonly kind: ProbeLieKind;
   readonly subnets: Set<SubnetId>;
   readonly tested: Set<SubnetId>;
   /** How often each of them said so. */
@@ -117,105 +113,84 @@ interface TallyContext {
 
 function worstOf(tallies: Iterable<Tally>, rule: ProbeLieRule): ProbeLie | null {
   let worst: ProbeLie | null = null;
-  for (const { crawlerId, kind, subnets, tested, witnesses } of tallies) {
+  for (const { crawlerId, subnets, tested, witnesses } of tallies) {
     const heard = [...witnesses.values()].filter((times) => times >= rule.leastOfWitness);
     if (subnets.size < rule.leastSubnets || heard.length < rule.leastWitnesses) continue;
     if (subnets.size < rule.leastShare * tested.size) continue;
     if (worst !== null && subnets.size <= worst.subnets.length) continue;
-    worst = { crawlerId, kind, subnets: [...subnets], tested: tested.size };
+    worst = { crawlerId, subnets: [...subnets], tested: tested.size };
   }
   return worst;
 }
 
 function tally(subnets: readonly ProbedSubnet[], context: TallyContext): Iterable<Tally> {
-  const tallies = new Map<string, Tally>();
+  const tallies = new Map<CrawlerId, Tally>();
   for (const { subnetId, probes } of subnets) {
     for (const { crawlerId, rttMs } of probes) {
       if (context.excluded.has(crawlerId)) continue;
-      const seen = testimonies({ crawlerId, rttMs }, probes, context);
-      for (const kind of ["too-fast", "too-slow"] as const) {
-        const heard = seen.filter((one) => one.kind === kind);
-        if (heard.length === 0) continue;
-        const against = heard.filter((one) => one.isImpossible);
-        const mine = tallyOf(tallies, crawlerId, kind);
-        mine.tested.add(subnetId);
-        if (2 * against.length <= heard.length) continue;
-        mine.subnets.add(subnetId);
-        for (const { witness } of against)
-          mine.witnesses.set(witness, (mine.witnesses.get(witness) ?? 0) + 1);
-      }
+      const heard = testimonies({ crawlerId, rttMs }, probes, context);
+      if (heard.length === 0) continue;
+      const against = heard.filter((one) => one.isImpossible);
+      const mine = tallyOf(tallies, crawlerId);
+      mine.tested.add(subnetId);
+      if (2 * against.length <= heard.length) continue;
+      mine.subnets.add(subnetId);
+      for (const { witness } of against) mine.witnesses.set(witness, (mine.witnesses.get(witness) ?? 0) + 1);
     }
   }
   return tallies.values();
 }
 
-function tallyOf(tallies: Map<string, Tally>, crawlerId: CrawlerId, kind: ProbeLieKind): Tally {
-  const name = `${crawlerId} ${kind}`;
-  const known = tallies.get(name);
+function tallyOf(tallies: Map<CrawlerId, Tally>, crawlerId: CrawlerId): Tally {
+  const known = tallies.get(crawlerId);
   if (known !== undefined) return known;
   const fresh = {
     crawlerId,
-    kind,
     subnets: new Set<SubnetId>(),
     tested: new Set<SubnetId>(),
     witnesses: new Map<CrawlerId, number>(),
   };
-  tallies.set(name, fresh);
+  tallies.set(crawlerId, fresh);
   return fresh;
 }
 
 interface Testimony {
   readonly witness: CrawlerId;
-  readonly kind: ProbeLieKind;
   readonly isImpossible: boolean;
 }
 
 /** What two reports may miss each other by without anybody lying: jitter, and the work of a machine. */
-const fastMarginMs = 5;
-const slowMarginMs = 20;
+const marginMs = 5;
 
-/** Only what could have told a lie: a witness next to both says nothing of "too fast", one far from both nothing of "too slow". */
+/** Only what could have told a lie: a witness next to both says nothing. */
 function testimonies(
-  suspect: ProbedSubnet["probes"][number],
+  suspect: Report,
   probes: ProbedSubnet["probes"],
   { fleet, rule, excluded }: TallyContext,
 ): Testimony[] {
   return probes.flatMap((witness): Testimony[] => {
     if (witness.crawlerId === suspect.crawlerId || excluded.has(witness.crawlerId)) return [];
     const { crawlerId: name } = witness;
-    const apartMs = fleet.rttMs(name, suspect.crawlerId);
-    const direct = boundsOf(suspect, witness, { apartMs, fleet, rule });
+    const leastBy = (apartMs: number | null) => leastMs(suspect, witness, { apartMs, fleet, rule });
+    const straight = leastBy(fleet.rttMs(name, suspect.crawlerId));
     // Looked for only where the straight way would tell a lie: it takes a look at the whole fleet.
-    const isSuspect = suspect.rttMs < direct.fast;
-    const surelyApartMs = isSuspect ? shortestMs(name, suspect.crawlerId, fleet) : apartMs;
-    const { fast } = isSuspect ? boundsOf(suspect, witness, { apartMs: surelyApartMs, fleet, rule }) : direct;
-    const { mostMs } = direct;
-    return [
-      ...(fast > leastTellingMs
-        ? [{ witness: name, kind: "too-fast" as const, isImpossible: suspect.rttMs < fast }]
-        : []),
-      ...(mostMs !== null && mostMs < mostTellingMs
-        ? [{ witness: name, kind: "too-slow" as const, isImpossible: suspect.rttMs > mostMs }]
-        : []),
-    ];
+    const isSuspect = suspect.rttMs < straight;
+    const bound = isSuspect ? leastBy(shortestMs(name, suspect.crawlerId, fleet)) : straight;
+    return bound > leastTellingMs ? [{ witness: name, isImpossible: suspect.rttMs < bound }] : [];
   });
 }
 
 type Report = ProbedSubnet["probes"][number];
 
-/** The least that the suspect can have measured, and the most. */
-function boundsOf(
+/** The least that the suspect can have measured. */
+function leastMs(
   suspect: Report,
   witness: Report,
   known: { readonly apartMs: number | null; readonly fleet: ProbingFleet; readonly rule: ProbeLieRule },
-): { readonly fast: number; readonly mostMs: number | null } {
+): number {
   const { apartMs, fleet, rule } = known;
-  const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - fastMarginMs;
-  const leastSumMs = Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet));
-  return {
-    fast: leastSumMs - witness.rttMs,
-    mostMs: apartMs === null ? null : (witness.rttMs + apartMs) / rule.trust + slowMarginMs,
-  };
+  const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - marginMs;
+  return Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet)) - witness.rttMs;
 }
 
 /**
@@ -238,8 +213,6 @@ function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet)
 
 /** A bound of less says nothing: everybody is slower than that. */
 const leastTellingMs = 2;
-/** And one of more, that everybody is faster. */
-const mostTellingMs = 200;
 
 /** km of distance that one ms of round trip covers in glass, and how far a stated place may be off. */
 const kmPerRoundTripMs = 100;

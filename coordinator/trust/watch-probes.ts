@@ -102,9 +102,5 @@ async function doubt(lie: ProbeLie, ports: WatchProbesPorts): Promise<boolean> {
   return true;
 }
 
-function lieWords({ kind, subnets, tested }: ProbeLie): string {
-  const seen = `on ${subnets.length} of the ${tested} subnets where others can tell`;
-  return kind === "too-fast"
-    ? `it reports round-trip times that are too short to be possible, or it is not where its partner says, ${seen}`
-    : `it reports round-trip times that are far too long, beside crawlers that are fast, ${seen}`;
-}
+const lieWords = ({ subnets, tested }: ProbeLie): string =>
+  `it reports round-trip times that are too short to be possible, or it is not where its partner says, on ${subnets.length} of the ${tested} subnets where others can tell`;

@@ -84,13 +84,16 @@ it("what keeps its settings from the start reads them as they are now", async ()
     { name: "recalibration.slowerThanFactor", before: null, after: 2 },
     { name: "recrawl.intervalHours", before: null, after: 24 },
     { name: "scope.newHostsPerCrawlerAndDay", before: null, after: 7 },
+    { name: "trust.witnesses", before: null, after: false },
   ] as const;
 
+  expect(queue.round.hasWitnesses).toBe(true);
   await createPolicyStore(database.pool).save(versionOf(changes), 0);
   await until(() => config.delegation.policy === "ipmicra", 10_000);
 
   expect(queue.round).toMatchObject({
     policy: "ipmicra",
+    hasWitnesses: false,
     probe: { method: "head", pace: { perSecond: 700 } },
   });
   expect(rule).toMatchObject({ factor: 2, inARow: 2 });

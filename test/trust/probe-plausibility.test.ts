@@ -42,17 +42,17 @@ describe("on a line", () => {
       line,
     );
 
-    expect(lies).toMatchObject([{ crawlerId: asCrawlerId(1), kind: "too-fast" }]);
+    expect(lies).toMatchObject([{ crawlerId: asCrawlerId(1) }]);
     expect(lies[0]!.subnets.length).toBeGreaterThan(10);
   });
 
-  it("accuses who says of everything that it is far from him, though his neighbours are near it", () => {
+  it("accuses nobody who is slow, as after a move that others have not measured yet, or on a busy machine", () => {
     const lies = probeLies(
       probesOnLine((crawler, rttMs) => (crawler === 2 ? rttMs + 400 : rttMs)),
       line,
     );
 
-    expect(lies).toMatchObject([{ crawlerId: asCrawlerId(2), kind: "too-slow" }]);
+    expect(lies).toEqual([]);
   });
 
   it("believes no distance that the suspect states himself", () => {
@@ -92,7 +92,7 @@ describe("on a line", () => {
       probes: [1, 2 + (target % 3)].map((id) => ({ crawlerId: asCrawlerId(id), rttMs: 5 })),
     }));
 
-    expect(probeLies(nearEach, stated)).toMatchObject([{ crawlerId: asCrawlerId(1), kind: "too-fast" }]);
+    expect(probeLies(nearEach, stated)).toMatchObject([{ crawlerId: asCrawlerId(1) }]);
   });
 });
 
@@ -136,10 +136,10 @@ describe.runIf(hasMatrices)("on measured round trips", () => {
   it("accuses in each of them the one that is beside everything, and nobody else", () => {
     const accused = fleets.map((fleet) => {
       const rounds = roundsOf(fleet, (crawler, rttMs) => (crawler === 0 ? Math.min(rttMs, 5) : rttMs));
-      return probeLies(rounds, fleetOf(fleet)).map(({ crawlerId, kind }) => `${crawlerId} ${kind}`);
+      return probeLies(rounds, fleetOf(fleet)).map(({ crawlerId }) => crawlerId);
     });
 
-    expect(new Set(accused.flat())).toEqual(new Set(["1 too-fast"]));
+    expect(new Set(accused.flat())).toEqual(new Set([1]));
     expect(accused.every((lies) => lies.length === 1)).toBe(true);
   });
 });

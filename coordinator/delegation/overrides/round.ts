@@ -140,6 +140,7 @@ function openQuestions(errand: FinerErrand, ports: FinerRoundPorts): RoundQuesti
       knowledge: state.knowledge,
       parameters: { ...settings.parameters, getFirst: false },
       random: ports.random(),
+      hasWitnesses: settings.hasWitnesses === true && !errand.byName,
     },
     learned: (method) => state.learnedRtts(method),
     method: settings.probe.method,

@@ -7,7 +7,17 @@ import { exhaustivePolicy } from "./exhaustive.ts";
 import { ipmicraPolicy } from "./ipmicra.ts";
 import { nearestPolicy } from "./nearest.ts";
 import { randomPolicy } from "./random.ts";
-import type { DelegationPolicy, Observation, RoundInput, RoundState, RoundStep } from "./round.ts";
+import {
+  type DelegationPolicy,
+  type Observation,
+  type ObservedProbe,
+  type RoundInput,
+  type RoundState,
+  type RoundStep,
+  rttOf,
+  wasAsked,
+} from "./round.ts";
+import { judgeWin, type WinJudgement } from "./second-witness.ts";
 
 /** From the least exact to the most. */
 export const delegationPolicies = [randomPolicy, ipmicraPolicy, nearestPolicy, exhaustivePolicy] as const;
@@ -20,6 +30,18 @@ export const policyNames: readonly PolicyName[] = delegationPolicies.map(({ name
 export interface ProbeRound {
   readonly policy: PolicyName;
   readonly state: RoundState;
+  /** Absent: what crawlers report is taken as it is. */
+  readonly witnessed?: WitnessedRound;
+}
+
+/** What crawlers reported, and what of it is not believed. */
+interface WitnessedRound {
+  readonly input: RoundInput;
+  readonly reports: readonly ObservedProbe[];
+  /** In place of what they reported, in ms. */
+  readonly countedMs: ReadonlyMap<CrawlerId, number>;
+  /** How many were asked for the sake of each. */
+  readonly looks: ReadonlyMap<CrawlerId, number>;
 }
 
 const policyOf = new Map<PolicyName, DelegationPolicy<RoundState>>(
@@ -29,24 +51,98 @@ const policyOf = new Map<PolicyName, DelegationPolicy<RoundState>>(
 export const usesEarlierRounds = (policy: PolicyName): boolean => policyOf.get(policy)!.usesEarlierRounds;
 
 export function startRound(policy: PolicyName, input: RoundInput): ProbeRound {
-  return { policy, state: policyOf.get(policy)!.start(input) };
+  const state = policyOf.get(policy)!.start(input);
+  if (!input.hasWitnesses) return { policy, state };
+  return { policy, state, witnessed: { input, reports: [], countedMs: new Map(), looks: new Map() } };
 }
 
 /** What to do next. Asking again without a new observation gives the same step. */
-export function nextStep({ policy, state }: ProbeRound): RoundStep {
-  return policyOf.get(policy)!.step(state);
+export function nextStep(round: ProbeRound): RoundStep {
+  const step = stepOf(round);
+  const judgement = judgementOf(round, step);
+  if (judgement?.type === "ask") return { type: "probe", crawlerId: judgement.crawlerId, how: "probe" };
+  return withReports(step, round);
 }
 
 /** The round with a crawler's answer in it. */
-export function observe(
-  { policy, state }: ProbeRound,
-  crawlerId: CrawlerId,
-  observation: Observation,
-): ProbeRound {
-  return { policy, state: policyOf.get(policy)!.observe(state, crawlerId, observation) };
+export function observe(round: ProbeRound, crawlerId: CrawlerId, observation: Observation): ProbeRound {
+  const { policy, witnessed } = round;
+  const step = witnessed === undefined ? null : stepOf(round);
+  const state = policyOf.get(policy)!.observe(round.state, crawlerId, observation);
+  if (witnessed === undefined || step === null || state === round.state) return { ...round, state };
+  const looks = new Map(witnessed.looks);
+  if (step.type === "decided" && judgementOf(round, step)?.type === "ask")
+    looks.set(step.crawlerId, 1 + (looks.get(step.crawlerId) ?? 0));
+  const reports = [...witnessed.reports, { crawlerId, observation }];
+  return heldAgainstOthers({ policy, state, witnessed: { ...witnessed, reports, looks } });
 }
 
 /** Adds what a finished round measured to what its policy learns from; policies that do not learn RTTs take nothing. */
 export function learnFromRound({ policy, state }: ProbeRound): void {
   policyOf.get(policy)!.learn?.(state);
+}
+
+const stepOf = ({ policy, state }: ProbeRound): RoundStep => policyOf.get(policy)!.step(state);
+
+/** Null: nothing was reported that could be judged. */
+function judgementOf({ policy, state, witnessed }: ProbeRound, step: RoundStep): WinJudgement | null {
+  if (witnessed === undefined || step.type !== "decided" || step.rttMs === null) return null;
+  const { reports, looks, countedMs, input } = witnessed;
+  const measured = reports.flatMap(({ crawlerId, observation }) => {
+    const rttMs = rttOf(observation);
+    return rttMs === null ? [] : [{ crawlerId, rttMs }];
+  });
+  const winner = measured.find(({ crawlerId }) => crawlerId === step.crawlerId);
+  if (winner === undefined) return null;
+  return judgeWin({
+    winner,
+    others: measured.flatMap((one) =>
+      one === winner ? [] : [{ ...one, rttMs: countedMs.get(one.crawlerId) ?? one.rttMs }],
+    ),
+    fleet: state.fleet,
+    looks: looks.get(step.crawlerId) ?? 0,
+    draw: input.random ?? 0,
+    mayAsk: (crawlerId) => !wasAsked(state, crawlerId) && input.mayTake?.(crawlerId) !== false,
+    nextWithoutIt: () => {
+      const next = stepOf({ policy, state: replayed(policy, witnessed, step.crawlerId) });
+      return next.type === "probe" ? next.crawlerId : null;
+    },
+  });
+}
+
+/** Reports that the others do not bear out count as what these leave of them, until one wins that they do. */
+function heldAgainstOthers(round: ProbeRound & { readonly witnessed: WitnessedRound }): ProbeRound {
+  const step = stepOf(round);
+  const judgement = judgementOf(round, step);
+  if (judgement?.type !== "counts-as" || step.type !== "decided" || judgement.rttMs <= step.rttMs!)
+    return round;
+  const { policy } = round;
+  const countedMs = new Map(round.witnessed.countedMs).set(step.crawlerId, judgement.rttMs);
+  const witnessed = { ...round.witnessed, countedMs };
+  return heldAgainstOthers({ policy, state: replayed(policy, witnessed), witnessed });
+}
+
+/** The round gone through again, with what counts; `without`: as if this one had not answered. */
+function replayed(
+  policy: PolicyName,
+  { input, reports, countedMs }: WitnessedRound,
+  without: CrawlerId | null = null,
+): RoundState {
+  const { start, observe: observed } = policyOf.get(policy)!;
+  return reports.reduce((state, { crawlerId, observation }) => {
+    const rttMs = countedMs.get(crawlerId);
+    const counts = rttMs === undefined ? observation : { rttMs };
+    return observed(state, crawlerId, crawlerId === without ? { failed: "left out" } : counts);
+  }, start(input));
+}
+
+/** The reason names what a crawler reported beside what it counts as. */
+function withReports(step: RoundStep, { witnessed }: ProbeRound): RoundStep {
+  if (step.type !== "decided" || !witnessed?.countedMs.size || !("asked" in step.reason)) return step;
+  const asked = step.reason.asked.map((one) => {
+    const report = witnessed.reports.find(({ crawlerId }) => crawlerId === one.crawlerId)?.observation;
+    const reportedMs = report === undefined ? null : rttOf(report);
+    return witnessed.countedMs.has(one.crawlerId) && reportedMs !== null ? { ...one, reportedMs } : one;
+  });
+  return { ...step, reason: { ...step.reason, asked } };
 }

@@ -23,7 +23,13 @@ const ms = z.number().min(0);
 const count = z.int().min(0);
 const share = z.number().min(0).max(1);
 
-const askedCrawler = z.object({ crawlerId, rttMs: ms.nullable(), failed: z.string().nullable() });
+const askedCrawler = z.object({
+  crawlerId,
+  rttMs: ms.nullable(),
+  failed: z.string().nullable(),
+  /** What it reported, where others contradict that and it counts as `rttMs`. */
+  reportedMs: ms.optional(),
+});
 const asked = { asked: z.array(askedCrawler), askedCount: count };
 
 /** A crawler that cannot be nearer than `lowerBoundMs`: `by` measured `byRttMs`, and the two are `peerRttMs` apart. */
@@ -291,10 +297,12 @@ function keptWords(
 
 function askedWords(asked: readonly AskedCrawler[], count: number, nameOf: NameOf): string {
   if (count === 0) return "";
-  const named = asked.map(
-    (one) =>
-      `${nameOf(one.crawlerId)} ${one.rttMs === null ? `no answer (${one.failed ?? "unknown"})` : briefMs(one.rttMs)}`,
-  );
+  const named = asked.map(({ crawlerId, rttMs, failed, reportedMs }) => {
+    const answer = rttMs === null ? `no answer (${failed ?? "unknown"})` : briefMs(rttMs);
+    const doubt =
+      reportedMs === undefined ? "" : ` (it said ${briefMs(reportedMs)}, which others contradict)`;
+    return `${nameOf(crawlerId)} ${answer}${doubt}`;
+  });
   const more = count - asked.length;
   return `Asked, in this order: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }

@@ -45,7 +45,7 @@ export interface RoundInput {
   readonly fleet: CandidateFleet;
   readonly knowledge: DelegationKnowledge;
   readonly parameters: PolicyParameters;
-  /** random: a number from 0 up to, not including, 1. */
+  /** A number from 0 up to, not including, 1: for the policy random, and for whom a win is held against. */
   readonly random?: number;
   /** nearest: what earlier rounds measured, by the same method. `learnFromRound` adds a finished one. */
   readonly learned: LearnedRtts;
@@ -53,6 +53,8 @@ export interface RoundInput {
   readonly locationHint?: LocationHint;
   /** nearest: the largest fleet that is looked at whole. */
   readonly listFrom?: number;
+  /** A report that wins is believed only where others bear it out (second-witness.ts). */
+  readonly hasWitnesses?: boolean;
   /** nearest: candidates that may not take the subnet after all are not asked, nor are they runners-up. */
   readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }

@@ -25,6 +25,8 @@ import {
 export interface PolicyVariant {
   readonly policy: PolicyName;
   readonly parameters?: Partial<PolicyParameters>;
+  /** As the coordinator does: a report that wins is held against others. */
+  readonly hasWitnesses?: boolean;
 }
 
 /** A measurement about to be made; `target` and `crawler` are positions in the instance. */
@@ -103,6 +105,7 @@ export class SimulationRun {
       knowledge: this.#knowledge,
       learned: new LearnedRtts(),
       parameters: { ...defaultParameters, ...settings.variant.parameters },
+      hasWitnesses: settings.variant.hasWitnesses ?? false,
     };
   }
 

@@ -1,4 +1,4 @@
-/** Another policy, λ or threshold: the latest rounds played again under the present and under the new value. */
+/** Another policy, λ or threshold, or second witnesses: the latest rounds played again under the present and under the new value. */
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -82,9 +82,9 @@ async function played(playing: Generator<Replay[], void>, clock: AlarmClock): Pr
   return replays;
 }
 
-function variantOf({ delegation }: PolicySettings): PolicyVariant {
+function variantOf({ delegation, trust }: PolicySettings): PolicyVariant {
   const { policy, lambdaMs, thresholdMs } = delegation;
-  return { policy, parameters: { lambdaMs, thresholdMs } };
+  return { policy, parameters: { lambdaMs, thresholdMs }, hasWitnesses: trust.witnesses };
 }
 
 export const previewFirstFetches: PreviewPolicies = async ({ before, after }, { samples }) => {

@@ -17,7 +17,12 @@ import {
   type TrustRule,
   withVerdict,
 } from "#coordinator/trust/evidence";
-import { defaultSamplingRule, type PageSketch, samplingShare } from "#coordinator/trust/page-sketch";
+import {
+  defaultSamplingRule,
+  type PageSketch,
+  type SamplingRule,
+  samplingShare,
+} from "#coordinator/trust/page-sketch";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import {
@@ -58,6 +63,8 @@ export interface FleetSettings {
   readonly liars: readonly Liar[];
   readonly mix?: WebMix;
   readonly rule?: TrustRule;
+  /** In place of the usual one. */
+  readonly sampling?: SamplingRule;
 }
 
 export interface Accusation {
@@ -155,7 +162,7 @@ class Simulation {
     const host = member.hosts[slice % member.hosts.length]!;
     const page = (at % 20) + 20 * Math.floor(slice / member.hosts.length);
     member.pages += 1;
-    if (this.#random() >= samplingShare(member, defaultSamplingRule)) return;
+    if (this.#random() >= samplingShare(member, this.#settings.sampling ?? defaultSamplingRule)) return;
     this.#check(member, host, page % host.pages, at);
   }
 

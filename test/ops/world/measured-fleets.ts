@@ -5,11 +5,12 @@
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
+import { type MatrixSlice, matrixFile, matrixSlices } from "#ops/simulate/instances/named-instance";
 import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { sharedData } from "../../support/shared-data.ts";
 
-const slices = [1, 9, 18].map((slice) => sharedData(`latency/PlanetLabData_${slice}.gz`));
+const slices = matrixSlices.map((slice) => sharedData(matrixFile(slice)));
 
 /** Whether the matrices are there. */
 export const hasMatrices = !slices.includes(null);
@@ -22,6 +23,10 @@ export function measuredFleets(crawlers: number, perMatrix: number): LatencyInst
     return seeds.map((seed) => drawnFleet(matrix, crawlers, seed));
   });
 }
+
+/** Of a slice of time; only where the matrices are there. */
+export const planetlabMatrix = (slice: MatrixSlice): Matrix =>
+  readMatrix(slices[matrixSlices.indexOf(slice)]!);
 
 type Matrix = readonly (readonly number[])[];
 

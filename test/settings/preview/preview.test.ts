@@ -64,8 +64,10 @@ async function figures(changes: Changes, base?: object) {
 }
 
 it("a policy: the stored round is played again, tokyo's answer is predicted, and that is said", async () => {
-  const base = { delegation: { policy: "ipmicra" } };
+  const base = { delegation: { policy: "ipmicra" }, trust: { witnesses: false } };
+  const witnessed = await figures({ "trust.witnesses": true }, base);
 
+  expect(witnessed.probesPerRound).toEqual([1, 2]);
   const [effect, ...others] = await preview({ "delegation.policy": "exhaustive" }, base);
 
   expect(others).toEqual([]);
@@ -139,10 +141,10 @@ it("balance: athens has more than its 8 pages per day, and its subnet would go t
   expect(found.extraRttMs?.[1]).toBeCloseTo(200, 0);
 });
 
-it("trust: of 48 fetches per day one in a hundred, then one in ten; evidence of 5 is enough at 4", async () => {
+it("trust: of 48 fetches per day one in twenty, then one in ten; evidence of 5 is enough at 4", async () => {
   expect(await figures({ "trust.share": 0.1 })).toEqual({
-    secondFetchesPerDay: [0.48, expect.closeTo(4.8)],
-    ofAllPages: [1, expect.closeTo(10)],
+    secondFetchesPerDay: [expect.closeTo(2.4), expect.closeTo(4.8)],
+    ofAllPages: [expect.closeTo(5), expect.closeTo(10)],
   });
   const [effect] = await preview({ "trust.threshold": 4 });
   expect(effect?.figures.map(({ before, after }) => [before, after])).toEqual([
