@@ -408,7 +408,8 @@ function settingsText(dataFolder: string, socketFolder: string): string {
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: "0700",
     port: "5432",
-    max_connections: "100",
+    // A coordinator holds some twenty, a command a few.
+    max_connections: "200",
     shared_buffers: `${sharedMegabytes()}MB`,
     work_mem: "8MB",
     fsync: "on",
