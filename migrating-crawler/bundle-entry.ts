@@ -1,9 +1,8 @@
 /**
- * Where the one-file bundle begins: in its main thread the crawler, in any other no more than what that thread is for, so
- * that it takes less memory. Whatever is imported in an `await` is only set up then.
+ * Where the one-file bundle begins: in its main thread the crawler, in any other no more than what extracts pages, so that
+ * it takes less memory. Whatever is imported in an `await` is only set up then.
  */
-import { isMainThread, workerData } from "node:worker_threads";
+import { isMainThread } from "node:worker_threads";
 
 if (isMainThread) await import("./main.ts");
-else if (workerData?.role === "nearcrawl-page") await import("./status/page-worker.ts");
 else await import("./extract/extraction-worker.ts");

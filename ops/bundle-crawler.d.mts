@@ -9,3 +9,5 @@ interface Bundling {
 export function bundleCrawler(settings: Bundling): Promise<void>;
 /** Bundles the dock and the partners' commands into one file. */
 export function bundleDock(settings: Bundling): Promise<void>;
+/** The local page's thread, as it lies in both. */
+export function pageThread(root: string): Promise<string>;

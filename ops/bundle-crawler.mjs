@@ -18,23 +18,58 @@ export async function bundleDock(settings) {
 }
 
 async function bundle(entry, { root, outfile, stopWords }) {
+  const bundledThreads = { "page-worker": await pageThread(root) };
   await build({
+    ...settingsOf(root),
     entryPoints: [join(root, entry)],
     outfile,
-    bundle: true,
-    platform: "node",
-    target: "node20",
     format: "esm",
-    conditions: ["nearcrawl-source"],
     external: ["zlib-sync"],
-    absWorkingDir: root,
-    preserveSymlinks: true,
     plugins: [messagesInEnglish, languagesAsText],
-    define: { bundledStopWords: JSON.stringify(inOrder(stopWords)), isOneFile: "true" },
+    define: {
+      bundledStopWords: JSON.stringify(inOrder(stopWords)),
+      bundledThreads: JSON.stringify(bundledThreads),
+    },
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
-    logLevel: "warning",
   });
 }
+
+/**
+ * The local page's thread as a text of its own in the one file: a thread that began in that file itself would read
+ * and compile all its megabytes once more, in a heap of its own. A module of which nothing is used here is left out whole,
+ * whatever it would set up (schemas, above all).
+ */
+export async function pageThread(root) {
+  const { outputFiles } = await build({
+    ...settingsOf(root),
+    entryPoints: [join(root, "migrating-crawler/status/page-worker.ts")],
+    write: false,
+    format: "cjs",
+    plugins: [onlyWhatIsUsed],
+  });
+  return outputFiles[0].text;
+}
+
+const settingsOf = (root) => ({
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  conditions: ["nearcrawl-source"],
+  absWorkingDir: root,
+  preserveSymlinks: true,
+  logLevel: "warning",
+});
+
+const onlyWhatIsUsed = {
+  name: "only-what-is-used",
+  setup(bundler) {
+    bundler.onResolve({ filter: /^[.#]/ }, async ({ path, pluginData, ...from }) => {
+      if (pluginData === "asked") return null;
+      const found = await bundler.resolve(path, { ...from, pluginData: "asked" });
+      return { ...found, sideEffects: false };
+    });
+  },
+};
 
 /** zod names a file for each language, which is half of it, and brings them all in; its messages are English here. */
 export const messagesInEnglish = {

@@ -10,11 +10,7 @@ import { timerMs } from "#core/timer-ms";
 import { startThread } from "../core/thread.ts";
 import { Failure } from "../net/failure.ts";
 import type { Extracted, FetchedBody } from "./extract-page.ts";
-import {
-  extractionThreadData,
-  type FromExtractionThread,
-  type ToExtractionThread,
-} from "./extraction-worker.ts";
+import type { FromExtractionThread, ToExtractionThread } from "./extraction-worker.ts";
 
 export interface ExtractionTask {
   readonly body: FetchedBody;
@@ -53,7 +49,7 @@ export class ExtractionThread {
   constructor(settings: ThreadSettings) {
     this.#settings = settings;
     this.#worker = startThread({
-      ...{ beside: import.meta.url, name: "extraction-worker", data: extractionThreadData },
+      ...{ beside: import.meta.url, name: "extraction-worker" },
       limits: {
         maxOldGenerationSizeMb: settings.heapMegabytes,
         maxYoungGenerationSizeMb: settings.youngMegabytes,

@@ -1,12 +1,6 @@
-/**
- * A thread of extraction-pool.ts: extracts one page after the other. Loaded in another thread, or with other
- * thread data, it does nothing, so that the crawler's one-file bundle can be the thread's file, too.
- */
-import { isMainThread, type MessagePort, parentPort, workerData } from "node:worker_threads";
+/** A thread of extraction-pool.ts: extracts one page after the other. */
+import { type MessagePort, parentPort } from "node:worker_threads";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
-
-/** What a thread of ours is started with. */
-export const extractionThreadData = { role: "nearcrawl-extraction" } as const;
 
 /** A page to extract; its bytes are handed over. `go`: the answer to `may-i-go-on`. */
 export type ToExtractionThread =
@@ -24,8 +18,7 @@ export type FromExtractionThread =
   | { readonly type: "failed"; readonly reason: string }
   | { readonly type: "may-i-go-on" };
 
-const { role } = (workerData ?? {}) as { role?: unknown };
-if (!isMainThread && parentPort !== null && role === extractionThreadData.role) serve(parentPort);
+serve(parentPort!);
 
 function serve(port: MessagePort): void {
   const say = (message: FromExtractionThread) => port.postMessage(message);

@@ -7,14 +7,7 @@ import type { CrawlerLog } from "../core/log.ts";
 import { startThread } from "../core/thread.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { openControl, type Steered } from "./control-server.ts";
-import {
-  type FromPageThread,
-  type PageDeed,
-  type PageThreadData,
-  pageRole,
-  pageUrl,
-  type ToPageThread,
-} from "./page-worker.ts";
+import type { FromPageThread, PageDeed, PageThreadData, ToPageThread } from "./page-worker.ts";
 import type { StatusReport } from "./status-report.ts";
 
 export async function openStatus(of: {
@@ -82,7 +75,7 @@ export class PageServer {
 
   /** With the key; null while it does not listen. */
   get url(): string | null {
-    return this.#port === null ? null : pageUrl(this.#port, this.#key);
+    return this.#port === null ? null : `http://127.0.0.1:${this.#port}/?key=${this.#key}`;
   }
 
   async close(): Promise<void> {
@@ -95,7 +88,7 @@ export class PageServer {
   #start(): void {
     const { port, steered, log, retryMs = defaultRetryMs } = this.#settings;
     const key = steered === undefined ? null : this.#key;
-    const data: PageThreadData = { role: pageRole, port, key, retryMs };
+    const data: PageThreadData = { port, key, retryMs };
     const thread = startThread({ beside: import.meta.url, name: "page-worker", data });
     this.#thread = thread;
     thread.on("message", (message: FromPageThread) => thread.postMessage(this.#take(message)));

@@ -10,15 +10,12 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { isMainThread, type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { guardedServer, reply, replyJson, targetOf } from "./control-server.ts";
 import { pagePolicy, refreshSeconds, statusPage } from "./status-page.ts";
 import type { StatusReport } from "./status-report.ts";
 
-export const pageRole = "nearcrawl-page";
-
 export interface PageThreadData {
-  readonly role: typeof pageRole;
   readonly port: number;
   /** Who has it may pause and resume; null: the page is to look at. */
   readonly key: string | null;
@@ -58,11 +55,7 @@ const headers = {
   "x-frame-options": "DENY",
 } as const;
 
-export const pageUrl = (port: number, key: string) => `http://${loopback}:${port}/?key=${key}`;
-
-const given = (workerData ?? {}) as Partial<PageThreadData>;
-if (!isMainThread && parentPort !== null && given.role === pageRole)
-  serve(parentPort, given as PageThreadData);
+serve(parentPort!, workerData as PageThreadData);
 
 function serve(parent: MessagePort, { port, key, retryMs }: PageThreadData): void {
   const waiting: ((answer: ToPageThread) => void)[] = [];

@@ -1,9 +1,14 @@
-/** The crawler's one file is the same wherever it is built: what a signed release says of itself can be checked. */
+/** The crawler's one file is the same wherever it is built: what a signed release says of itself can be checked; and it runs. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildBundle, notedCommit, projectFolder } from "#ops/cli/release/build-bundle";
+import { pageThread } from "../../ops/bundle-crawler.mjs";
+import { freePort } from "../support/free-port.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -21,6 +26,32 @@ test("two builds of the same sources in different folders are the same file, wit
   expect(second).toMatchObject({ digest: first.digest, builtFrom: null });
   expect(text.length).toBeGreaterThan(1_000_000);
   expect([folder, projectFolder()].filter((path) => text.includes(path.slice(1)))).toEqual([]);
+});
+
+test("the file serves its local page by a thread that holds no package", async () => {
+  const { file } = await buildBundle({ source: projectFolder(), out: join(folder, "with-page.mjs") });
+  const [settings, home, port] = [join(folder, "settings.json"), join(folder, "home"), await freePort()];
+  const config = {
+    coordinatorUrl: "ws://127.0.0.1:9/",
+    key: "k".repeat(43),
+    name: "paged",
+    home,
+    status: { port },
+  };
+  writeFileSync(settings, JSON.stringify(config));
+  let page = "";
+  const look = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => null);
+    page = (await answer?.text()) ?? "";
+  };
+
+  const crawler = spawn(process.execPath, [file, settings], { stdio: "ignore" });
+  await until(() => look().then(() => page !== ""), 20_000);
+  crawler.kill();
+  await once(crawler, "exit");
+
+  expect(page).toContain("Not connected");
+  expect(await pageThread(projectFolder())).not.toContain("node_modules");
 });
 
 test("the note beside a bundle names its commit, and speaks of that bundle alone", () => {
