@@ -52,7 +52,7 @@ export const hasItsShare = (domain: string): string => {
     >= case when ${used} * 2 > ${all} and ${used} < ${all} * 0.99 then 1 else ${mostOfDomain} end)`;
 };
 
-/** Until what a domain used counts half. */
+/** Until what a domain used counts half. Postgres before 17 subtracts no infinite times, so that `-infinity` is first made a day ago. */
 const halfOfUseSeconds = 600;
 
 /** Where leases are written, and where turns are: with one pool for both, one transaction has both. */
@@ -306,7 +306,8 @@ async function endTurns(client: PoolClient, ends: readonly EndOfLease[], setting
      set leases = greatest(0, t.leases - ended.leases),
          open_leases = sums_by_key(t.open_leases, ended.closed_leases, 1),
          used_ms = case when ended.closed_at is null then t.used_ms else sums_by_key(t.used_ms, ended.used_ms,
-           0.5 ^ greatest(0, least(60, extract(epoch from ended.closed_at - t.used_at)::float8 / ${halfOfUseSeconds}))) end,
+           0.5 ^ greatest(0, least(60, extract(epoch from ended.closed_at
+             - greatest(t.used_at, ended.closed_at - interval '1 day'))::float8 / ${halfOfUseSeconds}))) end,
          used_at = coalesce(ended.closed_at, t.used_at),
          free_at = greatest(t.free_at, ended.closed_at + make_interval(secs => t.rest_seconds),
            ended.ran_out_at + make_interval(secs => t.rest_seconds * ${restsAfterExpiry}))
