@@ -268,9 +268,9 @@ export class Crawler {
       route: (coordinatorUrl) => ({
         ...coordinatorRoute({ ...this.#config, coordinatorUrl }, this.#member?.membership ?? null),
         watch: (socket) => meter.watch(socket),
-        guarded: addresses.isOwn(coordinatorUrl)
+        checked: addresses.isOwn(coordinatorUrl)
           ? undefined
-          : async (...target) => await connector.dialCoordinator(...target),
+          : async (...target) => await connector.coordinatorDestinations(...target),
       }),
       sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       hello: (connection) => this.#member?.sign(this.#hello(), connection) ?? this.#hello(),

@@ -7,7 +7,7 @@
  * address is learned only within the registrable domains (Public Suffix List, private section included) of those that the
  * partner was given or named, or that the fleet's root keys have signed; of an address, only the address itself; never in the clear where the first was not, and never with
  * another path. Every address is held to the same certificate or authorities, and a learned one is connected to as a site
- * is: by the guard's and the partner's lists (Connector.dialCoordinator).
+ * is: by the guard's and the partner's lists (Connector.coordinatorDestinations).
  */
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { mostCoordinators } from "#protocol/coordinator-messages";

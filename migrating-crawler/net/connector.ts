@@ -81,8 +81,6 @@ export interface MadeContact {
 interface Connected {
   readonly host: string;
   readonly address: string;
-  /** It carries results out after the last page was fetched, and so outlives `close`. */
-  readonly isLink?: true;
 }
 
 export class Connector {
@@ -233,22 +231,21 @@ export class Connector {
     return { address: addresses[0], dnsMs };
   }
 
-  /**
-   * To a coordinator that the partner did not name: resolved and checked as a site is, at its port too. It takes none of the
-   * connections that sites may have. Throws a Failure.
-   */
-  async dialCoordinator(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
+  /** Where a coordinator is that the partner did not name: resolved and checked as a site is, at its port too. Throws a Failure. */
+  async coordinatorDestinations(
+    host: string,
+    port: number,
+    timeoutMs: number,
+  ): Promise<readonly Destination[]> {
     const { addresses } = await this.#allowed({ host, port, timeoutMs });
-    const { socket, address } = await this.#connectToAny(addresses, port, performance.now() + timeoutMs);
-    this.#watch(socket, { host, address, isLink: true });
-    return this.throughProxy ? socket.resume() : socket;
+    return addresses.slice(0, maxTries).map((address) => Destination.checked(this.guard, address, port));
   }
 
-  /** Ends every connection to sites: what is under way over them fails. There will be no others. */
+  /** Ends every connection: what is under way over them fails. There will be no others. */
   close(): void {
     this.#closed = true;
     this.#names.close();
-    for (const [socket, { isLink }] of this.#open) if (isLink === undefined) socket.destroy();
+    for (const socket of this.#open.keys()) socket.destroy();
   }
 
   /** One of the connections that the host allows, from its beginning to its end. */

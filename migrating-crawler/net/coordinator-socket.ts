@@ -12,9 +12,6 @@ import type { ProxyAddress } from "../settings/config.ts";
 import { Destination, dialTcp, secureWithTls } from "./dial.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
-/** What opens a connection to an address that the guard has passed, through the proxy where there is one. */
-export type GuardedDial = (host: string, port: number, timeoutMs: number) => Promise<net.Socket>;
-
 export interface CoordinatorRoute {
   /** SHA-256 of the SubjectPublicKeyInfo, base64url; null: authorities decide. */
   readonly certificatePin: string | null;
@@ -26,8 +23,10 @@ export interface CoordinatorRoute {
   readonly timeoutMs: number;
   /** Called with each TCP connection as soon as it stands. */
   readonly watch?: ((socket: net.Socket) => void) | undefined;
-  /** For an address that a coordinator named, which goes by the same lists as sites do. */
-  readonly guarded?: GuardedDial | undefined;
+  /** Of a coordinator that another one named: where it is by the lists that hold for sites. Left out: the partner named it. */
+  readonly checked?:
+    | ((host: string, port: number, timeoutMs: number) => Promise<readonly Destination[]>)
+    | undefined;
 }
 
 /** Throws a Failure, a WrongPin or the system's error. */
@@ -59,15 +58,29 @@ export function connectionTo(
 }
 
 async function connect(host: string, port: number, route: CoordinatorRoute): Promise<net.Socket> {
-  const { proxy, timeoutMs, watch, guarded } = route;
-  if (guarded !== undefined) return await guarded(host, port, timeoutMs);
+  const { checked, timeoutMs } = route;
+  // By name: the partner's network may resolve nothing but through its proxy.
+  const all = (await checked?.(host, port, timeoutMs)) ?? [Destination.namedByPartner(host, port)];
+  for (const [at, destination] of all.entries()) {
+    try {
+      return await connectTo(destination, route);
+    } catch (error) {
+      if (at === all.length - 1) throw error;
+    }
+  }
+  throw new Error(`${host} has no address`);
+}
+
+async function connectTo(
+  to: Destination,
+  { proxy, timeoutMs, watch }: CoordinatorRoute,
+): Promise<net.Socket> {
   if (proxy === null) {
-    const { socket } = await dialTcp(Destination.namedByPartner(host, port), timeoutMs);
+    const { socket } = await dialTcp(to, timeoutMs);
     watch?.(socket);
     return socket;
   }
-  // By name: the partner's network may resolve nothing but through its proxy.
-  const { socket } = await connectThroughProxy(proxy, { address: host, port, timeoutMs, watch });
+  const { socket } = await connectThroughProxy(proxy, { address: to.host, port: to.port, timeoutMs, watch });
   // It comes paused; who takes it over asks first and is not spoken to before.
   return socket.resume();
 }

@@ -366,6 +366,8 @@ export class ChaosFleet {
       coordinatorUrl: `ws://127.0.0.1:${link.port}/crawler`,
       ...{ key, name, home, publicAddress: address },
       ...{ proxy: this.internet.proxyUrlOf(index), coordinatorProxy: "none" },
+      // Where the other coordinators are, which one names, is special-purpose here.
+      allowRanges: ["127.0.0.1"],
       resolvers: [this.internet.dnsAddressOf(index)],
       ...{ politenessFloorMs: this.#size.floorMs, responseTimeFactor: 0 },
       // A process that is stopped must not take its own absence for a site's silence.

@@ -218,6 +218,8 @@ export class SharedFleet {
       ...{ coordinatorUrl: "", key, name, home: join(folder, name), publicAddress: address },
       ...{ proxy: internet.proxyUrlOf(index), coordinatorProxy: "none", resolvers: [internet.dnsAddress] },
       ...{ responseTimeFactor: 0, probeMethods: ["head", "connect"] },
+      // Where the other coordinator is, which the first one names, is special-purpose here.
+      allowRanges: ["127.0.0.1"],
       ...crawlerSettings,
     };
   }
