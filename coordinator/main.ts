@@ -687,9 +687,12 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   const live = liveOf(ground, rooms);
   const { certificate } = ground.watch;
   timekeeper.every("look-at-certificate", certificateMs, async () => {
-    if (certificate?.look(now()) !== true) return;
-    const { file, endsMs } = certificate.facts();
-    log.info({ file, ends: new Date(endsMs) }, "a renewed certificate is shown");
+    const before = certificate?.facts().notTaken ?? null;
+    const isRenewed = certificate?.look(now()) ?? false;
+    const { file, endsMs, notTaken } = certificate?.facts() ?? { notTaken: null };
+    if (isRenewed) log.info({ file, ends: endsMs }, "a renewed certificate is shown");
+    else if (notTaken !== null && notTaken !== before)
+      log.warn({ file, words: notTaken }, "what lies in the certificate's file is not shown");
   });
   timekeeper.every("observe", observeMs, async () => {
     counters.observe(live(), gateway.counts().refusals);

@@ -87,12 +87,12 @@ export const alertRules = [
     looksFor: "the embedded database's data folder was there, and is gone or empty",
     link: "/alerts",
     advice:
-      "Mount its disk, or stop the coordinator and restore: nearcrawl database backups, then nearcrawl database restore FOLDER. Nothing is made in its place (runbook: bad days).",
+      "Mount its disk, or stop the coordinator and restore. nearcrawl database backups lists what there is. Nothing is made in its place (runbook: bad days).",
     isOwn: true,
     find: ({ own }) =>
       own?.gone == null
         ? null
-        : { words: `${sentence(own.gone.words)}, since ${clockTime(own.gone.sinceMs)}.` },
+        : { words: `${sentence(own.gone.words)} (since ${clockTime(own.gone.sinceMs)}).` },
   },
   {
     name: "database-does-not-answer",
@@ -314,7 +314,7 @@ export const alertRules = [
       `the coordinator's DNS servers have answered nothing for ${seconds} s, of five names at least`,
     link: "/queue",
     advice:
-      "Look at them (resolvers of the settings, else /etc/resolv.conf): dig example.org. New hosts wait for an address meanwhile, and no site is blamed; what is known is crawled on.",
+      "Look at them (resolvers of the settings, else /etc/resolv.conf): dig @SERVER example.org. New hosts wait for an address meanwhile, and no site is blamed; what is known is crawled on.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
       own?.dns == null || nowMs - own.dns.sinceMs < seconds * 1000

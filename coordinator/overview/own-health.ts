@@ -171,7 +171,7 @@ const inTheWay = (code: HealthFault["code"], { words, since }: DatabaseFault): H
 });
 
 /** Errors and machines' names are for those who may read the alerts. */
-function publicWords({ name, count }: Alert): string {
+function publicWords({ name, count, words }: Alert): string {
   switch (name) {
     case "job-failing":
       return `${count === 1 ? "a job fails" : `${count} jobs fail`} whenever it runs; /alerts names it`;
@@ -189,7 +189,8 @@ function publicWords({ name, count }: Alert): string {
       return "the coordinator's DNS servers do not answer";
     case "certificate-ending":
     case "certificate-left":
-      return "the certificate ends soon";
+      // What anybody sees who connects; the folder is nobody's business.
+      return words.replace(/(?<=^| )\/\S*\//, "").replace(/\.$/, "");
     case "event-loop-late":
       return "the process is late: it does other work before it answers";
     default:

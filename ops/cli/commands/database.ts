@@ -88,7 +88,13 @@ function startOverCommand(): Command {
         await stopEmbeddedPostgres(home);
       }
       await forgetDatabases(journalRootOf(home), schema);
-      printAnswer(options, { home, schema }, `${home} takes the database that is there from now on.`);
+      printAnswer(
+        options,
+        { home, schema },
+        databaseUrl === null
+          ? `An empty database was begun in ${home}. Start the coordinator, then nearcrawl journal replay brings back what the journal has of the one before: opt-outs, revocations, crawlers.`
+          : `${home} takes the database that is there from now on.`,
+      );
     });
 }
 
