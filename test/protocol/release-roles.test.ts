@@ -47,6 +47,14 @@ test("a root is followed when the keys before it and enough of its own have sign
   expect(followRoles(pinned, [root(1, roles, b, c)]).followed).toEqual([]);
 });
 
+test("domains of coordinators count as the last root states them", () => {
+  const [domains, none] = [{ ...roles, coordinators: ["crawl.example.net"] }, roles];
+  const stated = root(2, domains, a, b);
+
+  expect(followRoles(pinned, [first, stated]).roles.coordinators).toEqual(["crawl.example.net"]);
+  expect(followRoles(pinned, [first, stated, root(3, none, a, b)]).roles.coordinators).toBeUndefined();
+});
+
 test("one stolen key of three changes nothing any more, not even twice", () => {
   const thiefs: RootRoles["roles"] = { ...roles, releases: roleOf(1, d) };
   const alone = root(2, thiefs, c);
