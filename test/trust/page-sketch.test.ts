@@ -106,12 +106,12 @@ describe("a host", () => {
 });
 
 describe("the share that is fetched again", () => {
-  it("is three in twenty of a newcomer's first two thousand pages, then one in a hundred", () => {
+  it("is three in twenty of a newcomer's first two thousand pages, then one in twenty", () => {
     const shares = [0, 1999, 2000].map((pages) =>
       samplingShare({ pages, watchedUntilPage: 0 }, defaultSamplingRule),
     );
 
-    expect(shares).toEqual([0.15, 0.15, 0.01]);
+    expect(shares).toEqual([0.15, 0.15, 0.05]);
   });
 
   it("is three in ten for a while after a page stood alone", () => {
@@ -119,6 +119,6 @@ describe("the share that is fetched again", () => {
       samplingShare({ pages, watchedUntilPage: 5500 }, defaultSamplingRule),
     );
 
-    expect(shares).toEqual([0.3, 0.01]);
+    expect(shares).toEqual([0.3, 0.05]);
   });
 });
