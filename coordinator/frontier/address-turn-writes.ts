@@ -52,7 +52,7 @@ export const hasItsShare = (domain: string): string => {
     >= case when ${used} * 2 > ${all} and ${used} < ${all} * 0.99 then 1 else ${mostOfDomain} end)`;
 };
 
-/** Until what a domain used counts half. Postgres before 17 subtracts no infinite times, so that `-infinity` is first made a day ago. */
+/** After so long, what a domain used counts half. Postgres before 17 cannot subtract infinite times, so a day is the longest that is looked back. */
 const halfOfUseSeconds = 600;
 
 /** Where leases are written, and where turns are: with one pool for both, one transaction has both. */

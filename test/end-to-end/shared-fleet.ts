@@ -218,7 +218,7 @@ export class SharedFleet {
       ...{ coordinatorUrl: "", key, name, home: join(folder, name), publicAddress: address },
       ...{ proxy: internet.proxyUrlOf(index), coordinatorProxy: "none", resolvers: [internet.dnsAddress] },
       ...{ responseTimeFactor: 0, probeMethods: ["head", "connect"] },
-      // Where the other coordinator is, which the first one names, is special-purpose here.
+      // The other coordinator, which the first one names, is at a special-purpose address here.
       allowRanges: ["127.0.0.1"],
       ...crawlerSettings,
     };
