@@ -56,7 +56,7 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
 async function latest(
   pool: Pool,
   { filter, limit, before }: ChangeQuery,
-): Promise<Extract<ChangesRead, { type: "read" }>> {
+): Promise<FeedRead> {
   const found: PageChange[] = [];
   const { last } = (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state;
   const above = Math.max(0, last - lookedAt(filter));
@@ -228,6 +228,8 @@ export interface FeedState {
 /** A cursor that nothing can be read from. */
 export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
 
+export type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
+
 export function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
   if (removedThrough > at) return { type: "too-old", removedThrough };
   const lost = jumps.find(({ from, to }) => from < at && at < to);
@@ -265,5 +267,5 @@ export interface ChangeFeed {
   /** What came after the change of that number. Looks at a bounded part of the feed: `more` says whether it went on. */
   after(since: number, query: ChangeQuery): Promise<ChangesRead>;
   /** The latest ones that fit, of a bounded part of the feed; `next` is the end of the feed. */
-  latest(query: ChangeQuery): Promise<Extract<ChangesRead, { type: "read" }>>;
+  latest(query: ChangeQuery): Promise<FeedRead>;
 }

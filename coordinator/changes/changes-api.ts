@@ -26,13 +26,9 @@ export const textDifference = z
   })
   .meta({ id: "TextDifference" });
 
-/** A number where there is one slice, else what each is at: `0:4712,1:1099511627999`. */
-const cursor = z.union([z.int(), z.string()]);
-
 export const pageChange = z
   .object({
-    number: z.int().describe("The cursor after this change. Numbers go up by one, in each slice of the web."),
-    cursor: cursor.optional().describe("Where there are several slices: the cursor after this change."),
+    number: z.int().describe("The cursor after this change. Numbers go up by one."),
     host: z.string(),
     notedAt: dateTime().describe("When it was numbered."),
     kind: z.enum(changeKinds),
@@ -69,14 +65,8 @@ export const pageChange = z
 const changes = z
   .object({
     changes: z.array(pageChange),
-    next: cursor.describe("The next cursor."),
+    next: z.int().describe("The next cursor."),
     more: z.boolean().describe("There may already be more after next."),
-    partial: z
-      .array(z.int())
-      .optional()
-      .describe(
-        "Slices of the web that did not answer, and are read on from the cursor once they do; left out: all did.",
-      ),
   })
   .meta({ id: "Changes" });
 

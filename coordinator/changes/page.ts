@@ -16,10 +16,8 @@ export interface ChangesPage {
   /** By rising numbers. */
   readonly changes: readonly PageChange[];
   /** A cursor. */
-  readonly next: number | string;
+  readonly next: number;
   readonly more: boolean;
-  /** Slices of the web that did not answer. */
-  readonly partial: readonly number[];
 }
 
 export function changesBody(page: ChangesPage): Html {
@@ -27,7 +25,6 @@ export function changesBody(page: ChangesPage): Html {
   return html`${titleRow("Changes", html`<span id="live" hidden></span>`)}
 <p class="lead">Pages that were new, changed or gone when they were last fetched, latest first.</p>
 ${filters(asked)}
-${partialNotice(page.partial)}
 <div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">
 <thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col">Page</th><th scope="col">Details</th></tr></thead>
 <tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>

@@ -3,9 +3,7 @@
 import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
 import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
-import { type ChangeCursor, cursorValue, parseCursor } from "./change-cursor.ts";
-import type { ChangeQuery } from "./change-feed-reads.ts";
-import type { ChangeFeeds, FeedAnswer, FeedFault } from "./change-feeds-reads.ts";
+import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault } from "./change-feed-reads.ts";
 import { type ChangeKind, changeKinds } from "./page-change.ts";
 
 /** All as typed; an empty text asks for nothing. */
@@ -24,7 +22,7 @@ export interface ChangesAsked {
 
 export const changesLimit = { usual: 100, most: 1000 } as const;
 
-export type Since = number | ChangeCursor | "latest" | "earliest" | "now";
+export type Since = number | "latest" | "earliest" | "now";
 
 /** Throws a UsageError that names what is wrong. */
 export function readChangeQuery(asked: ChangesAsked): ChangeQuery {
@@ -48,47 +46,60 @@ export function readSince(text: string): Since {
   const since = text.trim();
   if (since === "") return "latest";
   if (since === "earliest" || since === "now") return since;
-  const cursor = parseCursor(since);
-  if (cursor === null)
+  if (!/^\d{1,16}$/.test(since) || !Number.isSafeInteger(Number(since)))
     throw new UsageError(
-      `since: "${short(text)}" is not a cursor; it must be a whole number from the feed (of several slices, as the feed gives it: 0:4712,1:1099511627999), earliest, or now`,
+      `since: "${short(text)}" is not a cursor; it must be a whole number from the feed, earliest, or now`,
     );
-  return cursor;
+  return Number(since);
 }
 
-export async function readChanges(feeds: ChangeFeeds, since: Since, query: ChangeQuery): Promise<FeedAnswer> {
-  if (since === "latest") return await feeds.latest(query);
-  return await feeds.after(await startOf(since, feeds), query);
+export async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQuery): Promise<ChangesRead> {
+  if (since === "latest") return await feed.latest(query);
+  return await feed.after(await startOf(since, feed), query);
 }
 
 /** The cursor to begin with. */
-export async function startOf(since: Since, feeds: ChangeFeeds): Promise<number | ChangeCursor> {
-  if (typeof since !== "string") return since;
-  return await feeds.start(since === "earliest" ? "earliest" : "now");
+export async function startOf(since: Since, feed: ChangeFeed): Promise<number> {
+  if (typeof since === "number") return since;
+  const { last, removedThrough } = await feed.state();
+  return since === "earliest" ? removedThrough : last;
+}
+
+/** Where to go on after a cursor that nothing can be read from. */
+export function goOnFrom(fault: CursorFault): number {
+  switch (fault.type) {
+    case "too-old":
+      return fault.removedThrough;
+    case "lost":
+      return fault.goOnFrom;
+    case "unknown":
+      return fault.last;
+  }
 }
 
 /** Why nothing is read from a cursor, and the status that goes with it. */
-export function cursorWords({ cursor, slice, fault, goOnFrom }: FeedFault): {
+export function cursorWords(
+  since: number,
+  fault: CursorFault,
+): {
   readonly status: 400 | 410;
   readonly words: string;
 } {
-  const since = cursorValue(cursor);
-  const of = slice === null ? "" : ` of slice ${slice}`;
   switch (fault.type) {
     case "too-old":
       return {
         status: 410,
-        words: `The cursor ${since} is too old: changes${of} through number ${fault.removedThrough} are no longer kept (policy changes.keepDays), so some were missed. Check what you follow again, and continue with since=earliest, or with since=now for new changes only.`,
+        words: `The cursor ${since} is too old: changes through number ${fault.removedThrough} are no longer kept (policy changes.keepDays), so some were missed. Check what you follow again, and continue with since=earliest, or with since=now for new changes only.`,
       };
     case "lost":
       return {
         status: 410,
-        words: `The cursor ${since} is of lost changes${of}: on ${fault.wentBackAt.toISOString()} the database went back to an earlier state, which does not have what you read after number ${fault.goOnFrom}. Those pages are fetched again; check what you follow again, and continue with since=${cursorValue(goOnFrom)}.`,
+        words: `The cursor ${since} is of lost changes: on ${fault.wentBackAt.toISOString()} the database went back to an earlier state, which does not have what you read after number ${fault.goOnFrom}. Those pages are fetched again; check what you follow again, and continue with since=${fault.goOnFrom}.`,
       };
     case "unknown":
       return {
         status: 400,
-        words: `since: there is no change${of} with number ${slice === null ? since : cursor[slice]} yet; the latest is ${fault.last}. Use cursors that this feed returned.`,
+        words: `since: there is no change with number ${since} yet; the latest is ${fault.last}. Use cursors that this feed returned.`,
       };
   }
 }

@@ -3,21 +3,20 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
-import { partialOf } from "../database/slices.ts";
 import { refusalFor } from "../web/access.ts";
 import type { WebPart } from "../web/actions.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";
 import { errorBody, type PageError } from "../web/page-frame.ts";
 import { type AskedView, queryOf, sendRefusal } from "../web/views.ts";
-import { cursorOf, cursorValue } from "./change-cursor.ts";
-import type { ChangeFeeds, FeedFault, FeedRead } from "./change-feeds-reads.ts";
+import { type ChangeFeed, type CursorFault, cursorFault, type FeedRead } from "./change-feed-reads.ts";
 import { changesApi } from "./changes-api.ts";
 import { changesBody, changesCsv } from "./page.ts";
-import { type PageChange, toldChange } from "./page-change.ts";
+import { toldChange } from "./page-change.ts";
 import {
   type ChangesAsked,
   cursorWords,
+  goOnFrom,
   readChangeQuery,
   readChanges,
   readSince,
@@ -26,7 +25,7 @@ import {
 import { ChangeStream, mostChangeReaders } from "./stream-routes.ts";
 
 export interface ChangeRoutePorts {
-  readonly feeds: ChangeFeeds;
+  readonly feed: ChangeFeed;
   readonly log: Log;
   readonly version: string;
 }
@@ -36,7 +35,7 @@ const mostReadersOfAddress = 30;
 export function changeRoutes(ports: ChangeRoutePorts): WebPart {
   return ({ app, views, access }) => {
     const stream = new ChangeStream({
-      feeds: ports.feeds,
+      feed: ports.feed,
       onError: (error) => ports.log.warn({ error }, "changes could not be read for their listeners"),
       nowMs: () => performance.now(),
     });
@@ -51,7 +50,7 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
     views.describe({
       path: "/changes",
       operation: changesApi.changes,
-      view: async ({ query }) => await changesView(query, ports.feeds),
+      view: async ({ query }) => await changesView(query, ports.feed),
       events,
     });
     app.get("/api/changes/stream", { config: { boundedElsewhere: true } }, async (request, reply) => {
@@ -62,12 +61,12 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
   };
 }
 
-async function changesView(query: AskedView["query"], feeds: ChangeFeeds) {
+async function changesView(query: AskedView["query"], feed: ChangeFeed) {
   const asked = askedOf(query);
   try {
     const since = readSince(asked.since);
-    const found = await readChanges(feeds, since, readChangeQuery(asked));
-    return found.type === "read" ? shown(asked, found) : refused(found);
+    const found = await readChanges(feed, since, readChangeQuery(asked));
+    return found.type === "read" ? shown(asked, found) : refused(Number(since), found);
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     throw error;
@@ -85,27 +84,24 @@ function askedOf(query: (name: string) => string): ChangesAsked {
   };
 }
 
-function shown(asked: ChangesAsked, { type: _, ...found }: FeedRead) {
-  const { changes, more, partial } = found;
-  const next = cursorValue(found.next);
+function shown(asked: ChangesAsked, { changes, next, more }: FeedRead) {
   return {
     status: 200,
-    value: { changes: changes.map(toldChange), next, more, ...partialOf(partial) },
+    value: { changes: changes.map(toldChange), next, more },
     title: "Changes",
-    body: () => changesBody({ asked, changes, next, more, partial: partial ?? [] }),
-    csv: () => changesCsv(changes satisfies readonly PageChange[]),
+    body: () => changesBody({ asked, changes, next, more }),
+    csv: () => changesCsv(changes),
   };
 }
 
 /** Of a cursor that cannot be gone on from, with the one that can. */
-function refused(found: FeedFault) {
-  const { words } = cursorWords(found);
-  if (found.fault.type === "unknown") return words;
+function refused(since: number, fault: CursorFault) {
+  const { words } = cursorWords(since, fault);
+  if (fault.type === "unknown") return words;
   const error = { ...goneError, words };
-  const earliest = cursorValue(found.goOnFrom);
   return {
     status: 410,
-    value: { error: { status: 410, message: words }, earliest },
+    value: { error: { status: 410, message: words }, earliest: goOnFrom(fault) },
     title: error.title,
     body: () => errorBody(error),
   };
@@ -116,7 +112,7 @@ async function follow(
   request: FastifyRequest,
   reply: FastifyReply,
   {
-    feeds,
+    feed,
     version,
     stream,
     streams,
@@ -126,10 +122,10 @@ async function follow(
   try {
     const since = readSince(lastEventId(request) ?? asked.since);
     const { filter } = readChangeQuery(asked);
-    const at = cursorOf(await startOf(since, feeds));
-    const fault = await feeds.fault(at);
+    const at = await startOf(since, feed);
+    const fault = cursorFault(at, await feed.state());
     if (fault !== null) {
-      const { status, words } = cursorWords(fault);
+      const { status, words } = cursorWords(at, fault);
       if (status === 400) throw new UsageError(words);
       return sendError(request, reply, { ...goneError, words }, { version });
     }

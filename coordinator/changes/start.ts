@@ -4,7 +4,7 @@ import type { Timekeeper } from "#core/scheduler";
 import { inTurns } from "../database/bounded-work.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
-import { changeFeeds } from "./change-feeds-reads.ts";
+import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
 import { changeRoutes } from "./routes.ts";
 
@@ -41,8 +41,8 @@ export function scheduleChanges(ports: ChangeDutyPorts): void {
 
 // The pages' part about changes, with its store.
 
-type ChangePartOptions = Pick<RoomOptions, "slices" | "log" | "version">;
+type ChangePartOptions = Pick<RoomOptions, "pool" | "log" | "version">;
 
-export function changePart({ slices, log, version }: ChangePartOptions): WebPart {
-  return changeRoutes({ feeds: changeFeeds(slices), log, version });
+export function changePart({ pool, log, version }: ChangePartOptions): WebPart {
+  return changeRoutes({ feed: createChangeFeed(pool), log, version });
 }

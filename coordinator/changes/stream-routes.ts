@@ -5,16 +5,7 @@
  * every event's id is its cursor.
  */
 import type { ServerResponse } from "node:http";
-import { type ChangeCursor, cursorValue } from "./change-cursor.ts";
-import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
-import {
-  beginning,
-  type ChangeFeeds,
-  type FedChange,
-  type FeedFault,
-  mergedReads,
-  type SliceRead,
-} from "./change-feeds-reads.ts";
+import type { ChangeFeed, ChangesRead, CursorFault } from "./change-feed-reads.ts";
 import { type ChangeFilter, changeFits, everyChange, type PageChange, toldChange } from "./page-change.ts";
 import { cursorWords } from "./read-changes.ts";
 
@@ -39,13 +30,12 @@ const mostStreamMs = 300_000;
 interface Reader {
   readonly response: ServerResponse;
   readonly filter: ChangeFilter;
-  at: ChangeCursor;
+  at: number;
   spokenMs: number;
   /** Since when it takes nothing; null: it does. */
   stuckMs: number | null;
 }
 
-/** Of one slice. */
 interface Kept {
   readonly changes: readonly PageChange[];
   /** The number of the last change that was read. */
@@ -53,7 +43,7 @@ interface Kept {
 }
 
 export interface ChangeStreamPorts {
-  readonly feeds: ChangeFeeds;
+  readonly feed: ChangeFeed;
   readonly onError: (error: unknown) => void;
   /** A clock that never goes back. */
   readonly nowMs: () => number;
@@ -62,8 +52,8 @@ export interface ChangeStreamPorts {
 export class ChangeStream {
   readonly #ports: ChangeStreamPorts;
   readonly #readers = new Set<Reader>();
-  /** The latest changes of each slice, without a hole; empty: nobody has listened yet, or not for a while. */
-  readonly #kept = new Map<number, Kept>();
+  /** The latest changes, without a hole; null: nobody has listened yet, or not for a while. */
+  #kept: Kept | null = null;
   #timer: NodeJS.Timeout | null = null;
   #tick: Promise<void> | null = null;
 
@@ -76,7 +66,7 @@ export class ChangeStream {
   }
 
   /** Takes over a response whose head is written; events begin behind the cursor. */
-  listen(response: ServerResponse, from: { readonly at: ChangeCursor; readonly filter: ChangeFilter }): void {
+  listen(response: ServerResponse, from: { readonly at: number; readonly filter: ChangeFilter }): void {
     const reader: Reader = { ...from, response, spokenMs: this.#ports.nowMs(), stuckMs: null };
     this.#readers.add(reader);
     const end = setTimeout(() => response.end(), mostStreamMs).unref();
@@ -84,7 +74,7 @@ export class ChangeStream {
       clearTimeout(end);
       this.#forget(reader);
     });
-    response.write(`retry: 3000\nid: ${cursorValue(reader.at)}\n\n`);
+    response.write(`retry: 3000\nid: ${reader.at}\n\n`);
     this.#timer ??= setInterval(() => void this.tick(), tickMs).unref();
     void this.tick();
   }
@@ -107,13 +97,7 @@ export class ChangeStream {
 
   async #turn(): Promise<void> {
     try {
-      // One that does not answer keeps what was read of it: nobody is behind for that.
-      await this.#ports.feeds.over.ask(async (feed, { number }) => {
-        this.#kept.set(number, await follow(feed, this.#kept.get(number) ?? null));
-      });
-      const { open } = this.#ports.feeds.over.slices;
-      for (const number of this.#kept.keys())
-        if (!open.some((slice) => slice.number === number)) this.#kept.delete(number);
+      this.#kept = await follow(this.#ports.feed, this.#kept);
       await this.#serveAll();
     } catch (error) {
       this.#ports.onError(error);
@@ -124,8 +108,8 @@ export class ChangeStream {
 
   /** First those for whom memory is enough, then some of those behind, who are last in the next turn. */
   async #serveAll(): Promise<void> {
-    const isBehind = ({ at }: Reader) =>
-      [...this.#kept].some(([slice, kept]) => (at[slice] ?? 0) < startOf(kept));
+    const kept = this.#kept;
+    const isBehind = ({ at }: Reader) => kept !== null && at < startOf(kept);
     const readers = [...this.#readers];
     const behind = readers.filter(isBehind).slice(0, readersAtTable);
     for (const reader of [...readers.filter((one) => !isBehind(one)), ...behind]) {
@@ -139,26 +123,17 @@ export class ChangeStream {
 
   async #serve(reader: Reader): Promise<void> {
     for (let batch = 0; batch < batchesAtOnce && this.#hasRoom(reader); batch += 1) {
-      const { answers, partial } = await this.#ports.feeds.over.ask(
-        async (feed, { number }) => await this.#read(reader, feed, number),
-      );
-      const found = mergedReads(answers, { cursor: reader.at, partial, limit: sentAtOnce });
+      const { at, filter } = reader;
+      const found =
+        (this.#kept && fromMemory({ at, filter }, this.#kept)) ??
+        (await this.#ports.feed.after(at, { filter, limit: sentAtOnce }));
       if (found.type !== "read") return this.#turnAway(reader, found);
       this.#send(reader, found.changes.map(eventOf).join(""));
       reader.at = found.next;
       if (!found.more) break;
     }
     if (this.#ports.nowMs() - reader.spokenMs >= heartbeatMs)
-      this.#send(reader, `: alive\nid: ${cursorValue(reader.at)}\n\n`);
-  }
-
-  async #read({ at, filter }: Reader, feed: ChangeFeed, slice: number): Promise<SliceRead> {
-    const from = at[slice] ?? (await beginning(feed, slice));
-    const kept = this.#kept.get(slice);
-    const read =
-      (kept && fromMemory({ at: from, filter }, kept)) ??
-      (await feed.after(from, { filter, limit: sentAtOnce }));
-    return { slice, from, read };
+      this.#send(reader, `: alive\nid: ${reader.at}\n\n`);
   }
 
   #hasRoom(reader: Reader): boolean {
@@ -178,8 +153,8 @@ export class ChangeStream {
   }
 
   /** A stream cannot answer with a status any more: the last event says what to do. */
-  #turnAway({ response }: Reader, found: FeedFault): void {
-    const { status, words: message } = cursorWords(found);
+  #turnAway({ response, at }: Reader, fault: CursorFault): void {
+    const { status, words: message } = cursorWords(at, fault);
     response.end(`event: refused\ndata: ${JSON.stringify({ error: { status, message } })}\n\n`);
   }
 
@@ -192,7 +167,7 @@ export class ChangeStream {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     // Kept while nobody listens, it would fall behind what the table still has.
-    this.#kept.clear();
+    this.#kept = null;
   }
 }
 
@@ -229,7 +204,6 @@ function fromMemory(
   return { type: "read", changes: fitting, next: Math.max(at, end), more: false };
 }
 
-function eventOf(change: FedChange): string {
-  const id = change.cursor === undefined ? change.number : cursorValue(change.cursor);
-  return `event: change\nid: ${id}\ndata: ${JSON.stringify(toldChange(change))}\n\n`;
+function eventOf(change: PageChange): string {
+  return `event: change\nid: ${change.number}\ndata: ${JSON.stringify(toldChange(change))}\n\n`;
 }

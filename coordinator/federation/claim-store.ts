@@ -1,7 +1,7 @@
 /**
  * After somebody has come, gone or claimed something else: the frontier and the URLs of others are gone through once,
  * a piece at a time, and what belongs to somebody else now goes there. Where it has come to is in the database, so that
- * a coordinator that starts anew goes on. Each slice is gone through for itself, once the claims have come to it.
+ * a coordinator that starts anew goes on.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -9,13 +9,9 @@ import { urlKeyOf } from "#core/url-key";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
-import { effectsOf } from "../frontier/link-outbox.ts";
-import { nobody, postEffects } from "../frontier/link-outbox-store.ts";
-import { holdSlice, type SliceHold } from "../frontier/slice-hold-store.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
 import { ownerOf, parentId, type Relatives } from "./claims.ts";
 import type { TakingSettings } from "./exchange-ports.ts";
-import { holdExchange } from "./exchange-queue-store.ts";
 import { admitGiven } from "./exchange-store.ts";
 import {
   countForeignLinks,
@@ -52,12 +48,10 @@ export interface SettledPiece {
   readonly more: boolean;
 }
 
-/** `pool`: of the slice. */
 export async function settleClaims(pool: Pool, settings: TakingSettings): Promise<SettledPiece> {
   return await inTransaction(pool, async (client) => {
     // As exchanges lock them: while a piece is gone through, none is under way.
     await client.query("select from related_coordinator order by peer_id for update");
-    await holdExchange(client);
     const { rows } = await client.query<Cursor>(
       "select settled_claims, settling_waits, host_cursor, url_cursor_host, url_cursor_url from claims_settling for update",
     );
@@ -71,12 +65,11 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
     const from = isKnown ? cursor : firstCursor;
     if (from.host_cursor === null && from.url_cursor_host === null)
       return { handedOver: 0, moved: 0, more: false };
-    // Whoever has placed URLs by other claims has done so: a replica changes them without waiting for anybody.
+    // Whoever has placed URLs by other claims has done so.
     if (isKnown) await holdRelatives(client);
     else await holdClaims(client);
-    const slice = await holdSlice(client);
-    const hosts = await settleHosts(client, from.host_cursor, { relatives, slice, now: settings.now });
-    const urls = await settleUrls(client, from, { ...settings, relatives, slice });
+    const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
+    const urls = await settleUrls(client, from, { ...settings, relatives });
     const more = hosts.cursor !== null || urls.cursor !== null;
     const waits = (isKnown && cursor.settling_waits) || hosts.waits || urls.waits;
     await client.query(
@@ -105,7 +98,6 @@ const firstCursor = { host_cursor: beforeFirst, url_cursor_host: beforeFirst, ur
 
 interface Settling {
   readonly relatives: KnownRelatives;
-  readonly slice: SliceHold;
   readonly now: Date;
 }
 
@@ -154,9 +146,7 @@ async function settleUrls(
      for update`,
     [after.url_cursor_host, after.url_cursor_url, urlsAtOnce],
   );
-  // Of hosts that are another slice's by now, rows may be left for a moment.
-  const held = rows.filter(({ host_hash }) => settling.slice.has(host_hash));
-  const { moved, waits } = await replace(client, held, settling);
+  const { moved, waits } = await replace(client, rows, settling);
   const last = rows.at(-1);
   const isEnd = last === undefined || rows.length < urlsAtOnce;
   const cursor = isEnd ? null : { hostHash: last.host_hash, urlHash: last.url_hash };
@@ -232,9 +222,8 @@ const nothingHandedOver: HandedOver = { hosts: 0, urls: 0, leased: 0 };
 export async function handOverHosts(
   client: PoolClient,
   hosts: readonly HostHash[],
-  given: { readonly relatives: Relatives | null; readonly slice: SliceHold; readonly now: Date },
+  { relatives, now }: { readonly relatives: Relatives | null; readonly now: Date },
 ): Promise<HandedOver> {
-  const { relatives, now } = given;
   if (relatives === null || hosts.length === 0) return nothingHandedOver;
   const { rows } = await client.query<HostRow>(
     `select host_hash, host, host(addresses[1]) as address, given, lease_id is not null as leased
@@ -252,7 +241,7 @@ export async function handOverHosts(
   await withdrawLinks(
     client,
     free.map(({ host_hash }) => host_hash),
-    given,
+    now,
   );
   return { hosts: free.length, urls: await move(client, free, now), leased };
 }
@@ -264,7 +253,7 @@ export async function handOverHosts(
 async function withdrawLinks(
   client: PoolClient,
   hosts: readonly HostHash[],
-  { slice, now }: { readonly slice: SliceHold; readonly now: Date },
+  now: Date,
 ): Promise<void> {
   await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
@@ -276,20 +265,17 @@ async function withdrawLinks(
     [hosts],
   );
   await client.query("delete from out_link where host_hash = any($1::bigint[])", [hosts]);
-  const here = slice.hasAll ? rows : rows.filter(({ hostHash }) => slice.has(hostHash));
-  const elsewhere = slice.hasAll ? [] : rows.filter(({ hostHash }) => !slice.has(hostHash));
-  await postEffects(client, nobody, effectsOf([], elsewhere));
-  if (here.length === 0) return;
+  if (rows.length === 0) return;
   await lockHosts(
     client,
-    here.map(({ hostHash }) => hostHash),
+    rows.map(({ hostHash }) => hostHash),
   );
-  await addBackLinks(client, here);
+  await addBackLinks(client, rows);
   await addOutsideLinks(
     client,
-    here.map(({ hostHash, outside }) => ({ hostHash, links: outside })),
+    rows.map(({ hostHash, outside }) => ({ hostHash, links: outside })),
   );
-  await countForeignLinks(client, here, now);
+  await countForeignLinks(client, rows, now);
 }
 
 /** Links to the URLs are counted from now on by whose they are: all that were counted here go along. */

@@ -2,56 +2,12 @@
  * What waits for a related coordinator, and what is under way to it. A batch gets its numbers once and is sent again
  * as it is until the other side has acknowledged it; only then comes the next. All run under the lock on the related
  * coordinator's row.
- *
- * Each slice has the URLs of its hosts. A batch is of one of them, whose URLs have waited longest; its numbers follow those of
- * the batch before, whichever slice that was of. They are committed in the slice first, so that whoever was ended before the
- * relative's row knew of them finds them under way.
  */
 import type { Pool, PoolClient } from "pg";
 import { type ExchangedUrl, maxExchangedUrlBytes, maxExchangedUrls } from "#protocol/exchange";
-import { joinedBy } from "../database/over-slices.ts";
-import { type OpenSlice, ofAll, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
-import { holdSlice } from "../frontier/slice-hold-store.ts";
 import { lockPeer } from "./related-store.ts";
-
-/** The slices, as an exchange sees them. */
-export interface Exchanging {
-  /** Of slice 0 and the shared tables; its transaction has the relative's row locked, and ends last. */
-  readonly client: PoolClient;
-  /** The others: each step there is a transaction of its own, and may be gone through again. */
-  readonly apart: readonly OpenSlice[];
-}
-
-/** One step in each slice, slice 0 last. */
-async function inEach<T>(
-  { client, apart }: Exchanging,
-  step: (client: PoolClient) => Promise<T>,
-): Promise<T[]> {
-  const answers: T[] = [];
-  for (const slice of apart) answers.push(await inSlice(slice, step));
-  answers.push(await step(client));
-  return answers;
-}
-
-/** A step in one of the other slices: while claims are settled there, none is taken. */
-export async function inSlice<T>({ pool }: OpenSlice, step: (client: PoolClient) => Promise<T>): Promise<T> {
-  return await inTransaction(pool, async (client) => {
-    await holdExchange(client);
-    return await step(client);
-  });
-}
-
-/**
- * In place of the relative's row, which a slice's transaction must not wait for: whoever exchanges has it. Whoever takes both takes
- * the rows first.
- */
-export async function holdExchange(client: PoolClient): Promise<void> {
-  await client.query(
-    "select pg_advisory_xact_lock(hashtext('nearcrawl exchange'), hashtext(current_schema()))",
-  );
-}
 
 interface UnderWayRow {
   number: string;
@@ -67,13 +23,13 @@ const columns = "number, url, depth, redirects, lists, hops, sent_links";
 
 /** The batch under way, or the next one; empty: nothing waits. The longest waiting first. */
 export async function nextBatch(
-  at: Exchanging,
+  client: PoolClient,
   peerId: number,
   most = maxExchangedUrls,
 ): Promise<ExchangedUrl[]> {
-  const underWay = (await inEach(at, async (client) => await underWayTo(client, peerId))).flat();
-  const rows = underWay.length > 0 ? inOrder(underWay) : await numberNext(at, peerId, most);
-  await noteSent(at.client, peerId, rows.at(-1)?.number);
+  const underWay = await underWayTo(client, peerId);
+  const rows = underWay.length > 0 ? underWay : await numberNext(client, peerId, most);
+  await noteSent(client, peerId, rows.at(-1)?.number);
   return rows.map((row) => ({
     number: Number(row.number),
     url: row.url,
@@ -93,31 +49,12 @@ async function underWayTo(client: PoolClient, peerId: number): Promise<UnderWayR
   return rows;
 }
 
-/** A host on its way from one slice to another is in both for a moment. */
-const inOrder = (rows: readonly UnderWayRow[]): UnderWayRow[] =>
-  joinedBy(
-    rows,
-    ({ number }) => number,
-    (row) => row,
-  ).sort((a, b) => Number(a.number) - Number(b.number));
-
 async function noteSent(client: PoolClient, peerId: number, last: string | undefined): Promise<void> {
   if (last === undefined) return;
   await client.query(
     "update related_coordinator set sent_number = $2 where peer_id = $1 and sent_number < $2",
     [peerId, last],
   );
-}
-
-async function numberNext(at: Exchanging, peerId: number, most: number): Promise<UnderWayRow[]> {
-  if (most === 0) return [];
-  const behind = await sentTo(at.client, peerId);
-  const number = async (client: PoolClient) => await numberHere(client, { peerId, behind, most });
-  for (const slice of await longestWaiting(at, peerId)) {
-    const rows = slice === null ? await number(at.client) : await inSlice(slice, number);
-    if (rows.length > 0) return rows;
-  }
-  return [];
 }
 
 async function sentTo(client: PoolClient, peerId: number): Promise<string> {
@@ -128,38 +65,13 @@ async function sentTo(client: PoolClient, peerId: number): Promise<string> {
   return rows[0]!.sent_number;
 }
 
-/** The slices that anything waits in, by how long; null is slice 0. */
-async function longestWaiting(
-  { client, apart }: Exchanging,
-  peerId: number,
-): Promise<readonly (OpenSlice | null)[]> {
-  if (apart.length === 0) return [null];
-  const waits: { slice: OpenSlice | null; since: Date }[] = [];
-  for (const slice of [null, ...apart]) {
-    const { rows } = await (slice?.pool ?? client).query<{ since: Date | null }>(
-      "select min(waits_since) as since from foreign_url where peer_id = $1 and waits_since is not null and number is null",
-      [peerId],
-    );
-    const { since } = rows[0]!;
-    if (since !== null) waits.push({ slice, since });
-  }
-  return waits.sort((a, b) => a.since.getTime() - b.since.getTime()).map(({ slice }) => slice);
-}
-
-/** What is on its way to another slice gets its number there. */
-async function numberHere(
-  client: PoolClient,
-  { peerId, behind, most }: { readonly peerId: number; readonly behind: string; readonly most: number },
-): Promise<UnderWayRow[]> {
-  const held = await holdSlice(client);
-  const isHeld = `exists (
-         select from unnest($5::bigint[], $6::bigint[]) as held (first, last) where host_hash between first and last
-       )`;
+async function numberNext(client: PoolClient, peerId: number, most: number): Promise<UnderWayRow[]> {
+  if (most === 0) return [];
   const { rows } = await client.query<UnderWayRow>(
     `with first as (
        select host_hash, url_hash, url, waits_since
        from foreign_url
-       where peer_id = $1 and waits_since is not null and number is null${held.hasAll ? "" : ` and ${isHeld}`}
+       where peer_id = $1 and waits_since is not null and number is null
        order by waits_since, host_hash, url_hash
        limit $2
        for update
@@ -178,10 +90,7 @@ async function numberHere(
        returning f.*
      )
      select ${columns} from numbered order by number`,
-    [
-      ...[peerId, most, maxExchangedUrlBytes, behind],
-      ...(held.hasAll ? [] : [held.hashes().map(([first]) => first), held.hashes().map(([, last]) => last)]),
-    ],
+    [peerId, most, maxExchangedUrlBytes, await sentTo(client, peerId)],
   );
   return rows;
 }
@@ -192,19 +101,18 @@ async function numberHere(
  * is under way is numbered anew, beyond them.
  */
 export async function acknowledge(
-  at: Exchanging,
+  client: PoolClient,
   peerId: number,
   received: number,
   now: Date,
 ): Promise<number> {
-  if (received > Number(await sentTo(at.client, peerId))) {
-    await inEach(at, async (client) => await waitAgain(client, peerId, now));
-    await noteSent(at.client, peerId, String(received));
+  if (received > Number(await sentTo(client, peerId))) {
+    await waitAgain(client, peerId, now);
+    await noteSent(client, peerId, String(received));
     return 0;
   }
-  const told = await inEach(at, async (client) => {
-    const { rowCount } = await client.query(
-      `with told as (
+  const { rowCount } = await client.query(
+    `with told as (
        select host_hash, url_hash
        from foreign_url
        where peer_id = $1 and number <= $2
@@ -215,11 +123,9 @@ export async function acknowledge(
      set number = null, sent_links = 0, sent_at = $3
      from told
      where f.host_hash = told.host_hash and f.url_hash = told.url_hash`,
-      [peerId, received, now],
-    );
-    return rowCount ?? 0;
-  });
-  return told.reduce((sum, count) => sum + count, 0);
+    [peerId, received, now],
+  );
+  return rowCount ?? 0;
 }
 
 async function waitAgain(client: PoolClient, peerId: number, now: Date): Promise<void> {
@@ -232,15 +138,12 @@ async function waitAgain(client: PoolClient, peerId: number, now: Date): Promise
   );
 }
 
-export async function waitsFor({ client, apart }: Exchanging, peerId: number): Promise<boolean> {
-  for (const one of [client, ...apart.map(({ pool }) => pool)]) {
-    const { rowCount } = await one.query(
-      "select from foreign_url where peer_id = $1 and waits_since is not null and number is null limit 1",
-      [peerId],
-    );
-    if (rowCount === 1) return true;
-  }
-  return false;
+export async function waitsFor(client: PoolClient, peerId: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    "select from foreign_url where peer_id = $1 and waits_since is not null and number is null limit 1",
+    [peerId],
+  );
+  return rowCount === 1;
 }
 
 // Table foreign_url is bounded: what waits too long for somebody who is away, and what was told long ago, goes.
@@ -261,17 +164,8 @@ interface WaitingUrls {
   readonly urls: number;
 }
 
-/** What waits, under way included, in all slices; for metrics and bounds. */
-export async function countWaiting(slices: Slices): Promise<WaitingUrls[]> {
-  const counts = await ofAll(slices, async ({ pool }) => await countHere(pool));
-  return joinedBy(
-    counts.flat(),
-    ({ peerId }) => String(peerId),
-    (one, other) => ({ ...one, urls: one.urls + other.urls }),
-  );
-}
-
-async function countHere(pool: Pool): Promise<WaitingUrls[]> {
+/** What waits, under way included; for metrics and bounds. */
+export async function countWaiting(pool: Pool): Promise<WaitingUrls[]> {
   const { rows } = await pool.query<{ peer_id: number; name: string; urls: number }>(
     `select r.peer_id, r.name, (
          select count(*) from foreign_url f where f.peer_id = r.peer_id and waits_since is not null and number is null
@@ -286,46 +180,41 @@ async function countHere(pool: Pool): Promise<WaitingUrls[]> {
 
 /**
  * Of each relative for which more than `most` wait: those with the fewest links go, of these the oldest, and are
- * counted; of each slice its share of `most` stays. One that is named again comes again. Gives how many went.
+ * counted. One that is named again comes again. Gives how many went.
  */
-export async function dropWaiting(slices: Slices, most: number, now: Date): Promise<number> {
-  const mostHere = Math.ceil(most / slices.open.length);
-  const dropped = await ofAll(slices, async (slice) => {
-    let gone = 0;
-    for (const { peerId, urls } of await countHere(slice.pool)) {
-      for (let excess = urls - mostHere; excess > 0; ) {
-        const count = await dropOf(slice, peerId, Math.min(excess, atOnce));
-        if (count === 0) break;
-        await noteDropped(slices.shared, { peerId, urls: count, now });
-        gone += count;
-        excess -= count;
-      }
+export async function dropWaiting(pool: Pool, most: number, now: Date): Promise<number> {
+  let gone = 0;
+  for (const { peerId, urls } of await countWaiting(pool)) {
+    for (let excess = urls - most; excess > 0; ) {
+      const count = await dropOf(pool, peerId, Math.min(excess, atOnce));
+      if (count === 0) break;
+      await noteDropped(pool, { peerId, urls: count, now });
+      gone += count;
+      excess -= count;
     }
-    return gone;
-  });
-  return dropped.reduce((sum, count) => sum + count, 0);
+  }
+  return gone;
 }
 
 /** As an exchange has it: the relative first, and then the URLs. */
-async function dropOf({ number, pool }: OpenSlice, peerId: number, most: number): Promise<number> {
+async function dropOf(pool: Pool, peerId: number, most: number): Promise<number> {
   return await inTransaction(pool, async (client) => {
-    if (number === 0) await lockPeer(client, peerId);
-    else await holdExchange(client);
+    await lockPeer(client, peerId);
     const { rows } = await client.query<{ urls: number }>(
       `with least as (
-       select host_hash, url_hash
-       from foreign_url
-       where peer_id = $1 and waits_since is not null and number is null
-       order by links, waits_since
-       limit $2
-       for update skip locked
-     ), gone as (
-       delete from foreign_url f
-       using least
-       where f.host_hash = least.host_hash and f.url_hash = least.url_hash
-       returning 1
-     )
-     select count(*)::int as urls from gone`,
+         select host_hash, url_hash
+         from foreign_url
+         where peer_id = $1 and waits_since is not null and number is null
+         order by links, waits_since
+         limit $2
+         for update skip locked
+       ), gone as (
+         delete from foreign_url f
+         using least
+         where f.host_hash = least.host_hash and f.url_hash = least.url_hash
+         returning 1
+       )
+       select count(*)::int as urls from gone`,
       [peerId, most],
     );
     return rows[0]!.urls;
@@ -333,16 +222,16 @@ async function dropOf({ number, pool }: OpenSlice, peerId: number, most: number)
 }
 
 async function noteDropped(
-  shared: Pool,
+  pool: Pool,
   { peerId, urls, now }: { readonly peerId: number; readonly urls: number; readonly now: Date },
 ): Promise<void> {
-  await shared.query(
+  await pool.query(
     "update related_coordinator set urls_dropped = urls_dropped + $2, dropped_at = $3 where peer_id = $1",
     [peerId, urls, now],
   );
 }
 
-/** Without harm: what is found once more is told once more, and its owner knows it. A piece at a time, of one slice. */
+/** Without harm: what is found once more is told once more, and its owner knows it. A piece at a time. */
 export async function forgetTold(pool: Pool, now: Date): Promise<void> {
   const isTold = "waits_since is null and number is null";
   const { rows } = await pool.query<{ sent_at: Date }>(

@@ -1,22 +1,14 @@
 /**
  * The parent's side of an exchange: one transaction takes what the child sends, lets go of what the child has, and
  * numbers what waits for it. The child's row is locked throughout, so that messages of one child take turns.
- *
- * Where the web lies in slices, each of the others takes its hosts' URLs in a transaction of its own, together with the number
- * that it has come to (exchange_arrival), before that of the shared tables ends: whoever is ended in between gets the same
- * message again, and what has arrived counts once.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { nameOf } from "#core/url-key";
 import { exchangeVersion, maxChain, mostLinks } from "#protocol/exchange";
-import { apartOf, bySlice, type OpenSlice, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier/admission-writes.ts";
 import type { LinkedUrl } from "../frontier/back-link-writes.ts";
-import { effectsOf } from "../frontier/link-outbox.ts";
-import { nobody, postEffects } from "../frontier/link-outbox-store.ts";
-import { holdSlice } from "../frontier/slice-hold-store.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
 import {
   type Claims,
@@ -35,7 +27,7 @@ import type {
   TakenUrls,
   TakingSettings,
 } from "./exchange-ports.ts";
-import { acknowledge, type Exchanging, inSlice, nextBatch, waitsFor } from "./exchange-queue-store.ts";
+import { acknowledge, nextBatch, waitsFor } from "./exchange-queue-store.ts";
 import {
   holdClaims,
   holdRelatives,
@@ -48,12 +40,10 @@ import { lockPeer, noteExchange, noteFailure, ownId, type PeerRow } from "./rela
 
 type Message = Parameters<ChildExchangeStore["answer"]>[1];
 
-export function createChildExchangeStore(given: Pool | Slices): ChildExchangeStore {
-  const slices = slicesOf(given);
+export function createChildExchangeStore(pool: Pool): ChildExchangeStore {
   return {
     answer: async (childId, message, settings) =>
-      await inTransaction(slices.shared, async (client) => {
-        const at = { client, apart: apartOf(slices) };
+      await inTransaction(pool, async (client) => {
         const chain = await chainHere(client);
         const child = await lockPeer(client, childId);
         if (child === null) return { refused: "this child was removed" };
@@ -64,13 +54,13 @@ export function createChildExchangeStore(given: Pool | Slices): ChildExchangeSto
         }
         const linkId = await linkOf(client, child, message);
         const told =
-          message.linkId === linkId ? await acknowledge(at, childId, message.received, settings.now) : 0;
+          message.linkId === linkId ? await acknowledge(client, childId, message.received, settings.now) : 0;
         const before = Number(child.received_number);
         const fresh = message.given.urls.filter(({ number }) => number > before);
         const relatives = (await holdRelatives(client))!;
         const { highest, faulty } = message.given;
         const placing = { ...settings, relatives, from: childId };
-        const placed = await placeOver(slices, at, { urls: fresh, highest, linkId }, placing);
+        const placed = await placeGiven(client, fresh, placing);
         const received = fresh.length;
         await noteExchange(client, {
           peerId: childId,
@@ -80,7 +70,7 @@ export function createChildExchangeStore(given: Pool | Slices): ChildExchangeSto
           faulty: highest > before ? faulty : 0,
           now: settings.now,
         });
-        const urls = await nextBatch(at, childId);
+        const urls = await nextBatch(client, childId);
         const { newHosts, ...counts } = placed;
         return {
           answer: { coordinatorId: chain[0]!, chain, linkId, received: Math.max(before, highest), urls },
@@ -172,12 +162,10 @@ async function linkOf(client: PoolClient, child: PeerRow, message: Message): Pro
 
 type Answer = Parameters<ParentExchangeStore["take"]>[0];
 
-export function createParentExchangeStore(given: Pool | Slices): ParentExchangeStore {
-  const slices = slicesOf(given);
+export function createParentExchangeStore(pool: Pool): ParentExchangeStore {
   return {
     message: async (onlyUnderWay) =>
-      await inTransaction(slices.shared, async (client) => {
-        const at = { client, apart: apartOf(slices) };
+      await inTransaction(pool, async (client) => {
         const parent = await lockPeer(client, parentId);
         if (parent === null) return null;
         return {
@@ -186,13 +174,12 @@ export function createParentExchangeStore(given: Pool | Slices): ParentExchangeS
           owns: parent.claims,
           linkId: parent.link_id,
           received: Number(parent.received_number),
-          urls: await nextBatch(at, parentId, onlyUnderWay ? 0 : undefined),
+          urls: await nextBatch(client, parentId, onlyUnderWay ? 0 : undefined),
         };
       }),
 
     take: async (answer, settings) =>
-      await inTransaction(slices.shared, async (client) => {
-        const at = { client, apart: apartOf(slices) };
+      await inTransaction(pool, async (client) => {
         const parent = await lockPeer(client, parentId);
         if (parent === null) return { refused: "the settings name no parent any more" };
         const cycle = await cycleIn(client, answer);
@@ -201,13 +188,12 @@ export function createParentExchangeStore(given: Pool | Slices): ParentExchangeS
           return { refused: cycle };
         }
         const before = await begin(client, parent, answer);
-        const told = await acknowledge(at, parentId, answer.received, settings.now);
+        const told = await acknowledge(client, parentId, answer.received, settings.now);
         const fresh = answer.given.urls.filter(({ number }) => number > before);
         const relatives = (await holdRelatives(client))!;
         const { highest, faulty } = answer.given;
         const placing = { ...settings, relatives, from: parentId };
-        const given = { urls: fresh, highest, linkId: answer.linkId };
-        const { newHosts: _, ...counts } = await placeOver(slices, at, given, placing);
+        const { newHosts: _, ...counts } = await placeGiven(client, fresh, placing);
         const dropped = highest > before ? faulty : 0;
         await noteExchange(client, {
           peerId: parentId,
@@ -220,11 +206,11 @@ export function createParentExchangeStore(given: Pool | Slices): ParentExchangeS
         return {
           taken: { ...counts, repeated: answer.given.urls.length - fresh.length },
           told,
-          waiting: answer.given.urls.length > 0 || (await waitsFor(at, parentId)),
+          waiting: answer.given.urls.length > 0 || (await waitsFor(client, parentId)),
         };
       }),
 
-    fail: async (words, now) => await noteFailure(slices.shared, parentId, { words, now }),
+    fail: async (words, now) => await noteFailure(pool, parentId, { words, now }),
   };
 }
 
@@ -267,71 +253,8 @@ type Placing = TakingSettings & { readonly relatives: KnownRelatives; readonly f
 
 const nothingPlaced: Placed = { admitted: 0, passedOn: 0, newHosts: 0 };
 
-interface GivenOnLink {
-  readonly urls: readonly GivenUrl[];
-  readonly highest: number;
-  readonly linkId: string;
-}
-
-/** Each URL in the slice of its host. */
-async function placeOver(
-  slices: Slices,
-  { client }: Exchanging,
-  given: GivenOnLink,
-  placing: Placing,
-): Promise<Placed> {
-  let placed = nothingPlaced;
-  // Slice 0 last, whose transaction goes on.
-  for (const { slice, values: urls } of bySlice(given.urls, ({ key }) =>
-    slices.ofHost(key.hostHash),
-  ).reverse()) {
-    const at = { ...placing, mostNewHosts: Math.max(0, placing.mostNewHosts - placed.newHosts) };
-    const here =
-      slice.number === 0
-        ? await placeGiven(client, urls, at)
-        : await placeApart(slice, { ...given, urls }, at);
-    placed = {
-      admitted: placed.admitted + here.admitted,
-      passedOn: placed.passedOn + here.passedOn,
-      newHosts: placed.newHosts + here.newHosts,
-    };
-  }
-  return placed;
-}
-
-/** What has arrived there before counts once; of another link, nothing has. */
-async function placeApart(slice: OpenSlice, given: GivenOnLink, at: Placing): Promise<Placed> {
-  return await inSlice(slice, async (client) => {
-    const { rows } = await client.query<{ received_number: string }>(
-      "select received_number from exchange_arrival where peer_id = $1 and link_id = $2",
-      [at.from, given.linkId],
-    );
-    const before = Number(rows[0]?.received_number ?? 0);
-    await client.query(
-      `insert into exchange_arrival as a (peer_id, link_id, received_number) values ($1, $2, $3)
-       on conflict (peer_id) do update set link_id = excluded.link_id, received_number = excluded.received_number`,
-      [at.from, given.linkId, Math.max(before, given.highest)],
-    );
-    await holdRelatives(client);
-    return await placeGiven(
-      client,
-      given.urls.filter(({ number }) => number > before),
-      at,
-    );
-  });
-}
-
-/** What the slice does not hold waits in its outbox for where it belongs. */
-async function placeGiven(client: PoolClient, given: readonly GivenUrl[], at: Placing): Promise<Placed> {
-  if (given.length === 0) return nothingPlaced;
-  const slice = await holdSlice(client);
-  const urls = slice.hasAll ? given : given.filter(({ key }) => slice.has(key.hostHash));
-  const others = slice.hasAll ? [] : given.filter(({ key }) => !slice.has(key.hostHash));
-  await postEffects(
-    client,
-    nobody,
-    effectsOf(distinctUrls(others, Number.POSITIVE_INFINITY), givenLinks(others)),
-  );
+async function placeGiven(client: PoolClient, urls: readonly GivenUrl[], at: Placing): Promise<Placed> {
+  if (urls.length === 0) return nothingPlaced;
   const owners = await ownersOf(
     client,
     urls.map(({ key }) => key),

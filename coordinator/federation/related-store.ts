@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { parentId } from "./claims.ts";
 import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
@@ -33,29 +32,24 @@ interface Row {
   created_by: string;
 }
 
-export function createCoordinatorStore(given: Pool | Slices): CoordinatorStore {
-  const slices = slicesOf(given);
-  const { shared: pool } = slices;
+export function createCoordinatorStore(pool: Pool): CoordinatorStore {
   return {
     async list(now) {
       const [coordinatorId, relatives, waiting] = await Promise.all([
         knownId(pool),
         readRows(pool),
-        ofAll(slices, async (slice) => await readWaiting(slice.pool)),
+        readWaiting(pool),
       ]);
-      const waitsFor = new Map<number, number>();
-      for (const one of waiting.flat())
-        waitsFor.set(one.peer_id, (waitsFor.get(one.peer_id) ?? 0) + one.waiting);
+      const waitsFor = new Map(waiting.map((one) => [one.peer_id, one.waiting]));
       const rows = relatives.map((row) => ({ ...row, waiting: waitsFor.get(row.peer_id) ?? 0 }));
       const claims = await readRelatives(pool);
-      const settling = await ofAll(slices, async (slice) => await isSettling(slice.pool, claims));
       const parent = rows.find(({ peer_id }) => peer_id === parentId);
       return {
         coordinatorId,
         parent: parent ? relatedOf(parent, now) : null,
         above: parent?.chain.slice(1) ?? [],
         children: rows.filter(({ peer_id }) => peer_id !== parentId).map((row) => relatedOf(row, now)),
-        settling: settling.some((one) => one),
+        settling: await isSettling(pool, claims),
       };
     },
 
@@ -102,7 +96,7 @@ async function readRows(pool: Pool): Promise<Omit<Row, "waiting">[]> {
   return rows;
 }
 
-/** Of each relative, in one slice. */
+/** Of each relative. */
 async function readWaiting(pool: Pool): Promise<{ peer_id: number; waiting: number }[]> {
   const { rows } = await pool.query<{ peer_id: number; waiting: number }>(
     `select r.peer_id, w.waiting
@@ -121,7 +115,7 @@ async function readWaiting(pool: Pool): Promise<{ peer_id: number; waiting: numb
   return rows;
 }
 
-/** By the claims of now, not everything in the slice was gone through yet. */
+/** By the claims of now, not everything was gone through yet. */
 async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise<boolean> {
   const { rows } = await pool.query<{ settled_claims: string | null; under_way: boolean }>(
     "select settled_claims, host_cursor is not null or url_cursor_host is not null as under_way from claims_settling",

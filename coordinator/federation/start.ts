@@ -2,11 +2,11 @@
  * A coordinator among others: it asks its parent by the clock, hands over what is not its own, and keeps what waits
  * within bounds. Its children ask it by HTTP (federation/exchange-route).
  */
+import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
-import { ofAll, type Slices } from "../database/slices.ts";
 import { NewHostBudget } from "../frontier/budgets.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
@@ -22,7 +22,7 @@ import { createCoordinatorStore, stateParent } from "./related-store.ts";
 import { coordinatorRoutes } from "./routes.ts";
 
 export interface CoordinatorLinkPorts {
-  readonly slices: Slices;
+  readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly metrics: CoordinatorMetrics;
   readonly log: Log;
@@ -43,32 +43,29 @@ export function linkCoordinators(
   ports: CoordinatorLinkPorts,
   config: Pick<CoordinatorConfig, "parent" | "coordinators" | "scope">,
 ): { start(): Promise<void>; stop(): Promise<void> } {
-  const { slices, timekeeper, metrics, log, now } = ports;
+  const { pool, timekeeper, metrics, log, now } = ports;
   const { parent } = config;
   const taking = (): TakingSettings => ({ scope: config.scope, mostNewHosts: anyNumber, now: now() });
   const client = parent === null ? null : new HttpParentClient(parent);
   return {
     start: async () => {
-      await stateParent(slices.shared, parent, now());
+      await stateParent(pool, parent, now());
       if (client !== null) askByTheClock(client);
       timekeeper.every("settle-claims", settleMs, async () => {
-        const settled = await ofAll(slices, async ({ pool }) => await settleClaims(pool, taking()));
-        const hosts = settled.reduce((sum, { handedOver }) => sum + handedOver, 0);
+        const { handedOver: hosts, more } = await settleClaims(pool, taking());
         if (hosts > 0) log.info({ hosts }, "hosts went to the coordinators that own them");
-        if (settled.some(({ more }) => more)) timekeeper.hurry("settle-claims");
+        if (more) timekeeper.hurry("settle-claims");
       });
       timekeeper.every("bound-foreign-urls", boundMs, async () => {
-        const dropped = await dropWaiting(slices, config.coordinators.mostWaitingUrls, now());
+        const dropped = await dropWaiting(pool, config.coordinators.mostWaitingUrls, now());
         if (dropped > 0)
           log.warn(
             { urls: dropped },
             "too many URLs wait for other coordinators; the least linked were given up",
           );
-        metrics.observe(await countWaiting(slices), dropped);
+        metrics.observe(await countWaiting(pool), dropped);
       });
-      timekeeper.every("forget-told-urls", forgetMs, async () => {
-        await ofAll(slices, async ({ pool }) => await forgetTold(pool, now()));
-      });
+      timekeeper.every("forget-told-urls", forgetMs, async () => await forgetTold(pool, now()));
     },
     stop: async () => await client?.close(),
   };
@@ -76,7 +73,7 @@ export function linkCoordinators(
   function askByTheClock(toParent: HttpParentClient): void {
     const asking = new AskParent(
       {
-        store: createParentExchangeStore(slices),
+        store: createParentExchangeStore(pool),
         client: toParent,
         taking,
         random: ports.random ?? Math.random,
@@ -98,20 +95,20 @@ export function linkCoordinators(
 // The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
 
 interface CoordinatorPartOptions
-  extends Pick<RoomOptions, "pool" | "slices" | "patientSlices" | "metrics" | "version"> {
+  extends Pick<RoomOptions, "pool" | "patientPool" | "metrics" | "version"> {
   readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
   readonly now?: () => Date;
 }
 
 /** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
 export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
-  const { pool, slices, patientSlices, metrics, version, config, now = () => new Date() } = options;
+  const { pool, patientPool, metrics, version, config, now = () => new Date() } = options;
   return coordinatorRoutes({
-    coordinators: createCoordinatorStore(slices),
+    coordinators: createCoordinatorStore(pool),
     secrets: randomSecrets,
     hash: randomSecrets.hash,
     place: async () => await readCoordinatorPlace(pool),
-    store: createChildExchangeStore(patientSlices),
+    store: createChildExchangeStore(patientPool),
     scope: () => config.scope,
     newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
     onTaken: (taken) => metrics.coordinators.exchanged("child", taken),

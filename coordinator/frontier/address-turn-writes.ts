@@ -1,21 +1,16 @@
 /**
- * All writes of table address_turn: whose turn an address is, and how many open leases that crawler has on hosts there. Turns
- * are taken just before leases are written, those of hosts that got none after all are given back, and turns end when the
- * leases' end is committed.
+ * All writes of table address_turn: whose turn an address is, and how many open leases that crawler has on hosts there. All of
+ * this is part of the leases' transaction: turns are taken just before leases are written, those of hosts that got none after
+ * all are given back, and turns end with the leases.
  *
- * The table is one for the whole web, while leases lie where their hosts do, which may be another database. Where it is the
- * same one, all of this is part of the leases' transaction. Where it is not, turns have short transactions of their own, one
- * before the leases' and one after it, and a process may die between the two. Then a turn counts leases that were never
- * written, or have ended: it is over when the latest of its leases would have run out and its address has rested, whatever it
- * counts. Nobody gets it sooner, so a crawler that does have the lease is alone at its addresses until then.
- *
- * A turn that is over may begin anew, of the same crawler or another, before an old lease's end is told. That end is then not
- * taken off the new turn: a lease is of a turn only if it ran out after the turn began, and not after the turn does.
+ * A turn is over when the latest of its leases would have run out and its address has rested, whatever it counts. One that is
+ * over may begin anew, of the same crawler or another, before an old lease's end is told. That end is then not taken off the new
+ * turn: a lease is of a turn only if it ran out after the turn began, and not after the turn does.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
-import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
+import { inTransaction, prepared } from "../database/transaction.ts";
 
 /** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
 const defaultRestSeconds = 10;
@@ -55,17 +50,6 @@ export const hasItsShare = (domain: string): string => {
 /** After so long, what a domain used counts half. Postgres before 17 cannot subtract infinite times, so a day is the longest that is looked back. */
 const halfOfUseSeconds = 600;
 
-/** Where leases are written, and where turns are: with one pool for both, one transaction has both. */
-export interface LeasePools extends TurnsPool {
-  readonly pool: Pool;
-}
-
-export interface TurnsPool {
-  readonly turns: Pool;
-  /** The leases were written, but the turns that ended could not be: they are over when they run out. */
-  readonly onTurnsKept?: (error: unknown) => void;
-}
-
 /** A transaction that writes leases, and the turns that go with them. */
 export interface LeaseTransaction {
   readonly client: PoolClient;
@@ -74,43 +58,21 @@ export interface LeaseTransaction {
 
 /** Runs `work` in one transaction, as `inTransaction` does. */
 export async function writingLeases<T>(
-  pools: LeasePools,
+  pool: Pool,
   work: (on: LeaseTransaction) => Promise<T>,
   settings = "",
 ): Promise<T> {
-  if (pools.turns === pools.pool)
-    return await inTransaction(
-      pools.pool,
-      async (client) => {
-        const turns = new TurnsInHand(async (write) => await write(client), settings);
-        const result = await work({ client, turns });
-        await turns.write();
-        return result;
-      },
-      settings,
-    );
-  const { onTurnsKept = () => {} } = pools;
-  const ofTheirOwn: Writing = async (write) => await inTransaction(pools.turns, write, plannedOnceByHash);
-  let turns = new TurnsInHand(ofTheirOwn, plannedOnceByHash);
-  const result = await inTransaction(
-    pools.pool,
+  return await inTransaction(
+    pool,
     async (client) => {
-      turns = new TurnsInHand(ofTheirOwn, plannedOnceByHash);
-      try {
-        return await work({ client, turns });
-      } catch (error) {
-        await turns.giveBack().catch(onTurnsKept);
-        throw error;
-      }
+      const turns = new TurnsInHand(client, settings);
+      const result = await work({ client, turns });
+      await turns.write();
+      return result;
     },
     settings,
   );
-  // After a commit that failed this is not reached: nobody knows whether it was made, so that what it took must run out.
-  await turns.write().catch(onTurnsKept);
-  return result;
 }
-
-type Writing = <T>(write: (client: PoolClient) => Promise<T>) => Promise<T>;
 
 interface HostOfTurn {
   readonly host_hash: HostHash;
@@ -153,16 +115,16 @@ interface EndOfLease {
 }
 
 /** What one transaction takes and ends. */
-export class TurnsInHand {
-  readonly #writing: Writing;
-  /** That `writing` runs under. */
+class TurnsInHand {
+  readonly #client: PoolClient;
+  /** That the transaction runs under. */
   readonly #settings: string;
   /** By their hosts; those that were not kept. */
   readonly #taken = new Map<HostHash, LeaseOfTurn>();
   readonly #ended: EndOfLease[] = [];
 
-  constructor(writing: Writing, settings: string) {
-    this.#writing = writing;
+  constructor(client: PoolClient, settings: string) {
+    this.#client = client;
     this.#settings = settings;
   }
 
@@ -170,10 +132,7 @@ export class TurnsInHand {
   async begin<Host extends HostOfTurn>(hosts: readonly Host[], terms: TurnTerms): Promise<Host[]> {
     const { claims, claimants } = claimsOf(hosts);
     if (claimants.length === 0) return [];
-    const turns =
-      claims.size === 0
-        ? new Set<string>()
-        : await this.#writing(async (client) => await takeTurns(client, claims, terms));
+    const turns = claims.size === 0 ? new Set<string>() : await takeTurns(this.#client, claims, terms);
     const expiresAt = new Date(terms.now.getTime() + terms.leaseSeconds * 1000).toISOString();
     for (const { host_hash, host, crawler_id, address_keys } of claimants) {
       const got = address_keys.filter((key) => turns.has(key));
@@ -198,16 +157,11 @@ export class TurnsInHand {
       if (lease.addresses !== "{}") this.#ended.push({ lease, closedAt: at, ranOut });
   }
 
-  async giveBack(): Promise<void> {
-    this.#ended.length = 0;
-    await this.write();
-  }
-
   /** One statement for all that ended or is given back; none where there is nothing. */
   async write(): Promise<void> {
     const unused = [...this.#taken.values()].map((lease) => ({ lease, closedAt: null, ranOut: false }));
     const ends = [...this.#ended, ...unused];
-    if (ends.length > 0) await this.#writing(async (client) => await endTurns(client, ends, this.#settings));
+    if (ends.length > 0) await endTurns(this.#client, ends, this.#settings);
   }
 }
 
@@ -339,8 +293,8 @@ const isOfTheFuture = `(t.leases > 0 and t.since > $1::timestamptz + interval '1
  * Turns that are over although they count leases count none from then on, and rows of addresses where nothing has been leased
  * for an hour go.
  */
-export async function forgetTurns(turns: Pool, now: Date): Promise<void> {
-  await turns.query(
+export async function forgetTurns(pool: Pool, now: Date): Promise<void> {
+  await pool.query(
     `update address_turn t
      set leases = 0, open_leases = '{}', expires_at = '-infinity',
          free_at = case when ${isOfTheFuture} then $1::timestamptz + ${longestRest}
@@ -348,7 +302,7 @@ export async function forgetTurns(turns: Pool, now: Date): Promise<void> {
      where (t.leases > 0 and t.expires_at <= $1) or ${isOfTheFuture}`,
     [now],
   );
-  await turns.query(
+  await pool.query(
     "delete from address_turn where leases = 0 and free_at < $1::timestamptz - interval '1 hour'",
     [now],
   );

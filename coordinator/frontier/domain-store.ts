@@ -2,9 +2,7 @@
  * Tables domain_count and deferred_link: which new hosts links may bring in, by registrable domain and by linking site (the registrable
  * domain of the page that names them). Hosts that come too early wait for their day, as far as there is room for them.
  *
- * Each slice of the web counts its own hosts, which are a share of every domain's by chance, and lets in the same share of what
- * the settings allow. Counted in the step's transaction, which one coordinator makes at a time: neither a restart nor a takeover
- * gives anybody more.
+ * Counted in the step's transaction, which one coordinator makes at a time: neither a restart nor a takeover gives anybody more.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
@@ -61,8 +59,6 @@ export interface NewHostTerms {
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
   readonly scope: CrawlScope;
   readonly budget: NewHostBudget | undefined;
-  /** Of the whole web, what this slice has. */
-  readonly share: number;
   /** All that the step does, to hosts that are known, too. */
   readonly effects: readonly LinkEffect[];
   readonly now: Date;
@@ -110,9 +106,8 @@ class Choice {
       for (const crawlerId of new Set(by.map((one) => one.crawlerId))) this.#of(crawlerId)["left-out"] += 1;
       return;
     }
-    const hosts = this.#count(domain, "hosts");
-    const place = Math.floor(hosts / this.#terms.share);
-    const cost = hosts === 0 ? newDomainCost : 1;
+    const place = this.#count(domain, "hosts");
+    const cost = place === 0 ? newDomainCost : 1;
     const isLarge = place >= firstHosts;
     if (this.#count(domain, "newHosts") >= this.#mostOf(domain)) {
       this.#refuse(key, { waitsFor: domain, as: "domain", by: payers[0]!.crawlerId });
@@ -146,7 +141,7 @@ class Choice {
   /** What was refused waits for its day while there is room for it. */
   async keepRefused(client: PoolClient): Promise<readonly DomainFlood[]> {
     if (this.#refused.size === 0) return [];
-    const { effects, scope, share, now } = this.#terms;
+    const { effects, scope, now } = this.#terms;
     const byHost = new Map<HostHash, LinkEffect[]>();
     for (const effect of effects)
       byHost.set(effect.hostHash, [...(byHost.get(effect.hostHash) ?? []), effect]);
@@ -163,13 +158,13 @@ class Choice {
       let leftOut = 0;
       for (const { key, by } of hosts) {
         const theirs = byHost.get(key.hostHash) ?? [];
-        const hasRoom = ahead + theirs.length <= Math.max(1, mostDaysWaiting * limit * share);
+        const hasRoom = ahead + theirs.length <= Math.max(1, mostDaysWaiting * limit);
         if (!hasRoom || this.#left(by, "waiting") < theirs.length) {
           leftOut += theirs.length;
           continue;
         }
-        const known = as === "domain" ? this.#count(waitsFor, "hosts") / share : limit;
-        const dueOn = dayOf(now, daysUntilLetIn(Math.floor(ahead / share), known, limit));
+        const known = as === "domain" ? this.#count(waitsFor, "hosts") : limit;
+        const dueOn = dayOf(now, daysUntilLetIn(ahead, known, limit));
         const row = days.get(`${dueOn} ${by}`) ?? { waitsFor, dueOn, crawlerId: by, effects: [] };
         days.set(`${dueOn} ${by}`, row);
         row.effects.push(...theirs);
@@ -204,17 +199,13 @@ class Choice {
   }
 
   #mostOf(domain: string): number {
-    const { scope, share } = this.#terms;
-    const limit = scope.newHostsPerDomainAndDay ?? Number.POSITIVE_INFINITY;
+    const limit = this.#terms.scope.newHostsPerDomainAndDay ?? Number.POSITIVE_INFINITY;
     const hostsBefore = this.#count(domain, "hosts") - this.#count(domain, "newHosts");
-    return limit === Number.POSITIVE_INFINITY
-      ? limit
-      : Math.ceil(newHostsADay(hostsBefore / share, limit) * share);
+    return limit === Number.POSITIVE_INFINITY ? limit : newHostsADay(hostsBefore, limit);
   }
 
   #mostLinked(): number {
-    const { scope, share } = this.#terms;
-    return Math.ceil((scope.newHostsPerLinkingSiteAndDay ?? Number.POSITIVE_INFINITY) * share);
+    return this.#terms.scope.newHostsPerLinkingSiteAndDay ?? Number.POSITIVE_INFINITY;
   }
 
   #left(crawlerId: CrawlerId, kind: NewHostKind): number {
@@ -297,14 +288,13 @@ async function waitingFor(
 /** Further than that nothing waits: such a day was written by a clock that was wrong. */
 const mostDaysAhead = 200;
 
-/** What has waited for its day goes back to the outbox; all of it where the slice has no hosts any more, and passes it on. */
+/** What has waited for its day goes back to the outbox. */
 export async function releaseDeferred(client: PoolClient, now: Date): Promise<void> {
   await prepared(
     client,
     `with due as (
        delete from deferred_link
-       where due_on <= case when (select isempty(held) from slice_self) then 'infinity'::date else $1::date end
-          or due_on > $1::date + ${mostDaysAhead}
+       where due_on <= $1::date or due_on > $1::date + ${mostDaysAhead}
        returning crawler_id, effects, packed
      )
      insert into link_outbox (crawler_id, effects, packed)

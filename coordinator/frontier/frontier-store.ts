@@ -7,7 +7,6 @@ import type { Lease } from "#protocol/lease";
 import { deleteOldest, inTurns, type TurnClock } from "../database/bounded-work.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
-import type { TurnsPool } from "./address-turn-writes.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
 import type {
@@ -28,28 +27,20 @@ import {
   returnLeases,
   returnLeasesOf,
 } from "./lease-end-writes.ts";
-import { effectsOf } from "./link-outbox.ts";
-import { nobody, postEffects } from "./link-outbox-store.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
-import { holdSlice } from "./slice-hold-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
 
 /** Crawlers that arrive at once, or leases that are given back, of which one statement tells. */
 const mostArriving = 200;
 
-/**
- * `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. `turns`: where
- * the turns at addresses are, where that is another database.
- */
+/** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
 export function createFrontierStore(
   pool: Pool,
   onOpened: (hosts: readonly HostHash[]) => void = () => {},
-  turns: TurnsPool = { turns: pool },
 ): FrontierStore {
-  const pools = { pool, ...turns };
   const ofSubnets = new SubnetTurns();
   const ends = new Gathered(
-    async (given: readonly LeaseEnd[]) => await returnLeases(pools, given),
+    async (given: readonly LeaseEnd[]) => await returnLeases(pool, given),
     mostArriving,
   );
   const withLeases = new Gathered(
@@ -63,7 +54,7 @@ export function createFrontierStore(
     return hosts.length;
   };
   const together = new RequestsTogether(
-    async (requests, terms) => await leaseHosts(pools, requests, terms, ofSubnets),
+    async (requests, terms) => await leaseHosts(pool, requests, terms, ofSubnets),
   );
   return {
     async admit(urls, scope, now) {
@@ -82,11 +73,11 @@ export function createFrontierStore(
       if (host !== null) onOpened([host]);
       return host !== null;
     },
-    returnExpired: async (now) => await opened(returnExpired(pools, now)),
+    returnExpired: async (now) => await opened(returnExpired(pool, now)),
     reopenRefused: async (now) => await reopenRefused(pool, now),
     async returnLeasesOf(crawlerId, now, held = []) {
       const owner = { crawlerId, held };
-      return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pools, owner, now)) : 0;
+      return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
     },
     reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
@@ -179,26 +170,16 @@ class RequestsTogether {
 const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
   JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
-/**
- * Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. What belongs to another slice goes to
- * it through the outbox: its hosts are on their way.
- */
+/** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
 async function admit(
   pool: Pool,
   given: readonly AdmittedUrl[],
   at: { readonly scope: CrawlScope; readonly now: Date },
 ): Promise<{ newUrls: number; newHosts: number }> {
   if (distinctUrls(given, at.scope.maxDepth).length === 0) return { newUrls: 0, newHosts: 0 };
-  const linksTo = (urls: readonly AdmittedUrl[]) =>
-    sumLinks(urls.filter((url) => url.depth > 0).map((url) => url.key));
+  const links = sumLinks(given.filter((url) => url.depth > 0).map((url) => url.key));
   return await inTransaction(pool, async (client) => {
-    const slice = await holdSlice(client);
-    const isHere = ({ key }: AdmittedUrl) => slice.has(key.hostHash);
-    const others = slice.hasAll ? [] : given.filter((url) => !isHere(url));
-    await postEffects(client, nobody, effectsOf(distinctUrls(others, at.scope.maxDepth), linksTo(others)));
-    const here = slice.hasAll ? given : given.filter(isHere);
-    const links = linksTo(here);
-    const found = await splitByOwner(client, here, at.scope.maxDepth);
+    const found = await splitByOwner(client, given, at.scope.maxDepth);
     const keys = found.own.map((url) => url.key);
     const newHosts = at.scope.admitNewHosts ? (await addHosts(client, keys, at.now)).length : 0;
     await lockHosts(
@@ -266,21 +247,6 @@ async function probeProgress(pool: Pool): Promise<ProbeProgress> {
   return rows[0]!;
 }
 
-/** SQL: the subnet of the host `h` has no delegation `d`, and the host is to be crawled. */
-const waitsForCrawler = "h.state = 'resolved' and h.due_at is not null and d.subnet_id is null";
-
-/** Of one slice: those that `progress` counts. Hosts of one subnet lie in several slices. */
-export async function waitingSubnets(pool: Pool): Promise<number[]> {
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    `select distinct h.subnet_id
-     from frontier_host h
-     left join delegation d on d.subnet_id = h.subnet_id
-     where h.subnet_id is not null and ${waitsForCrawler}`,
-  );
-  return rows.map((row) => row.subnet_id);
-}
-
-/** Of one slice. */
 async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof ProbeProgress>> {
   const { rows } = await pool.query<Omit<FrontierProgress, keyof ProbeProgress>>(
     `select
@@ -300,7 +266,9 @@ async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof Pr
          count(*) filter (where h.state = 'refused')::int as refused,
          count(d.subnet_id)::int as delegated,
          coalesce(sum(h.url_count), 0)::int as urls,
-         count(distinct h.subnet_id) filter (where ${waitsForCrawler})::int as subnets_waiting
+         count(distinct h.subnet_id) filter (
+           where h.state = 'resolved' and h.due_at is not null and d.subnet_id is null
+         )::int as subnets_waiting
        from frontier_host h
        left join delegation d on d.subnet_id = h.subnet_id
      ) hosts, (

@@ -1,10 +1,10 @@
 /** How leases begin: slices of hosts that are due, each for one crawler alone, with what is known of the host's pace. */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { withKnownTexts } from "../channels/known-text-store.ts";
 import { plannedOnceByHash, prepared } from "../database/transaction.ts";
-import { type LeasePools, type LeaseTransaction, writingLeases } from "./address-turn-writes.ts";
+import { type LeaseTransaction, writingLeases } from "./address-turn-writes.ts";
 import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
 import { toldRate } from "./kept-rate.ts";
@@ -29,7 +29,7 @@ export type LeaseTerms = Pick<LeaseRequest, "leaseSeconds" | "addressRestSeconds
  * them as for one.
  */
 export async function leaseHosts(
-  pools: LeasePools,
+  pool: Pool,
   requests: readonly LeaseRequest[],
   terms: LeaseTerms,
   ofSubnets: SubnetTurns,
@@ -53,7 +53,7 @@ export async function leaseHosts(
       : leases.map(({ lease }) => lease);
     return requests.map(({ crawlerId }) => told.filter((_, index) => leases[index]!.of === crawlerId));
   };
-  return await writingLeases(pools, answer, plannedOnceByHash);
+  return await writingLeases(pool, answer, plannedOnceByHash);
 }
 
 export interface LeasedUrl {

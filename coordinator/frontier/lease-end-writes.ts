@@ -8,16 +8,12 @@ import type { CrawlerId, HostHash, LeaseId, UrlHash } from "#core/ids";
 import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
 import {
   type LeaseOfTurn,
-  type LeasePools,
   type LeaseTransaction,
   turnColumns,
   writingLeases,
 } from "./address-turn-writes.ts";
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
-
-/** Of a host that moves to another slice: nobody may lease it meanwhile (slices/move-writes.ts). No lease has this number. */
-export const leaseOfMove = -1;
 
 export interface LeaseEnd {
   readonly lease: ReturnedLease;
@@ -26,7 +22,7 @@ export interface LeaseEnd {
 
 /** Of each, the host that is in nobody's hands any more; null: it was not that crawler's open lease. */
 export async function returnLeases(
-  pools: LeasePools,
+  pool: Pool,
   ends: readonly LeaseEnd[],
 ): Promise<(HostHash | null)[]> {
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
@@ -46,7 +42,7 @@ export async function returnLeases(
     turns.end(rows, { closedAt: now, ranOut: false });
     return hostOf;
   };
-  const hosts = await writingLeases(pools, giveBack, plannedOnceByHash);
+  const hosts = await writingLeases(pool, giveBack, plannedOnceByHash);
   return ends.map(({ lease: { leaseId } }) => {
     const host = hosts.get(leaseId) ?? null;
     hosts.delete(leaseId);
@@ -98,9 +94,9 @@ export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promi
   return given.map(({ crawlerId, held }) => open.get(crawlerId)?.some((id) => !held.includes(id)) ?? false);
 }
 
-export async function returnLeasesOf(pools: LeasePools, owner: LetGo, now: Date): Promise<HostHash[]> {
+export async function returnLeasesOf(pool: Pool, owner: LetGo, now: Date): Promise<HostHash[]> {
   const held = owner.held.filter(isLeaseNumber);
-  return await writingLeases(pools, async (on) => {
+  return await writingLeases(pool, async (on) => {
     const { rows } = await on.client.query<OpenLease>(
       `select lease_id, host_hash, ${turnColumns("lease")}
        from lease
@@ -170,10 +166,10 @@ const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
            and expires_at > $1::timestamptz + interval '10 minutes'`;
 
 /** In batches, so that hosts are not locked for long after an outage. A lease whose result is being taken is passed over. */
-export async function returnExpired(pools: LeasePools, now: Date): Promise<HostHash[]> {
+export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> {
   const total: HostHash[] = [];
   while (true) {
-    const returned = await writingLeases(pools, async (on) => {
+    const returned = await writingLeases(pool, async (on) => {
       const { rows } = await on.client.query<OpenLease>(
         `select lease_id, host_hash, ${turnColumns("lease")}
          from lease
@@ -305,11 +301,11 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
     client,
     `update frontier_host h
      set due_at = ${dueAtOf("h")},
-         lease_id = case when h.lease_id = ${leaseOfMove} then h.lease_id else (
+         lease_id = (
            select l.lease_id
            from lease l
            where l.lease_id = h.lease_id and l.closed_at is null
-         ) end
+         )
      where h.host_hash = any($1::bigint[])`,
     [hosts],
   );

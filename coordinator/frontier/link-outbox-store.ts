@@ -7,7 +7,6 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { bucketCount } from "../database/slices.ts";
 import { inTransaction, isFaultyValue, listOf, prepared } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
@@ -24,7 +23,6 @@ import {
   sumEffects,
   unpackEffects,
 } from "./link-outbox.ts";
-import { holdSlice, type SliceHold } from "./slice-hold-store.ts";
 
 /** In the transaction of the results; gives the number of the effects. */
 export async function postEffects(
@@ -47,8 +45,6 @@ export interface OutboxSettings {
   readonly newHosts?: NewHostBudget;
   /** Learns what the frontier holds; absent: nobody asks. */
   readonly known?: KnownUrls;
-  /** The slice that owns a host, as far as is known here; absent: there is one slice. */
-  readonly ownerOf?: (hostHash: HostHash) => number;
   /** Of one bite, in URLs before they are summed; one row goes in any case. Some 400 bytes of memory each. */
   readonly biteEffects: number;
   /** Of one transaction, in URLs: their hosts are locked so long. */
@@ -180,7 +176,7 @@ async function oldestRows(client: PoolClient, biteEffects: number): Promise<stri
      from (
        select outbox_number, sum(effects) over (order by outbox_number) - effects as effects_before
        from (
-         select outbox_number, effects from link_outbox where to_slice is null order by outbox_number limit ${mostRows}
+         select outbox_number, effects from link_outbox order by outbox_number limit ${mostRows}
        ) oldest
      ) summed
      where effects_before < $1
@@ -297,9 +293,7 @@ async function applyEffects(
   { step, namers, settings, now }: StepAt,
 ): Promise<Pick<Applied, "newUrls" | "newHosts"> & { chosen: NewHosts; held: AddedUrls["held"] }> {
   const { scope } = settings;
-  const slice = await holdSlice(client);
-  const effects = slice.hasAll ? step.effects : step.effects.filter(({ hostHash }) => slice.has(hostHash));
-  if (effects.length < step.effects.length) await forward(client, slice, { step, namers, settings });
+  const { effects } = step;
   const named = effects.flatMap((effect) => effect.named ?? []);
   const found = await splitByOwner(client, named, scope.maxDepth);
   const keys = found.own.map(({ key }) => key);
@@ -310,8 +304,7 @@ async function applyEffects(
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, outsideLinks, now };
   const isOpen = scope.admitNewHosts && keys.length > 0;
   const unknown = isOpen ? await withoutOptedOut(client, await unknownHosts(client, keys)) : [];
-  const share = slice.hasAll ? 1 : Math.max(1, slice.buckets) / bucketCount;
-  const terms = { people: nobody, namers, scope, budget: settings.newHosts, share, effects, now };
+  const terms = { people: nobody, namers, scope, budget: settings.newHosts, effects, now };
   const chosen = await chooseNewHosts(client, unknown, terms);
   const { welcome, places } = chosen;
   const welcomed = await welcomeHosts(client, welcome, found.own, { ...limits, places });
@@ -322,38 +315,6 @@ async function applyEffects(
   const { newUrls, held } = await addUrls(client, found.own, { ...limits, welcomed });
   await noteForeign(client, found, { links, now });
   return { newUrls, held, newHosts: welcomed.hosts.size, chosen };
-}
-
-/**
- * Effects on hosts that this slice does not hold go to the one that does (slices/shipment-store), as rows of the same outbox.
- * What nobody else is known to own waits here until it is known again: its hosts are on their way.
- */
-async function forward(
-  client: PoolClient,
-  slice: SliceHold,
-  { step, namers, settings }: Pick<StepAt, "step" | "namers" | "settings">,
-): Promise<void> {
-  const groups = new Map<string, { to: number; crawlerId: CrawlerId; effects: LinkEffect[] }>();
-  for (const effect of step.effects) {
-    if (slice.has(effect.hostHash)) continue;
-    const to = settings.ownerOf?.(effect.hostHash) ?? slice.slice;
-    const { crawlerId = nobody } = namers.get(effect.hostHash)?.[0] ?? {};
-    const name = `${to} ${crawlerId}`;
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, { to, crawlerId, effects: [effect] });
-    else group.effects.push(effect);
-  }
-  const rows = [...groups.values()];
-  await client.query(
-    `insert into link_outbox (to_slice, crawler_id, effects, packed)
-     select * from unnest($1::int[], $2::int[], $3::int[], $4::bytea[])`,
-    [
-      rows.map(({ to }) => to),
-      rows.map(({ crawlerId }) => crawlerId),
-      rows.map(({ effects }) => effects.length),
-      rows.map(({ effects }) => packEffects(effects)),
-    ],
-  );
 }
 
 /** In place of a crawler: people, or results that only linked to hosts and named none. */

@@ -28,8 +28,8 @@ export async function wasAhead(pool: Pool, now: Date): Promise<boolean> {
   return rows[0]!.found;
 }
 
-/** Looks at all hosts and URLs. Gives how many hosts came back. `turns`: where address_turn is. */
-export async function bringBack(pool: Pool, turns: Pool, now: Date): Promise<number> {
+/** Looks at all hosts and URLs. Gives how many hosts came back. */
+export async function bringBack(pool: Pool, now: Date): Promise<number> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     `select host_hash from frontier_host
      where ${["admitted_at", ...hostTimes].map((column) => isBeyond(column, "$1")).join(" or ")}
@@ -49,7 +49,7 @@ export async function bringBack(pool: Pool, turns: Pool, now: Date): Promise<num
      where closed_at is not null and (${isBeyond("closed_at", "$1")} or ${isBeyond("granted_at", "$1")})`,
     [now],
   );
-  await forgetTurns(turns, now);
+  await forgetTurns(pool, now);
   return rows.length;
 }
 

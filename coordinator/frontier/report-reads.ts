@@ -3,7 +3,6 @@ import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { channelHolds, type LeavingChannel, leftOut } from "../channels/channel.ts";
 import { channelsWhere } from "../channels/channel-reads.ts";
-import { ofAll, type Slices } from "../database/slices.ts";
 import { linksTo } from "../results/link-sql.ts";
 import { urlsInHand } from "./open-lease-reads.ts";
 import { isNewSql, placedUrls } from "./order/order-sql.ts";
@@ -38,13 +37,6 @@ export async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Pr
     [hostHash, urlHash],
   );
   return rows[0]?.depth ?? null;
-}
-
-/** Pages that link to it lie in all slices. */
-export async function linkedDepthOver(slices: Slices, key: UrlKey): Promise<number | null> {
-  const depths = await ofAll(slices, async ({ pool }) => await linkedDepth(pool, key));
-  const known = depths.filter((depth) => depth !== null);
-  return known.length === 0 ? null : Math.min(...known);
 }
 
 // Where a URL stands among the due URLs of its host, in the order of a strategy.

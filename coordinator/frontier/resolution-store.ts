@@ -11,7 +11,6 @@ import { lockHosts } from "./admission-writes.ts";
 import { markByAddress } from "./back-link-writes.ts";
 import type { Resolution } from "./frontier.ts";
 import { settleHosts } from "./lease-end-writes.ts";
-import { holdSlice } from "./slice-hold-store.ts";
 
 /** A claimed host comes back when its answer is not saved by then. */
 const claimSeconds = 120;
@@ -81,7 +80,7 @@ export async function saveResolutions(
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
     if (relatives !== null)
-      await handOverHosts(client, moved, { relatives, slice: await holdSlice(client), now });
+      await handOverHosts(client, moved, { relatives, now });
   });
 }
 

@@ -11,9 +11,7 @@ import { withTexts } from "../channels/known-text-store.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import {
-  type LeasePools,
   type LeaseTransaction,
-  type TurnsPool,
   writingLeases,
 } from "../frontier/address-turn-writes.ts";
 import {
@@ -55,14 +53,10 @@ import { touchSites } from "./site-touch-writes.ts";
 import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
-/** `known`: absent, the frontier is asked about every URL. `turns`: where the turns at addresses are, where that is another database. */
-export function createResultStore(
-  pool: Pool,
-  known: KnownUrls | null = null,
-  turns: TurnsPool = { turns: pool },
-): ResultStore {
+/** `known`: absent, the frontier is asked about every URL. */
+export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
   return {
-    take: async (batch) => await take({ pool, ...turns }, { ...batch, known }),
+    take: async (batch) => await take(pool, { ...batch, known }),
     fetchesSince: async (since) => await fetchesSince(pool, since),
     recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
   };
@@ -73,40 +67,40 @@ export function createResultStore(
  * taken one after the other, down to the faulty result, which is stored as failed, to the crawler's blame: it would come
  * back with every retry, and everything behind it would wait.
  */
-async function take(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
+async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   try {
-    return await takeAtOnce(pools, batch);
+    return await takeAtOnce(pool, batch);
   } catch (error) {
     const [first] = batch.results;
     if (first === undefined || !isFaultyValue(error)) throw error;
-    if (batch.results.length === 1) return await takeFaulty(pools, batch, first, error as Error);
+    if (batch.results.length === 1) return await takeFaulty(pool, batch, first, error as Error);
     const middle = batch.results.length >> 1;
     const half = batch.results.slice(0, middle);
-    const before = await take(pools, {
+    const before = await take(pool, {
       ...batch,
       results: half,
       lastSequence: half.at(-1)!.sequence,
       seals: [],
     });
-    return sumOfTaken(before, await take(pools, { ...batch, results: batch.results.slice(middle) }));
+    return sumOfTaken(before, await take(pool, { ...batch, results: batch.results.slice(middle) }));
   }
 }
 
 async function takeFaulty(
-  pools: LeasePools,
+  pool: Pool,
   batch: ResultBatch,
   faulty: ArrivedResult,
   { message }: Error,
 ): Promise<TakenResults> {
-  const taken = await takeAtOnce(pools, { ...batch, results: [asFailed(faulty, message)] });
+  const taken = await takeAtOnce(pool, { ...batch, results: [asFailed(faulty, message)] });
   return sumOfTaken(taken, { ...nothingTaken, refused: [{ kind: "bad-result", words: message, count: 1 }] });
 }
 
 const nothingTaken: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
 
-async function takeAtOnce(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
+async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   const { taken, held } = await writingLeases(
-    pools,
+    pool,
     async ({ client, turns }) => await takeBatch({ client: preparing(client), turns }, batch),
     plannedOnce,
   );
@@ -122,7 +116,7 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
 }
 
 /** Of one batch that was taken in parts. */
-export function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
+function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
   const posted = (a.posted ?? 0) + (b.posted ?? 0);
   const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
   return {
