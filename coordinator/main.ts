@@ -8,6 +8,7 @@ import { IncidentLog } from "#core/incidents";
 import { createNameResolver, WatchedResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
 import { within } from "#core/within";
+import { migrate } from "#db/migrate";
 import { createPool, postgresVersion } from "#db/server-database";
 import { ServerPool } from "#db/server-pool";
 import { withSessionName } from "#db/server-url";
@@ -25,7 +26,6 @@ import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
-import { apartOf } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -45,10 +45,10 @@ import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
 import { findPart } from "./find/start.ts";
 import { fleetPart } from "./fleet/start.ts";
 import { createDueWorkReads } from "./frontier/due-work-reads.ts";
+import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
-import { frontierOver, slicedDueWork, slicedPaces } from "./frontier/sliced-frontier-store.ts";
 import {
   idleCrawlers,
   outboxDuties,
@@ -87,7 +87,6 @@ import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { reportPart, scheduleReports } from "./reports/start.ts";
 import { createResultStore } from "./results/result-store.ts";
-import { slicedResults } from "./results/sliced-result-store.ts";
 import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
 import { scheduleSearch, searchIndex } from "./search/start.ts";
@@ -95,14 +94,8 @@ import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
-import { bringSlicesToEpoch } from "./slices/epoch-writes.ts";
-import { migrateSlices } from "./slices/migrate-slices-store.ts";
-import { OpenSlices } from "./slices/open-slices-store.ts";
-import { createReports } from "./slices/reports-reads.ts";
-import { linkingHostsElsewhere } from "./slices/search-reads.ts";
-import { type SlicePorts, sliceDuties } from "./slices/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
-import { keepSlice, retentionDuties, storagePart } from "./storage/start.ts";
+import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
@@ -110,6 +103,7 @@ import { trustDuties } from "./trust/start.ts";
 import type { WebPart } from "./web/actions.ts";
 import { randomSecrets } from "./web/secrets.ts";
 import { graphPart, scheduleRanking } from "./web-graph/start.ts";
+import { createReports } from "./who/reads.ts";
 
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
@@ -146,7 +140,6 @@ export async function startCoordinator(asked: CoordinatorOptions): Promise<Runni
   const options = { ...asked, now };
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
-  let slices: OpenSlices | null = null;
   let own: ServerPool | null = null;
   try {
     await requireRightClock(options, watch);
@@ -167,19 +160,12 @@ export async function startCoordinator(asked: CoordinatorOptions): Promise<Runni
     const pool = createPool(url, given.pool.options.max);
     own = pool;
     const database = { ...given, url, pool };
-    for (const slice of await migrateSlices(database))
-      log.error({ slice }, "the server of a slice does not answer, and its schema is looked at when it does");
-    slices = await OpenSlices.open(database);
-    const opened = slices;
-    presence.otherPools = () => apartOf(opened).map((one) => one.pool);
+    await migrate(database);
     void presence.replaced.then(() => {
       // Over a way that was cut, what waits for an answer would wait for minutes.
-      for (const one of [pool, ...opened.open.map((slice) => slice.pool)])
-        if (one instanceof ServerPool) one.sever("Connection terminated: others have taken over");
+      if (pool instanceof ServerPool) pool.sever("Connection terminated: others have taken over");
     });
-    if (slices.open.length > 1) await slices.look();
-    await bringSlicesToEpoch(slices, now());
-    ground = await layGround({ ...options, database }, { presence, watch, reviewed, slices });
+    ground = await layGround({ ...options, database }, { presence, watch, reviewed });
     const rooms = await openRooms(ground);
     const running = await goToWork(ground, rooms, given.url);
     return {
@@ -192,7 +178,6 @@ export async function startCoordinator(asked: CoordinatorOptions): Promise<Runni
   } catch (error) {
     await presence?.end();
     await ground?.others.stop();
-    await slices?.close();
     await watch.close();
     await own?.end();
     throw error;
@@ -209,9 +194,7 @@ async function layGround(
     presence,
     watch,
     reviewed,
-    slices,
   }: {
-    readonly slices: OpenSlices;
     readonly presence: CoordinatorPresence;
     readonly watch: OwnWatch;
     readonly reviewed: ReviewedDatabase;
@@ -248,16 +231,16 @@ async function layGround(
   /** Crawlers are spoken to through the gateway, which opens last: until then nobody is online. */
   const fleet = new FleetLine();
   const idle = idleCrawlers({
-    ...{ reads: slicedDueWork(slices, createDueWorkReads), timekeeper, state, now },
+    ...{ reads: createDueWorkReads(pool), timekeeper, state, now },
     send: (...sent) => fleet.send(...sent),
   });
   const knownUrls = new KnownUrls();
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
-    delegations: createDelegationStore(slices, () => heldBySomebody(fleet, state, config), presence.number),
-    frontier: frontierOver(slices, (hosts) => idle.noteHosts(hosts)),
-    results: slicedResults(slices, (one) => createResultStore(one, knownUrls, { turns: pool })),
+    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
+    frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
+    results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
     signingKeys: createSigningKeyStore(pool),
   };
@@ -302,11 +285,7 @@ async function layGround(
       stores,
       incidents,
     },
-    ...{ knownUrls, snapshots, watch, health, slices },
-    slicing: sliceDuties({
-      ...{ slices, presence, timekeeper, metrics: counters.metrics, log, now },
-      migrateSlices: async () => await migrateSlices(database),
-    }),
+    ...{ knownUrls, snapshots, watch, health },
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver,
@@ -329,9 +308,8 @@ interface LateRooms {
 
 /** The rooms of the crawl, those first that others need; last the gateway, which hands them what crawlers say. */
 async function openRooms(ground: Ground) {
-  const { pool, slices, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } =
-    ground;
-  const shared = { pool, slices, timekeeper, state, log, now };
+  const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
+  const shared = { pool, timekeeper, state, log, now };
   const online = () => fleet.online();
   const here = () => fleet.here();
   const leads = () => ground.presence.leads;
@@ -376,24 +354,22 @@ async function openRooms(ground: Ground) {
     },
     config,
   );
-  const recrawls = recrawlDuties({ slices, timekeeper, log, now }, config);
+  const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
   const paces = paceDuties(
     {
       ...{ timekeeper, log, now, online: here, send },
-      paces: slicedPaces(ground.slices, (one) => createPaceStore(one, partitionOf(config.domainSets))),
+      paces: createPaceStore(pool, partitionOf(config.domainSets)),
       isIdle: (crawlerId) => ground.idle.isIdle(crawlerId),
     },
     config,
   );
-  const ownerOf = (hostHash: HostHash) => ground.slices.ownerOf(hostHash);
-  const appliedBy = outboxSettings(config, { known: ground.knownUrls, ownerOf });
-  const outboxOf = (one: Pick<SlicePorts, "pool" | "timekeeper">) =>
-    outboxDuties({ ...one, counters, incidents, log, now }, appliedBy);
-  const outbox = outboxOf({ pool, timekeeper });
+  const outbox = outboxDuties(
+    { pool, timekeeper, counters, incidents, log, now },
+    outboxSettings(config, { known: ground.knownUrls }),
+  );
   const watching = overviewDuties(
     {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
-      slices: ground.slices,
       random: Math.random,
       isSettled: () => ground.settling.settled,
       health: ground.health,
@@ -408,8 +384,8 @@ async function openRooms(ground: Ground) {
     },
     config,
   );
-  const releases = releaseDuties({ pool, slices, timekeeper, metrics, log, now, online: here, send });
-  const links = linkCoordinators({ slices, timekeeper, metrics: metrics.coordinators, log, now }, config);
+  const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
+  const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties(
     { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
     { signingKeyDays: () => config.signingKeyDays },
@@ -419,7 +395,7 @@ async function openRooms(ground: Ground) {
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
     others: async () => ground.presence.others.size,
   });
-  const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
+  const optOuts = optOutDuties({ pool, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
   const mayForget = () => ground.watch.clock?.isProven ?? true;
   const retention = retentionDuties({ pool, timekeeper, log, now, nowMs, mayForget }, config);
@@ -480,7 +456,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, outbox, outboxOf, retention, gateway, withoutRoom, alerts },
+    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom, alerts },
   };
 }
 
@@ -545,7 +521,6 @@ async function goToWork(
         await presence.end();
         await ground.others.stop();
         await web.close();
-        await ground.slices.close();
         await ground.watch.close();
         log.info({}, "coordinator stopped");
       },
@@ -591,13 +566,13 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     policyPart(options),
     registryPart(options),
     recrawlPart(
-      options.slices,
-      async (range) => await createReports(options.slices, () => performance.now()).charts("recrawl", range),
+      options.pool,
+      async (range) => await createReports(options.pool, () => performance.now()).charts("recrawl", range),
     ),
     changePart(options),
     graphPart(options.pool),
     channelPart(options),
-    siteCapPart(options.slices),
+    siteCapPart(options.pool),
     sitePart(options),
     reportPart(options),
     submissionPart(options),
@@ -606,7 +581,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     alertPart(options),
     coordinatorPart(options),
     storagePart(options),
-    findPart(options.slices),
+    findPart(options.pool),
     ...accessParts(options.pool, options),
   ];
 }
@@ -632,7 +607,7 @@ function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: 
 
 /** What is done by the clock, room by room. */
 function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
-  const { config, database, pool, slices, timekeeper, incidents, counters, keepReleases, log, now } = ground;
+  const { config, database, pool, timekeeper, incidents, counters, keepReleases, log, now } = ground;
   const { delegations, gateway } = rooms;
   const ports = jobPorts(ground, rooms);
   const nowMs = () => performance.now();
@@ -650,30 +625,23 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     rooms.retention,
   ];
   for (const room of own) room.start();
-  scheduleReports({ pool: slices, timekeeper, log, now });
-  const clockIsRight = scheduleUpkeep({ pool, slices, incidents, timekeeper, log, now });
+  scheduleReports({ pool, timekeeper, log, now });
+  const clockIsRight = scheduleUpkeep({ pool, incidents, timekeeper, log, now });
   ground.watch.onClock.call = (isRight, jumpedMs) => {
     timekeeper.hurry("note-alerts");
     if (isRight) clockIsRight(jumpedMs);
   };
-  scheduleRanking({ database, slices, timekeeper, log, now });
-  scheduleChannels(slices, timekeeper, now);
-  scheduleSubmissions(slices, timekeeper, now);
+  scheduleRanking({ database, timekeeper, log, now });
+  scheduleChannels(pool, timekeeper, now);
+  scheduleSubmissions(pool, timekeeper, now);
   const { metrics } = counters;
   const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
-  ground.slicing.each((one) => {
-    const duty = { pool: one.pool, timekeeper: one.timekeeper, now, nowMs };
-    scheduleSearch({ ...duty, linkingElsewhere: linkingHostsElsewhere(slices, one.slice.number) });
-    scheduleSites(duty);
-    scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
-    scheduleHints({ ...duty, slices, metrics, resolver: ground.resolver, onDue, log }, config);
-    scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
-    if (one.slice.number === 0) return;
-    rooms.outboxOf(one).start();
-    const mayForget = () => ground.watch.clock?.isProven ?? true;
-    keepSlice({ ...duty, shared: pool, log, mayForget }, config);
-  });
-  ground.slicing.start();
+  const duty = { pool, timekeeper, now, nowMs };
+  scheduleSearch(duty);
+  scheduleSites(duty);
+  scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
+  scheduleHints({ ...duty, metrics, resolver: ground.resolver, onDue, log }, config);
+  scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
   timekeeper.every("serve-crawlers", serveMs, async () => {
     const { presence, others } = ground;
     // Where crawlers have nowhere else to go, they stay while the database is away.

@@ -102,7 +102,7 @@ export function takeResultsSettings(
 
 export function outboxSettings(
   config: CoordinatorConfig,
-  ports: Required<Pick<OutboxSettings, "known" | "ownerOf">>,
+  ports: Required<Pick<OutboxSettings, "known">>,
 ): OutboxSettings {
   const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
   return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, ...ports }));

@@ -11,7 +11,7 @@ import { ConfigError } from "#core/errors";
 import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
-import type { Database } from "#db/server-database";
+import { createPool, type Database } from "#db/server-database";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import { readRunbook } from "./alerts/runbook-reads.ts";
 import type { CoordinatorConfig } from "./config.ts";
@@ -19,7 +19,6 @@ import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts"
 import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
-import type { Slices } from "./database/slices.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FleetPorts } from "./fleet/fleet-ports.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
@@ -43,8 +42,6 @@ import { publishedKeySet } from "./room-settings.ts";
 import type { SearchIndex } from "./search/memory/index-answer.ts";
 import type { PageReads } from "./search/page-facts.ts";
 import type { SearchReads } from "./search/search-answer.ts";
-import { openSlices } from "./slices/open-slices-store.ts";
-import { createReports } from "./slices/reports-reads.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { Actions, type WebPart } from "./web/actions.ts";
 import { addApiRoutes } from "./web/api-page.ts";
@@ -57,13 +54,12 @@ import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
 import type { WhoReads } from "./who/place.ts";
+import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 
 export interface OpenWebOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;
-  /** The coordinator's own. */
-  readonly slices: Slices;
   readonly resolver: NameResolver;
   readonly live: () => LiveState;
   readonly health: OwnHealth;
@@ -96,11 +92,9 @@ export interface RoomOptions
     "rooms" | "access" | "attach" | "beforeAnswer" | "health" | "certificate" | "readiness" | "searchIndex"
   > {
   /** The pages' own connections: few and impatient. */
-  readonly slices: Slices;
-  /** The coordinator's own, for long readings. */
-  readonly patientSlices: Slices;
-  /** Of the shared tables. */
   readonly pool: Pool;
+  /** The coordinator's own, for long readings. */
+  readonly patientPool: Pool;
   readonly access: Access;
 }
 
@@ -110,9 +104,6 @@ const defaultPolitenessSeconds = 1;
 const readingConnections = 4;
 const readingTimeoutMs = 5000;
 
-/** Slices come, and their servers go and come back. */
-const slicesFollowedMs = 3000;
-
 /** How many ports after the one asked for are tried when it is taken. */
 const portsTried = 20;
 
@@ -120,12 +111,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const { config, database, log } = options;
   const tls = options.certificate?.pair ?? null;
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
-  const slices = await openSlices(database, {
-    maxConnections: readingConnections,
-    statementTimeoutMs: readingTimeoutMs,
-  });
-  slices.follow(slicesFollowedMs);
-  const pool = slices.shared;
+  const pool = createPool(database.url, readingConnections, readingTimeoutMs);
   const access = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,
     look: async () => await options.health.silence(),
@@ -138,11 +124,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     audit: createAuditLog(pool),
     reads: {
       ...withOwnFacts(
-        createReports(
-          slices,
-          () => performance.now(),
-          ({ number }) => (number === 0 ? options.searchIndex : undefined),
-        ),
+        createReports(pool, () => performance.now(), options.searchIndex),
         options.health,
       ),
       ...options.readiness,
@@ -157,11 +139,11 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     log,
     now: options.now,
     contact: {
-      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: options.now })),
-      complaints: createComplaintStore(slices),
+      optOuts: notedOptOuts(createOptOutStore(pool), noteOwnChanges({ pool, log, now: options.now })),
+      complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: options.rooms({ ...options, patientSlices: options.slices, slices, pool, access }),
+    parts: options.rooms({ ...options, patientPool: database.pool, pool, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
@@ -184,7 +166,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       publicUrl: config.publicUrl,
     },
   });
-  web.addHook("onClose", async () => await slices.close());
+  web.addHook("onClose", async () => await pool.end());
   const pagesServer = config.listen.pagesPort === null ? null : serverOf(tls, web.routing);
   web.addHook("preClose", async () => {
     pagesServer?.close();
@@ -356,7 +338,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addRobots(app);
   const overview = liveOverview(app, ports);
   const shared = { access, version: settings.version, now: ports.now };
-  const views = new Views(app, { ...shared, partial: () => ports.reads.partial?.() ?? [] });
+  const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
   addOverviewViews(views, { ...ports, overview, alerts, runbook: readRunbook() });

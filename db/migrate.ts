@@ -17,7 +17,6 @@ import {
   ownMigrations,
   ranMigrations,
   schemaStateOf,
-  type TableSet,
 } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
 
@@ -31,11 +30,6 @@ const deadlockDetected = "40P01";
 interface MigrateOptions {
   /** With the migrations, named in order. */
   readonly folder?: string;
-  /**
-   * The schema has no other tables than those of this set, once it was made: what changes others counts as run. A schema that
-   * is made now gets all of them, since migrations from before there were slices change both.
-   */
-  readonly only?: TableSet | null;
 }
 
 /**
@@ -44,13 +38,13 @@ interface MigrateOptions {
  */
 export async function migrate(
   database: Database,
-  { folder = migrationsFolder(), only = null }: MigrateOptions = {},
+  { folder = migrationsFolder() }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const namesIn = async () => (await ranMigrations(database.pool, database.schema)).map(({ name }) => name);
   const before = new Set(await namesIn());
   for (let attempt = 1; ; attempt++) {
     try {
-      await runPending(database, folder, only);
+      await runPending(database, folder);
       return { applied: (await namesIn()).filter((name) => !before.has(name)) };
     } catch (error) {
       if ((error as { code?: unknown }).code === deadlockDetected && attempt < mostAttempts) continue;
@@ -63,7 +57,7 @@ export async function migrate(
   }
 }
 
-async function runPending(database: Database, folder: string, only: TableSet | null): Promise<void> {
+async function runPending(database: Database, folder: string): Promise<void> {
   const { schema } = database;
   // Loaded here: most that import this file only read.
   const { PG_MIGRATE_LOCK_ID, runner } = await import("node-pg-migrate");
@@ -81,12 +75,6 @@ async function runPending(database: Database, folder: string, only: TableSet | n
     await client.query("select set_config('nearcrawl.version', $1, false)", [softwareVersion]);
     if (state.takesFoundationAsRun)
       await client.query(`insert into "${schema}".migration (name, run_on) values ($1, now())`, [foundation]);
-    const others = state.pending.filter(({ tables }) => ran.length > 0 && only !== null && tables !== only);
-    const unknown = others.find(({ tables }) => tables === null);
-    if (unknown !== undefined)
-      throw new DatabaseError(`migration ${unknown.name} does not say which tables it changes (-- tables:)`);
-    for (const { name } of others)
-      await client.query(`insert into "${schema}".migration (name, run_on) values ($1, now())`, [name]);
     await runner({
       dbClient: client,
       dir: folder,

@@ -18,12 +18,7 @@ export interface Migration {
   readonly name: string;
   /** As its header says (`-- needs: all coordinators stopped`); others run while coordinators of the last release work on. */
   readonly needsAllStopped: boolean;
-  /** The set of tables that it changes (`-- tables: slice`); null: both, or it is from before there were slices. */
-  readonly tables: TableSet | null;
 }
-
-/** Of db/table-sets.ts: each has schemas of its own where there are several slices. */
-export type TableSet = "shared" | "slice";
 
 export interface RanMigration {
   readonly name: string;
@@ -101,21 +96,18 @@ export function ownMigrations(folder = migrationsFolder()): Migration[] {
     .sort()
     .map((file) => {
       const text = readFileSync(join(folder, file), "utf8");
-      const needs = headerIn(text, "needs") ?? "nothing";
-      const tables = headerIn(text, "tables");
-      if (tables !== null && tables !== "shared" && tables !== "slice")
-        throw new DatabaseError(`${join(folder, file)}: "-- tables: ${tables}" must be "shared" or "slice"`);
+      const needs = needsIn(text) ?? "nothing";
       if (needs !== "nothing" && needs !== "all coordinators stopped")
         throw new DatabaseError(
           `${join(folder, file)}: "-- needs: ${needs}" must be "nothing" or "all coordinators stopped"`,
         );
-      return { name: file.slice(0, -".sql".length), needsAllStopped: needs !== "nothing", tables };
+      return { name: file.slice(0, -".sql".length), needsAllStopped: needs !== "nothing" };
     });
 }
 
 /** Of the comment at the file's head. */
-const headerIn = (text: string, name: "needs" | "tables"): string | null =>
-  new RegExp(`^-- ${name}: *(.*?) *$`, "m").exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? null;
+const needsIn = (text: string): string | null =>
+  /^-- needs: *(.*?) *$/m.exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? null;
 
 /** The package's db/migrations: beside this file in the source, further up from dist/. */
 export function migrationsFolder(): string {

@@ -17,11 +17,9 @@ const defaultMaxConnections = 16;
 export async function openServerDatabase(options: {
   readonly databaseUrl: string;
   readonly schema: string;
-  /** The schema of the shared tables, where the other one is a slice's. */
-  readonly sharedSchema?: string;
   readonly maxConnections?: number;
 }): Promise<Database> {
-  const url = withSearchPath(options.databaseUrl, options.schema, options.sharedSchema);
+  const url = withSearchPath(options.databaseUrl, options.schema);
   const description = withoutPassword(options.databaseUrl);
   const pool = createPool(url, options.maxConnections);
   try {

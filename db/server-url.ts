@@ -45,20 +45,15 @@ export function readServerUrl(databaseUrl: string): ServerUrl {
   };
 }
 
-/**
- * The URL with the schema first in the search path of every connection that it opens (psql's, too). `shared`: the schema of the
- * tables that a slice's statements read beside its own.
- */
-export function withSearchPath(databaseUrl: string, schema: string, shared: string | null = null): string {
-  const schemas = shared === null ? [schema] : [schema, shared];
-  for (const name of schemas)
-    if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
-      throw new UsageError(
-        `schema "${name}": lower-case letters, digits and underscores, at most 63, not starting with a digit`,
-      );
+/** The URL with the schema first in the search path of every connection that it opens (psql's, too). */
+export function withSearchPath(databaseUrl: string, schema: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
+    throw new UsageError(
+      `schema "${schema}": lower-case letters, digits and underscores, at most 63, not starting with a digit`,
+    );
   const { url, print } = parse(databaseUrl);
   const own = url.searchParams.get("options");
-  url.searchParams.set("options", `${own === null ? "" : `${own} `}-c search_path=${schemas.join()},public`);
+  url.searchParams.set("options", `${own === null ? "" : `${own} `}-c search_path=${schema},public`);
   // psql is to come to the same server as we do.
   if (serversOf(databaseUrl).length > 1 && !url.searchParams.has("target_session_attrs"))
     url.searchParams.set("target_session_attrs", "read-write");

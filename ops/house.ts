@@ -69,7 +69,6 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
     "journal",
   ],
   ["search", "who", "overview", "alerts", "fleet", "storage", "sites", "find", "reports"],
-  ["slices"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */
 const wiring = ".";

@@ -4,7 +4,7 @@
  * clears away what was left.
  */
 
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
@@ -58,8 +58,6 @@ export interface ImportSeconds {
 }
 
 export interface ApplyOptions {
-  /** Those that do not lie beside the shared tables: subnets with hosts there are in use as well. */
-  readonly slices?: readonly Pool[];
   readonly onProgress?: OnProgress;
   /** A plan's fingerprint: files or a generation that are no longer those of the plan stop the import. */
   readonly planned?: string;
@@ -94,8 +92,8 @@ export async function applyImport(
     requireSubnets(files, state);
     if (options.planned) requirePlannedFiles(options.planned, inForce, files);
     lap();
-    const { yesMoved = [], slices = [] } = options;
-    const compared = await compareState({ client, files, state, published, yesMoved, slices, onProgress });
+    const { yesMoved = [] } = options;
+    const compared = await compareState({ client, files, state, published, yesMoved, onProgress });
     const { plan } = compared;
     lap();
     const current = plan.generation;

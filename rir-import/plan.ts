@@ -1,7 +1,7 @@
 /** What an import would change, without changing it: the files beside the database, compared in memory. */
 
 import { createHash } from "node:crypto";
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
 import { UsageError } from "#core/errors";
@@ -66,8 +66,6 @@ export interface ImportPlan extends ChangeBreakdown {
 }
 
 export interface PlanOptions {
-  /** Those that do not lie beside the shared tables: subnets with hosts there are in use as well. */
-  readonly slices?: readonly Pool[];
   /** Sources whose published places may move however much. */
   readonly yesMoved?: AcceptedMoves;
   readonly onProgress?: OnProgress;
@@ -103,7 +101,6 @@ export async function planImport(
       state,
       published,
       yesMoved: options.yesMoved ?? [],
-      slices: options.slices ?? [],
       onProgress,
       samples: options.samples ?? defaultSamples,
     });
@@ -122,7 +119,6 @@ export async function compareState(work: {
   readonly state: RegistryState;
   readonly published: PublishedRanges;
   readonly yesMoved: AcceptedMoves;
-  readonly slices: readonly Pool[];
   readonly onProgress: OnProgress;
   readonly samples?: number;
 }): Promise<{
@@ -150,7 +146,7 @@ export async function compareState(work: {
     samples: sampleDifferences(state, difference, limit),
     holders: describeHolders(difference, (text) => state.texts.textAt(text), limit),
     delegations: await compareDelegations(client, difference, limit),
-    inUse: await inUseOf(client, difference, work.slices),
+    inUse: await inUseOf(client, difference),
     published: publishedDifference.plan,
     routes: compareRoutes(state.routes, await readRoutingTable(client, generation), limit),
     losses: suspiciousLosses(difference, publishedDifference.plan),
@@ -201,12 +197,8 @@ export function requirePlannedFiles(
   throw new UsageError("the files are not those that the plan was made from: plan again");
 }
 
-async function inUseOf(
-  client: PoolClient,
-  { ipv4, ipv6 }: TreeDifference,
-  slices: readonly Pool[],
-): Promise<SubnetsInUse> {
-  const inUse = await readSubnetsInUse(client, slices);
+async function inUseOf(client: PoolClient, { ipv4, ipv6 }: TreeDifference): Promise<SubnetsInUse> {
+  const inUse = await readSubnetsInUse(client);
   const going = [ipv4, ipv6].map(
     ({ current, removed }) => removed.filter((row) => inUse.has(current.ids[row] as number)).length,
   );

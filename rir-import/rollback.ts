@@ -4,7 +4,7 @@
  * removed by it, so that a later import can bring it back with its id and delegation; what it changed is kept in
  * `subnet_after` and `holder_after` while it is rolled back.
  */
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/server-database";
 import { clearInterrupted, currentGeneration, notifyRegistryChange } from "./database/generations.ts";
@@ -21,8 +21,6 @@ export interface RolledBack {
 }
 
 export interface RollbackLimits {
-  /** Those that do not lie beside the shared tables: subnets with hosts there are in use as well. */
-  readonly slices?: readonly Pool[];
   /** The generation that has to be in force; null: whichever is. */
   readonly expectedGeneration?: number | null;
   /** No registry may be in force afterwards. */
@@ -39,13 +37,13 @@ export interface RollbackLimits {
 export async function rollbackImport(
   database: Database,
   imports = 1,
-  { expectedGeneration = null, toEmpty = false, removeInUse = null, slices = [] }: RollbackLimits = {},
+  { expectedGeneration = null, toEmpty = false, removeInUse = null }: RollbackLimits = {},
 ): Promise<RolledBack> {
   return await withImportLock(database, async (client) => {
     if (expectedGeneration !== null) requireInForce(expectedGeneration, await currentGeneration(client));
     await clearInterrupted(client);
     return await inTransaction(client, async () => {
-      const inUse = await inUseOfRollback(client, imports, slices);
+      const inUse = await inUseOfRollback(client, imports);
       const rolledBack: number[] = [];
       const undone: Record<string, number> = {};
       while (rolledBack.length < imports) rolledBack.push(await undoNewest(client, undone, imports));

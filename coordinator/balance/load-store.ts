@@ -10,7 +10,6 @@ import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
-import { apartOf, ofAll, type Slices } from "../database/slices.ts";
 import type { DelegationStore, UnmeasuredAsked, UnmeasuredSubnet } from "../delegation/delegation.ts";
 import { isFromHere } from "../delegation/round-reads.ts";
 
@@ -42,15 +41,12 @@ interface CrawlerLoadRow {
 
 /** One pass over the hosts, whatever their number; one row for each crawler that has a subnet, a part or a host. */
 export async function crawlerLoads(
-  slices: Slices,
+  pool: Pool,
   recrawlDays: number,
 ): ReturnType<DelegationStore["crawlerLoads"]> {
-  const [owned, ...ofHosts] = await Promise.all([
-    ownedSubnets(slices),
-    ...slices.open.map(async ({ pool }) => await hostLoads(pool, recrawlDays)),
-  ]);
+  const [owned, ofHosts] = await Promise.all([ownedSubnets(pool), hostLoads(pool, recrawlDays)]);
   const sums = new Map<number, CrawlerLoadRow>();
-  for (const row of [...owned, ...ofHosts.flat()]) {
+  for (const row of [...owned, ...ofHosts]) {
     const sum = sums.get(row.crawler_id);
     if (sum === undefined) sums.set(row.crawler_id, { ...row });
     else for (const name of ["subnets", "displaced", "pages", "bytes"] as const) sum[name] += row[name];
@@ -66,8 +62,8 @@ export async function crawlerLoads(
     }));
 }
 
-async function ownedSubnets({ shared }: Slices): Promise<CrawlerLoadRow[]> {
-  const { rows } = await shared.query<CrawlerLoadRow>(
+async function ownedSubnets(pool: Pool): Promise<CrawlerLoadRow[]> {
+  const { rows } = await pool.query<CrawlerLoadRow>(
     `select crawler_id, count(*)::int as subnets, (count(*) filter (where cause = 'overload'))::int as displaced,
        0::float8 as pages, 0::float8 as bytes
      from delegation
@@ -76,7 +72,6 @@ async function ownedSubnets({ shared }: Slices): Promise<CrawlerLoadRow[]> {
   return rows;
 }
 
-/** Of one slice. */
 async function hostLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoadRow[]> {
   const { rows } = await pool.query<CrawlerLoadRow>(
     `select coalesce(f.crawler_id, d.crawler_id) as crawler_id, 0 as subnets, 0 as displaced,
@@ -106,24 +101,20 @@ interface SubnetLoadRow {
 
 /** For each subnet of these crawlers, and for those that are away from home. */
 export async function loads(
-  slices: Slices,
+  pool: Pool,
   recrawlDays: number,
   of: AskedLoads,
 ): ReturnType<DelegationStore["loads"]> {
-  // All of the subnets, and what other slices add to some of them.
-  const [rows, ...apart] = await Promise.all([
-    subnetLoads(slices.shared, recrawlDays, of, "left join"),
-    ...apartOf(slices).map(async ({ pool }) => await subnetLoads(pool, recrawlDays, of, "join")),
-  ]);
-  if (apart.length > 0) {
-    const bySubnet = new Map(rows.map((row) => [row.subnet_id, row]));
-    for (const { subnet_id, pages, bytes } of apart.flat()) {
-      const row = bySubnet.get(subnet_id);
-      if (row === undefined) continue;
-      row.pages += pages;
-      row.bytes += bytes;
-    }
-  }
+  const { rows } = await pool.query<SubnetLoadRow>(
+    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
+       coalesce(sum(h.bytes), 0) as bytes
+     from delegation d
+     left join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
+     where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
+     group by d.subnet_id
+     order by d.subnet_id`,
+    [recrawlDays, of.crawlerIds, of.displaced],
+  );
   return rows.map((row) => ({
     subnetId: asSubnetId(row.subnet_id),
     crawlerId: asCrawlerId(row.crawler_id),
@@ -133,53 +124,25 @@ export async function loads(
   }));
 }
 
-async function subnetLoads(
+/** Subnets of which nobody knows who is near, and that have something to probe. */
+export async function unmeasured(
   pool: Pool,
-  recrawlDays: number,
-  of: AskedLoads,
-  join: "left join" | "join",
-): Promise<SubnetLoadRow[]> {
-  const { rows } = await pool.query<SubnetLoadRow>(
-    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
-       coalesce(sum(h.bytes), 0) as bytes
+  { limit, dueBy, except, recrawlDays }: UnmeasuredAsked,
+): Promise<UnmeasuredSubnet[]> {
+  const { rows } = await pool.query<{ subnet_id: number; pages: number }>(
+    `select d.subnet_id, sum(h.pages) as pages
      from delegation d
-     ${join} (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
-     where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
+     join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
+     where not d.measured
+       and d.cause <> 'own-subnet'
+       and case when $2::timestamptz is null then d.unanswered_rounds = 0 else d.retry_at is null or d.retry_at <= $2 end
+       and d.subnet_id <> all($3::int[])
      group by d.subnet_id
-     order by d.subnet_id`,
-    [recrawlDays, of.crawlerIds, of.displaced],
+     order by pages desc, d.subnet_id
+     limit $4`,
+    [recrawlDays, dueBy, except, limit],
   );
-  return rows;
-}
-
-/**
- * Subnets of which nobody knows who is near, and that have something to probe. Hosts of one subnet that lie in several slices are
- * summed where each slice has it among its first.
- */
-export async function unmeasured(slices: Slices, asked: UnmeasuredAsked): Promise<UnmeasuredSubnet[]> {
-  const { limit, dueBy, except, recrawlDays } = asked;
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ subnet_id: number; pages: number }>(
-      `select d.subnet_id, sum(h.pages) as pages
-       from delegation d
-       join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
-       where not d.measured
-         and d.cause <> 'own-subnet'
-         and case when $2::timestamptz is null then d.unanswered_rounds = 0 else d.retry_at is null or d.retry_at <= $2 end
-         and d.subnet_id <> all($3::int[])
-       group by d.subnet_id
-       order by pages desc, d.subnet_id
-       limit $4`,
-      [recrawlDays, dueBy, except, limit],
-    );
-    return rows;
-  });
-  const pages = new Map<number, number>();
-  for (const row of found.flat()) pages.set(row.subnet_id, (pages.get(row.subnet_id) ?? 0) + row.pages);
-  return [...pages]
-    .map(([subnetId, pagesPerDay]) => ({ subnetId: asSubnetId(subnetId), pagesPerDay }))
-    .sort((a, b) => b.pagesPerDay - a.pagesPerDay || a.subnetId - b.subnetId)
-    .slice(0, limit);
+  return rows.map((row) => ({ subnetId: asSubnetId(row.subnet_id), pagesPerDay: row.pages }));
 }
 
 /** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */

@@ -53,10 +53,7 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
   }
 }
 
-async function latest(
-  pool: Pool,
-  { filter, limit, before }: ChangeQuery,
-): Promise<FeedRead> {
+async function latest(pool: Pool, { filter, limit, before }: ChangeQuery): Promise<FeedRead> {
   const found: PageChange[] = [];
   const { last } = (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state;
   const above = Math.max(0, last - lookedAt(filter));

@@ -4,7 +4,6 @@ import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
 import { answersText, statementWords } from "../results/stated-uses.ts";
-import { type ChangeCursor, cursorValue } from "./change-cursor.ts";
 import type { TextDifference } from "./text-difference.ts";
 
 /**
@@ -280,17 +279,11 @@ export function changeWords(change: Omit<PageChange, "number" | "host" | "notedA
   }
 }
 
-/** For JSON: with the words; of several slices, with the cursor after it. */
-export function toldChange(
-  change: PageChange & { readonly cursor?: ChangeCursor },
-): PageChange & { readonly words: string; readonly cursor?: number | string } {
-  const { cursor, ...told } = change;
-  return {
-    ...told,
-    words: changeWords(change),
-    ...(cursor === undefined ? {} : { cursor: cursorValue(cursor) }),
-  };
-}
+/** For JSON: with the words. */
+export const toldChange = (change: PageChange): PageChange & { readonly words: string } => ({
+  ...change,
+  words: changeWords(change),
+});
 
 /** With the statements where they come to nothing that is known. */
 function statedWords(stated: StatedThen | null): string {

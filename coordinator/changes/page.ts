@@ -2,7 +2,7 @@
 
 import { answersText } from "../results/stated-uses.ts";
 import { pageScript } from "../web/assets.ts";
-import { options, partialNotice, titleRow } from "../web/components.ts";
+import { options, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";

@@ -107,7 +107,7 @@ interface CountedChannel {
 
 /** `pool`: of the slice of its host; `shared`: where channels are written. */
 export async function countPages(
-  { pool, shared }: { readonly pool: Pool; readonly shared: Pool },
+  pool: Pool,
   { channelId, hostHash, directories }: KeptChannel,
   at: { readonly settled: boolean; readonly now: Date },
 ): Promise<void> {
@@ -126,7 +126,7 @@ export async function countPages(
     [hostHash, directories],
   );
   const { pages, duplicateShare, knownDigests } = rows[0]!;
-  await shared.query(
+  await pool.query(
     `update channel
      set settled = $2, counted_at = $3, known_turn = known_turn + 1, expected_pages = $4, duplicate_share = $5,
          known_digests = $6

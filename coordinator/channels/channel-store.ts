@@ -2,7 +2,6 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
@@ -16,26 +15,23 @@ import {
   type KeptChannel,
 } from "./channel-reads.ts";
 
-export function createChannelStore(from: Pool | Slices): ChannelStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createChannelStore(pool: Pool): ChannelStore {
   return {
     list: async (host) =>
       (host === undefined
         ? await channelsWhere(pool, "true", [])
         : await channelsWhere(pool, "host_hash = $1", [hostHashOf(host)])
       ).map(withoutHash),
-    add: async (rules, now) => await add(slices, rules, now),
-    remove: async (channelId, now) => await remove(slices, channelId, now),
-    settle: async (now) => await settleChannels(slices, now),
+    add: async (rules, now) => await add(pool, rules, now),
+    remove: async (channelId, now) => await remove(pool, channelId, now),
+    settle: async (now) => await settleChannels(pool, now),
   };
 }
 
 /** Two that are added at once are looked at one after the other. */
-async function add(slices: Slices, rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> {
+async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> {
   const hostHash = hostHashOf(rules.host);
-  const isApart = slices.ofHost(hostHash).number !== 0;
-  const added = await inTransaction(slices.shared, async (client) => {
+  return await inTransaction(pool, async (client) => {
     await client.query("lock table channel in share row exclusive mode");
     const ofHost = await channelsWhere(client, "host_hash = $1", [hostHash]);
     const faults = [...(await boundFaults(client, rules, ofHost.length)), ...channelFaults(rules, ofHost)];
@@ -55,18 +51,10 @@ async function add(slices: Slices, rules: ChannelRules, now: Date): Promise<Chan
         now,
       ],
     );
-    if (!isApart) await admitSeeds(client, rules, now);
+    await admitSeeds(client, rules, now);
     const [channel] = await channelsWhere(client, "channel_id = $1", [rows[0]!.channel_id]);
     return withoutHash(channel!);
   });
-  // Whoever is ended before that leaves it to the turn in which the channel is settled.
-  if (isApart && "channelId" in added) await admitSeedsApart(slices, rules, now);
-  return added;
-}
-
-async function admitSeedsApart(slices: Slices, rules: ChannelRules, now: Date): Promise<void> {
-  const { pool } = slices.ofHost(hostHashOf(rules.host));
-  await inTransaction(pool, async (client) => await admitSeeds(client, rules, now));
 }
 
 /** All of a host are read with each lease and result of it, and all that there are for the list. */
@@ -99,25 +87,15 @@ async function admitSeeds(client: PoolClient, { seeds }: ChannelRules, now: Date
 /** The most that a policy can allow (scope.pagesPerHost). */
 const roomForSeeds = 10_000_000;
 
-/**
- * In another slice its URLs are let in before and after: before, so that whoever is ended then leaves a channel that can be
- * removed; after, for those that were left out meanwhile.
- */
-async function remove(slices: Slices, channelId: number, now: Date): Promise<Channel | null> {
-  const [channel] = await channelsWhere(slices.shared, "channel_id = $1", [channelId]);
+async function remove(pool: Pool, channelId: number, now: Date): Promise<Channel | null> {
+  const [channel] = await channelsWhere(pool, "channel_id = $1", [channelId]);
   if (channel === undefined) return null;
-  const { number, pool } = slices.ofHost(channel.hostHash);
-  const letInApart = async () => {
-    if (number !== 0) await inTransaction(pool, async (client) => await letIn(client, channel, now));
-  };
-  await letInApart();
-  const isRemoved = await inTransaction(slices.shared, async (client) => {
+  const isRemoved = await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query("delete from channel where channel_id = $1", [channelId]);
     if (rowCount === 0) return false;
-    if (number === 0) await letIn(client, channel, now);
+    await letIn(client, channel, now);
     return true;
   });
-  await letInApart();
   return isRemoved ? withoutHash(channel) : null;
 }
 
@@ -134,18 +112,16 @@ const urlsAtOnce = 5000;
 const againMs = 3_600_000;
 
 /** A turn for every channel that is not settled, or was long ago; gives how many URLs were taken out. */
-async function settleChannels(slices: Slices, now: Date): Promise<number> {
+async function settleChannels(pool: Pool, now: Date): Promise<number> {
   let total = 0;
-  for (const channel of await channelsWhere(slices.shared, "not settled or counted_at < $1", [
+  for (const channel of await channelsWhere(pool, "not settled or counted_at < $1", [
     new Date(now.getTime() - againMs),
   ]))
-    total += await settleChannel(slices, channel, now);
+    total += await settleChannel(pool, channel, now);
   return total;
 }
 
-async function settleChannel(slices: Slices, channel: KeptChannel, now: Date): Promise<number> {
-  const { number, pool } = slices.ofHost(channel.hostHash);
-  if (number !== 0 && !channel.settled) await admitSeedsApart(slices, channel, now);
+async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promise<number> {
   let after: UrlHash | null = null;
   let taken = 0;
   let leased = 0;
@@ -156,7 +132,7 @@ async function settleChannel(slices: Slices, channel: KeptChannel, now: Date): P
     after = batch.last;
     if (after === null) break;
   }
-  await countPages({ shared: slices.shared, pool }, channel, { settled: leased === 0, now });
+  await countPages(pool, channel, { settled: leased === 0, now });
   return taken;
 }
 

@@ -2,8 +2,6 @@
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { hostHashOf, type UrlKey } from "#core/url-key";
-import { firstOf, OverSlices } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { type ChannelRules, channelHolds } from "./channel.ts";
 import { channelsWhere, pathSql } from "./channel-reads.ts";
 import { type Coverage, type CoverageCounts, type CoveredSeed, coverageOf } from "./coverage.ts";
@@ -25,40 +23,27 @@ export interface CoverageList {
   readonly more: boolean;
 }
 
-type Over = OverSlices<Pool>;
-
-const over = (from: Pool | Slices): Over => new OverSlices(slicesOf(from), ({ pool }) => pool);
-
 /** Null: there is no such channel, submission or host. */
-export async function coverageList(from: Pool | Slices, query: CoverageQuery): Promise<CoverageList | null> {
-  const slices = over(from);
-  const places = await placesOf(slices, query);
+export async function coverageList(pool: Pool, query: CoverageQuery): Promise<CoverageList | null> {
+  const places = await placesOf(pool, query);
   const isNamed = (query.channel ?? query.submission ?? query.host) !== null;
-  if (places.length === 0 && isNamed && slices.partial().length === 0) return null;
-  return await coverageOfPlaces(slices, places, query.most);
+  if (places.length === 0 && isNamed) return null;
+  return await coverageOfPlaces(pool, places, query.most);
 }
 
 /** Of seeds that were handed in otherwise: canonical URLs, each with its channel or its host. */
 export async function coverageOfSeeds(
-  from: Pool | Slices,
+  pool: Pool,
   seeds: readonly UrlKey[],
   { maxDepth, most }: Pick<CoverageQuery, "maxDepth" | "most">,
 ): Promise<CoverageList> {
   const given = seeds.map(({ hostHash, host, url }) => ({ host_hash: hostHash, host, url }));
-  const slices = over(from);
-  return await coverageOfPlaces(slices, await placesOfSeeds(slices, given, maxDepth), most);
+  return await coverageOfPlaces(pool, await placesOfSeeds(pool, given, maxDepth), most);
 }
 
-async function coverageOfPlaces(slices: Over, places: readonly Place[], most: number): Promise<CoverageList> {
+async function coverageOfPlaces(pool: Pool, places: readonly Place[], most: number): Promise<CoverageList> {
   const coverage: Coverage[] = [];
-  for (const place of places.slice(0, most)) {
-    const found = await slices.ofHost(
-      place.hostHash,
-      async (pool) => [await coverageOfPlace(pool, place)],
-      [],
-    );
-    coverage.push(...found);
-  }
+  for (const place of places.slice(0, most)) coverage.push(await coverageOfPlace(pool, place));
   return { coverage, more: places.length > most };
 }
 
@@ -68,16 +53,14 @@ interface Place extends Pick<ChannelRules, "host" | "directories" | "seeds"> {
   readonly maxDepth: number;
 }
 
-async function placesOf(slices: Over, query: CoverageQuery): Promise<Place[]> {
+async function placesOf(pool: Pool, query: CoverageQuery): Promise<Place[]> {
   const { submission, host } = query;
-  if (submission !== null)
-    return await placesOfSeeds(slices, await seedsOf(slices, submission), query.maxDepth);
-  if (host !== null)
-    return await slices.ofHost(hostHashOf(host), async (pool) => await placesOfHost(pool, host, query), []);
+  if (submission !== null) return await placesOfSeeds(pool, await seedsOf(pool, submission), query.maxDepth);
+  if (host !== null) return await placesOfHost(pool, host, query);
   const channels =
     query.channel === null
-      ? await channelsWhere(slices.shared, "true", [])
-      : await channelsWhere(slices.shared, "channel_id = $1", [query.channel]);
+      ? await channelsWhere(pool, "true", [])
+      : await channelsWhere(pool, "channel_id = $1", [query.channel]);
   return channels.map((channel) => placeOf(channel, query.maxDepth));
 }
 
@@ -117,24 +100,21 @@ interface Seed {
 }
 
 /** In the order in which they were handed in. */
-async function seedsOf(slices: Over, submission: number): Promise<Seed[]> {
-  const { answers } = await slices.ask(async (pool) => {
-    const { rows } = await pool.query<Seed & { readonly place: number }>(
-      `select s.host_hash, h.host, s.url, s.place
-       from submission_url s
-       join frontier_host h on h.host_hash = s.host_hash
-       where s.submission_id = $1 and s.answer in ('new', 'known')
-       order by s.place`,
-      [submission],
-    );
-    return rows;
-  });
-  return firstOf(answers, (a, b) => a.place - b.place);
+async function seedsOf(pool: Pool, submission: number): Promise<Seed[]> {
+  const { rows } = await pool.query<Seed>(
+    `select s.host_hash, h.host, s.url
+     from submission_url s
+     join frontier_host h on h.host_hash = s.host_hash
+     where s.submission_id = $1 and s.answer in ('new', 'known')
+     order by s.place`,
+    [submission],
+  );
+  return rows;
 }
 
 /** Each seed belongs to the channel that it lies in, or to its host. */
-async function placesOfSeeds(slices: Over, seeds: readonly Seed[], maxDepth: number): Promise<Place[]> {
-  const channels = await channelsWhere(slices.shared, "host_hash = any($1::bigint[])", [
+async function placesOfSeeds(pool: Pool, seeds: readonly Seed[], maxDepth: number): Promise<Place[]> {
+  const channels = await channelsWhere(pool, "host_hash = any($1::bigint[])", [
     [...new Set(seeds.map((seed) => seed.host_hash))],
   ]);
   const places = new Map<string, Place & { readonly seeds: string[] }>();

@@ -1,7 +1,6 @@
 /** The pages' part about channels, with its store, and what is done for them by the clock. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import { oneSlice, type Slices } from "../database/slices.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createChannelStore } from "./channel-store.ts";
@@ -10,28 +9,21 @@ import { channelRoutes } from "./routes.ts";
 
 export function channelPart({
   pool,
-  slices = oneSlice(pool),
   config,
 }: {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
   readonly config: { readonly scope: Pick<CrawlScope, "maxDepth"> };
 }): WebPart {
   return channelRoutes({
-    store: createChannelStore(slices),
-    coverage: async (query) => await coverageList(slices, { ...query, maxDepth: config.scope.maxDepth }),
+    store: createChannelStore(pool),
+    coverage: async (query) => await coverageList(pool, { ...query, maxDepth: config.scope.maxDepth }),
   });
 }
 
 const settleMs = 15_000;
 
 /** URLs that the frontier had before their channel are brought in line with it. */
-export function scheduleChannels(
-  pool: Pool | Slices,
-  timekeeper: Pick<Timekeeper, "every">,
-  now: () => Date,
-): void {
+export function scheduleChannels(pool: Pool, timekeeper: Pick<Timekeeper, "every">, now: () => Date): void {
   const store = createChannelStore(pool);
   timekeeper.every("settle-channels", settleMs, async () => await store.settle(now()));
 }

@@ -175,8 +175,6 @@ export class CoordinatorPresence {
   readonly #pool: Pool;
   readonly #log: Log;
   readonly #schema: string;
-  /** Where sessions of coordinators are, beside those of the shared tables. */
-  otherPools: () => readonly Pool[] = () => [];
   /** Resolves, with words, when others have taken over from this one: it has to start over. */
   readonly replaced: Promise<string>;
   #onReplaced: (words: string) => void = () => {};
@@ -399,17 +397,15 @@ export class CoordinatorPresence {
     await client.query("delete from running_coordinator where coordinator_number = $1", [number]);
     const name = coordinatorSession(number, this.#schema);
     const before = { coordinator: number };
-    for (const pool of new Set([client, ...this.otherPools()])) {
-      try {
-        const sessions = (await within(lapsedMs, endSessions(pool, name))) ?? 0;
-        if (sessions > 0) this.#log.warn({ ...before, sessions }, "a coordinator that is frozen was cut off");
-      } catch (error) {
-        const words =
-          sqlStateOf(error) === "42501"
-            ? "sessions of a frozen coordinator have another role, which this one may not end: what they have locked stays so for 30 s"
-            : "sessions of a frozen coordinator could not be ended";
-        this.#log.error({ ...before, error }, words);
-      }
+    try {
+      const sessions = (await within(lapsedMs, endSessions(client, name))) ?? 0;
+      if (sessions > 0) this.#log.warn({ ...before, sessions }, "a coordinator that is frozen was cut off");
+    } catch (error) {
+      const words =
+        sqlStateOf(error) === "42501"
+          ? "sessions of a frozen coordinator have another role, which this one may not end: what they have locked stays so for 30 s"
+          : "sessions of a frozen coordinator could not be ended";
+      this.#log.error({ ...before, error }, words);
     }
   }
 

@@ -14,7 +14,6 @@ import { urlKeyOf } from "#core/url-key";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorConfig } from "../config.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
-import type { Slices } from "../database/slices.ts";
 import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { JobPorts } from "../job-ports.ts";
 import { following } from "../live-config.ts";
@@ -49,8 +48,6 @@ import type { CoordinatorState } from "./state.ts";
 
 export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
   readonly probing: Probing;
   readonly resolver: NameResolver;
   readonly timekeeper: Timekeeper;
@@ -73,10 +70,9 @@ export interface Delegating {
 }
 
 export function delegating(
-  { pool, slices, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
+  { pool, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
   config: CoordinatorConfig,
 ): Delegating {
-  const hosts = slices ?? pool;
   const rounds = { ...given, ...probing };
   const queue = new DelegationQueue(
     {
@@ -87,7 +83,7 @@ export function delegating(
     following(() => queueSettings(config)),
   );
   const finerRounds = () => ({
-    ...{ ...rounds, timekeeper, resolver, finer: createFinerDelegationStore(hosts) },
+    ...{ ...rounds, timekeeper, resolver, finer: createFinerDelegationStore(pool) },
     random: seededRandom(config.delegation.seed),
     settings: () => queueSettings(config).round,
     onDecided: (round: FinerRound) => counters.round({ ...round, subnetId: round.withinSubnetId }),
@@ -97,8 +93,8 @@ export function delegating(
     {
       ...{
         ...finerRounds(),
-        domainSets: createDomainSetStore(hosts),
-        misplacedHosts: createMisplacedHostStore(hosts),
+        domainSets: createDomainSetStore(pool),
+        misplacedHosts: createMisplacedHostStore(pool),
       },
       request: (subnetIds, cause) => queue.request(subnetIds, cause),
     },
@@ -190,7 +186,6 @@ function finerDuties(
     if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
     if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
     generation = state.generation;
-    await ports.finer.followLeftBehind();
   }
 }
 

@@ -7,7 +7,6 @@ import { type CopiedRow, readCopy } from "#db/copy";
 import type { ProbeMethod } from "#protocol/messages";
 import { crawlerLoads, loads, probedRtts, unmeasured } from "../balance/load-store.ts";
 import { fence } from "../crawlers/coordinator-presence-store.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { Delegation, DelegationStore, FinishedRound, MeasuredRound, RoundProbe } from "./delegation.ts";
@@ -25,12 +24,10 @@ const mostTogether = 200;
  * `coordinatorNumber`: rounds and moves are written as long as this one leads; null: there are no coordinators.
  */
 export function createDelegationStore(
-  from: Pool | Slices,
+  pool: Pool,
   somebody: () => readonly Partition[] = () => [],
   coordinatorNumber: number | null = null,
 ): DelegationStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
   const asLeader = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
     await inTransaction(pool, async (client) => {
       if (coordinatorNumber !== null) await fence(client, coordinatorNumber);
@@ -44,29 +41,29 @@ export function createDelegationStore(
   return {
     readEach: async (visit) => await readEach(pool, visit),
     read: async (subnetIds) => await read(pool, subnetIds),
-    waiting: async (limit, except) => await waiting(slices, { limit, except, somebody: somebody() }),
-    targetsFor: async (subnetIds) => await targetsFor(slices, subnetIds, somebody()),
+    waiting: async (limit, except) => await waiting(pool, { limit, except, somebody: somebody() }),
+    targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds, somebody()),
     latestRounds: async (limit) => await latestRounds(pool, limit),
     saveRound: async (round) => await asLeader(async (client) => await saveRound(client, round)),
     delegateOwnSubnet: async (subnetId, crawlerId, now) => await own.ask({ subnetId, crawlerId, now }),
     move: async (moves, now) => await asLeader(async (client) => await move(client, moves, now)),
-    crawlerLoads: async (recrawlDays) => await crawlerLoads(slices, recrawlDays),
+    crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
     loads: async (recrawlDays, crawlerIds, { displaced } = { displaced: false }) =>
-      await loads(slices, recrawlDays, { crawlerIds, displaced }),
+      await loads(pool, recrawlDays, { crawlerIds, displaced }),
     formerSubnets: async (crawlerId, since) => await formerSubnets(pool, crawlerId, since),
     probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
-    decidedBefore: async (before, behind, limit) => await decidedBefore(slices, before, behind, limit),
+    decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),
     checkOutcomes: async (mostRounds) => await checkOutcomes(pool, mostRounds),
     saveMoveRates: async (rates) => await asLeader(async (client) => await saveMoveRates(client, rates)),
 
-    unmeasured: async (asked) => await unmeasured(slices, asked),
+    unmeasured: async (asked) => await unmeasured(pool, asked),
     leavePlace: async (crawlerId, now) =>
       await inTransaction(pool, async (client) => await leavePlace(client, crawlerId, now)),
     delegateProvisionally: async (subnetId, crawlerId, now) =>
       await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
     anycastSubnets: async () => await anycastSubnets(pool),
     notAnycast: async () => await notAnycast(pool),
-    subnetsOfHosts: async (hosts) => await subnetsOfHosts(slices, hosts),
+    subnetsOfHosts: async (hosts) => await subnetsOfHosts(pool, hosts),
   };
 }
 

@@ -6,7 +6,6 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
-import { ofAll, type Slices } from "../database/slices.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
 import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
 import type { DelegationMove, DelegationStore, WaitingSubnet } from "./delegation.ts";
@@ -28,75 +27,10 @@ interface AskedWaiting {
 }
 
 /** Subnets without a delegation of their own that hold due URLs, by the time their first host was admitted. */
-export async function waiting(slices: Slices, asked: AskedWaiting): Promise<WaitingSubnet[]> {
-  const found = await ofAll(slices, async ({ pool }) => await waitingIn(pool, asked));
-  const rows = found.length === 1 ? found[0]! : await mergedWaiting(slices, found.flat(), asked.limit);
-  return rows.map((row) => ({ ...targetOf(row), dueUrls: row.due_urls }));
-}
-
-/**
- * Of subnets that several slices have hosts of: since the earliest, with the target that comes first of all, and with all
- * their URLs. Replicas know of a delegation a moment later than the table.
- */
-async function mergedWaiting(
-  { shared }: Slices,
-  rows: readonly WaitingRow[],
-  limit: number,
-): Promise<WaitingRow[]> {
-  const merged = [...grouped(rows)].map((of): WaitingRow => {
-    const since = new Date(Math.min(...of.map((row) => row.since.getTime())));
-    const dueUrls = of.reduce((sum, row) => sum + row.due_urls, 0);
-    return { ...firstTarget(of), since, due_urls: Math.min(dueUrls, countedUrls) };
-  });
-  const { rows: known } = await shared.query<{ subnet_id: number }>(
-    "select subnet_id from delegation where subnet_id = any($1::int[])",
-    [merged.map((row) => row.subnet_id)],
-  );
-  const delegated = new Set(known.map((row) => row.subnet_id));
-  const places = new Map<number, number>();
-  return merged
-    .filter((row) => !delegated.has(row.subnet_id))
-    .sort((a, b) => a.since.getTime() - b.since.getTime() || a.subnet_id - b.subnet_id)
-    .filter(({ holder }) => {
-      const place = (places.get(holder) ?? 0) + 1;
-      places.set(holder, place);
-      return place <= perHolder;
-    })
-    .slice(0, limit);
-}
-
-function grouped<Row extends TargetRow>(rows: readonly Row[]): Iterable<readonly Row[]> {
-  const groups = new Map<number, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(row.subnet_id);
-    if (group === undefined) groups.set(row.subnet_id, [row]);
-    else group.push(row);
-  }
-  return groups.values();
-}
-
-/** As one statement would have chosen; the hosts named are those of all. */
-function firstTarget<Row extends TargetRow>(rows: readonly Row[]): Row {
-  const [first] = [...rows].sort((a, b) => inOrder(a.place_in_order, b.place_in_order));
-  const named = rows.flatMap(({ hosts }) => hosts ?? []);
-  const hosts = named.sort((a, b) => inOrder(a.place_in_order, b.place_in_order)).slice(0, hostsNamed);
-  return { ...first!, hosts: first!.hosts === null ? null : hosts };
-}
-
-/** What statements sort by, as text and numbers; the last one is a hash, which no number of JavaScript holds. */
-type Order = readonly (string | number)[];
-
-function inOrder(a: Order, b: Order): number {
-  for (const [at, one] of a.entries()) {
-    const other = b[at]!;
-    const isHash = at === a.length - 1;
-    if (one === other) continue;
-    return (isHash ? BigInt(one) < BigInt(other) : one < other) ? -1 : 1;
-  }
-  return 0;
-}
-
-async function waitingIn(pool: Pool, { limit, except, somebody }: AskedWaiting): Promise<WaitingRow[]> {
+export async function waiting(
+  pool: Pool,
+  { limit, except, somebody }: AskedWaiting,
+): Promise<WaitingSubnet[]> {
   const held = heldFirst(somebody, 3);
   const { rows } = await pool.query<WaitingRow>(
     `with open as (
@@ -121,11 +55,11 @@ async function waitingIn(pool: Pool, { limit, except, somebody }: AskedWaiting):
        order by since, subnet_id
        limit $1
      )
-     select w.subnet_id, w.since, w.holder, u.url, h.host, host(h.addresses[1]) as address, due.urls as due_urls,
-       h.place_in_order, ${held.hostsOf("w")}
+     select w.subnet_id, u.url, h.host, host(h.addresses[1]) as address, due.urls as due_urls,
+       ${held.hostsOf("w")}
      from waiting w
      cross join lateral (
-       select host_hash, host, addresses, ${placeInOrder(held.unheld, "(finer_id is not null)::int", "admitted_at", "host_hash")}
+       select host_hash, host, addresses
        from frontier_host h
        where subnet_id = w.subnet_id and state = 'resolved' and due_at is not null
        order by ${held.order} finer_id is not null, admitted_at, host_hash
@@ -154,31 +88,20 @@ async function waitingIn(pool: Pool, { limit, except, somebody }: AskedWaiting):
      order by w.since, w.subnet_id`,
     [limit, except, ...held.values],
   );
-  return rows;
+  return rows.map((row) => ({ ...targetOf(row), dueUrls: row.due_urls }));
 }
 
 /** For subnets that were delegated before, due or not: a URL that answered last time, if there is one. */
 export async function targetsFor(
-  slices: Slices,
-  subnetIds: readonly SubnetId[],
-  somebody: readonly Partition[],
-): Promise<WaitingSubnet[]> {
-  const found = await ofAll(slices, async ({ pool }) => await targetsIn(pool, subnetIds, somebody));
-  const rows = found.length === 1 ? found[0]! : [...grouped(found.flat())].map(firstTarget);
-  return rows.sort((a, b) => a.subnet_id - b.subnet_id).map(targetOf);
-}
-
-async function targetsIn(
   pool: Pool,
   subnetIds: readonly SubnetId[],
   somebody: readonly Partition[],
-): Promise<TargetRow[]> {
+): Promise<WaitingSubnet[]> {
   const held = heldFirst(somebody, 2);
   const { rows } = await pool.query<TargetRow>(
     `select found.*, ${held.hostsOf("found")}
      from (
-       select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address,
-         ${placeInOrder(held.unheld, "(h.finer_id is not null)::int", "u.failures", "h.admitted_at", "h.host_hash")}
+       select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
        from unnest($1::int[]) as given (subnet_id)
        join frontier_host h
          on h.subnet_id = given.subnet_id and h.state = 'resolved' and h.opt_out_id is null
@@ -190,25 +113,23 @@ async function targetsIn(
          limit 1
        ) u
        order by given.subnet_id, ${held.order} h.finer_id is not null, u.failures, h.admitted_at, h.host_hash
-     ) found`,
+     ) found
+     order by found.subnet_id`,
     [subnetIds, ...held.values],
   );
-  return rows;
+  return rows.map(targetOf);
 }
 
 /** The subnets of these hosts; what is not in the frontier, or has no address yet, lies in none. */
-export async function subnetsOfHosts(slices: Slices, hosts: readonly HostHash[]): Promise<SubnetId[]> {
+export async function subnetsOfHosts(pool: Pool, hosts: readonly HostHash[]): Promise<SubnetId[]> {
   if (hosts.length === 0) return [];
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ subnet_id: number }>(
-      `select distinct subnet_id
-       from frontier_host
-       where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`,
-      [hosts],
-    );
-    return rows.map((row) => row.subnet_id);
-  });
-  return [...new Set(found.flat())].map(asSubnetId);
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `select distinct subnet_id
+     from frontier_host
+     where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`,
+    [hosts],
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
 }
 
 interface TargetRow {
@@ -216,48 +137,34 @@ interface TargetRow {
   readonly url: string;
   readonly host: string;
   readonly address: string;
-  /** By what the target was chosen: of several slices, the first comes first. */
-  readonly place_in_order: Order;
-  readonly hosts: (HostToHold & { readonly place_in_order: Order })[] | null;
+  readonly hosts: HostToHold[] | null;
 }
 
 interface WaitingRow extends TargetRow {
-  readonly since: Date;
-  /** Negative: of no holder. */
-  readonly holder: number;
   readonly due_urls: number;
 }
 
-/** SQL: a column of an Order; times in the form of ISO 8601, which sorts as they do. */
-const placeInOrder = (...columns: readonly string[]) =>
-  `jsonb_build_array(${columns.map((column) => (/hash$/.test(column) ? `${column}::text` : /_at$/.test(column) ? `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')` : column)).join(", ")}) as place_in_order`;
-
 /** Parts of a statement whose hosts are `h`; without domain sets in the fleet, they ask nothing. */
 function heldFirst(somebody: readonly Partition[], first: number) {
-  if (somebody.length === 0)
-    return { order: "", unheld: "0", values: [], hostsOf: () => "null::jsonb as hosts" };
+  if (somebody.length === 0) return { order: "", values: [], hostsOf: () => "null::jsonb as hosts" };
   const { condition, values } = heldByOneSql(somebody, "h", first);
-  const unheld = `(not ${condition})::int`;
   const hostsOf = (subnets: string) => `(
-         select jsonb_agg(jsonb_build_object('host', named.host, 'language', named.language,
-           'place_in_order', named.place_in_order))
+         select jsonb_agg(jsonb_build_object('host', named.host, 'language', named.language))
          from (
-           select h.host, h.language, ${placeInOrder(unheld, "h.admitted_at", "h.host_hash")}
+           select h.host, h.language
            from frontier_host h
            where h.subnet_id = ${subnets}.subnet_id and h.state = 'resolved' and h.due_at is not null
            order by ${condition} desc, h.admitted_at, h.host_hash
            limit ${hostsNamed}
          ) named
        ) as hosts`;
-  return { order: `${condition} desc,`, unheld, values, hostsOf };
+  return { order: `${condition} desc,`, values, hostsOf };
 }
 
 function targetOf(row: TargetRow): WaitingSubnet {
   const { url, host, address, hosts } = row;
   const target = { subnetId: asSubnetId(row.subnet_id), url, host, address };
-  return hosts === null
-    ? target
-    : { ...target, hosts: hosts.map(({ place_in_order: _, ...named }) => named) };
+  return hosts === null ? target : { ...target, hosts };
 }
 
 // Tables delegation and delegation_history: subnets that go from one crawler to another without a round.

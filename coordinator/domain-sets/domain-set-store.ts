@@ -2,30 +2,18 @@
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { type Partition, partitionOf } from "./partition.ts";
 
-export function createDomainSetStore(from: Pool | Slices): DomainSetStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createDomainSetStore(pool: Pool): DomainSetStore {
   return {
     of: async (name) => await domainSetsOf(pool, name),
     give: async (name, sets) => await giveDomainSets(pool, name, sets),
-    refreshLanguages: async (hosts) => {
-      const changed = await ofAll(slices, async (slice) => await refreshLanguages(slice.pool, hosts));
-      return changed.reduce((sum, one) => sum + one, 0);
-    },
-    hostsWithoutLanguage: async (hosts) =>
-      (await ofAll(slices, async (slice) => await hostsWithoutLanguage(slice.pool, hosts))).flat(),
-    hostsWithPages: async (after, limit) => {
-      const found = await ofAll(slices, async (slice) => await hostsWithPages(slice.pool, after, limit));
-      return found.length === 1 ? found[0]! : found.flat().sort(byHash).slice(0, limit);
-    },
+    refreshLanguages: async (hosts) => await refreshLanguages(pool, hosts),
+    hostsWithoutLanguage: async (hosts) => await hostsWithoutLanguage(pool, hosts),
+    hostsWithPages: async (after, limit) => await hostsWithPages(pool, after, limit),
   };
 }
-
-const byHash = (a: HostHash, b: HostHash) => (BigInt(a) < BigInt(b) ? -1 : 1);
 
 const shown = `name, domain_sets as operator, partner_domain_sets as partner`;
 

@@ -2,19 +2,13 @@
 import type { Pool } from "pg";
 import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
-import { OverSlices, summed } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 
 const mostHoldersCalled = 50;
 
 /** One page a second and host, the usual pace (subnet-loads). */
 const mostPagesPerHost = 86_400;
 
-/** `from`: for long readings. */
-export function createExploreReads(from: Pool | Slices): ExploreReads {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
-  const over = new OverSlices(slices, (slice) => slice.pool);
+export function createExploreReads(pool: Pool): ExploreReads {
   return {
     eachMark: async (visit) => {
       await copied(pool, marks, (row) =>
@@ -22,27 +16,9 @@ export function createExploreReads(from: Pool | Slices): ExploreReads {
       );
     },
     eachLoad: async (recrawlDays, visit) => {
-      const visitIn = async (own: Pool, onLoad: (load: ExploredLoad) => void) =>
-        await copied(own, loadsSql(recrawlDays), (row) =>
-          onLoad({
-            subnetId: asSubnetId(row.int32(0)),
-            pagesPerDay: row.float32(1),
-            dueHosts: row.int32(2),
-          }),
-        );
-      if (over.isOne) return await visitIn(pool, visit);
-      const loads = new Map<SubnetId, ExploredLoad>();
-      await over.ask(
-        async (own) =>
-          await visitIn(own, (load) => {
-            const known = loads.get(load.subnetId);
-            loads.set(
-              load.subnetId,
-              known === undefined ? load : { ...load, ...summed([known, load], ["pagesPerDay", "dueHosts"]) },
-            );
-          }),
+      await copied(pool, loadsSql(recrawlDays), (row) =>
+        visit({ subnetId: asSubnetId(row.int32(0)), pagesPerDay: row.float32(1), dueHosts: row.int32(2) }),
       );
-      for (const load of loads.values()) visit(load);
     },
     finerSubnets: async () => await finerSubnets(pool),
     holders: async (holderIds) => await named(pool, "holder_id = any($1::int[])", holderIds),

@@ -1,8 +1,8 @@
 /** The explorer beside the coordinator's memory: it begins to read when the pages are up, and follows from then on. */
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
+import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { CoordinatorConfig } from "../config.ts";
-import type { Slices } from "../database/slices.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { WebPart } from "../web/actions.ts";
 import { defaultExplorerSettings, Explorer } from "./explorer.ts";
@@ -11,8 +11,8 @@ import { exploreRoutes } from "./routes.ts";
 
 export interface ExplorePartOptions {
   /** For long readings; the pages' own connections are too impatient for them. */
-  readonly patientSlices: Slices;
-  readonly slices: Slices;
+  readonly patientPool: Pool;
+  readonly pool: Pool;
   readonly state: CoordinatorState;
   readonly config: Pick<CoordinatorConfig, "recrawl">;
   readonly log: Log;
@@ -22,11 +22,11 @@ const reviewMs = 10_000;
 /** A page waits so long for the first reading before it says how far that is. */
 const mostWaitMs = 2000;
 
-export function explorePart({ patientSlices, slices, state, config, log }: ExplorePartOptions): WebPart {
+export function explorePart({ patientPool, pool, state, config, log }: ExplorePartOptions): WebPart {
   const explorer = new Explorer(
     {
       state,
-      reads: createExploreReads(patientSlices),
+      reads: createExploreReads(patientPool),
       clock: systemClock,
       onFault: (error, what) => log.warn({ error }, what),
     },
@@ -42,7 +42,7 @@ export function explorePart({ patientSlices, slices, state, config, log }: Explo
   const routes = exploreRoutes({
     explorer,
     state,
-    reads: createExploreReads(slices),
+    reads: createExploreReads(pool),
     clock: systemClock,
     whenReady,
   });

@@ -250,11 +250,7 @@ export async function handOverHosts(
  * What their pages link to is counted by whoever crawls them from now on. Nothing is left of their visits, so that a host
  * that comes back starts over.
  */
-async function withdrawLinks(
-  client: PoolClient,
-  hosts: readonly HostHash[],
-  now: Date,
-): Promise<void> {
+async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
   await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
     `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,

@@ -94,8 +94,7 @@ export function linkCoordinators(
 
 // The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
 
-interface CoordinatorPartOptions
-  extends Pick<RoomOptions, "pool" | "patientPool" | "metrics" | "version"> {
+interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "patientPool" | "metrics" | "version"> {
   readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
   readonly now?: () => Date;
 }

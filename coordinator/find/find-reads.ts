@@ -1,8 +1,6 @@
 /** What the box asks the database: crawlers by a part of their name, and hosts by how their name begins or ends. */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
-import { byText, firstOf, OverSlices } from "../database/over-slices.ts";
-import type { Slices } from "../database/slices.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { boundedRead } from "../search/candidate-reads.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find.ts";
@@ -10,34 +8,29 @@ import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find.ts";
 /** People type meanwhile: a late answer is none. */
 const longestMs = 400;
 
-export function createFindReads(slices: Slices): FindReads {
-  const over = new OverSlices(slices, ({ pool }) => pool);
+export function createFindReads(pool: Pool): FindReads {
   return {
     crawlers: async (text, within, most) =>
-      await boundedRead(
-        slices.shared,
-        longestMs,
-        async (client) => await crawlers(client, { text, within, most }),
-      ),
+      await boundedRead(pool, longestMs, async (client) => await crawlers(client, { text, within, most })),
     hosts: async (text, most) => {
-      const { answers } = await over.ask(
-        async (pool) => await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most)),
-      );
-      const inTime = answers.filter((rows) => rows !== null);
-      return inTime.length === 0 ? null : foundIn(inTime, most);
+      const found = await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most));
+      return found === null ? null : foundIn(found, most);
     },
   };
 }
 
-/** A slice that answers late lacks, as whatever is late does here. */
-function foundIn(answers: readonly (readonly RankedHost[])[], most: number): NamedRows<FoundHost> {
+/** The best first, each host once. */
+function foundIn(rows: readonly RankedHost[], most: number): NamedRows<FoundHost> {
   const once = new Map<string, FoundHost>();
-  for (const { at: _, ...row } of firstOf(answers, (a, b) => a.at - b.at || byText(a.host, b.host))) {
+  for (const { at: _, ...row } of rows.toSorted((a, b) => a.at - b.at || byText(a.host, b.host))) {
     const known = once.get(row.host);
     once.set(row.host, known === undefined ? row : { ...known, name: known.name ?? row.name });
   }
   return cut([...once.values()], most);
 }
+
+/** As Postgres orders texts under collation "C". */
+const byText = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 /** `at`: which way it was found, the best first. */
 type RankedHost = FoundHost & { readonly at: number };

@@ -5,8 +5,6 @@ import { absencesOf } from "../crawlers/crawler-store.ts";
 import { keysOfCrawler } from "../crawlers/identity-store.ts";
 import { moveList } from "../crawlers/move-store.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { firstOf, OverSlices } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
 import { type TrustReport, trustList, trustReport } from "../trust/reads.ts";
@@ -28,29 +26,28 @@ const hourMs = 3_600_000;
 const smallFleetMs = 100;
 
 /** `now` is the clock of the figures that are kept; `nowMs` one that never goes back. */
-export function createFleetReads(slices: Slices, now: () => Date, nowMs: () => number): FleetReads {
-  const pool = slices.shared;
-  const figures = new KeptAnswer(() => fleetFigures(slices, now()), nowMs);
+export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => number): FleetReads {
+  const figures = new KeptAnswer(() => fleetFigures(pool, now()), nowMs);
   const since = (hours: number) => new Date(now().getTime() - hours * hourMs);
   const shares = {
-    1: new KeptAnswer(() => failureShares(slices, since(1)), nowMs),
-    24: new KeptAnswer(() => failureShares(slices, since(24)), nowMs),
+    1: new KeptAnswer(() => failureShares(pool, since(1)), nowMs),
+    24: new KeptAnswer(() => failureShares(pool, since(24)), nowMs),
   } as const;
   const kept = async () => await figures.get();
-  const fleet = new KeptAnswer(async () => await fleetList(slices, now(), kept), nowMs, 0, smallFleetMs);
+  const fleet = new KeptAnswer(async () => await fleetList(pool, now(), kept), nowMs, 0, smallFleetMs);
   return {
     fleet: async () => await fleet.get(),
-    crawler: async (name, at) => await fleetEntry(slices, name, at, kept),
-    activityOf: async (crawlerId) => await crawlerActivity(slices, crawlerId),
+    crawler: async (name, at) => await fleetEntry(pool, name, at, kept),
+    activityOf: async (crawlerId) => await crawlerActivity(pool, crawlerId),
     workOf: async (name) => await crawlerWork(pool, name),
     absencesOf: async (name) => await absencesOf(pool, name),
     keysOf: async (name) => await keysOfCrawler(pool, name),
     logOf: async (name, page) => await crawlerLog(pool, name, page),
     offersOf: async (crawlerId) => await offersOf(pool, crawlerId),
-    trustOf: async (name) => await trustReport(slices, name),
-    trust: async () => await trustList(slices),
+    trustOf: async (name) => await trustReport(pool, name),
+    trust: async () => await trustList(pool),
     moves: async (name) => await moveList(pool, name),
-    failures: async (query) => await latestFailures(slices, query),
+    failures: async (query) => await latestFailures(pool, query),
     failureShares: async (hours) => await shares[hours].get(),
   };
 }
@@ -62,13 +59,9 @@ const window = 5000;
 
 const fetchesShown = 10;
 
-async function crawlerActivity(slices: Slices, crawlerId: number): Promise<CrawlerActivity> {
-  const over = new OverSlices(slices, ({ pool }) => pool);
-  const [{ answers }, probes] = await Promise.all([
-    over.ask(async (pool) => await fetchesOf(pool, crawlerId)),
-    probesOf(slices.shared, crawlerId),
-  ]);
-  return { fetches: firstOf(answers, (a, b) => b.at.getTime() - a.at.getTime(), fetchesShown), probes };
+async function crawlerActivity(pool: Pool, crawlerId: number): Promise<CrawlerActivity> {
+  const [fetches, probes] = await Promise.all([fetchesOf(pool, crawlerId), probesOf(pool, crawlerId)]);
+  return { fetches, probes };
 }
 
 async function fetchesOf(pool: Pool, crawlerId: number): Promise<FetchedOfLate[]> {
@@ -188,14 +181,13 @@ const incidentMs = 7 * 86_400_000;
 
 /** Null: there is no crawler of that name. */
 export async function crawlerRecord(
-  from: Pool | Slices,
+  pool: Pool,
   name: string,
   now: Date,
   figures?: FiguresNow,
 ): Promise<CrawlerRecord | null> {
-  const { shared: pool } = slicesOf(from);
-  const entry = await fleetEntry(from, name, now, figures);
-  const [report, trusted] = await Promise.all([crawlerNamed(pool, name), trustReport(from, name)]);
+  const entry = await fleetEntry(pool, name, now, figures);
+  const [report, trusted] = await Promise.all([crawlerNamed(pool, name), trustReport(pool, name)]);
   if (entry === null || report === null || trusted === null) return null;
   const { connectedAt, softwareVersion, concurrentHosts, probeMethods, speaksIpv6, holdingBack } = report;
   const { evidence: _evidence, crawler: _crawler, ...trust } = trusted;

@@ -2,8 +2,6 @@
 import type { Pool } from "pg";
 import { type KeyScope, keyThumbprint } from "#protocol/identity";
 import { roundMs } from "../database/cached-read.ts";
-import { OverSlices, summed } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import type { WorkPace } from "../frontier/pace.ts";
 import { standingOf, untoldByCrawler } from "../trust/reads.ts";
 import type { FleetEntry, FleetIdentity } from "./fleet-entry.ts";
@@ -13,21 +11,21 @@ export type FiguresNow = () => Promise<ReadonlyMap<number, FleetFigures>>;
 
 /** By name. */
 export async function fleetList(
-  from: Pool | Slices,
+  pool: Pool,
   now: Date,
-  figures: FiguresNow = () => fleetFigures(from, now),
+  figures: FiguresNow = () => fleetFigures(pool, now),
 ): Promise<FleetEntry[]> {
-  return await entries(slicesOf(from).shared, { name: null, now, figures });
+  return await entries(pool, { name: null, now, figures });
 }
 
 /** Null: there is no crawler of that name. */
 export async function fleetEntry(
-  from: Pool | Slices,
+  pool: Pool,
   name: string,
   now: Date,
-  figures: FiguresNow = () => fleetFigures(from, now),
+  figures: FiguresNow = () => fleetFigures(pool, now),
 ): Promise<FleetEntry | null> {
-  return (await entries(slicesOf(from).shared, { name, now, figures }))[0] ?? null;
+  return (await entries(pool, { name, now, figures }))[0] ?? null;
 }
 
 async function entries(
@@ -207,41 +205,13 @@ interface FiguresRow extends FleetFigures {
   readonly crawlerId: number;
 }
 
-const figureSums = [
-  ...(["openLeases", "pagesToday", "bytesToday", "bodyBytesToday", "shippedBytesToday"] as const),
-  ...(["comparisons", "untold"] as const),
-] as const;
-
 /** By the crawler's number. */
-export async function fleetFigures(
-  from: Pool | Slices,
-  now: Date,
-): Promise<ReadonlyMap<number, FleetFigures>> {
-  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
-  const { answers } = await over.ask(
-    async (pool, { number }) =>
-      await figureRows(pool, { now, owned: number === 0 ? ownedByCrawler : ownedByNobody }),
-  );
-  const [own, ...others] = answers.map((rows) => new Map(rows.map((row) => [row.crawlerId, row])));
-  return new Map(
-    [...own!].map(([crawlerId, row]) => {
-      const known = [row, ...others.flatMap((rows) => rows.get(crawlerId) ?? [])];
-      return [crawlerId, { ...row, ...summed(known, figureSums), meanRttMs: roundMs(row.meanRttMs) }];
-    }),
-  );
+export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {
+  const rows = await figureRows(pool, now);
+  return new Map(rows.map((row) => [row.crawlerId, { ...row, meanRttMs: roundMs(row.meanRttMs) }]));
 }
 
-const ownedByCrawler =
-  "select crawler_id, count(*) as subnets, count(*) filter (where not measured) as unmeasured, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id";
-
-/** Delegations are shared: one slice counts them. */
-const ownedByNobody =
-  "select null::int as crawler_id, 0 as subnets, 0 as unmeasured, null::float8 as mean_rtt_ms where false";
-
-async function figureRows(
-  pool: Pool,
-  { now, owned }: { readonly now: Date; readonly owned: string },
-): Promise<FiguresRow[]> {
+async function figureRows(pool: Pool, now: Date): Promise<FiguresRow[]> {
   const { rows } = await pool.query<FiguresRow>(
     `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
        coalesce(d.unmeasured, 0)::int as unmeasured,
@@ -251,7 +221,11 @@ async function figureRows(
        coalesce(f.shipped_bytes, 0)::float8 as "shippedBytesToday", coalesce(o.comparisons, 0)::int as comparisons,
        coalesce(u.untold, 0)::int as untold
      from crawler c
-     left join (${owned}) d using (crawler_id)
+     left join (
+       select crawler_id, count(*) as subnets, count(*) filter (where not measured) as unmeasured, avg(rtt_ms) as mean_rtt_ms
+       from delegation
+       group by crawler_id
+     ) d using (crawler_id)
      left join (
        select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
      ) l using (crawler_id)

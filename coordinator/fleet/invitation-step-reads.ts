@@ -1,6 +1,5 @@
 /** How far an invitation is: what the database knows of its crawler on the way to the first page. */
 import type { Pool } from "pg";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { type InvitationFacts, type InvitationProgress, invitationProgress } from "./invitation-steps.ts";
 
 interface FactsRow extends Omit<InvitationFacts, "isOpen"> {
@@ -13,12 +12,11 @@ const hostsLooked = 200;
 
 /** Null: there is none of this number. */
 export async function readInvitationProgress(
-  from: Pool | Slices,
+  pool: Pool,
   invitationId: number,
   now: Date,
 ): Promise<InvitationProgress | null> {
-  const slices = slicesOf(from);
-  const { rows } = await slices.shared.query<FactsRow>(
+  const { rows } = await pool.query<FactsRow>(
     `select i.invitation_id as "invitationId", i.name, i.created_at as "createdAt", i.expires_at as "expiresAt",
        i.downloaded_at as "downloadedAt", i.redeemed_at as "joinedAt",
        i.revoked_at is null and i.kept_at is null and i.expires_at > $2 as is_open, i.revoked_at as "withdrawnAt",
@@ -42,28 +40,23 @@ export async function readInvitationProgress(
   if (row === undefined) return null;
   const { is_open: isOpen, crawler_id: crawlerId, ...facts } = row;
   const { joinedAt } = facts;
-  const first =
-    crawlerId === null || joinedAt === null ? null : await firstPageOf(slices, crawlerId, joinedAt);
+  const first = crawlerId === null || joinedAt === null ? null : await firstPageOf(pool, crawlerId, joinedAt);
   return invitationProgress({ ...facts, firstPageBy: first ?? facts.firstPageBy, isOpen });
 }
 
-async function firstPageOf(slices: Slices, crawlerId: number, since: Date): Promise<Date | null> {
-  const firsts = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ first: Date | null }>(
-      `select min(f.fetched_at) as first
-       from (
-         select h.host_hash
-         from delegation d
-         join frontier_host h on h.subnet_id = d.subnet_id
-         where d.crawler_id = $1
-         limit ${hostsLooked}
-       ) own
-       join page_fetch f on f.host_hash = own.host_hash and f.fetched_at >= $2
-       where f.crawler_id = $1 and f.outcome in ('fetched', 'unchanged')`,
-      [crawlerId, since],
-    );
-    return rows[0]!.first;
-  });
-  const known = firsts.flatMap((one) => (one === null ? [] : [one.getTime()]));
-  return known.length === 0 ? null : new Date(Math.min(...known));
+async function firstPageOf(pool: Pool, crawlerId: number, since: Date): Promise<Date | null> {
+  const { rows } = await pool.query<{ first: Date | null }>(
+    `select min(f.fetched_at) as first
+     from (
+       select h.host_hash
+       from delegation d
+       join frontier_host h on h.subnet_id = d.subnet_id
+       where d.crawler_id = $1
+       limit ${hostsLooked}
+     ) own
+     join page_fetch f on f.host_hash = own.host_hash and f.fetched_at >= $2
+     where f.crawler_id = $1 and f.outcome in ('fetched', 'unchanged')`,
+    [crawlerId, since],
+  );
+  return rows[0]!.first;
 }

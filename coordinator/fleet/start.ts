@@ -1,5 +1,6 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 
+import type { Pool } from "pg";
 import { createSignInLinkStore } from "../access/session-store.ts";
 import { addPartnerSignIn } from "../access/sign-in-routes.ts";
 import { grantBudget } from "../crawlers/control-store.ts";
@@ -8,9 +9,8 @@ import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { createFleetKeys } from "../crawlers/identity-store.ts";
 import { createInvitationStore } from "../crawlers/invitation-store.ts";
 import { createMoveStore } from "../crawlers/move-store.ts";
-import type { Slices } from "../database/slices.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
-import { frontierOver } from "../frontier/sliced-frontier-store.ts";
+import { createFrontierStore } from "../frontier/frontier-store.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { createComplaintStore } from "../opt-outs/complaint-store.ts";
 import { createOptOutMarks } from "../opt-outs/mark-writes.ts";
@@ -20,10 +20,10 @@ import { createIncidentStore } from "../overview/incident-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { addVersionRoutes } from "../releases/routes.ts";
-import { createReports } from "../slices/reports-reads.ts";
 import { restoreTrust } from "../trust/distrust-writes.ts";
 import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
+import { createReports } from "../who/reads.ts";
 import { createFleetReads } from "./crawler-reads.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
@@ -47,32 +47,31 @@ function fleetRoutes(ports: FleetPorts): WebPart {
 
 /** `now` is the clock of figures that are kept a while. */
 export function fleetPart(
-  { slices, succession }: { readonly slices: Slices; readonly succession: FleetPorts["succession"] },
+  { pool, succession }: { readonly pool: Pool; readonly succession: FleetPorts["succession"] },
   now: () => Date = () => new Date(),
 ): WebPart {
-  return fleetRoutes({ ...fleetPorts(slices, now), succession });
+  return fleetRoutes({ ...fleetPorts(pool, now), succession });
 }
 
-function fleetPorts(slices: Slices, now: () => Date): Omit<FleetPorts, "succession"> {
-  const pool = slices.shared;
+function fleetPorts(pool: Pool, now: () => Date): Omit<FleetPorts, "succession"> {
   const nowMs = () => performance.now();
   return {
-    reads: createFleetReads(slices, now, nowMs),
-    overview: createReports(slices, nowMs),
+    reads: createFleetReads(pool, now, nowMs),
+    overview: createReports(pool, nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),
-    frontier: frontierOver(slices),
+    frontier: createFrontierStore(pool),
     invitations: createInvitationStore(pool),
-    invitationProgress: async (number, at) => await readInvitationProgress(slices, number, at),
+    invitationProgress: async (number, at) => await readInvitationProgress(pool, number, at),
     incidents: createIncidentStore(pool),
     moves: createMoveStore(pool),
     releases: createReleaseStore(pool),
-    releaseFleet: createReleaseFleetStore(slices),
-    optOuts: createOptOutStore(slices),
-    marks: createOptOutMarks(slices),
-    complaints: createComplaintStore(slices),
+    releaseFleet: createReleaseFleetStore(pool),
+    optOuts: createOptOutStore(pool),
+    marks: createOptOutMarks(pool),
+    complaints: createComplaintStore(pool),
     links: createSignInLinkStore(pool),
-    domainSets: createDomainSetStore(slices),
+    domainSets: createDomainSetStore(pool),
     grantBudget: async (name, change) => await grantBudget(pool, name, change),
     restoreTrust: async (name, at) => await restoreTrust(pool, name, at),
     coordinator: async () => await invitingCoordinator(pool),

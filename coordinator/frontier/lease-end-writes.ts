@@ -21,10 +21,7 @@ export interface LeaseEnd {
 }
 
 /** Of each, the host that is in nobody's hands any more; null: it was not that crawler's open lease. */
-export async function returnLeases(
-  pool: Pool,
-  ends: readonly LeaseEnd[],
-): Promise<(HostHash | null)[]> {
+export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promise<(HostHash | null)[]> {
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
   const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
   const giveBack = async ({ client, turns }: LeaseTransaction) => {

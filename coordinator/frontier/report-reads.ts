@@ -11,25 +11,21 @@ import type { OrderName, UrlFacts } from "./order/strategies.ts";
 /** Pages that link to it are looked at for how deep it lies, so many at most. */
 const mostLinks = 1000;
 
-/** Null: it lies in no channel, or the channel wants it. `depthOf`: by the pages that link to it. */
-export async function leavingChannel(
-  pool: Pool,
-  key: UrlKey,
-  depthOf: typeof linkedDepth,
-): Promise<LeavingChannel | null> {
+/** Null: it lies in no channel, or the channel wants it. */
+export async function leavingChannel(pool: Pool, key: UrlKey): Promise<LeavingChannel | null> {
   const { hostHash, url } = key;
   const channels = await channelsWhere(pool, "host_hash = $1", [hostHash]);
   const channel = channels.find((one) => channelHolds(one, url));
   if (channel === undefined) return null;
   // Of a page that nothing links to, filters alone are held against it.
-  const why = leftOut(channel, { url, depth: (await depthOf(pool, key)) ?? 0 });
+  const why = leftOut(channel, { url, depth: (await linkedDepth(pool, key)) ?? 0 });
   if (why === null) return null;
   const { channelId, host, directories } = channel;
   return { channelId, prefixes: directories.map((directory) => host + directory), why };
 }
 
 /** How deep it lies by the pages here that link to it; null: none does. */
-export async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<number | null> {
+async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<number | null> {
   const { rows } = await pool.query<{ depth: number | null }>(
     `select min(u.depth) + 1 as depth
      from ${linksTo("$1::bigint", "$2::bigint", mostLinks)} l

@@ -79,8 +79,7 @@ export async function saveResolutions(
     await settleHosts(client, await markByAddress(client, moved));
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
-    if (relatives !== null)
-      await handOverHosts(client, moved, { relatives, now });
+    if (relatives !== null) await handOverHosts(client, moved, { relatives, now });
   });
 }
 

@@ -127,7 +127,6 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
       first,
     ],
   );
-  // Of slice 0; the others are brought along one by one (coordinator/slices/epoch-writes).
   await client.query(
     `update change_feed
      set last_number = greatest(last_number, $1), epoch = $2,

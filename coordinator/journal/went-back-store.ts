@@ -180,7 +180,7 @@ async function returnAllLeases(pool: Pool, now: Date): Promise<void> {
     "select distinct crawler_id from lease where closed_at is null",
   );
   for (const row of rows)
-    await returnLeasesOf({ pool, turns: pool }, { crawlerId: asCrawlerId(row.crawler_id), held: [] }, now);
+    await returnLeasesOf(pool, { crawlerId: asCrawlerId(row.crawler_id), held: [] }, now);
 }
 
 /** While a coordinator runs: whether it has to start over, since the database is another than the one that it read. */

@@ -2,7 +2,6 @@
 import type { Pool } from "pg";
 import { domainsAbove } from "#core/url-key";
 import { iso, isoOrNull } from "../database/cached-read.ts";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean } from "../database/transaction.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import {
@@ -19,11 +18,9 @@ import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;
 
-export function createComplaintStore(from: Pool | Slices): ComplaintStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createComplaintStore(pool: Pool): ComplaintStore {
   return {
-    add: async (report, now) => await add(slices, report, now),
+    add: async (report, now) => await add(pool, report, now),
     list: async ({ open, most }) =>
       await read(pool, `${open ? "closed_at is null" : "true"} order by complaint_id desc limit $1`, [most]),
     find: async (complaintId) => (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null,
@@ -46,10 +43,9 @@ export function createComplaintStore(from: Pool | Slices): ComplaintStore {
   };
 }
 
-async function add(slices: Slices, report: ComplaintReport, now: Date): Promise<Complaint | null> {
-  const pool = slices.shared;
+async function add(pool: Pool, report: ComplaintReport, now: Date): Promise<Complaint | null> {
   if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
-  const deeds = await deedsOf(slices, report.target, now);
+  const deeds = await deedsOf(pool, report.target, now);
   const { site, network } = report.target;
   const { rows } = await pool.query<{ complaint_id: number }>(
     `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
@@ -123,37 +119,14 @@ const mostHosts = 2000;
 const crawlersShown = 20;
 const answersShown = 12;
 
-export async function deedsOf(from: Pool | Slices, target: OptOutTarget, now: Date): Promise<Deeds> {
-  const slices = slicesOf(from);
+export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Promise<Deeds> {
   const since = new Date(now.getTime() - deedsHours * 3_600_000);
-  const ofSlices = await ofAll(slices, async ({ pool }) => await deedsIn(pool, target, since, now));
-  const hosts = ofSlices.flatMap((one) => one.hosts).slice(0, mostHosts);
-  const measurements = await measurementsOf(slices.shared, target, {
+  const { hosts, hours, crawlers, answers, atWork } = await deedsIn(pool, target, since, now);
+  const measurements = await measurementsOf(pool, target, {
     since,
     now,
     addresses: [...new Set(hosts.flatMap((host) => host.addresses))],
   });
-  const hours = summed(
-    ofSlices.flatMap((one) => one.hours),
-    (hour) => String(hour.hour.getTime()),
-    (a, b) => ({
-      hour: a.hour,
-      requests: a.requests + b.requests,
-      bytes: a.bytes + b.bytes,
-      first_at: earlier(a.first_at, b.first_at),
-      last_at: later(a.last_at, b.last_at),
-    }),
-  );
-  const crawlers = summed(
-    ofSlices.flatMap((one) => one.crawlers),
-    (crawler) => crawler.name,
-    (a, b) => ({ ...a, requests: a.requests + b.requests, last_at: later(a.last_at, b.last_at) }),
-  );
-  const answers = summed(
-    ofSlices.flatMap((one) => one.answers),
-    ({ outcome, status }) => `${outcome} ${status}`,
-    (a, b) => ({ ...a, requests: a.requests + b.requests }),
-  );
   return {
     since: iso(since),
     hosts: hosts.length,
@@ -164,37 +137,23 @@ export async function deedsOf(from: Pool | Slices, target: OptOutTarget, now: Da
     lastAt: hours.length === 0 ? null : iso(hours.map(({ last_at }) => last_at).reduce(later)),
     measurements,
     crawlers: crawlers
-      .sort((a, b) => b.requests - a.requests || (a.name < b.name ? -1 : 1))
+      .toSorted((a, b) => b.requests - a.requests || (a.name < b.name ? -1 : 1))
       .slice(0, crawlersShown)
       .map(({ last_at, ...row }) => ({ ...row, lastAt: iso(last_at) })),
     answers: answers
-      .sort((a, b) => b.requests - a.requests || (a.outcome < b.outcome ? -1 : 1))
+      .toSorted((a, b) => b.requests - a.requests || (a.outcome < b.outcome ? -1 : 1))
       .slice(0, answersShown),
     robots: countBy(hosts.map((host) => host.robots_state ?? "not asked for")),
     crawlDelayMs: longest(hosts.map((host) => host.crawl_delay_ms)),
     backOffMs: longest(hosts.map((host) => host.back_off_ms)),
-    atWork: [...new Set(ofSlices.flatMap((one) => one.atWork))].sort(),
+    atWork: atWork.toSorted(),
   };
 }
 
 const earlier = (a: Date, b: Date) => (a < b ? a : b);
 const later = (a: Date, b: Date) => (a > b ? a : b);
 
-/** One of each name. */
-function summed<Row>(
-  rows: readonly Row[],
-  nameOf: (row: Row) => string,
-  sumOf: (a: Row, b: Row) => Row,
-): Row[] {
-  const sums = new Map<string, Row>();
-  for (const row of rows) {
-    const sum = sums.get(nameOf(row));
-    sums.set(nameOf(row), sum === undefined ? row : sumOf(sum, row));
-  }
-  return [...sums.values()];
-}
-
-interface DeedsInSlice {
+interface DeedRows {
   readonly hosts: readonly HostRow[];
   readonly hours: readonly HourRow[];
   readonly crawlers: readonly CrawlerRow[];
@@ -202,7 +161,7 @@ interface DeedsInSlice {
   readonly atWork: readonly string[];
 }
 
-async function deedsIn(pool: Pool, target: OptOutTarget, since: Date, now: Date): Promise<DeedsInSlice> {
+async function deedsIn(pool: Pool, target: OptOutTarget, since: Date, now: Date): Promise<DeedRows> {
   const hosts = await hostsOf(pool, target);
   const hashes = hosts.map((host) => host.host_hash);
   const { first, last } = target.network ?? { first: null, last: null };
@@ -328,7 +287,7 @@ function longest(times: readonly (number | null)[]): number | null {
 const complaintsShown = 10;
 
 export async function wishesOf(
-  pool: Pool | Slices,
+  pool: Pool,
   host: string | null,
   addresses: readonly string[],
   url: string | null = null,

@@ -6,7 +6,6 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import { ofAll, type Slices } from "../database/slices.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { takeNamed } from "../frontier/held-url-store.ts";
@@ -52,7 +51,7 @@ const clearedTables: Readonly<Record<string, readonly string[]>> = {
 const clearedComparison = `url = '', words = '',
   opinions = (select coalesce(jsonb_agg(one - 'sketch'), '[]') from jsonb_array_elements(opinions) one)`;
 
-/** `url`: canonical, without its scheme. In the slice of its host. */
+/** `url`: canonical, without its scheme. */
 export async function erasePage(pool: Pool, url: string, now: Date): Promise<ErasedRows> {
   const keys = keysOf(url);
   const columns = columnsOf(keys, ["hostHash", "urlHash"]);
@@ -106,16 +105,13 @@ async function removeTextsOf(client: PoolClient, columns: readonly unknown[]): P
  * What pages of all hosts call it, and what people handed in or was refused by that URL. A page that calls it something comes with the
  * same words again when its links change, unless it is erased, too.
  */
-export async function eraseMentions(slices: Slices, url: string): Promise<ErasedRows> {
+export async function eraseMentions(pool: Pool, url: string): Promise<ErasedRows> {
   const keys = keysOf(url);
-  const found = await ofAll(
-    slices,
-    async ({ pool }) =>
-      await inTransaction(pool, async (client) => {
-        let anchors = 0;
-        for (const { hostHash, urlHash } of keys) {
-          const { rowCount } = await client.query(
-            `update out_link o
+  const anchors = await inTransaction(pool, async (client) => {
+    let count = 0;
+    for (const { hostHash, urlHash } of keys) {
+      const { rowCount } = await client.query(
+        `update out_link o
          set anchors = array_to_string(parts[:at - 1] || ''::text || parts[at + 1:], e'\\n'), digest = o.digest # 1
          from (
            select host_hash, url_hash, array_position(urls, $2) as at, string_to_array(anchors, e'\\n') as parts
@@ -123,21 +119,19 @@ export async function eraseMentions(slices: Slices, url: string): Promise<Erased
            where ${linksBeyond("o", "$2::bigint")} or (host_hash = $1 and $2 = any (urls[:own_links]))
          ) calling
          where o.host_hash = calling.host_hash and o.url_hash = calling.url_hash and coalesce(parts[at], '') <> ''`,
-            [hostHash, urlHash],
-          );
-          anchors += rowCount ?? 0;
-        }
-        return anchors;
-      }),
-  );
-  const anchors = found.reduce((sum, one) => sum + one, 0);
+        [hostHash, urlHash],
+      );
+      count += rowCount ?? 0;
+    }
+    return count;
+  });
   const urls = keys.map((key) => key.url);
-  const { rowCount: handedIn } = await slices.shared.query(
+  const { rowCount: handedIn } = await pool.query(
     `update submission_url set url = '(erased)', host_hash = null, url_hash = null, reason = null
      where url_hash = any ($1::bigint[]) or url = any ($2)`,
     [keys.map(({ urlHash }) => urlHash), urls],
   );
-  const { rowCount: refused } = await slices.shared.query(
+  const { rowCount: refused } = await pool.query(
     "delete from rejected_url where url = any ($1) or source = any ($1)",
     [urls],
   );

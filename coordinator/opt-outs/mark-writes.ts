@@ -2,27 +2,16 @@
  * The frontier and the index in line with table opt_out: hosts are marked and their leases end, pages of what was
  * confirmed, or was hidden for its week, are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
  * coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
- *
- * In a slice on another server this is done at once, by what the table says and not its replica there; and once more when the
- * replica has the same, since hosts that were added meanwhile could not know better. Only then an opt-out counts as applied.
  */
 import type { Pool, PoolClient } from "pg";
-import { DatabaseError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { SitePart } from "#core/ip/url-host";
 import { hostHashOf } from "#core/url-key";
 import { forgetDifferencesOf } from "../changes/change-writes.ts";
-import { ofAll, partialWords, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { type LeasePools, type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
+import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import {
-  isInPartSql,
-  isOfSite,
-  isOptedOut,
-  optOutLock,
-  otherOptOutOfHost,
-} from "../frontier/back-link-writes.ts";
+import { isInPartSql, isOfSite, isOptedOut, otherOptOutOfHost } from "../frontier/back-link-writes.ts";
 import { optedOutUrl } from "../frontier/frontier.ts";
 import { endLeasesOn, lockLeasesOn, settleHosts, takeOffLease } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
@@ -37,18 +26,13 @@ const stopKeptMinutes = 15;
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
-export function createOptOutMarks(from: Pool | Slices): OptOutMarks {
-  const slices = slicesOf(from);
+export function createOptOutMarks(pool: Pool): OptOutMarks {
   return {
-    apply: async (now) => await apply(slices, "true", now),
+    apply: async (now) => await apply(pool, "true", now),
     erase: async (optOutId, now) => {
-      await apply(slices, `opt_out_id = ${optOutId}`, now);
-      if (slices.down.length > 0)
-        throw new DatabaseError(
-          `${partialWords(slices.down)} What they have of the page is erased once they answer; run this again then.`,
-        );
+      await apply(pool, `opt_out_id = ${optOutId}`, now);
       // The coordinator that was told of it may have been sooner.
-      const { rows } = await slices.shared.query<{ erased: ErasedRows }>(
+      const { rows } = await pool.query<{ erased: ErasedRows }>(
         "select erased_rows as erased from opt_out where opt_out_id = $1",
         [optOutId],
       );
@@ -66,14 +50,9 @@ interface OptOutRow extends Place {
   readonly erases: boolean;
 }
 
-interface AppliedInSlice extends AppliedOptOuts {
-  /** Whoever adds hosts there knows of it from now on. */
-  readonly isFinal: boolean;
-}
-
 /** `condition`: SQL of those that are looked at. */
-async function apply(slices: Slices, condition: string, now: Date): Promise<AppliedOptOuts> {
-  const { rows } = await slices.shared.query<OptOutRow>(
+async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedOptOuts> {
+  const { rows } = await pool.query<OptOutRow>(
     `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${placeColumns}
      from opt_out
      cross join lateral (select confirmed_at is not null or coalesce(deletes_at <= $1, false) as deletes) by_now
@@ -86,39 +65,29 @@ async function apply(slices: Slices, condition: string, now: Date): Promise<Appl
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];
   const erased: ErasedRows[] = [];
-  const note = (some: ErasedRows) => void erased.push(some);
   for (const optOut of rows) {
-    const inAll = async () =>
-      await ofAll(slices, async ({ number, pool }) => {
-        return await applyIn({ pool, turns: slices.shared }, { optOut, isFirst: number === 0, now });
-      });
-    const isFinal = (some: readonly AppliedInSlice[]) =>
-      slices.down.length === 0 && some.every((one) => one.isFinal);
     const done =
       optOut.erases && !optOut.ended
-        ? await erasing(slices, optOut, { inAll, isFinal, note })
-        : await inAll();
-    for (const one of done) {
-      hosts += one.hosts;
-      pages += one.pages;
-      leases.push(...one.leases);
-    }
-    if (isFinal(done)) await setApplied(slices.shared, optOut.opt_out_id, stageOf(optOut));
+        ? await erasing(pool, optOut, now, (rows) => void erased.push(rows))
+        : await applyOne(pool, optOut, now);
+    if (done === null) continue;
+    hosts += done.hosts;
+    pages += done.pages;
+    leases.push(...done.leases);
+    await setApplied(pool, optOut.opt_out_id, stageOf(optOut));
   }
   return { hosts, leases, pages, erased: sumOfRows(erased) };
 }
 
-/** One at a time, so that what went is counted once, whoever does it; nobody does it again. */
+/** One at a time, so that what went is counted once, whoever does it; nobody does it again. Null: somebody has. */
 async function erasing(
-  slices: Slices,
-  { opt_out_id: optOutId, url }: OptOutRow,
-  work: {
-    readonly inAll: () => Promise<AppliedInSlice[]>;
-    isFinal(some: readonly AppliedInSlice[]): boolean;
-    note(rows: ErasedRows): void;
-  },
-): Promise<AppliedInSlice[]> {
-  return await inTransaction(slices.shared, async (client) => {
+  pool: Pool,
+  optOut: OptOutRow,
+  now: Date,
+  note: (rows: ErasedRows) => void,
+): Promise<AppliedOptOuts | null> {
+  const { opt_out_id: optOutId, url } = optOut;
+  return await inTransaction(pool, async (client) => {
     await client.query(
       "select pg_advisory_xact_lock(hashtext('nearcrawl erasures ' || current_schema()), $1)",
       [optOutId],
@@ -127,15 +96,14 @@ async function erasing(
       "select erased_rows as erased from opt_out where opt_out_id = $1 and applied < $2",
       [optOutId, applied.deleted],
     );
-    if (rows[0] === undefined) return [];
-    const done = await work.inAll();
-    const found = [...done.map(({ erased }) => erased), await eraseMentions(slices, url!)];
-    for (const one of found) work.note(one);
+    if (rows[0] === undefined) return null;
+    const done = await applyOne(pool, optOut, now);
+    const found = [done.erased, await eraseMentions(pool, url!)];
+    for (const one of found) note(one);
     const sum = sumOfRows([rows[0].erased, ...found]);
-    const stage = work.isFinal(done) ? applied.deleted : applied.marked;
     await client.query(
       "update opt_out set erased_rows = $2, applied = greatest(applied, $3) where opt_out_id = $1",
-      [optOutId, JSON.stringify(sum), stage],
+      [optOutId, JSON.stringify(sum), applied.deleted],
     );
     return done;
   });
@@ -153,35 +121,17 @@ function stageOf({ ended, deletes }: OptOutRow): number {
   return deletes ? applied.deleted : applied.marked;
 }
 
-async function applyIn(
-  pools: LeasePools,
-  { optOut, isFirst, now }: { readonly optOut: OptOutRow; readonly isFirst: boolean; readonly now: Date },
-): Promise<AppliedInSlice> {
-  const { pool } = pools;
-  // First, so that whatever is added after it needs no mark of ours.
-  const isFinal = isFirst || (await isKnownAt(pool, optOut));
+async function applyOne(pool: Pool, optOut: OptOutRow, now: Date): Promise<AppliedOptOuts> {
   const { opt_out_id: optOutId, scope, deletes, ended } = optOut;
   const isPart = scope === "url" || scope === "prefix";
   if (ended) {
     await (isPart ? unmarkUrls(pool, optOut, now) : unmark(pool, optOutId, now));
-    return { isFinal, hosts: 0, leases: [], pages: 0, erased: {} };
+    return { hosts: 0, leases: [], pages: 0, erased: {} };
   }
-  if (isPart) return { isFinal, ...(await applyToUrls(pools, optOut, now)) };
-  const marked = optOut.applied < applied.marked ? await mark(pools, optOut, now) : { hosts: 0, leases: [] };
+  if (isPart) return await applyToUrls(pool, optOut, now);
+  const marked = optOut.applied < applied.marked ? await mark(pool, optOut, now) : { hosts: 0, leases: [] };
   const pages = deletes ? await deletePages(pool, pagesOfHosts(optOutId), now) : 0;
-  return { isFinal, ...marked, pages, erased: {} };
-}
-
-/** By the replica; nobody is adding hosts any more who read it before. */
-async function isKnownAt(pool: Pool, { opt_out_id, ended }: OptOutRow): Promise<boolean> {
-  return await inTransaction(pool, async (client) => {
-    await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
-    const { rowCount } = await client.query(
-      "select from opt_out where opt_out_id = $1 and in_force_at is not null and (ended_at is not null) = $2",
-      [opt_out_id, ended],
-    );
-    return rowCount === 1;
-  });
+  return { ...marked, pages, erased: {} };
 }
 
 async function setApplied(pool: Pool, optOutId: number, to: number): Promise<void> {
@@ -196,11 +146,10 @@ async function setApplied(pool: Pool, optOutId: number, to: number): Promise<voi
  * everywhere (transaction.ts), so it takes two transactions.
  */
 async function mark(
-  pools: LeasePools,
+  pool: Pool,
   optOut: OptOutRow,
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
-  const { pool } = pools;
   const rows = await coveredBy(pool, optOut);
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
@@ -212,7 +161,7 @@ async function mark(
       );
       await settleHosts(client, hosts);
     });
-    leases.push(...(await writingLeases(pools, async (on) => await endLeasesOn(on, hosts, now))));
+    leases.push(...(await writingLeases(pool, async (on) => await endLeasesOn(on, hosts, now))));
   }
   return { hosts: rows.length, leases };
 }
@@ -315,12 +264,11 @@ const valuesOf = ({ site, scope, url }: Place) => [hostHashOf(site!), scope, url
 
 const reasonOf = ({ opt_out_id }: Pick<OptOutRow, "opt_out_id">) => `opt-out ${opt_out_id}`;
 
-async function applyToUrls(pools: LeasePools, optOut: OptOutRow, now: Date): Promise<AppliedOptOuts> {
-  const { pool } = pools;
+async function applyToUrls(pool: Pool, optOut: OptOutRow, now: Date): Promise<AppliedOptOuts> {
   const [hostHash] = valuesOf(optOut) as [HostHash];
   const leases: EndedLease[] = [];
   for (let marked = urlsPerBatch; marked === urlsPerBatch; ) {
-    const batch = await writingLeases(pools, async (on) => await markUrls(on, optOut, now));
+    const batch = await writingLeases(pool, async (on) => await markUrls(on, optOut, now));
     marked = batch.marked;
     leases.push(...batch.leases);
   }

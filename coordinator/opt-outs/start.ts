@@ -7,7 +7,6 @@ import type { Timekeeper } from "#core/scheduler";
 import { contactOf, reachableContact } from "#protocol/user-agent";
 import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
 import type { CoordinatorConfig } from "../config.ts";
-import { oneSlice, type Slices } from "../database/slices.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { publishedKeySet } from "../room-settings.ts";
 import { OptOutHonours } from "./honour.ts";
@@ -31,8 +30,6 @@ export interface OptOutDuties {
 
 export function optOutDuties(ports: {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
   readonly gateway: Pick<CrawlerGateway, "online" | "send">;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly config: Pick<
@@ -42,12 +39,12 @@ export function optOutDuties(ports: {
   readonly log: Log;
   readonly now: () => Date;
 }): OptOutDuties {
-  const { pool, slices = oneSlice(pool), gateway, timekeeper, config, log, now } = ports;
-  const optOuts = notedOptOuts(createOptOutStore(slices), noteOwnChanges(ports));
+  const { pool, gateway, timekeeper, config, log, now } = ports;
+  const optOuts = notedOptOuts(createOptOutStore(pool), noteOwnChanges(ports));
   const resolver = createNameResolver({ servers: config.resolvers });
   const honours = new OptOutHonours({
     optOuts,
-    marks: createOptOutMarks(slices),
+    marks: createOptOutMarks(pool),
     online: () => gateway.online(),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
     texts: createTextResolver({ servers: config.resolvers }),

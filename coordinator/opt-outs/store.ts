@@ -6,7 +6,6 @@ import type { SitePart } from "#core/ip/url-host";
 import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { isInPartSql, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
@@ -34,31 +33,27 @@ const dayMs = 86_400_000;
 /** DNS is asked for the same proof no more often, unless the requester asks again. */
 const lookAgainMinutes = 10;
 
-export function createOptOutStore(from: Pool | Slices): OptOutStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createOptOutStore(pool: Pool): OptOutStore {
   return {
     request: async (request, now) => {
       // Before the lock, so that no admission waits for the count.
       const isBelieved = request.source !== "form" || request.confirmed;
-      const weight = isBelieved ? null : await weightOf(slices, request.target);
+      const weight = isBelieved ? null : await weightOf(pool, request.target);
       const optOutId = await inTransaction(
         pool,
         async (client) => await record(client, { ...request, weight }, now),
       );
-      return (await byNumber(slices, optOutId))!;
+      return (await byNumber(pool, optOutId))!;
     },
     preview: async (target, now) => {
       const known = typeof target === "number" ? await targetOf(pool, target) : target;
-      return known === null ? null : await preview(slices, known, now);
+      return known === null ? null : await preview(pool, known, now);
     },
     list: async ({ open, most }) =>
-      await read(slices, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [
-        most,
-      ]),
+      await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
     find: async (target) => {
-      if (typeof target === "number") return await byNumber(slices, target);
-      const [found] = await read(slices, `o.ended_at is null and ${isTarget}`, targetValues(target));
+      if (typeof target === "number") return await byNumber(pool, target);
+      const [found] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
       return found ?? null;
     },
     confirm: async (optOutId, by, now) => {
@@ -69,7 +64,7 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
          where opt_out_id = $1 and ended_at is null and confirmed_at is null`,
         [optOutId, now, by],
       );
-      const found = await byNumber(slices, optOutId);
+      const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
     lift: async (optOutId, words, now) => {
@@ -79,7 +74,7 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
          where opt_out_id = $1 and ended_at is null`,
         [optOutId, now, clean(words)],
       );
-      return lifted === 0 ? null : await byNumber(slices, optOutId);
+      return lifted === 0 ? null : await byNumber(pool, optOutId);
     },
     lapse: async (now) =>
       await change(
@@ -89,9 +84,9 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
         [now],
       ),
     toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
-    sitesSince: async (since, most) => await sitesSince(slices, since, most),
+    sitesSince: async (since, most) => await sitesSince(pool, since, most),
     partsSince: async (since, erasedSince, most) => await partsSince(pool, since, erasedSince, most),
-    covering: async (host, addresses, url = null) => await covering(slices, host, addresses, url),
+    covering: async (host, addresses, url = null) => await covering(pool, host, addresses, url),
     onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
       await listener.listen();
@@ -252,15 +247,14 @@ interface Weight {
   readonly isCrawled: boolean;
 }
 
-async function weightOf(slices: Slices, target: OptOutTarget): Promise<Weight> {
+async function weightOf(pool: Pool, target: OptOutTarget): Promise<Weight> {
   const { site, part } = target;
   if (site === null || (part === undefined && isPublicSuffix(site)))
     return { isWide: true, isCrawled: false };
   const isIn =
     part === undefined || part.scope === "host" ? "true" : isInPartSql("p.url", "$2::text", "$3::text");
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ hosts: number; isCrawled: boolean; pages: number }>(
-      `with covered as (
+  const { rows } = await pool.query<{ hosts: number; isCrawled: boolean; pages: number }>(
+    `with covered as (
          select host_hash, fetched_urls
          from frontier_host
          where ${part === undefined ? isOfSite("host", "$1::text") : "host = $1"}
@@ -271,15 +265,10 @@ async function weightOf(slices: Slices, target: OptOutTarget): Promise<Weight> {
             select from page p join covered using (host_hash) where ${isIn} limit ${mostPagesUnconfirmed + 1}
           ) counted) as pages
        from covered`,
-      isIn === "true" ? [site] : [site, part!.scope, part!.of],
-    );
-    return rows[0]!;
-  });
-  const sum = (of: "hosts" | "pages") => found.reduce((all, one) => all + one[of], 0);
-  return {
-    isWide: sum("hosts") > mostHostsUnconfirmed || sum("pages") > mostPagesUnconfirmed,
-    isCrawled: found.some(({ isCrawled }) => isCrawled),
-  };
+    isIn === "true" ? [site] : [site, part!.scope, part!.of],
+  );
+  const { hosts, pages, isCrawled } = rows[0]!;
+  return { isWide: hosts > mostHostsUnconfirmed || pages > mostPagesUnconfirmed, isCrawled };
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */
@@ -326,8 +315,8 @@ interface StoppedSite {
 }
 
 /** A network counts by the hosts that were found to lie in it. */
-async function sitesSince(slices: Slices, since: Date, most: number): Promise<string[]> {
-  const { rows } = await slices.shared.query<StoppedSite & { site: string | null; opt_out_id: number }>(
+async function sitesSince(pool: Pool, since: Date, most: number): Promise<string[]> {
+  const { rows } = await pool.query<StoppedSite & { site: string | null; opt_out_id: number }>(
     `select site, in_force_at, opt_out_id
      from opt_out
      where ended_at is null and in_force_at >= $1 and scope is null
@@ -337,21 +326,20 @@ async function sitesSince(slices: Slices, since: Date, most: number): Promise<st
   );
   const sites = rows.filter((row) => row.site !== null);
   const networks = rows.filter((row) => row.site === null);
-  const found =
+  const hosts =
     networks.length === 0
       ? []
-      : await ofAll(slices, async ({ pool }) => {
-          const { rows: hosts } = await pool.query<StoppedSite>(
+      : (
+          await pool.query<StoppedSite>(
             `select h.host as site, o.in_force_at
-       from unnest($1::int[], $2::timestamptz[]) as o (opt_out_id, in_force_at)
-       join frontier_host h on h.opt_out_id = o.opt_out_id
-       order by o.in_force_at desc, h.host
-       limit $3`,
+             from unnest($1::int[], $2::timestamptz[]) as o (opt_out_id, in_force_at)
+             join frontier_host h on h.opt_out_id = o.opt_out_id
+             order by o.in_force_at desc, h.host
+             limit $3`,
             [...columnsOf(networks, ["opt_out_id", "in_force_at"]), most],
-          );
-          return hosts;
-        });
-  return [...sites, ...found.flat()]
+          )
+        ).rows;
+  return [...sites, ...hosts]
     .sort((a, b) => b.in_force_at.getTime() - a.in_force_at.getTime() || (a.site < b.site ? -1 : 1))
     .slice(0, most)
     .map((row) => row.site);
@@ -371,13 +359,13 @@ async function partsSince(pool: Pool, since: Date, erasedSince: Date, most: numb
 }
 
 async function covering(
-  slices: Slices,
+  pool: Pool,
   host: string | null,
   addresses: readonly string[],
   url: string | null,
 ): Promise<OptOut | null> {
   const found = await read(
-    slices,
+    pool,
     `o.ended_at is null and o.in_force_at is not null and (
        (o.scope is null and o.site = any($1::text[]))
        or (o.scope = 'host' and o.site = $3)
@@ -389,65 +377,48 @@ async function covering(
   return found[0] ?? null;
 }
 
-async function byNumber(slices: Slices, optOutId: number): Promise<OptOut | null> {
-  return (await read(slices, "o.opt_out_id = $1", [optOutId]))[0] ?? null;
+async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
+  return (await read(pool, "o.opt_out_id = $1", [optOutId]))[0] ?? null;
 }
 
-async function read(slices: Slices, condition: string, values: readonly unknown[]): Promise<OptOut[]> {
-  const { rows } = await slices.shared.query<OptOutRow>(
-    `select ${optOutColumns} from opt_out o where ${condition}`,
-    [...values],
-  );
-  const covered = await coveredOf(slices, rows);
+async function read(pool: Pool, condition: string, values: readonly unknown[]): Promise<OptOut[]> {
+  const { rows } = await pool.query<OptOutRow>(`select ${optOutColumns} from opt_out o where ${condition}`, [
+    ...values,
+  ]);
+  const covered = await coveredOf(pool, rows);
   return rows.map((row, index) => optOutOf(row, covered[index]!));
 }
 
 const nothing: Covered = { hosts: 0, urls: 0, pages: 0 };
 
-const sumOf = (some: readonly Covered[]): Covered =>
-  some.reduce(
-    (sum, one) => ({
-      hosts: sum.hosts + one.hosts,
-      urls: sum.urls + one.urls,
-      pages: sum.pages + one.pages,
-    }),
-    nothing,
-  );
-
 /** Hosts by their marks, where they have them by now; what has ended covers nothing. */
-async function coveredOf(slices: Slices, rows: readonly OptOutRow[]): Promise<Covered[]> {
+async function coveredOf(pool: Pool, rows: readonly OptOutRow[]): Promise<Covered[]> {
   const isMarked = ({ scope, applied }: OptOutRow) => applied > 0 && (scope === null || scope === "host");
   const marked = rows.filter((row) => row.ended_at === null && isMarked(row)).map((row) => row.opt_out_id);
-  const byId = await coveredByMarks(slices, marked);
+  const byId = await coveredByMarks(pool, marked);
   return await Promise.all(
     rows.map(async (row) => {
       if (row.ended_at !== null) return nothing;
       if (isMarked(row)) return byId.get(row.opt_out_id) ?? nothing;
-      return sumOf(await ofAll(slices, async ({ pool }) => await coveredIn(pool, targetOfRow(row))));
+      return await coveredIn(pool, targetOfRow(row));
     }),
   );
 }
 
 async function coveredByMarks(
-  slices: Slices,
+  pool: Pool,
   optOutIds: readonly number[],
 ): Promise<ReadonlyMap<number, Covered>> {
   if (optOutIds.length === 0) return new Map();
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<Covered & { opt_out_id: number }>(
-      `select o.opt_out_id, c.hosts, c.urls, c.pages
-       from unnest($1::int[]) as o (opt_out_id)
-       cross join lateral (
-         ${countsOfHosts("h.opt_out_id = o.opt_out_id")}
-       ) c`,
-      [optOutIds],
-    );
-    return rows;
-  });
-  const sums = new Map<number, Covered>();
-  for (const { opt_out_id, ...one } of found.flat())
-    sums.set(opt_out_id, sumOf([sums.get(opt_out_id) ?? nothing, one]));
-  return sums;
+  const { rows } = await pool.query<Covered & { opt_out_id: number }>(
+    `select o.opt_out_id, c.hosts, c.urls, c.pages
+     from unnest($1::int[]) as o (opt_out_id)
+     cross join lateral (
+       ${countsOfHosts("h.opt_out_id = o.opt_out_id")}
+     ) c`,
+    [optOutIds],
+  );
+  return new Map(rows.map(({ opt_out_id, ...covered }) => [opt_out_id, covered]));
 }
 
 const countsOfHosts = (condition: string) => `
@@ -490,22 +461,19 @@ async function coveredIn(pool: Pool, target: OptOutTarget): Promise<Covered> {
   return rows[0]!;
 }
 
-async function preview(slices: Slices, target: OptOutTarget, now: Date): Promise<OptOutPreview> {
+async function preview(pool: Pool, target: OptOutTarget, now: Date): Promise<OptOutPreview> {
   const urls = urlsOf(target);
   const { sql, values } = urls === null ? hostsOf(target) : { sql: urls.sql("u.url"), values: urls.values };
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ due: number }>(
-      `select count(*)::int as due
-       from frontier_host h
-       join frontier_url u on u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $${values.length + 1}
-       where h.opt_out_id is null and ${urls === null ? "" : "h.host_hash = $1 and "}${sql}`,
-      [...values, now],
-    );
-    return { ...(await coveredIn(pool, target)), dueUrls: rows[0]!.due };
-  });
-  const covered = sumOf(found);
-  const dueUrls = found.reduce((sum, one) => sum + one.dueUrls, 0);
-  const [known = null] = await read(slices, `o.ended_at is null and ${isTarget}`, targetValues(target));
+  const { rows } = await pool.query<{ due: number }>(
+    `select count(*)::int as due
+     from frontier_host h
+     join frontier_url u on u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $${values.length + 1}
+     where h.opt_out_id is null and ${urls === null ? "" : "h.host_hash = $1 and "}${sql}`,
+    [...values, now],
+  );
+  const covered = await coveredIn(pool, target);
+  const dueUrls = rows[0]!.due;
+  const [known = null] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
   return {
     ...{ ...covered, dueUrls, wide: wideWords(target, covered) },
     known: known && { optOutId: known.optOutId, state: known.state, deletesAt: known.deletesAt },

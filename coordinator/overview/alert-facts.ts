@@ -42,7 +42,6 @@ export interface AlertFacts {
   /** Hosts behind bot gates, of those that were ever asked; absent: none. */
   readonly botGates?: Pick<GatedHosts, "asked" | "providers">;
   /** Of the web, where there are several; absent: there is one, or nothing is wrong with them. */
-  readonly slices?: SliceFacts;
   /** What a coordinator that runs knows of itself, in memory; absent: none was asked. */
   readonly own?: OwnFacts;
   /** That hold now; absent: none. */
@@ -51,19 +50,6 @@ export interface AlertFacts {
   readonly noted?: readonly NotedAlert[];
   /** Where alerts are sent; absent or empty: nowhere. */
   readonly channels?: readonly AlertChannel[];
-}
-
-export interface SliceFacts {
-  /** Slices that do not answer, or hold other hosts than are their own, in words. */
-  readonly faults: readonly { readonly slice: number; readonly words: string }[];
-  /** Hosts on their way from one slice to another, since when they are at the stage that they are at, and why, if it is known. */
-  readonly moves: readonly {
-    readonly from: number;
-    readonly to: number;
-    readonly stage: string;
-    readonly sinceMs: number;
-    readonly fault: string | null;
-  }[];
 }
 
 /** Lowest last. `critical`: the crawl stands or does harm, look now. `warning`: look today. `info`: worth knowing. */

@@ -5,7 +5,7 @@ import { homeOf } from "#db/embedded-cluster";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
-import type { OutboxBacklog } from "../frontier/link-outbox-store.ts";
+import { outboxBacklog } from "../frontier/link-outbox-store.ts";
 import { epochs } from "../journal/epoch-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
@@ -18,22 +18,11 @@ import type {
   RegistryAccident,
   RelativeFacts,
   ReleaseFacts,
-  SliceFacts,
 } from "./alert-facts.ts";
-import type { GatedHosts } from "./bot-gate-reads.ts";
 import { diskFacts } from "./disk-sample-store.ts";
-import type { OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
+import type { OperationReads, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts" | "gatedHosts">;
-
-/** What is asked of every slice. */
-export interface WholeReads {
-  queueAges(now: Date): Promise<QueueAges>;
-  outboxBacklog(): Promise<OutboxBacklog>;
-  gatedHosts(now: Date): Promise<GatedHosts>;
-  /** Those of the crawlers of whose subnets hosts have been due for an hour. */
-  keptWaiting(crawlerIds: readonly number[], now: Date): Promise<ReadonlySet<number>>;
-}
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
@@ -45,7 +34,7 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
 export async function alertFacts(
   pool: Pool,
-  reads: SharedReads & Omit<WholeReads, "queueAges" | "gatedHosts">,
+  reads: SharedReads,
   { now, nowMs }: { readonly now: Date; readonly nowMs: () => number },
 ): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool, nowMs);
@@ -62,10 +51,9 @@ export async function alertFacts(
     linkOutbox,
     backup,
     disk,
-    slices,
     { asked, providers },
   ] = await Promise.all([
-    crawlerFacts(pool, reads, now),
+    crawlerFacts(pool, now),
     reads.queueAges(now),
     reads.figures(hourMinutes, now),
     reads.figures(dayMinutes, now),
@@ -74,10 +62,9 @@ export async function alertFacts(
     releaseFacts(pool, now),
     reads.accuracyCounts(now),
     relativeFacts(pool),
-    reads.outboxBacklog(),
+    outboxBacklog(pool),
     backupFacts(pool),
     diskFacts(pool, now),
-    sliceFacts(pool),
     reads.gatedHosts(now),
   ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
@@ -98,7 +85,6 @@ export async function alertFacts(
     linkOutbox,
     botGates: { asked, providers },
     ...(disk === null ? {} : { disk }),
-    ...(slices === null ? {} : { slices }),
     databaseMs,
     accuracy: { samples, share },
     ...(backup === null ? {} : { backup }),
@@ -106,24 +92,6 @@ export async function alertFacts(
       ? {}
       : { wentBack: { atMs: epoch.beganAt.getTime(), failed: epoch.replay?.failed.length ?? null } }),
   };
-}
-
-async function sliceFacts(pool: Pool): Promise<SliceFacts | null> {
-  const { rows: faults } = await pool.query<{ slice: number; words: string }>(
-    "select slice_number as slice, fault as words from web_slice where fault is not null order by 1",
-  );
-  const { rows: moves } = await pool.query<{
-    from: number;
-    to: number;
-    stage: string;
-    since: Date;
-    fault: string | null;
-  }>(
-    `select from_slice as from, to_slice as to, stage, stage_at as since, fault
-     from slice_move where stage not in ('planned', 'done') order by move_number`,
-  );
-  if (faults.length + moves.length === 0) return null;
-  return { faults, moves: moves.map(({ since, ...move }) => ({ ...move, sinceMs: since.getTime() })) };
 }
 
 /** To the database and back, as the pages' connections feel it. */
@@ -215,11 +183,7 @@ const neverRan = `c.state = 'offline' and c.public_key is not null and c.release
     and not exists (select from database_epoch e where e.cause <> 'created' and e.began_at > c.created_at))`;
 
 /** The last hour by quarters: those that began within it. */
-async function crawlerFacts(
-  pool: Pool,
-  reads: Pick<WholeReads, "keptWaiting">,
-  now: Date,
-): Promise<CrawlerFacts[]> {
+async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select c.crawler_id, c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
        c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
@@ -250,7 +214,7 @@ async function crawlerFacts(
     [now, waitingGoodbye],
   );
   const idle = rows.flatMap((row) => (row.idle_why === mayWait ? [row.crawler_id] : []));
-  const waiting = idle.length === 0 ? new Set<number>() : await reads.keptWaiting(idle, now);
+  const waiting = idle.length === 0 ? new Set<number>() : await keptWaiting(pool, idle, now);
   return rows.map((row) => ({
     name: row.name,
     state: row.state,

@@ -423,42 +423,6 @@ export const alertRules = [
         : { words: `The database takes ${Math.round(databaseMs)} ms to answer a trivial query.` },
   },
   {
-    name: "slice-faulty",
-    severity: "critical",
-    threshold: anything,
-    looksFor: "a slice of the web does not answer, or came back in an older state",
-    link: "/storage",
-    advice: "nearcrawl slices list says which and where (runbook: scaling).",
-    find: ({ slices }) => {
-      const faults = slices?.faults ?? [];
-      if (faults.length === 0) return null;
-      return {
-        words: faults.map(({ words }) => words).join(" "),
-        targets: faults.map(({ slice }) => `slice ${slice}`),
-      };
-    },
-  },
-  {
-    name: "slice-move-stuck",
-    severity: "warning",
-    /** Minutes. Leases of its hosts run out within some ten, and what is copied at once takes less. */
-    threshold: 60,
-    looksFor: (minutes) =>
-      `hosts have been on their way to another slice, at one stage, for over ${minutes} minutes`,
-    link: "/storage",
-    advice: "nearcrawl slices list says why; they get no lease meanwhile (runbook: scaling).",
-    find: ({ slices, nowMs }, minutes) => {
-      const stuck = (slices?.moves ?? []).filter(({ sinceMs }) => nowMs - sinceMs > minutes * minuteMs);
-      const [first] = stuck;
-      if (first === undefined) return null;
-      const { from, to, stage, fault } = first;
-      return {
-        words: `Hosts on their way from slice ${from} to ${to} have been at "${stage}" for ${Math.round((nowMs - first.sinceMs) / minuteMs)} minutes${fault === null ? "" : `: ${fault}`}.`,
-        targets: [`slice ${from}`],
-      };
-    },
-  },
-  {
     name: "registry-old",
     severity: "warning",
     /** Days. The registries are imported each quarter (ops/systemd), and ten days are left to look at a plan. */

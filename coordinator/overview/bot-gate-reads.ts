@@ -1,7 +1,6 @@
 /** Hosts behind bot gates: how many by provider, how that changed within a day, and which have been for longest. */
 import type { Pool } from "pg";
 import { iso, isoOrNull, sampleTables, wholeTable } from "../database/cached-read.ts";
-import { byText, firstOf } from "../database/over-slices.ts";
 
 export interface GatedHost {
   readonly host: string;
@@ -43,7 +42,8 @@ export async function gatedHosts(pool: Pool, now: Date): Promise<GatedHosts> {
        (count(*) filter (where challenged_since > $1::timestamptz - interval '1 day'))::float8 as "newHosts"
      from frontier_host
      where challenges is not null
-     group by 1`,
+     group by 1
+     order by hosts desc, challenge_provider collate "C"`,
     [now],
   );
   const { rows: longest } = await pool.query<{
@@ -60,40 +60,14 @@ export async function gatedHosts(pool: Pool, now: Date): Promise<GatedHosts> {
      order by challenged_since, host
      limit ${hostsShown}`,
   );
-  return gatedHostsOf([
-    {
-      asked: Math.round(counted[0]!.asked * sample.factor),
-      hosts: 0,
-      providers,
-      longest: longest.map(({ challenged_since, next_try, ...row }) => ({
-        ...row,
-        since: iso(challenged_since),
-        nextTryAt: isoOrNull(next_try),
-      })),
-    },
-  ]);
-}
-
-/** Of all slices. */
-export function gatedHostsOf(parts: readonly GatedHosts[]): GatedHosts {
-  const providers = new Map<string, GatedHosts["providers"][number]>();
-  for (const { provider, hosts, newHosts } of parts.flatMap((part) => part.providers)) {
-    const before = providers.get(provider);
-    providers.set(provider, {
-      provider,
-      hosts: hosts + (before?.hosts ?? 0),
-      newHosts: newHosts + (before?.newHosts ?? 0),
-    });
-  }
-  const all = [...providers.values()];
   return {
-    asked: parts.reduce((sum, { asked }) => sum + asked, 0),
-    hosts: all.reduce((sum, { hosts }) => sum + hosts, 0),
-    providers: all.sort((a, b) => b.hosts - a.hosts || byText(a.provider, b.provider)),
-    longest: firstOf(
-      parts.map(({ longest }) => longest),
-      (a: GatedHost, b: GatedHost) => byText(a.since, b.since) || byText(a.host, b.host),
-      hostsShown,
-    ),
+    asked: Math.round(counted[0]!.asked * sample.factor),
+    hosts: providers.reduce((sum, { hosts }) => sum + hosts, 0),
+    providers,
+    longest: longest.map(({ challenged_since, next_try, ...row }) => ({
+      ...row,
+      since: iso(challenged_since),
+      nextTryAt: isoOrNull(next_try),
+    })),
   };
 }

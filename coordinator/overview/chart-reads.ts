@@ -22,19 +22,11 @@ import { minuteDays, quarterDays } from "./minute-figures.ts";
 import { type ChartReads, waitReasons } from "./overview-types.ts";
 import { blames, blameWords, waitReasonNames } from "./overview-words.ts";
 
-/** What is asked of every slice. */
-export interface WholeCharts {
-  /** Comparisons of pages that were decided, by step: those that agree, and how the others differ. */
-  comparisons(query: StepQuery): Promise<readonly SteppedRow[]>;
-  /** The latest plans, in the order in which they were made. */
-  plans(range: TimeRange): Promise<readonly ChartedPlan[]>;
-}
-
-export function createChartReads(pool: Pool, whole: WholeCharts = chartsOf(pool)): ChartReads {
+export function createChartReads(pool: Pool): ChartReads {
   const read = { queue, failures, accuracy, trust, recrawl };
   return {
     charts: async (page, range) => {
-      const [charts, marks] = await Promise.all([read[page](pool, range, whole), marksBetween(pool, range)]);
+      const [charts, marks] = await Promise.all([read[page](pool, range), marksBetween(pool, range)]);
       return chartHistory(range, charts, marks);
     },
     crawlerCharts: async ({ crawlerId, name }, range) => {
@@ -223,12 +215,12 @@ async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
 
 // Trust: who is online, what came of comparisons, and what was refused.
 
-async function trust(pool: Pool, range: TimeRange, whole: WholeCharts): Promise<HistoryChart[]> {
+async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const steps = stepsOf(range, 3600);
   const fine = stepsOf(range, gaugeSeconds);
   const [gauges, compared, incidents] = await Promise.all([
     gaugeRows(pool, range, ["crawlersOnline", "crawlersDraining", "crawlersOffline"], fine),
-    whole.comparisons(queryOf(range, steps)),
+    comparisons(pool, queryOf(range, steps)),
     pool.query<SteppedRow>(
       `select ${stepSql("hour")}, sum(incidents)::float8 as incidents
        from incident
@@ -303,12 +295,6 @@ export interface ChartedPlan {
   readonly freshness: number | null;
 }
 
-/** Where there are no other slices. */
-export const chartsOf = (pool: Pool): WholeCharts => ({
-  comparisons: async (query) => await comparisons(pool, query),
-  plans: async (range) => await plansMade(pool, range),
-});
-
 async function plansMade(pool: Pool, range: TimeRange): Promise<ChartedPlan[]> {
   const { rows } = await pool.query<ChartedPlan>(
     `select made_at as at, nullif((plan ->> 'totalPerDay')::float8, 0) as planned,
@@ -322,8 +308,8 @@ async function plansMade(pool: Pool, range: TimeRange): Promise<ChartedPlan[]> {
   return rows.reverse();
 }
 
-async function recrawl(_: Pool, range: TimeRange, whole: WholeCharts): Promise<HistoryChart[]> {
-  const plans = await whole.plans(range);
+async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
+  const plans = await plansMade(pool, range);
   const times = plans.map(({ at }) => at.toISOString());
   const line = (name: string, of: (plan: (typeof plans)[number]) => number | null) => ({
     name,

@@ -1,8 +1,6 @@
 /** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
 import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
-import { firstOf, OverSlices } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import type { Blame, FailureLine, FailureQuery, FailureShares } from "../fleet/fleet-view.ts";
 
 /** Fetches that shares are counted over, the latest: so many took 2.7 s on two cores with twenty at work; pages wait 5 s. */
@@ -19,13 +17,7 @@ interface FailureRow {
 }
 
 /** The latest first, by the index of failures. The words are of the URL's last fetch, so a later one leaves none. */
-export async function latestFailures(from: Pool | Slices, query: FailureQuery): Promise<FailureLine[]> {
-  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
-  const { answers } = await over.ask(async (pool) => await failuresIn(pool, query));
-  return firstOf(answers, (a, b) => b.at.getTime() - a.at.getTime(), query.most);
-}
-
-async function failuresIn(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
+export async function latestFailures(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
   const { since, blame, crawler, host, most } = query;
   const { rows } = await pool.query<FailureRow>(
     `select f.fetched_at, c.name as crawler, f.blame, f.status, u.url, h.host,
@@ -57,13 +49,11 @@ interface ShareRow {
   since: Date;
 }
 
-/** Of all fetches since then, or of the latest 200,000 of them in each slice. */
-export async function failureShares(from: Pool | Slices, since: Date): Promise<FailureShares> {
-  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
-  const { answers } = await over.ask(async (pool) => await shareRows(pool, since));
-  const rows = answers.flat();
+/** Of all fetches since then, or of the latest 200,000 of them */
+export async function failureShares(pool: Pool, since: Date): Promise<FailureShares> {
+  const rows = await shareRows(pool, since);
   return {
-    since: new Date(Math.max(...answers.map((own) => countedSince(own, since).getTime()))),
+    since: countedSince(rows, since),
     fetches: sumOf(rows),
     failures: blamesIn(rows),
     byCrawler: crawlersIn(rows),

@@ -21,10 +21,6 @@ export interface Metrics {
   readonly results: Counter<"taken">;
   readonly urlsAdmitted: Counter;
   readonly linksApplied: Counter;
-  /** What slices of the web send one another. */
-  readonly sliceShipments: Counter;
-  readonly sliceShipmentLinks: Counter;
-  readonly sliceShipmentBytes: Counter;
   readonly probes: Counter<"method" | "outcome">;
   readonly rounds: Counter<"policy" | "cause" | "decided">;
   readonly roundsUnderWay: Gauge;
@@ -79,12 +75,6 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
       "links_applied",
       "URLs of other hosts that results named or linked to, taken from the outbox",
     ),
-    sliceShipments: counter(
-      "slice_shipments",
-      "Shipments of links between slices of the web that were carried",
-    ),
-    sliceShipmentLinks: counter("slice_shipment_links", "URLs in them"),
-    sliceShipmentBytes: counter("slice_shipment_bytes", "Bytes of them, packed"),
     probes: counter("probes", "Latency probes, by method and outcome", ["method", "outcome"]),
     rounds: counter("rounds", "Probe rounds, by policy, cause and whether they decided", [
       "policy",

@@ -183,12 +183,6 @@ const overview = z
     totals: totals,
     fleet: z.array(fleetLine),
     recent: z.array(recentDelegation),
-    partial: z
-      .array(z.int())
-      .optional()
-      .describe(
-        "Slices of the web that did not answer, which no figure of hosts and pages has; left out: all did.",
-      ),
   })
   .meta({ id: "Overview" });
 

@@ -7,7 +7,6 @@ import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
-import { partialNotice } from "../web/components.ts";
 import {
   ago,
   askAbout,
@@ -91,7 +90,6 @@ function figures(overview: Overview): Html {
   const done = totals.urls - totals.urlsPending;
   const about = totals.isEstimate ? "about " : "";
   return html`<p class="lead">${leadWords(overview)}</p>
-${partialNotice(overview.partial)}
 <dl class="tiles">
 ${tile("Pages", about + countText(totals.pages), "/search", html`${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
 ${tile("Pages per minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} per minute, ${rateText(rates.probesPerMinute)} probes`)}

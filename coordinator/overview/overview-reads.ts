@@ -15,15 +15,13 @@ import {
   sampleTables,
   type TableSample,
 } from "../database/cached-read.ts";
-import { summed } from "../database/over-slices.ts";
 import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
-import { outboxBacklog } from "../frontier/link-outbox-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
-import { alertFacts, keptWaiting, type WholeReads } from "./alert-reads.ts";
+import { alertFacts } from "./alert-reads.ts";
 import { gatedHosts } from "./bot-gate-reads.ts";
-import { chartsOf, createChartReads, type WholeCharts } from "./chart-reads.ts";
+import { createChartReads } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";
 import { history, spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
@@ -40,50 +38,6 @@ import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {
   readonly generationAppliedAt: Date | null;
 };
-
-/** Of one slice; what is shared by all is slice 0's to tell. */
-export interface TotalsPart extends CrawlTotals {
-  /** Subnets that wait; null: of a part of many hosts. */
-  readonly waiting: readonly number[] | null;
-}
-
-/** What of the totals is of hosts, and so each slice's own. */
-const sliceTotals = [
-  ...(["hosts", "hostsResolved", "hostsUnresolved", "hostsRefused", "hostsGated"] as const),
-  ...([
-    "urls",
-    "urlsDue",
-    "urlsLeased",
-    "urlsRefused",
-    "urlsGone",
-    "urlsPaymentRequired",
-    "urlsPending",
-  ] as const),
-  ...(["pages", "bodyBytes", "shippedBytes"] as const),
-];
-
-/** Of each slice, slice 0 first. A subnet has hosts in several: where a part of them was looked at, it may count for each. */
-export function totalsOf(parts: readonly TotalsPart[]): CrawlTotals {
-  const { waiting: _, ...shared } = parts[0]!;
-  const known = new Set(parts.flatMap(({ waiting }) => waiting ?? []));
-  const guessed = parts.reduce((sum, part) => sum + (part.waiting === null ? part.subnetsWaiting : 0), 0);
-  return {
-    ...shared,
-    ...summed(parts, sliceTotals),
-    subnetsWaiting: known.size + guessed,
-    isEstimate: parts.some(({ isEstimate }) => isEstimate),
-  };
-}
-
-export async function totalsPart(pool: Pool): Promise<TotalsPart> {
-  const totals = await crawlTotals(pool);
-  const { frontier_host: sample } = await sampleTables(pool, ["frontier_host"], defaultMostBytes);
-  if (sample.factor !== 1) return { ...totals, waiting: null };
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    `select distinct subnet_id from frontier_host h where ${waitsForCrawler}`,
-  );
-  return { ...totals, waiting: rows.map((row) => row.subnet_id) };
-}
 
 /** SQL: the host `h` waits for its subnet to have a crawler. */
 const waitsForCrawler = `lease_id is null and state = 'resolved' and due_at is not null and subnet_id is not null
@@ -307,16 +261,12 @@ async function urlMeasures(pool: Pool) {
 // The reads of the overview beyond totals, over one pool; those whose cost grows are kept for a while (KeptAnswer).
 
 /** `nowMs` is a clock that never goes back, for how long answers are kept. */
-export function createOperationReads(
-  pool: Pool,
-  nowMs: () => number,
-  whole: WholeReads & WholeCharts = wholeOf(pool),
-): OperationReads {
+export function createOperationReads(pool: Pool, nowMs: () => number): OperationReads {
   const accuracy = createAccuracyStore(pool);
   const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
   const histories = keptFor(historyRangeNames, (range, now) => history(pool, range, now), nowMs);
   const ages = keptAt(async (now) => {
-    const [queue, words] = await Promise.all([whole.queueAges(now), heldWords(pool, "clock-wrong")]);
+    const [queue, words] = await Promise.all([queueAges(pool, now), heldWords(pool, "clock-wrong")]);
     if (words === null) return queue;
     const verdict = {
       limitedBy: clockLimit,
@@ -329,7 +279,7 @@ export function createOperationReads(
   const counts = keptAt((now) => accuracy.counts(after(now)), nowMs);
   const shared = {
     queueAges: ages,
-    gatedHosts: keptAt(async (now) => await whole.gatedHosts(now), nowMs),
+    gatedHosts: keptAt(async (now) => await gatedHosts(pool, now), nowMs),
     accuracyCounts: counts,
     figures: async (minutes: number, now: Date) => {
       const kept = spans.get(minutes) ?? keptAt((at) => spanFigures(pool, minutes, at), nowMs);
@@ -338,10 +288,10 @@ export function createOperationReads(
     },
   };
   const mutes = createAlertMuteStore(pool);
-  const facts = keptAt((now) => alertFacts(pool, { ...whole, ...shared }, { now, nowMs }), nowMs);
+  const facts = keptAt((now) => alertFacts(pool, shared, { now, nowMs }), nowMs);
   return {
     ...shared,
-    ...createChartReads(pool, whole),
+    ...createChartReads(pool),
     history: async (range, now) => await histories[range](now),
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
@@ -360,15 +310,6 @@ export function createOperationReads(
     crawlerGauges: async (most) => await crawlerGauges(pool, most),
   };
 }
-
-/** Where there are no other slices. */
-export const wholeOf = (pool: Pool): WholeReads & WholeCharts => ({
-  ...chartsOf(pool),
-  queueAges: async (now) => await queueAges(pool, now),
-  outboxBacklog: async () => await outboxBacklog(pool),
-  gatedHosts: async (now) => await gatedHosts(pool, now),
-  keptWaiting: async (crawlerIds, now) => await keptWaiting(pool, crawlerIds, now),
-});
 
 /** One answer, asked as of the moment of the latest caller. */
 function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: Date) => Promise<T> {

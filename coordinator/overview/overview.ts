@@ -4,7 +4,6 @@
  */
 
 import type { DelegationCause } from "#core/delegation-cause";
-import { partialOf } from "../database/slices.ts";
 import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import type { SubnetList } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "../who/who-report.ts";
@@ -35,8 +34,6 @@ export interface LiveTotals {
 }
 
 export interface OverviewReads extends OperationReads {
-  /** Slices of the web that do not answer, of which nothing is told; left out: there is one. */
-  partial?(): readonly number[];
   crawlTotals(): Promise<CrawlTotals>;
   fleet(): Promise<FleetLine[]>;
   recentDelegations(limit: number): Promise<RecentDelegation[]>;
@@ -133,8 +130,6 @@ export interface Overview {
   readonly totals: CrawlTotals;
   readonly fleet: readonly FleetLine[];
   readonly recent: readonly RecentDelegation[];
-  /** Slices of the web that did not answer, which no figure of hosts and pages has; absent: all did. */
-  readonly partial?: readonly number[];
 }
 
 const recentShown = 12;
@@ -182,7 +177,6 @@ export async function showOverview(
     totals,
     fleet,
     recent,
-    ...partialOf(reads.partial?.()),
   };
 }
 

@@ -54,10 +54,9 @@ const hasNoAddress = `h.state in ('unresolved', 'unresolvable') and ${isUnplaced
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
- * figures of its quarters of an hour, the last of which may be a minute old. `elsewhere`: the number of the parameters of the
- * leases that crawlers have of other slices.
+ * figures of its quarters of an hour, the last of which may be a minute old.
  */
-const standingCrawlers = (elsewhere: number) => `
+const standingCrawlers = `
   select c.crawler_id, c.name, c.speaks_ipv6, said.holding_back,
     case
       when c.state = 'offline' or c.revoked_at is not null then 'crawler-offline'
@@ -79,28 +78,8 @@ const standingCrawlers = (elsewhere: number) => `
     group by crawler_id
   ) today using (crawler_id)
   left join (
-    select crawler_id, sum(leases) as leases
-    from (
-      select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
-      union all
-      select * from unnest($${elsewhere}::int[], $${elsewhere + 1}::bigint[])
-    ) each
-    group by crawler_id
+    select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
   ) leased using (crawler_id)`;
-
-/** How many leases crawlers have; of an answer about one slice, what they have of others. */
-export type LeaseCounts = ReadonlyMap<number, number>;
-
-export async function openLeases(pool: Pool): Promise<LeaseCounts> {
-  const { rows } = await pool.query<{ crawler_id: number; leases: number }>(
-    "select crawler_id, count(*)::int as leases from lease where closed_at is null group by crawler_id",
-  );
-  return new Map(rows.map(({ crawler_id: crawlerId, leases }) => [crawlerId, leases]));
-}
-
-const noLeases: LeaseCounts = new Map();
-
-const parametersOf = (elsewhere: LeaseCounts) => [[...elsewhere.keys()], [...elsewhere.values()]];
 
 /** SQL: it is another crawler's turn at one of the host's addresses, or the address rests. */
 const addressIsTaken = `exists (
@@ -136,7 +115,7 @@ interface AgeRow {
 }
 
 const waitingSql = ({ clause }: TableSample) => `
-     with standing as (${standingCrawlers(2)}),
+     with standing as (${standingCrawlers}),
      waiting as (
        select extract(epoch from $1::timestamptz - h.due_at)::float8 as age, ${reason} as reason,
          ${paceLimit} as pace
@@ -144,87 +123,6 @@ const waitingSql = ({ clause }: TableSample) => `
        ${withCrawler}
        where (h.state = 'resolved' or ${isUnplaced}) and ${isOpen}
      )`;
-
-/** What waits in one slice, to be put together with that of others. */
-export interface WaitingPart {
-  /** Each host that was looked at stands for so many. */
-  readonly factor: number;
-  readonly groups: readonly {
-    readonly reason: WaitReason;
-    readonly pace: PaceLimit;
-    readonly ages: readonly number[];
-  }[];
-  readonly oldestSeconds: number | null;
-  readonly inHand: readonly LimitCount[];
-}
-
-export async function waitingPart(pool: Pool, now: Date, elsewhere: LeaseCounts): Promise<WaitingPart> {
-  const { frontier_host: sample = wholeTable } = await sampleTables(pool, ["frontier_host"], queueMostBytes);
-  const { rows } = await pool.query<WaitingPart["groups"][number]>(
-    `${waitingSql(sample)}
-     select reason, pace, array_agg(age) as ages
-     from waiting
-     group by reason, pace`,
-    [now, ...parametersOf(elsewhere)],
-  );
-  return {
-    factor: sample.factor,
-    groups: rows,
-    oldestSeconds: sample.factor === 1 ? null : await oldest(pool, now),
-    inHand: await limitsInHand(pool, now),
-  };
-}
-
-/** As `queueAges` tells them of one. */
-export function queueAgesOf(parts: readonly WaitingPart[]): QueueAges {
-  const waiting = parts.flatMap(({ groups, factor }) => groups.map((group) => ({ ...group, factor })));
-  const reasons = waitReasons.flatMap((name) => {
-    const own = waiting.filter(({ reason: of }) => of === name);
-    return own.length === 0 ? [] : [{ reason: name, ...ageOfGroups(own) }];
-  });
-  const all = ageOfGroups(waiting);
-  const oldestSeconds = parts.reduce(
-    (most, part) => Math.max(most, part.oldestSeconds ?? 0),
-    all.oldestSeconds ?? 0,
-  );
-  const limits = waiting.map(({ reason: of, pace, ages, factor }) => ({
-    limit: of === "politeness" ? pace : of,
-    hosts: Math.round(ages.length * factor),
-  }));
-  return {
-    ...all,
-    oldestSeconds: all.oldestSeconds === null ? null : oldestSeconds,
-    isEstimate: parts.some(({ factor }) => factor !== 1),
-    reasons,
-    verdict: verdictOf(summed([...limits, ...parts.flatMap(({ inHand }) => inHand)])),
-  };
-}
-
-interface AgesOfSample {
-  readonly ages: readonly number[];
-  readonly factor: number;
-}
-
-function ageOfGroups(groups: readonly AgesOfSample[]): QueueAge {
-  const ages = groups
-    .flatMap(({ ages: some, factor }) => some.map((age) => ({ age, hosts: factor })))
-    .sort((a, b) => a.age - b.age);
-  const hosts = ages.reduce((sum, one) => sum + one.hosts, 0);
-  const percentile = (share: number): number | null => {
-    let seen = 0;
-    const first = ages.find((one) => {
-      seen += one.hosts;
-      return seen >= share * hosts;
-    });
-    return rounded(first?.age ?? null);
-  };
-  return {
-    hosts: Math.round(hosts),
-    medianSeconds: percentile(0.5),
-    p95Seconds: percentile(0.95),
-    oldestSeconds: rounded(ages.at(-1)?.age ?? null),
-  };
-}
 
 /** Tests give `mostBytes` to see an estimate of little. */
 export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostBytes): Promise<QueueAges> {
@@ -235,7 +133,7 @@ export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostByte
        percentile_disc(array[0.5, 0.95]) within group (order by age) as ages, max(age) as oldest
      from waiting
      group by grouping sets ((reason), (reason, pace), ())`,
-    [now, ...parametersOf(noLeases)],
+    [now],
   );
   const counted = rows.filter((row) => !row.of_pace);
   const of = (name: WaitReason | null) =>
@@ -289,7 +187,7 @@ async function oldest(pool: Pool, now: Date): Promise<number | null> {
   return rounded(rows[0]?.age ?? null);
 }
 
-/** Hosts that are looked at, of a slice: the sum is of those that leave out most. */
+/** Hosts that are looked at: the sum is of those that leave out most. */
 const leftOutHosts = 10_000;
 
 /** At their bounds, those first of which most was left out; an index has them in this order. */
@@ -338,10 +236,9 @@ export async function longestWaiting(
   pool: Pool,
   query: { readonly reason: WaitReason | null; readonly most: number },
   now: Date,
-  elsewhere: LeaseCounts = noLeases,
 ): Promise<WaitingHost[]> {
   const { rows } = await pool.query<WaitingRow>(
-    `with standing as (${standingCrawlers(4)}),
+    `with standing as (${standingCrawlers}),
      front as (
        ${frontSql(
          `h.host_hash, h.host, h.state, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses,
@@ -358,7 +255,7 @@ export async function longestWaiting(
      where $2::text is null or ${reason} = $2
      order by h.due_at, h.host_hash
      limit $3`,
-    [now, query.reason, query.most, ...parametersOf(elsewhere)],
+    [now, query.reason, query.most],
   );
   return rows.map((row) => waitingHost(row, now));
 }

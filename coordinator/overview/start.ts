@@ -5,7 +5,6 @@ import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import { ofAll, type Slices } from "../database/slices.ts";
 import {
   accuracyDays,
   accuracyEstimate,
@@ -22,8 +21,8 @@ import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
-import { createReports } from "../slices/reports-reads.ts";
 import type { WebPart } from "../web/actions.ts";
+import { createReports } from "../who/reads.ts";
 import type { AlertChannel, AlertFacts } from "./alert-facts.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
@@ -41,7 +40,6 @@ import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
-  readonly slices: Slices;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly counters: Counters;
   /** True: the crawlers have measured each other, and rounds may begin. */
@@ -84,7 +82,7 @@ export function overviewDuties(
   const figures = createFigureStore(pool);
   const accuracy = createAccuracyStore(pool);
   const reads = withOwnFacts(
-    createReports(ports.slices, () => performance.now()),
+    createReports(pool, () => performance.now()),
     ports.health,
   );
   const metrics = counters.metrics.operation;
@@ -334,7 +332,6 @@ export function observeIndex(metrics: OperationMetrics, state: IndexState): void
 
 interface UpkeepParts {
   readonly pool: Pool;
-  readonly slices: Slices;
   readonly incidents: IncidentLog;
   readonly timekeeper: Timekeeper;
   readonly log: Log;
@@ -345,7 +342,7 @@ const bringBackDuty = "bring-back-what-is-of-the-future";
 
 /** Gives what is to be called when the clock is right again, with how far it was followed. */
 export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
-  const { pool, slices, incidents, timekeeper, log, now } = parts;
+  const { pool, incidents, timekeeper, log, now } = parts;
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());
@@ -359,11 +356,10 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
     const last = await lastMinute(pool);
     const isWritten = last !== null && last.getTime() - at.getTime() > clocksApartMs;
     if (!isWritten && !isSuspect) return;
-    await ofAll(slices, async (slice) => {
-      if (!isWritten && !isKnown && !(await wasAhead(slice.pool, at))) return;
-      const hosts = await bringBack(slice.pool, pool, at);
+    if (isWritten || isKnown || (await wasAhead(pool, at))) {
+      const hosts = await bringBack(pool, at);
       log.warn({ hosts }, "what a clock that was ahead had put into the future is back");
-    });
+    }
     await forgetMinutesAfter(pool, new Date(at.getTime() + clocksApartMs));
     [isSuspect, isKnown] = [false, false];
   });

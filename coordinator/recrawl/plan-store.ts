@@ -3,17 +3,9 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { channelOfUrl } from "../channels/channel-reads.ts";
 import { alone } from "../database/bounded-work.ts";
-import { summed } from "../database/over-slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import type { MeasuredFetches, MeasuredWindow, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
-import {
-  fetchedPages,
-  groupRecords,
-  hashesOfHosts,
-  keepRecords,
-  rankedPages,
-  sampledPages,
-} from "./sample-store.ts";
+import { groupRecords, keepRecords, rankedPages, sampledPages } from "./sample-store.ts";
 import { learningVisits } from "./visit-findings.ts";
 
 /** Older plans are forgotten. */
@@ -26,45 +18,19 @@ export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
     latest: async () => (await plans(pool, 1))[0] ?? null,
     history: async (limit) => await plans(pool, limit),
     save: async (plan, hostMultipliers) => await save(pool, plan, hostMultipliers),
-    knownShare: async () => shareOf(await countKnown(pool)),
+    knownShare: async () => await knownShare(pool),
     refreshChannels: async (since) => await refreshChannels(pool, since),
-    groupChannels: async (groups) =>
-      (await groupChannels(pool, { numbering: (over) => `ntile($1) ${over}`, value: groups })).map(
-        ({ place: _, ...group }) => group,
-      ),
+    groupChannels: async (groups) => await groupChannels(pool, groups),
     groupRecords: async (plan, now) => await groupRecords(pool, plan, now),
     keepRecords: async (plan, now) => await keepRecords(pool, plan, now),
     pages: async (mostPages) => await sampledPages(pool, mostPages),
     rankedPages: async () => await rankedPages(pool),
     allowedPerDay: async () => await allowedPerDay(pool),
-    measured: async (window) => measuredIn([await measuredFetches(pool, window)], window),
+    measured: async (window) => await measured(pool, window),
     lastLeases: async () => ({ lastLeaseId: await lastLeaseId(pool) }),
     alone: async (work) => await alone(pool, lockName, work),
   };
 }
-
-/** What a plan over several slices is made from, and what of it is written, in one of them. */
-export const recrawlSlice = (pool: Pool) => ({
-  ...createRecrawlPlanStore(pool),
-  setMultipliers: async (multipliers: ReadonlyMap<HostHash, number>) =>
-    await setMultipliers(pool, multipliers),
-  countKnown: async () => await countKnown(pool),
-  channelRates: async () => await channelRates(pool),
-  /** `ends`: of each group, the number of channels up to its last one. */
-  groupByEnds: async (ends: readonly number[]) =>
-    await groupChannels(pool, {
-      numbering: (over) => `1 + width_bucket(row_number() ${over}, $1::bigint[])`,
-      value: ends.slice(0, -1).map((end) => end + 1),
-    }),
-  fetchedPages: async () => await fetchedPages(pool),
-  /** A share of its pages, or all of them where it is above 1. */
-  pagesOfOwn: async (share: number) => {
-    const mostPages = Math.ceil(share * (await fetchedPages(pool)));
-    return await sampledPages(pool, mostPages, await hashesOfHosts(pool));
-  },
-  measuredPart: async (window: MeasuredWindow) => await measuredFetches(pool, window),
-  lastLeaseId: async () => await lastLeaseId(pool),
-});
 
 async function plans(pool: Pool, limit: number): Promise<RecrawlPlan[]> {
   const { rows } = await pool.query<{
@@ -124,21 +90,15 @@ async function setMultipliers(
   );
 }
 
-export interface KnownPages {
-  readonly known: number;
-  readonly pages: number;
-}
-
-export const shareOf = ({ known, pages }: KnownPages): number => (pages === 0 ? 0 : known / pages);
-
-async function countKnown(pool: Pool): Promise<KnownPages> {
-  const { rows } = await pool.query<KnownPages>(
+async function knownShare(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ known: number; pages: number }>(
     `select count(*) filter (where compared_visits >= $1)::float8 as known, count(*)::float8 as pages
      from frontier_url
      where changes_per_day is not null and state = 'due'`,
     [learningVisits],
   );
-  return rows[0]!;
+  const { known, pages } = rows[0]!;
+  return pages === 0 ? 0 : known / pages;
 }
 
 async function lastLeaseId(pool: Pool): Promise<string> {
@@ -178,37 +138,28 @@ async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
   );
 }
 
-export interface GroupedChannels {
+interface GroupedChannels {
   readonly channels: number;
   readonly pages: number;
   readonly changesPerDay: number;
 }
 
-export interface PlacedChannels extends GroupedChannels {
-  /** Of the group, from 0. */
-  readonly place: number;
-}
-
-/** `numbering`: an SQL window function that numbers groups from 1. */
-async function groupChannels(
-  pool: Pool,
-  { numbering, value }: { readonly numbering: (window: string) => string; readonly value: unknown },
-): Promise<PlacedChannels[]> {
+async function groupChannels(pool: Pool, groups: number): Promise<GroupedChannels[]> {
   await pool.query(
     `update recrawl_host p
      set recrawl_group = given.place
      from (
        select host_hash, channel_id, recrawl_group,
-         ${numbering("over (order by changes_per_day desc, host_hash, channel_id)")} - 1 as place
+         ntile($1) over (order by changes_per_day desc, host_hash, channel_id) - 1 as place
        from recrawl_host
      ) given
      where p.host_hash = given.host_hash
        and p.channel_id = given.channel_id
        and given.recrawl_group is distinct from given.place`,
-    [value],
+    [groups],
   );
-  const { rows } = await pool.query<PlacedChannels>(
-    `select recrawl_group as place, count(*)::int as channels, sum(pages)::float8 as pages,
+  const { rows } = await pool.query<GroupedChannels>(
+    `select count(*)::int as channels, sum(pages)::float8 as pages,
        avg(changes_per_day)::float8 as "changesPerDay"
      from recrawl_host
      where recrawl_group is not null
@@ -218,39 +169,15 @@ async function groupChannels(
   return rows;
 }
 
-export interface ChannelRate {
-  /** 200 times the logarithm of changes a day: rates of one half per cent together. */
-  readonly rate: number;
-  readonly channels: number;
-}
-
-/** How many channels change how often, most often first: some thousands of rows, however many channels there are. */
-async function channelRates(pool: Pool): Promise<ChannelRate[]> {
-  const { rows } = await pool.query<ChannelRate>(
-    `select round(200 * ln(greatest(1e-9, least(changes_per_day::float8, 1e9))))::int as rate, count(*)::int as channels
-     from recrawl_host
-     group by 1
-     order by 1 desc`,
-  );
-  return rows;
-}
-
 // What the fleet fetched, again and for the first time, what it may, and how much of its work is late.
 
 const dayMs = 86_400_000;
 
-export interface MeasuredPart {
-  readonly again: number;
-  readonly first: number;
-  readonly lateHosts: number;
-  readonly hosts: number;
-}
-
-async function measuredFetches(
+async function measured(
   pool: Pool,
-  { from, now, lateSeconds }: MeasuredWindow,
-): Promise<MeasuredPart> {
-  const { rows } = await pool.query<MeasuredPart>(
+  { from, last, now, lateSeconds }: MeasuredWindow,
+): Promise<MeasuredFetches> {
+  const { rows } = await pool.query<{ again: number; first: number; lateHosts: number; hosts: number }>(
     `select fetches.again, fetches.first, hosts.late as "lateHosts", hosts.hosts
      from (
        select count(gap_seconds)::float8 as again, (count(*) - count(gap_seconds))::float8 as first
@@ -263,15 +190,7 @@ async function measuredFetches(
      ) hosts`,
     [from, now, new Date(now.getTime() - lateSeconds * 1000)],
   );
-  return rows[0]!;
-}
-
-/** Of all slices. */
-export function measuredIn(
-  parts: readonly MeasuredPart[],
-  { from, last, now }: MeasuredWindow,
-): MeasuredFetches {
-  const { again, first, lateHosts, hosts } = summed(parts, ["again", "first", "lateHosts", "hosts"]);
+  const { again, first, lateHosts, hosts } = rows[0]!;
   // A clock that was set back leaves no window.
   const days = (since: Date) => Math.max(0, (now.getTime() - since.getTime()) / dayMs);
   const lateShare = hosts === 0 ? 0 : lateHosts / hosts;

@@ -14,25 +14,6 @@ import { mostChangesPerDay, type StatedChanges } from "./change-rate.ts";
 import type { RecrawlGroups, RecrawlPlan, SampledPages } from "./make-plan.ts";
 import type { SignalSums } from "./signal-quality.ts";
 
-/** Host hashes are signed, of 64 bits. */
-export interface HashSpan {
-  readonly least: bigint;
-  readonly count: bigint;
-}
-
-const everyHash: HashSpan = { least: -(2n ** 63n), count: 2n ** 64n };
-
-/** Of the hosts that there are: a slice has some of all hashes. */
-export async function hashesOfHosts(pool: Pool): Promise<HashSpan> {
-  const { rows } = await pool.query<{ least: string | null; last: string | null }>(
-    "select min(host_hash) as least, max(host_hash) as last from frontier_host",
-  );
-  const { least, last } = rows[0]!;
-  return least === null || last === null
-    ? everyHash
-    : { least: BigInt(least), count: BigInt(last) - BigInt(least) + 1n };
-}
-
 interface Row extends HostSignalsRow {
   readonly host_hash: HostHash;
   readonly crawl_delay_ms: number;
@@ -41,28 +22,23 @@ interface Row extends HostSignalsRow {
   readonly ranks: (number | null)[];
 }
 
-export async function sampledPages(
-  pool: Pool,
-  mostPages: number,
-  hashes: HashSpan = everyHash,
-): Promise<SampledPages> {
-  const all = await fetchedPages(pool, lastOf(hashes, 1));
+export async function sampledPages(pool: Pool, mostPages: number): Promise<SampledPages> {
+  const all = await fetchedPages(pool, lastOf(1));
   let part = Math.min(1, mostPages / Math.max(1, all));
-  let rows = await pagesUpTo(pool, lastOf(hashes, part));
+  let rows = await pagesUpTo(pool, lastOf(part));
   while (rows.length === 0 && part < 1) {
     part = Math.min(1, 2 * part);
-    rows = await pagesUpTo(pool, lastOf(hashes, part));
+    rows = await pagesUpTo(pool, lastOf(part));
   }
-  const share = part < 1 && rows.length > 0 ? (await fetchedPages(pool, lastOf(hashes, part))) / all : 1;
+  const share = part < 1 && rows.length > 0 ? (await fetchedPages(pool, lastOf(part))) / all : 1;
   return { ...columns(rows), share };
 }
 
-/** The last host hash of such a part of them, from the least on. */
-function lastOf({ least, count }: HashSpan, part: number): bigint {
-  return part === 1 ? least + count - 1n : least + BigInt(Math.floor(Number(count) * part));
-}
+/** The last host hash of such a part of them, from the least on; hashes are signed, of 64 bits. */
+const lastOf = (part: number): bigint =>
+  part === 1 ? 2n ** 63n - 1n : -(2n ** 63n) + BigInt(Math.floor(2 ** 64 * part));
 
-export async function fetchedPages(pool: Pool, last: bigint = lastOf(everyHash, 1)): Promise<number> {
+async function fetchedPages(pool: Pool, last: bigint): Promise<number> {
   const { rows } = await pool.query<{ pages: number }>(
     `select coalesce(sum(fetched_urls), 0)::float8 as pages
      from frontier_host

@@ -1,15 +1,15 @@
 /** How often pages are fetched again: the plan in force, read at the start and at every turn, made anew by one coordinator. */
+import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import type { Slices } from "../database/slices.ts";
 import type { WebPart } from "../web/actions.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { planRecrawls } from "./plan-recrawls.ts";
+import { createRecrawlPlanStore } from "./plan-store.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
 import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
-import { recrawlPlansOver } from "./sliced-plan-store.ts";
 
 export interface RecrawlDuties {
   /** What results are to be taken by. */
@@ -21,7 +21,7 @@ export interface RecrawlDuties {
 
 export function recrawlDuties(
   ports: {
-    readonly slices: Slices;
+    readonly pool: Pool;
     readonly timekeeper: Pick<Timekeeper, "every">;
     readonly log: Log;
     readonly now: () => Date;
@@ -29,15 +29,13 @@ export function recrawlDuties(
   },
   config: Pick<CoordinatorConfig, "recrawl">,
 ): RecrawlDuties {
-  const { slices, timekeeper, log, now, store = recrawlPlansOver(slices) } = ports;
+  const { pool, timekeeper, log, now, store = createRecrawlPlanStore(pool) } = ports;
   let latest: RecrawlPlan | null = null;
   const read = async () => {
     latest = await store.latest();
   };
   const turn = async () => {
     const policies = config.recrawl;
-    // The plan before stays until all slices answer.
-    if (slices.down.length > 0) return await read();
     const plan = await store.alone(async () => await planRecrawls({ store, policies, now: now() }));
     if (plan !== null) {
       const { strategy, reason, totalPerDay } = plan;
@@ -70,6 +68,6 @@ function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): P
 
 // The pages' part about recrawls, with its store.
 
-export function recrawlPart(slices: Slices, charts: RecrawlCharts): WebPart {
-  return recrawlRoutes(recrawlPlansOver(slices), charts);
+export function recrawlPart(pool: Pool, charts: RecrawlCharts): WebPart {
+  return recrawlRoutes(createRecrawlPlanStore(pool), charts);
 }

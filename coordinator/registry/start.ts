@@ -3,7 +3,6 @@ import { createPool } from "#db/server-database";
 import { inUseOfRollback, inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
-import { apartOf, oneSlice, type Slices } from "../database/slices.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createRegistryJobStore } from "./job-store.ts";
@@ -15,13 +14,10 @@ const inUseMs = 1500;
 
 export function registryPart(
   options: Pick<RoomOptions, "database" | "pool" | "log" | "registryHost"> & {
-    /** Left out, the pool has all hosts. */
-    readonly slices?: Slices;
     readonly config: { readonly registry: { readonly shrinkageWarningShare: number } };
   },
 ): WebPart {
-  const { database, pool, slices = oneSlice(pool), log, registryHost: host, config } = options;
-  const apart = () => apartOf(slices).map((slice) => slice.pool);
+  const { database, pool, log, registryHost: host, config } = options;
   const { schema } = database;
   // One for the job that runs, one for whoever finds that it does; opened when they are needed.
   const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
@@ -29,10 +25,8 @@ export function registryPart(
   const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
   return registryRoutes({
     overview: async (at) => await registryOverview({ pool, schema }, at),
-    inUseOfRollback: async () => await inUseOfRollback(pool, 1, apart()),
-    // Of a part it would say that too little is in use.
-    inUseSoon: async () =>
-      slices.down.length > 0 ? null : await inUseOfRollbackWithin(pool, 1, inUseMs, apart()),
+    inUseOfRollback: async () => await inUseOfRollback(pool, 1),
+    inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs),
     store,
     runner: host && jobs && { jobs, host },
     audit: createAuditLog(pool),

@@ -2,7 +2,6 @@
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf } from "../database/transaction.ts";
 import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-store.ts";
 import type { ReleaseState } from "./staging.ts";
@@ -35,9 +34,7 @@ async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Pr
   return arrivals.map(() => undefined);
 }
 
-export function createReleaseFleetStore(from: Pool | Slices): ReleaseFleetStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
   const arrivals = new Gathered(
     async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
     mostTogether,
@@ -73,7 +70,7 @@ export function createReleaseFleetStore(from: Pool | Slices): ReleaseFleetStore 
     },
 
     counts: async () => await counts(pool),
-    watched: async (version, since) => await watched(slices, version, since),
+    watched: async (version, since) => await watched(pool, version, since),
   };
 }
 
@@ -138,13 +135,9 @@ interface WatchedRow {
   offline_since: Date | null;
 }
 
-async function watched(
-  slices: Slices,
-  version: string,
-  since: Date,
-): ReturnType<ReleaseFleetStore["watched"]> {
-  const fetches = await fetchesSince(slices, since);
-  const { rows } = await slices.shared.query<WatchedRow>(
+async function watched(pool: Pool, version: string, since: Date): ReturnType<ReleaseFleetStore["watched"]> {
+  const fetches = await fetchesSince(pool, since);
+  const { rows } = await pool.query<WatchedRow>(
     `select c.crawler_id, c.name, o.offered_at, o.state, o.reason, o.reported_at,
        case when c.state = 'offline' then c.last_seen_at end as offline_since
      from crawler c
@@ -167,24 +160,16 @@ async function watched(
 
 /** Of each crawler, and how many failed by its fault or ours. */
 async function fetchesSince(
-  slices: Slices,
+  pool: Pool,
   since: Date,
 ): Promise<ReadonlyMap<number, { readonly fetches: number; readonly failures: number }>> {
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ crawler_id: number; fetches: number; failures: number }>(
-      `select crawler_id, count(*)::int as fetches,
-         (count(*) filter (where blame in ('crawler', 'us')))::int as failures
-       from page_fetch
-       where fetched_at >= $1
-       group by crawler_id`,
-      [since],
-    );
-    return rows;
-  });
-  const sums = new Map<number, { fetches: number; failures: number }>();
-  for (const { crawler_id, fetches, failures } of found.flat()) {
-    const sum = sums.get(crawler_id) ?? { fetches: 0, failures: 0 };
-    sums.set(crawler_id, { fetches: sum.fetches + fetches, failures: sum.failures + failures });
-  }
-  return sums;
+  const { rows } = await pool.query<{ crawler_id: number; fetches: number; failures: number }>(
+    `select crawler_id, count(*)::int as fetches,
+       (count(*) filter (where blame in ('crawler', 'us')))::int as failures
+     from page_fetch
+     where fetched_at >= $1
+     group by crawler_id`,
+    [since],
+  );
+  return new Map(rows.map(({ crawler_id, ...counts }) => [crawler_id, counts]));
 }

@@ -5,7 +5,6 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CrawlerHello } from "#protocol/messages";
 import { noteOwnChanges, releaseMoved } from "../access/system-audit-store.ts";
-import type { Slices } from "../database/slices.ts";
 import type { Metrics } from "../overview/metrics.ts";
 import { createReleaseFleetStore } from "./fleet-store.ts";
 import { advanceReleases, type OfferPorts, ReleaseOffers, type ReleaseReport } from "./move-stage.ts";
@@ -20,8 +19,6 @@ const welcomeMs = 250;
 
 export interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -38,7 +35,7 @@ export interface ReleaseDuties {
 export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
   const { timekeeper, log, now } = ports;
   const releases = createReleaseStore(ports.pool);
-  const releaseFleet = createReleaseFleetStore(ports.slices ?? ports.pool);
+  const releaseFleet = createReleaseFleetStore(ports.pool);
   const offers = new ReleaseOffers({ ...ports, releases, releaseFleet });
   const note = noteOwnChanges(ports);
   let notices: { stop(): Promise<void> } | null = null;

@@ -7,7 +7,6 @@
 import type { Pool } from "pg";
 import { alone } from "../database/bounded-work.ts";
 import { defaultMostBytes, sampleTables } from "../database/cached-read.ts";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf } from "../database/transaction.ts";
 import type { CoverageFigures, CoverageRow } from "./coverage.ts";
 
@@ -18,18 +17,15 @@ const lockName = "nearcrawl-coverage-day";
  * one is at it.
  */
 export async function countCoverage(
-  from: Pool | Slices,
+  pool: Pool,
   now: Date,
   mostBytes = defaultMostBytes,
 ): Promise<{ readonly rows: number } | null> {
-  const slices = slicesOf(from);
-  return await alone(slices.shared, lockName, async () => {
-    const counted = await ofAll(slices, async ({ pool }) => await countOf(pool, now, mostBytes));
-    const known = counted.flatMap((rows) => rows ?? []);
+  return await alone(pool, lockName, async () => {
+    const counted = await countOf(pool, now, mostBytes);
     // What is lacking is not nothing.
-    if (counted.includes(null) || slices.down.length > 0) return null;
-    const sums = sumsOf(known);
-    await slices.shared.query(
+    if (counted === null) return null;
+    await pool.query(
       `with given as (
          select * from unnest($2::text[], $3::text[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::float8[],
            $9::float8[]) as given (country, language, hosts, pages, bytes, sampled, fresh_7, fresh_30)
@@ -45,9 +41,9 @@ export async function countCoverage(
        on conflict (day, country, language) do update
        set hosts = excluded.hosts, pages = excluded.pages, bytes = excluded.bytes, sampled_pages = excluded.sampled_pages,
          fresh_7 = excluded.fresh_7, fresh_30 = excluded.fresh_30, counted_at = excluded.counted_at`,
-      [now, ...columnsOf(sums, ["country", "language", ...countedNames])],
+      [now, ...columnsOf(counted, ["country", "language", ...countedNames])],
     );
-    return { rows: sums.length };
+    return { rows: counted.length };
   });
 }
 
@@ -58,7 +54,7 @@ type Counted = { readonly country: string; readonly language: string } & Record<
   number
 >;
 
-/** Of one slice; null: its list of sites lacks hosts yet. */
+/** Null: the list of sites lacks hosts yet. */
 async function countOf(pool: Pool, now: Date, mostBytes: number): Promise<Counted[] | null> {
   const { rowCount: lacking } = await pool.query("select from site_upkeep where finished_at is null");
   if (lacking !== 0) return null;
@@ -86,17 +82,6 @@ async function countOf(pool: Pool, now: Date, mostBytes: number): Promise<Counte
     [now],
   );
   return rows;
-}
-
-function sumsOf(counted: readonly Counted[]): Counted[] {
-  const sums = new Map<string, Counted>();
-  for (const one of counted) {
-    const name = JSON.stringify([one.country, one.language]);
-    const sum = sums.get(name);
-    if (sum === undefined) sums.set(name, { ...one });
-    else for (const column of countedNames) sum[column] += one[column];
-  }
-  return [...sums.values()];
 }
 
 const figures = `

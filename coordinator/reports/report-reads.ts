@@ -3,33 +3,15 @@ import type { Pool } from "pg";
 import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId, type HolderId, type SubnetId } from "#core/ids";
 import { rangeText } from "#db/range-text";
 import { pagesPerDaySql, probedRtts } from "../balance/load-store.ts";
-import { joinedBy, OverSlices, summed } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
-import { columnsOf } from "../database/transaction.ts";
 import type { CrawlPiece, ReportedCrawler } from "./crawl-pieces.ts";
 import type { MeasuredRtt } from "./piece-distances.ts";
 
 const mostCrawlers = 10_000;
 
-/** One pass over the hosts, whatever their number. A piece may have hosts in several slices. */
-export async function crawlPieces(from: Pool | Slices, recrawlDays: number): Promise<CrawlPiece[]> {
-  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
-  const { answers } = await over.ask(async (pool) => await piecesIn(pool, recrawlDays));
-  if (over.isOne) return answers[0]!;
-  return joinedBy(
-    answers.flat(),
-    ({ subnetId, finerId }) => `${subnetId} ${finerId}`,
-    (a, b) => ({ ...a, ...summed([a, b], ["hosts", "pages", "pagesPerDay"]) }),
-  );
-}
-
-async function piecesIn(
-  pool: Pool,
-  recrawlDays: number,
-): Promise<(CrawlPiece & { readonly finerId: number | null })[]> {
+/** One pass over the hosts, whatever their number. */
+export async function crawlPieces(pool: Pool, recrawlDays: number): Promise<CrawlPiece[]> {
   const { rows } = await pool.query<{
     subnet_id: number;
-    finer_id: number | null;
     crawler_id: number | null;
     rtt_ms: number | null;
     anycast: boolean;
@@ -41,7 +23,7 @@ async function piecesIn(
     pages: number;
     pages_per_day: number;
   }>(
-    `select s.subnet_id, h.finer_id, coalesce(f.crawler_id, d.crawler_id) as crawler_id,
+    `select s.subnet_id, coalesce(f.crawler_id, d.crawler_id) as crawler_id,
        case when f.finer_id is not null then f.rtt_ms when not d.anycast then d.rtt_ms end as rtt_ms,
        coalesce(d.anycast and f.finer_id is null, false) as anycast,
        coalesce(d.cause = 'overload' and f.finer_id is null, false) as displaced,
@@ -60,7 +42,6 @@ async function piecesIn(
     [recrawlDays],
   );
   return rows.map((row) => ({
-    finerId: row.finer_id,
     subnetId: asSubnetId(row.subnet_id),
     crawlerId: row.crawler_id === null ? null : asCrawlerId(row.crawler_id),
     rttMs: row.rtt_ms,
@@ -169,48 +150,10 @@ export interface OrganisationRow {
   readonly bytes: number;
 }
 
-interface PlaceRow {
-  readonly holder_id: number | null;
-  readonly country: string | null;
-  readonly subnet_id: number;
-  readonly hosts: number;
-  readonly pages: number;
-  readonly bytes: number;
-}
-
-const placeSql = `
-  select holder_id, country, subnet_id, count(*)::int as hosts, sum(pages)::float8 as pages, sum(bytes)::float8 as bytes
-  from site
-  where subnet_id is not null
-  group by holder_id, country, subnet_id`;
-
-const placeNames = [
-  ...(["holder_id", "country", "subnet_id"] as const),
-  ...(["hosts", "pages", "bytes"] as const),
-] as const;
-
-const givenPlaces =
-  "select * from unnest($2::int[], $3::text[], $4::int[], $5::int[], $6::float8[], $7::float8[])";
-
 /** Those with the most pages, and what all together have; without a holder: one row with none. */
 export async function organisationRows(
-  from: Pool | Slices,
-  most: number,
-): ReturnType<typeof organisationsWith> {
-  const slices = slicesOf(from);
-  const over = new OverSlices(slices, ({ pool }) => pool);
-  if (over.isOne) return await organisationsWith(slices.shared, most, []);
-  const { answers } = await over.ask(async (pool, { number }) =>
-    number === 0 ? [] : (await pool.query<PlaceRow>(placeSql)).rows,
-  );
-  return await organisationsWith(slices.shared, most, answers.flat());
-}
-
-/** `elsewhere`: what other slices have than that of the pool. */
-async function organisationsWith(
   pool: Pool,
   most: number,
-  elsewhere: readonly PlaceRow[],
 ): Promise<{
   readonly rows: OrganisationRow[];
   readonly all: Omit<OrganisationRow, "name" | "handle" | "country" | "holderId"> & {
@@ -219,8 +162,11 @@ async function organisationsWith(
 }> {
   const { rows } = await pool.query<OrganisationRow & { allOf: Record<string, number> }>(
     `with place as (
-       ${placeSql}
-       ${elsewhere.length === 0 ? "" : `union all ${givenPlaces}`}
+       select holder_id, country, subnet_id, count(*)::int as hosts, sum(pages)::float8 as pages,
+         sum(bytes)::float8 as bytes
+       from site
+       where subnet_id is not null
+       group by holder_id, country, subnet_id
      ),
      held as (
        select holder_id, count(distinct subnet_id) as subnets, sum(hosts) as hosts, sum(pages) as pages, sum(bytes) as bytes
@@ -251,7 +197,7 @@ async function organisationsWith(
        limit 1
      ) at on true
      order by m.pages desc, m.bytes desc, m.holder_id`,
-    elsewhere.length === 0 ? [most] : [most, ...columnsOf(elsewhere, placeNames)],
+    [most],
   );
   const { organisations = 0, subnets = 0, hosts = 0, pages = 0, bytes = 0 } = rows[0]?.allOf ?? {};
   return {

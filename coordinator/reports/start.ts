@@ -4,7 +4,6 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import type { WebPart } from "../web/actions.ts";
 import { countCoverage, coverageOn, coverageOverTime } from "./coverage-store.ts";
 import {
@@ -20,31 +19,30 @@ import { organisationsReport, type ReportReads, readCrawl } from "./reports.ts";
 import { reportRoutes } from "./routes.ts";
 
 /** `recrawlDays`: every page is fetched once in so many days. */
-export function createReportReads(from: Pool | Slices, recrawlDays: () => number): ReportReads {
-  const pool = slicesOf(from).shared;
+export function createReportReads(pool: Pool, recrawlDays: () => number): ReportReads {
   return {
-    crawlPieces: () => crawlPieces(from, recrawlDays()),
+    crawlPieces: () => crawlPieces(pool, recrawlDays()),
     crawlers: () => reportedCrawlers(pool),
     measuredRtts: (subnetIds) => measuredRtts(pool, subnetIds),
     peerRtts: (crawlerIds) => peerRtts(pool, crawlerIds),
     denyLists: () => denyLists(pool),
     namedSubnets: (subnetIds) => namedSubnets(pool, subnetIds),
-    organisations: (most) => organisationRows(from, most),
+    organisations: (most) => organisationRows(pool, most),
     coverageOn: (day) => coverageOn(pool, day),
     coverageOverTime: (asked) => coverageOverTime(pool, asked),
   };
 }
 
 export interface ReportPartOptions {
-  readonly slices: Slices;
+  readonly pool: Pool;
   readonly config: Pick<CoordinatorConfig, "recrawl">;
 }
 
 /** Kept at least so long: what they are made from changes slowly. */
 const keptMs = 10_000;
 
-export function reportPart({ slices, config }: ReportPartOptions): WebPart {
-  const reads = createReportReads(slices, () => config.recrawl.intervalHours / 24);
+export function reportPart({ pool, config }: ReportPartOptions): WebPart {
+  const reads = createReportReads(pool, () => config.recrawl.intervalHours / 24);
   const nowMs = () => performance.now();
   const crawl = new KeptAnswer(() => readCrawl(reads), nowMs, keptMs);
   const organisations = new KeptAnswer(() => organisationsReport(reads, new Date()), nowMs, keptMs);
@@ -56,7 +54,7 @@ export function reportPart({ slices, config }: ReportPartOptions): WebPart {
 }
 
 export interface ReportDutyPorts {
-  readonly pool: Pool | Slices;
+  readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info">;
   readonly now: () => Date;

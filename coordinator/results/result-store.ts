@@ -10,10 +10,7 @@ import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
-import {
-  type LeaseTransaction,
-  writingLeases,
-} from "../frontier/address-turn-writes.ts";
+import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
 import {
   type AddedUrls,
   addUrls,

@@ -34,27 +34,12 @@ interface State {
   words: number;
 }
 
-/** Hosts of other slices that link to each of the URLs; `isWhole`: every slice answered. */
-export type LinkingElsewhere = (
-  urlHashes: readonly UrlHash[],
-) => Promise<{ readonly counts: readonly number[]; readonly isWhole: boolean }>;
-
-const nothingElsewhere: LinkingElsewhere = async (urlHashes) => ({
-  counts: urlHashes.map(() => 0),
-  isWhole: true,
-});
-
-/** `elsewhere`: a page is linked to from every slice. */
-export async function keepSearch(
-  pool: Pool,
-  now: Date,
-  elsewhere: LinkingElsewhere = nothingElsewhere,
-): Promise<UpkeepStep> {
+export async function keepSearch(pool: Pool, now: Date): Promise<UpkeepStep> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<State>("select * from search_upkeep for update skip locked");
     const state = rows[0];
     if (state === undefined || isResting(state, now)) return { pages: 0, rests: true };
-    const pages = await withLinksOf(elsewhere, await readBatch(client, state, batchPages));
+    const pages = await readBatch(client, state, batchPages);
     if (pages.length === 0) {
       await endRound(client, state, now);
       return { pages: 0, rests: true };
@@ -147,29 +132,6 @@ interface WalkedPage extends Standing {
 
 /** Links that are looked at to count the hosts they come from. */
 const linksCounted = 1000;
-
-/** Of a slice that does not answer, what its hosts counted before still counts. */
-async function withLinksOf(
-  elsewhere: LinkingElsewhere,
-  pages: readonly WalkedPage[],
-): Promise<readonly WalkedPage[]> {
-  const { counts, isWhole } = await elsewhere(pages.map(({ urlHash }) => urlHash));
-  return pages.map((page, at) => {
-    const counted = Math.min(linksCounted, page.linkingHosts + counts[at]!);
-    return { ...page, linkingHosts: isWhole ? counted : Math.max(counted, page.popularity) };
-  });
-}
-
-/** Other hosts than the URLs' own that link to each. */
-export async function linkingHosts(pool: Pool, urlHashes: readonly UrlHash[]): Promise<number[]> {
-  const { rows } = await pool.query<{ hosts: number }>(
-    `select ${linkingHostsSql} as hosts
-     from unnest($1::bigint[]) with ordinality as p (url_hash, at)
-     order by p.at`,
-    [urlHashes],
-  );
-  return rows.map(({ hosts }) => hosts);
-}
 
 /** SQL: of the page `p`. Nofollow links are no recommendation, and links of the page's own host none either. */
 const linkingHostsSql = `(

@@ -71,31 +71,13 @@ interface Row {
   first_url_hash: string | null;
 }
 
-/** What is asked of the slice that has the page, and of those that have pages around it. */
-export interface PageParts {
-  own(key: PageKey, offsets: PageOffsets): Promise<OwnPage | NoPage>;
-  /** What the links of a page lead to; beside the keys. */
-  targets(keys: readonly PageKey[]): Promise<readonly Target[]>;
-  /** The first so many links to the page, and how many there are. */
-  linksInto(key: PageKey, most: number): Promise<LinksInto>;
-  /** Pages of the text's group that may be shown, those first that had it first. */
-  alike(text: OwnText): Promise<readonly AlikePage[]>;
-}
-
-export const pageParts = (pool: Pool): PageParts => ({
-  own: async (key, offsets) => await ownPage(pool, key, offsets),
-  targets: async (keys) => await targetsOf(pool, keys),
-  linksInto: async (key, most) => await linksInto(pool, key, most),
-  alike: async (text) => await alikePages(pool, text),
-});
-
-export interface OwnPage {
+interface OwnPage {
   readonly facts: Omit<PageFacts, "alike" | "outLinks" | "inLinks">;
   readonly text: OwnText;
   readonly outLinks: Listed<LinkOut>;
 }
 
-export interface OwnText extends PageKey {
+interface OwnText extends PageKey {
   readonly group: string | null;
   readonly digest: string;
   /** The page that had the text first, as the page's row names it. */
@@ -103,18 +85,17 @@ export interface OwnText extends PageKey {
   readonly firstUrlHash: string | null;
 }
 
-export async function pageOf(
-  parts: PageParts,
-  key: PageKey,
-  offsets: PageOffsets,
-): Promise<PageFacts | NoPage> {
-  const own = await parts.own(key, offsets);
+export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<PageFacts | NoPage> {
+  const own = await ownPage(pool, key, offsets);
   if ("type" in own) return own;
   const most = offsets.inLinks + linksShown;
   const [alike, targets, into] = await Promise.all([
-    parts.alike(own.text),
-    parts.targets(own.outLinks.items.map(({ to }) => to)),
-    parts.linksInto(key, most),
+    alikePages(pool, own.text),
+    targetsOf(
+      pool,
+      own.outLinks.items.map(({ to }) => to),
+    ),
+    linksInto(pool, key, most),
   ]);
   return {
     ...own.facts,

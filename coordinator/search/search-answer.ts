@@ -77,8 +77,6 @@ export interface Candidates {
   readonly searchable: boolean;
   /** The time was over before all of the index was looked through. */
   readonly cutShort: boolean;
-  /** Slices of the web that did not answer; absent: all did. */
-  readonly partial?: readonly number[];
 }
 
 /** A page with all that its score is made of. */
@@ -97,8 +95,6 @@ export interface RankedCandidates {
   readonly total: number;
   readonly facets: Facets;
   readonly searchable: boolean;
-  /** As in `Candidates`. */
-  readonly partial?: readonly number[];
 }
 
 export interface PageText {
@@ -193,6 +189,4 @@ export interface SearchAnswer extends SearchFilters {
   readonly didYouMean: string | null;
   /** In plain words, what else is to be known: why there is nothing to show, or that the search was cut short. */
   readonly note: string | null;
-  /** Slices of the web that did not answer, whose pages are missing; absent: all did. */
-  readonly partial?: readonly number[];
 }

@@ -83,12 +83,8 @@ const searchAnswer = z
       .string()
       .nullable()
       .describe(
-        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, the search cut short, the index in memory not there yet, or slices of the web not answering.",
+        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, the search cut short, or the index in memory not there yet.",
       ),
-    partial: z
-      .array(z.int())
-      .optional()
-      .describe("Slices of the web that did not answer, whose pages are missing; left out: all did."),
   })
   .meta({ id: "SearchAnswer" });
 

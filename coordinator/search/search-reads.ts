@@ -23,7 +23,7 @@ import {
 import { Headlines } from "./headline-reads.ts";
 import type { IndexedCandidate, IndexState, SearchIndex } from "./memory/index-answer.ts";
 import type { PageReads } from "./page-facts.ts";
-import { pageOf, pageParts } from "./page-reads.ts";
+import { pageOf } from "./page-reads.ts";
 import { addressShare } from "./page-score.ts";
 import { depthOf, plainWords } from "./query.ts";
 import { noFacets } from "./ranking.ts";
@@ -39,23 +39,18 @@ import type {
 /** One statement of a search at most. */
 const longestMs = 1500;
 
-export interface SearchOptions {
-  /** The one in memory, which is asked first. */
-  readonly index?: SearchIndex | undefined;
-  /** The configurations that pages have; absent: those of this pool's pages. */
-  readonly configurations?: () => Promise<readonly string[]>;
-}
-
+/** `index`: the one in memory, which is asked first. */
 export function createSearchReads(
   pool: Pool,
   nowMs: () => number,
-  { index, configurations }: SearchOptions = {},
+  index?: SearchIndex,
 ): SearchReads & PageReads {
   const answers = new KeptAnswers(nowMs);
   const headlines = new Headlines(pool);
+  const configurations = new KeptAnswer(() => configurationsOf(pool), nowMs);
   const known = {
     hosts: new HostFactsCache(pool, nowMs),
-    configurations: configurations ?? configurationReads(pool, nowMs),
+    configurations: async () => await configurations.get(),
     crawlers: new KeptAnswer(() => crawlerNames(pool), nowMs),
     parts: new KeptAnswer(() => partsOfPages(pool), nowMs),
   };
@@ -82,18 +77,12 @@ export function createSearchReads(
       return rows;
     },
     keep: (question, make) => answers.of(question, make),
-    page: (key, offsets) => pageOf(pageParts(pool), key, offsets),
+    page: (key, offsets) => pageOf(pool, key, offsets),
   };
 }
 
-/** Those that pages have, looked up once in a while. */
-export function configurationReads(pool: Pool, nowMs: () => number): () => Promise<readonly string[]> {
-  const kept = new KeptAnswer(() => configurationsOf(pool), nowMs);
-  return async () => await kept.get();
-}
-
 /** Of a form that thousands of words share, the frequent ones are what was meant. */
-export const wordsRead = 200;
+const wordsRead = 200;
 
 interface Known {
   readonly hosts: HostFactsCache;

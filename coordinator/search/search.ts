@@ -1,6 +1,4 @@
 /** Search over the index: what was typed becomes a bounded query, what was found an answer that can be shown. */
-
-import { partialOf, partialWords } from "../database/slices.ts";
 import { startMark, stopMark } from "./headline.ts";
 import { mostPoints, scoreParts } from "./page-score.ts";
 import {
@@ -62,18 +60,16 @@ export async function searchPages(
     facets: ranking.facets,
     didYouMean: await betterWords(reads, ranking, query, now),
     note: noteOf(words, ranking, { standIn: reads.standIn?.() ?? null, shownTo: query.offset + query.limit }),
-    ...partialOf(ranking.partial),
   };
 }
 
 /** What the reader should know of how this was found. */
 function noteOf(
   words: string,
-  { cutShort, unranked, total, partial = [] }: Ranking,
+  { cutShort, unranked, total }: Ranking,
   { standIn, shownTo }: { readonly standIn: string | null; readonly shownTo: number },
 ): string | null {
   const notes = [
-    partialWords(partial),
     standIn,
     hasWordsCut(words) ? `Only the first ${maxSearchWords} words were searched.` : null,
     cutShort

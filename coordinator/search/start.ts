@@ -1,7 +1,7 @@
 /** What is done by the clock for the search: see search/index-upkeep-store.ts. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import { keepSearch, type LinkingElsewhere } from "./index-upkeep-store.ts";
+import { keepSearch } from "./index-upkeep-store.ts";
 import { IndexKeeper, type IndexKeeperOptions } from "./memory/index-keeper-store.ts";
 import { TouchedPages } from "./memory/index-page-reads.ts";
 
@@ -16,8 +16,6 @@ export interface SearchDutyPorts {
   readonly now: () => Date;
   /** A clock that never goes back. */
   readonly nowMs: () => number;
-  /** Left out: there are no other slices than that of the pool. */
-  readonly linkingElsewhere?: LinkingElsewhere;
 }
 
 /** The index in memory, which nobody waits for. */
@@ -36,16 +34,11 @@ export function scheduleSearch(ports: SearchDutyPorts): void {
 }
 
 /** One turn; gives how many pages were looked at. */
-export async function searchTurn({
-  pool,
-  now,
-  nowMs,
-  linkingElsewhere,
-}: Omit<SearchDutyPorts, "timekeeper">): Promise<number> {
+export async function searchTurn({ pool, now, nowMs }: Omit<SearchDutyPorts, "timekeeper">): Promise<number> {
   const endMs = nowMs() + turnMs;
   let pages = 0;
   for (;;) {
-    const step = await keepSearch(pool, now(), linkingElsewhere);
+    const step = await keepSearch(pool, now());
     pages += step.pages;
     if (step.rests || nowMs() >= endMs) return pages;
   }

@@ -7,14 +7,13 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { createCrawlerStore } from "../crawlers/crawler-store.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { createDelegationStore } from "../delegation/store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
-import { recrawlPlansOver } from "../recrawl/sliced-plan-store.ts";
+import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { type KnownPolicies, knownPolicies, type PoliciesInForce, type PolicyStore } from "./change.ts";
-import { policySamplesOver } from "./preview/sliced-sample-reads.ts";
+import { createPolicySamples } from "./preview/sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import { policyRoutes } from "./routes.ts";
 import type { PolicySettings } from "./schema.ts";
@@ -52,22 +51,17 @@ export async function policyDuties(ports: {
 
 // The pages' part about policies, with its stores.
 
-export function policyPart({ slices, log }: Pick<RoomOptions, "slices" | "log">): WebPart {
-  return policyRoutes({ ...previewPorts(slices, log), store: createPolicyStore(slices.shared) });
+export function policyPart({ pool, log }: Pick<RoomOptions, "pool" | "log">): WebPart {
+  return policyRoutes({ ...previewPorts(pool, log), store: createPolicyStore(pool) });
 }
 
 /** What a preview reads with, here and in the command. */
-export function previewPorts(
-  from: Pool | Slices,
-  log: Log,
-  now: () => Date = () => new Date(),
-): PreviewPorts {
-  const slices = slicesOf(from);
+export function previewPorts(pool: Pool, log: Log, now: () => Date = () => new Date()): PreviewPorts {
   return {
-    samples: policySamplesOver(slices, now),
-    crawlers: createCrawlerStore(slices.shared),
-    delegations: createDelegationStore(slices),
-    recrawlPlan: async () => await recrawlPlansOver(slices).latest(),
+    samples: createPolicySamples(pool, now),
+    crawlers: createCrawlerStore(pool),
+    delegations: createDelegationStore(pool),
+    recrawlPlan: async () => await createRecrawlPlanStore(pool).latest(),
     clock: systemClock,
     log,
     now,

@@ -1,32 +1,24 @@
-/**
- * Table site_cap, and column cap_delay_ms of the hosts that its caps hold for. In slices on other servers hosts are brought in
- * line by the caps that were committed, and once more when the replica there has them.
- */
-import { setTimeout as delay } from "node:timers/promises";
+/** Table site_cap, and column cap_delay_ms of the hosts that its caps hold for. */
 import type { Pool, PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import type { HostHash } from "#core/ids";
-import { domainsAbove } from "#core/url-key";
-import { apartOf, ofAll, type Slices, slicesOf } from "../database/slices.ts";
-import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import { capOfHost } from "../frontier/site-cap-reads.ts";
 import { type ListedCap, mostSiteCaps, type SiteCap, type SiteCapStore } from "./site-cap.ts";
 
-export function createSiteCapStore(from: Pool | Slices): SiteCapStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createSiteCapStore(pool: Pool): SiteCapStore {
   return {
-    list: async () => await listed(slices, "true", []),
+    list: async () => await listed(pool, "true", []),
     set: async (cap) => {
       await write(pool, async (client) => await insert(client, cap));
-      await applyTo(slices, cap.site);
-      return (await listed(slices, "s.site = $1", [cap.site]))[0] ?? { ...cap, hosts: 0 };
+      await applyTo(pool, cap.site);
+      return (await listed(pool, "s.site = $1", [cap.site]))[0] ?? { ...cap, hosts: 0 };
     },
     remove: async (site) => {
       const removed = await write(pool, async (client) => await deleteCap(client, site));
-      if (removed !== null) await applyTo(slices, site);
+      if (removed !== null) await applyTo(pool, site);
       return removed;
     },
   };
@@ -45,20 +37,16 @@ const columns = `s.site, s.delay_ms as "delayMs", s.words, s.set_by as "setBy", 
 /** Hosts of a site that are counted. */
 const mostCounted = 100_000;
 
-async function listed(slices: Slices, condition: string, values: readonly unknown[]): Promise<ListedCap[]> {
-  const { rows } = await slices.shared.query<SiteCap>(
+async function listed(pool: Pool, condition: string, values: readonly unknown[]): Promise<ListedCap[]> {
+  const { rows } = await pool.query<SiteCap>(
     `select ${columns} from site_cap s where ${condition} order by s.site`,
     [...values],
   );
-  const counted = await ofAll(
-    slices,
-    async ({ pool }) =>
-      await hostsOfSites(
-        pool,
-        rows.map(({ site }) => site),
-      ),
+  const hosts = await hostsOfSites(
+    pool,
+    rows.map(({ site }) => site),
   );
-  return rows.map((row, at) => ({ ...row, hosts: counted.reduce((sum, hosts) => sum + hosts[at]!, 0) }));
+  return rows.map((row, at) => ({ ...row, hosts: hosts[at]! }));
 }
 
 /** In the order of the sites. */
@@ -101,57 +89,13 @@ async function deleteCap(client: PoolClient, site: string): Promise<SiteCap | nu
 
 const hostsPerBatch = 500;
 
-type Cap = Pick<SiteCap, "site" | "delayMs">;
-
 /** Brings the site's hosts in line with the caps that there are; another cap may hold for some of them. */
-async function applyTo(slices: Slices, site: string): Promise<void> {
-  const caps = await capsAbout(slices.shared, site);
-  await ofAll(slices, async ({ pool }) => await applyIn(pool, site, caps));
-  await Promise.all(
-    apartOf(slices).map(async ({ pool }) => {
-      // Hosts that are added until then have the caps of before.
-      if (await isKnownSoon(pool, site, caps)) await applyIn(pool, site, caps);
-    }),
-  );
-}
-
-/** Those that can hold for hosts of the site. */
-async function capsAbout(pool: Pool, site: string): Promise<Cap[]> {
-  const { rows } = await pool.query<Cap>(
-    `select s.site, s.delay_ms as "delayMs"
-     from site_cap s
-     where s.site = any($1::text[]) or ${isOfSite("s.site", "$2::text")}
-     order by s.site`,
-    [domainsAbove(site), site],
-  );
-  return rows;
-}
-
-/** Between two looks at a replica, and how many there are: one that is further behind has more to tell of. */
-const lookAgainMs = 200;
-const mostLooks = 50;
-
-/** By the replica; nobody is adding hosts any more who read it before. */
-async function isKnownSoon(pool: Pool, site: string, caps: readonly Cap[]): Promise<boolean> {
-  for (let look = 0; look < mostLooks; look++) {
-    const known = await write(pool, async () => await capsAbout(pool, site));
-    if (JSON.stringify(known) === JSON.stringify(caps)) return true;
-    await delay(lookAgainMs);
-  }
-  return false;
-}
-
-/** In one slice. */
-async function applyIn(pool: Pool, site: string, caps: readonly Cap[]): Promise<void> {
-  // In place of the table, for `capOfHost`.
-  const given = "with site_cap as (select * from unnest($2::text[], $3::int[]) as s (site, delay_ms))";
-  const values = columnsOf(caps, ["site", "delayMs"]);
+async function applyTo(pool: Pool, site: string): Promise<void> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
-    `${given}
-     select h.host_hash
+    `select h.host_hash
      from frontier_host h
      where ${isOfSite("h.host", "$1::text")} and h.cap_delay_ms is distinct from ${capOfHost}`,
-    [site, ...values],
+    [site],
   );
   const hosts = rows.map((row) => row.host_hash);
   for (let from = 0; from < hosts.length; from += hostsPerBatch)
@@ -159,9 +103,8 @@ async function applyIn(pool: Pool, site: string, caps: readonly Cap[]): Promise<
       const batch = hosts.slice(from, from + hostsPerBatch);
       await lockHosts(client, batch);
       await client.query(
-        `${given}
-         update frontier_host h set cap_delay_ms = ${capOfHost} where h.host_hash = any($1::bigint[])`,
-        [batch, ...values],
+        `update frontier_host h set cap_delay_ms = ${capOfHost} where h.host_hash = any($1::bigint[])`,
+        [batch],
       );
     });
 }

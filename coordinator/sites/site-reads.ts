@@ -5,8 +5,6 @@ import { rangeStepSeconds, type TimeRange } from "#core/time-range";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import type { ChangeKind } from "../changes/page-change.ts";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
-import { byText, firstOf, OverSlices } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { linksBeyond } from "../results/link-sql.ts";
 import { answersText, countAnswers, statementLines } from "../results/stated-uses.ts";
@@ -551,12 +549,8 @@ const mostTargets = 20;
 /** Links of others that are looked at. */
 const mostLinksHere = 5000;
 
-export async function linksFrom(
-  over: OverSlices<Pool>,
-  hostHash: HostHash,
-): Promise<Pick<SiteLinks, "to" | "toLooked">> {
-  const own = over.of(over.slices.ofHost(hostHash));
-  const { rows } = await own.query<{ linked: HostHash; host: string | null; pages: number; looked: number }>(
+export async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "to" | "toLooked">> {
+  const { rows } = await pool.query<{ linked: HostHash; host: string | null; pages: number; looked: number }>(
     `with looked as materialized (select hosts from out_link where host_hash = $1 limit ${mostPages + 1}),
      counted as (
        select linked, count(*)::int as pages
@@ -573,14 +567,9 @@ export async function linksFrom(
     [hostHash],
   );
   const looked = rows[0]?.looked ?? 0;
-  const linked = rows.filter(({ linked }) => linked !== null);
-  const names = over.isOne ? linked.map(({ host }) => host) : await namesOf(over, linked);
-  const named = linked.flatMap(({ pages }, index) => {
-    const host = names[index] ?? null;
-    return host === null ? [] : [{ host, pages }];
-  });
+  const named = rows.flatMap(({ host, pages }) => (host === null ? [] : [{ host, pages }]));
   return {
-    to: named.sort(byPages).slice(0, hostsShown),
+    to: named.slice(0, hostsShown),
     toLooked: { pages: Math.min(looked, mostPages), more: looked > mostPages },
   };
 }
@@ -590,33 +579,12 @@ interface LinkedHost {
   readonly pages: number;
 }
 
-const byPages = (a: LinkedHost, b: LinkedHost): number => b.pages - a.pages || byText(a.host, b.host);
-
-/** Of hosts of all slices; null: the frontier does not hold it. */
-async function namesOf(
-  over: OverSlices<Pool>,
-  linked: readonly { readonly linked: HostHash; readonly host: string | null }[],
-): Promise<(string | null)[]> {
-  return await over.eachOfHost(linked, (one) => one.linked, {
-    ask: async (pool, own) => {
-      const { rows } = await pool.query<{ host_hash: HostHash; host: string }>(
-        "select host_hash, host from frontier_host where host_hash = any($1::bigint[])",
-        [own.map((one) => one.linked)],
-      );
-      const names = new Map(rows.map((row) => [row.host_hash, row.host]));
-      return own.map((one) => names.get(one.linked) ?? null);
-    },
-    absent: null,
-  });
-}
-
-/** By the URLs that most links lead to, since links are found by their target, in all slices. */
+/** By the URLs that most links lead to, since links are found by their target. */
 export async function linksHere(
-  over: OverSlices<Pool>,
+  pool: Pool,
   hostHash: HostHash,
 ): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
-  const own = over.of(over.slices.ofHost(hostHash));
-  const targets = await own.query<{ url_hash: UrlHash; back_links: number }>(
+  const targets = await pool.query<{ url_hash: UrlHash; back_links: number }>(
     `select url_hash, back_links
      from (select url_hash, back_links from frontier_url where host_hash = $1 limit ${mostCounted}) looked
      where back_links > 0
@@ -627,22 +595,13 @@ export async function linksHere(
   const urls = targets.rows.map((row) => row.url_hash);
   if (urls.length === 0) return { from: [], fromLooked: { urls: 0, pages: 0, more: false } };
   const each = Math.ceil(mostLinksHere / urls.length);
-  const { answers } = await over.ask(async (pool) => await linkingHosts(pool, { hostHash, urls, each }));
-  const pages = answers.reduce((sum, { looked }) => sum + looked, 0);
+  const { from, looked } = await linkingHosts(pool, { hostHash, urls, each });
   return {
-    from: firstOf(
-      answers.map(({ from }) => from),
-      byPages,
-      hostsShown,
-    ),
-    fromLooked: {
-      ...{ urls: urls.length, pages },
-      more: urls.length === mostTargets || answers.some(({ looked }) => looked >= each),
-    },
+    from,
+    fromLooked: { urls: urls.length, pages: looked, more: urls.length === mostTargets || looked >= each },
   };
 }
 
-/** Those of one slice. */
 async function linkingHosts(
   pool: Pool,
   asked: { readonly hostHash: HostHash; readonly urls: readonly UrlHash[]; readonly each: number },
@@ -738,34 +697,25 @@ export async function scheduledUrls(
   return rows.map((row) => row.url_hash);
 }
 
-/** Of a host in its slice; what others link is asked of all. */
-export function createSiteReads(from: Pool | Slices) {
-  const slices = slicesOf(from);
-  const over = new OverSlices(slices, ({ pool }) => pool);
-  const poolOf = (hostHash: HostHash) => slices.ofHost(hostHash).pool;
+export function createSiteReads(pool: Pool) {
   return {
-    siteRow: async (hostHash: HostHash): Promise<SiteRow | null> =>
-      await over.ofHost(hostHash, async (pool) => await siteRow(pool, hostHash), null),
-    /** Its slice did not answer when it was last asked: what is not found may be known all the same. */
-    isAway: (hostHash: HostHash): boolean => over.partial().includes(slices.ofHost(hostHash).number),
-    countUrls: async (hostHash: HostHash, now: Date) => await countUrls(poolOf(hostHash), hostHash, now),
-    drawnByScripts: async (hostHash: HostHash) => await drawnByScripts(poolOf(hostHash), hostHash),
-    freshDays: async (hostHash: HostHash, now: Date) => await freshDays(poolOf(hostHash), hostHash, now),
-    failuresOf: async (hostHash: HostHash, range: TimeRange) =>
-      await failuresOf(poolOf(hostHash), hostHash, range),
+    siteRow: async (hostHash: HostHash) => await siteRow(pool, hostHash),
+    countUrls: async (hostHash: HostHash, now: Date) => await countUrls(pool, hostHash, now),
+    drawnByScripts: async (hostHash: HostHash) => await drawnByScripts(pool, hostHash),
+    freshDays: async (hostHash: HostHash, now: Date) => await freshDays(pool, hostHash, now),
+    failuresOf: async (hostHash: HostHash, range: TimeRange) => await failuresOf(pool, hostHash, range),
     urlsOf: async (of: SiteUrls, { filter, ...asked }: AskedUrls, now: Date) =>
       filter === "rejected"
-        ? await rejectedUrls(slices.shared, of.host, { filter, ...asked })
-        : await urlsOf(poolOf(of.hostHash), of, { ...asked, filter }, now),
-    countRejected: async (host: string) => await countRejected(slices.shared, host),
-    countChanges: async (hostHash: HostHash, since: Date) =>
-      await countChanges(poolOf(hostHash), hostHash, since),
-    blockedUrls: async (hostHash: HostHash) => await blockedUrls(poolOf(hostHash), hostHash),
-    statedBy: async (hostHash: HostHash) => await statedBy(poolOf(hostHash), hostHash),
-    timesOf: async (hostHash: HostHash, range: TimeRange) => await timesOf(poolOf(hostHash), hostHash, range),
-    linksFrom: async (hostHash: HostHash) => await linksFrom(over, hostHash),
-    linksHere: async (hostHash: HostHash) => await linksHere(over, hostHash),
-    duplicatesOf: async (hostHash: HostHash) => await duplicatesOf(poolOf(hostHash), hostHash),
+        ? await rejectedUrls(pool, of.host, { filter, ...asked })
+        : await urlsOf(pool, of, { ...asked, filter }, now),
+    countRejected: async (host: string) => await countRejected(pool, host),
+    countChanges: async (hostHash: HostHash, since: Date) => await countChanges(pool, hostHash, since),
+    blockedUrls: async (hostHash: HostHash) => await blockedUrls(pool, hostHash),
+    statedBy: async (hostHash: HostHash) => await statedBy(pool, hostHash),
+    timesOf: async (hostHash: HostHash, range: TimeRange) => await timesOf(pool, hostHash, range),
+    linksFrom: async (hostHash: HostHash) => await linksFrom(pool, hostHash),
+    linksHere: async (hostHash: HostHash) => await linksHere(pool, hostHash),
+    duplicatesOf: async (hostHash: HostHash) => await duplicatesOf(pool, hostHash),
   };
 }
 

@@ -102,9 +102,7 @@ export async function answerSite(asked: AskedSite, ports: SitePorts, now: Date):
     const words =
       host === null
         ? `“${about.host}” is no host's name, such as www.example.org.`
-        : hostHash !== null && ports.sites.isAway(hostHash)
-          ? `The slice of the web that ${host} belongs to does not answer at the moment.`
-          : `The crawl does not know ${host}: nobody has submitted a URL of it, and no crawled page led to it.`;
+        : `The crawl does not know ${host}: nobody has submitted a URL of it, and no crawled page led to it.`;
     return { ...about, ...noParts, found: false, words, site: null };
   }
   const who = await answerHost(host, ports.who, now);

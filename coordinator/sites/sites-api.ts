@@ -47,10 +47,6 @@ const sites = z
     isWholeCount: z.boolean().describe("False: there are more than count."),
     estimate: z.number().nullable().describe("Where there are more, about how many; null: not known."),
     next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
-    partial: z
-      .array(z.int())
-      .optional()
-      .describe("Slices of the web that did not answer, whose hosts are missing; left out: all did."),
     progress: z.strictObject({
       isFirstRound: z.boolean().describe("The list is being filled: hosts are missing."),
       roundSeconds: z

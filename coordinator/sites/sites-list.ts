@@ -269,8 +269,6 @@ export interface SitesAnswer extends Omit<SitesFound, "next"> {
   readonly order: Direction;
   readonly next: string | null;
   readonly progress: SitesProgress;
-  /** Slices of the web that did not answer, whose hosts are missing; absent: all did. */
-  readonly partial?: readonly number[];
 }
 
 export function countWords({ count, isWholeCount, estimate }: Omit<SitesFound, "sites" | "next">): string {

@@ -1,6 +1,6 @@
 /** The list of sites as people see it. */
 import { bytesText, howMany, instantWords, spanWords } from "#core/format";
-import { empty, options, partialNotice } from "../web/components.ts";
+import { empty, options } from "../web/components.ts";
 import { filterChips } from "../web/filter-chips.ts";
 import { country, countryName, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -102,7 +102,7 @@ function list(page: SitesPage): Html {
   if (answer.sites.length === 0) return emptyList(page);
   return html`<section aria-label="Sites">
 <p class="small">${countWords(answer)}${isUnfiltered(question.filter) ? html`. Which ${shortcuts(question)}?` : nothing}</p>
-${fillingNote(page)}${partialNotice(page.answer.partial)}
+${fillingNote(page)}
 <div class="scroll" tabindex="0" role="region" aria-label="Sites"><table class="sites">
 <thead><tr>${columns.map((column) => head(column, question))}</tr></thead>
 <tbody>${answer.sites.map((site) => row(site, answer.at))}</tbody></table></div>

@@ -8,8 +8,6 @@ import { rangeText } from "#db/range-text";
 import { estimatedRows } from "#db/table-sizes";
 import { gateWords } from "#protocol/bot-gate";
 import { roundMs } from "../database/cached-read.ts";
-import { byHash, byText, firstOf, largestOf, OverSlices, summed } from "../database/over-slices.ts";
-import { partialOf, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { createExploreReads } from "../explore/reads.ts";
 import {
@@ -48,12 +46,12 @@ export interface SitesReads {
   crawlerNames(most: number): Promise<readonly string[]>;
 }
 
-export function createSitesReads(slices: Slices): SitesReads {
+export function createSitesReads(pool: Pool): SitesReads {
   return {
-    answer: async (question, now) => await sitesAnswer(slices, question, now),
-    every: (question, now) => everySite(slices, question, now),
+    answer: async (question, now) => await sitesAnswer(pool, question, now),
+    every: (question, now) => everySite(pool, question, now),
     crawlerNames: async (most) => {
-      const { rows } = await slices.shared.query<{ name: string }>(
+      const { rows } = await pool.query<{ name: string }>(
         "select name from crawler where revoked_at is null order by name limit $1",
         [most],
       );
@@ -63,85 +61,25 @@ export function createSitesReads(slices: Slices): SitesReads {
 }
 
 /** What page, JSON and command say. */
-export async function sitesAnswer(slices: Slices, question: SitesQuestion, now: Date): Promise<SitesAnswer> {
-  const over = new OverSlices(slices, ({ pool }) => pool);
-  const { answers, partial } = await over.ask(
-    async (pool) => await Promise.all([placedSites(pool, question, now), sitesProgress(pool)]),
-  );
-  const found = foundIn(
-    answers.map(([one]) => one),
-    question,
-  );
-  const progress = progressOf(answers.map(([, one]) => one));
-  const next = found.next === null ? null : placeText(found.next);
+export async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesAnswer> {
+  const [{ next, ...found }, progress] = await Promise.all([
+    findSites(pool, question, now),
+    sitesProgress(pool),
+  ]);
   return {
     at: now,
     filter: question.filter,
     sort: question.sort,
     order: question.direction,
     ...found,
-    next,
+    next: next === null ? null : placeText(next),
     progress,
-    ...partialOf(partial),
-  };
-}
-
-/** With the place of each in the order. */
-interface PlacedSites extends SitesFound {
-  readonly places: readonly SitePlace[];
-}
-
-/** Each slice gave as many as are asked for, behind the same place. */
-function foundIn(answers: readonly PlacedSites[], question: SitesQuestion): SitesFound {
-  const count = answers.reduce((sum, answer) => sum + answer.count, 0);
-  const isWholeCount = answers.every((answer) => answer.isWholeCount) && count <= mostCounted;
-  const estimates = answers.flatMap(({ estimate, count: counted }) => estimate ?? counted);
-  const placed = firstOf(
-    answers.map(({ sites, places }) => sites.map((site, at) => ({ site, place: places[at]! }))),
-    (a, b) => orderOfPlaces(question, a.place, b.place),
-  );
-  const shown = placed.slice(0, question.limit);
-  const isMore = placed.length > shown.length || answers.some(({ next }) => next !== null);
-  return {
-    sites: shown.map(({ site }) => site),
-    count: Math.min(count, mostCounted),
-    isWholeCount,
-    estimate:
-      !isWholeCount && isUnfiltered(question.filter)
-        ? estimates.reduce((sum, estimate) => sum + estimate, 0)
-        : null,
-    next: isMore ? (shown.at(-1)?.place ?? null) : null,
-  };
-}
-
-/** As the database orders them: those without a value last in either direction. */
-function orderOfPlaces({ sort, direction }: SitesQuestion, a: SitePlace, b: SitePlace): number {
-  const sign = direction === "up" ? 1 : -1;
-  const byTie = sign * byHash(a.hostHash, b.hostHash);
-  if (a.value === null || b.value === null)
-    return Number(a.value === null) - Number(b.value === null) || byTie;
-  if (sort === "host") return sign * byText(a.value, b.value);
-  // Times to a microsecond are whole numbers below 2^53.
-  return sign * (Number(a.value) - Number(b.value)) || byTie;
-}
-
-function progressOf(each: readonly SitesProgress[]): SitesProgress {
-  return {
-    isFirstRound: each.some(({ isFirstRound }) => isFirstRound),
-    roundSeconds: largestOf(each.map(({ roundSeconds }) => roundSeconds)),
-    ...summed(each, ["knownHosts"]),
   };
 }
 
 export async function findSites(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesFound> {
-  const { places: _, ...found } = await placedSites(pool, question, now);
-  return found;
-}
-
-async function placedSites(pool: Pool, question: SitesQuestion, now: Date): Promise<PlacedSites> {
   const filter = await filterSql(pool, question.filter, now);
-  if (filter === null)
-    return { sites: [], places: [], count: 0, isWholeCount: true, estimate: null, next: null };
+  if (filter === null) return { sites: [], count: 0, isWholeCount: true, estimate: null, next: null };
   return await inTransaction(
     pool,
     async (client) => {
@@ -151,7 +89,6 @@ async function placedSites(pool: Pool, question: SitesQuestion, now: Date): Prom
       const shown = found.slice(0, question.limit);
       return {
         sites: await describe(client, shown, now),
-        places: shown,
         count: Math.min(few.count, mostCounted),
         isWholeCount,
         estimate: !isWholeCount && isUnfiltered(question.filter) ? await aboutRows(client, "site") : null,
@@ -164,33 +101,34 @@ async function placedSites(pool: Pool, question: SitesQuestion, now: Date): Prom
 
 /** All that match, piece by piece, in the order asked for, from the place asked for on. */
 export async function* everySite(
-  slices: Slices,
+  pool: Pool,
   question: SitesQuestion,
   now: Date,
 ): AsyncGenerator<readonly ListedSite[]> {
-  const over = new OverSlices(slices, ({ pool }) => pool);
   let { after } = question;
   for (;;) {
     const piece = { ...question, after, limit: pieceOfFile };
-    const { answers } = await over.ask(async (pool) => await pieceOf(pool, piece, now));
-    const { sites, next } = foundIn(answers, piece);
+    const { sites, next } = await pieceOf(pool, piece, now);
     if (sites.length > 0) yield sites;
     if (next === null) return;
     after = next;
   }
 }
 
-async function pieceOf(pool: Pool, piece: SitesQuestion, now: Date): Promise<PlacedSites> {
-  const counted = { count: 0, isWholeCount: true, estimate: null };
+async function pieceOf(
+  pool: Pool,
+  piece: SitesQuestion,
+  now: Date,
+): Promise<Pick<SitesFound, "sites" | "next">> {
   const filter = await filterSql(pool, piece.filter, now);
-  if (filter === null) return { sites: [], places: [], ...counted, next: null };
+  if (filter === null) return { sites: [], next: null };
   return await inTransaction(
     pool,
     async (client) => {
       const found = await manyMatches(client, piece, filter);
       const places = found.slice(0, pieceOfFile);
       const next = found.length > places.length ? places.at(-1)! : null;
-      return { sites: await describe(client, places, now), places, ...counted, next };
+      return { sites: await describe(client, places, now), next };
     },
     settings,
   );

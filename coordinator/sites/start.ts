@@ -1,15 +1,12 @@
 /** The room of sites: the list of hosts, and a page for each. */
 import type { Pool } from "pg";
-import type { HostHash } from "#core/ids";
 import type { Timekeeper } from "#core/scheduler";
-import { hostHashOf } from "#core/url-key";
 import { createChangeFeed } from "../changes/change-feed-reads.ts";
-import { OverSlices } from "../database/over-slices.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
-import { createReports } from "../slices/reports-reads.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
+import { createReports } from "../who/reads.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
 import { createSiteReads, scheduledUrls } from "./site-reads.ts";
@@ -18,16 +15,15 @@ import { createSitesReads } from "./sites-reads.ts";
 import { sitesRoutes } from "./sites-routes.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 
-export function sitePart(options: Pick<RoomOptions, "slices" | "resolver" | "config">): WebPart {
-  const { slices, config, resolver } = options;
-  const poolOf = (hostHash: HostHash) => slices.ofHost(hostHash).pool;
+export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart {
+  const { pool, config, resolver } = options;
   const scope = following(() => config.scope);
   const parts = [
-    sitesRoutes(createSitesReads(slices)),
+    sitesRoutes(createSitesReads(pool)),
     siteRoutes({
-      ...sitePorts({ slices, resolver, scope, domainSets: config.domainSets }),
-      scheduled: async (hostHash, asked) => await scheduledUrls(poolOf(hostHash), hostHash, asked),
-      fetchAgain: async (hostHash, keys, now) => await fetchAgain(poolOf(hostHash), keys, now),
+      ...sitePorts({ pool, resolver, scope, domainSets: config.domainSets }),
+      scheduled: async (hostHash, asked) => await scheduledUrls(pool, hostHash, asked),
+      fetchAgain: async (_, keys, now) => await fetchAgain(pool, keys, now),
     }),
   ];
   return (to) => {
@@ -70,35 +66,19 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
   }
 }
 
-const noChanges = { type: "read", changes: [], next: 0, more: false } as const;
-
 /** What a host's page and command are answered from. */
 export function sitePorts({
-  slices,
+  pool,
   ...who
-}: Pick<RoomOptions, "slices"> & Omit<SitePorts["who"], "reads">): SitePorts {
-  const reports = createReports(slices, () => performance.now());
-  const over = new OverSlices(slices, ({ pool }) => ({
-    feed: createChangeFeed(pool),
-    host: async (hostHash: HostHash, now: Date) => await hostReport(pool, hostHash, { now, counted: false }),
-  }));
+}: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
+  const hostReportNow: SitePorts["who"]["reads"]["hostReport"] = async (hostHash, now) =>
+    await hostReport(pool, hostHash, { now, counted: false });
   return {
     who: {
       ...who,
-      reads: {
-        ...reports,
-        hostReport: async (hostHash, now) =>
-          await over.ofHost(hostHash, async ({ host }) => await host(hostHash, now), null),
-      },
+      reads: { ...createReports(pool, () => performance.now()), hostReport: hostReportNow },
     },
-    feed: {
-      latest: async (query) =>
-        await over.ofHost(
-          hostHashOf(query.filter.host!),
-          async ({ feed }) => await feed.latest(query),
-          noChanges,
-        ),
-    },
-    sites: createSiteReads(slices),
+    feed: createChangeFeed(pool),
+    sites: createSiteReads(pool),
   };
 }

@@ -8,7 +8,6 @@ import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-stor
 import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
 import { keepFetchDays } from "../results/fetch-day-store.ts";
-import { forgetSeals } from "../results/result-writes.ts";
 import { forgetUnusedSets } from "../results/stated-uses-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
@@ -18,8 +17,6 @@ import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
-  /** Where the shared tables are written; left out, with the pool's. */
-  readonly shared?: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
@@ -66,9 +63,8 @@ const records = [
 
 type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
-/** Of a slice's own tables. */
-function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
-  const { pool, shared = pool, log, now, nowMs, mayForget = () => true } = ports;
+function crawlDuties(ports: RetentionPorts, config: RetentionConfig) {
+  const { pool, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
   return {
@@ -79,7 +75,7 @@ function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
         log.info({ ...kept }, "the days of fetches are kept");
     },
     forgetLeases: async () => {
-      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn, shared);
+      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
     },
     forgetSets: async () => {
       const stated = ago((config.changes.keepDays + spareDays) * dayMs);
@@ -88,22 +84,12 @@ function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
   };
 }
 
-/** For slices beside the first, whose tables lie with the shared ones. */
-export function keepSlice(ports: RetentionPorts, config: RetentionConfig): void {
-  const { pool, timekeeper, now } = ports;
-  const { keepDays, forgetLeases, forgetSets } = sliceDuties(ports, config);
-  timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
-  timekeeper.every("forget-leases", minuteMs, forgetLeases);
-  timekeeper.every("forget-records", hourMs, forgetSets);
-  timekeeper.every("forget-what-is-old", hourMs, async () => await forgetSeals(pool, now()));
-}
-
 export function retentionDuties(ports: RetentionPorts, config: RetentionConfig): RetentionDuties {
   const { pool, timekeeper, log, now, nowMs } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  const { keepDays, forgetLeases, forgetSets } = sliceDuties(ports, config);
+  const { keepDays, forgetLeases, forgetSets } = crawlDuties(ports, config);
   return {
     begin: async () => {
       await keepDays().catch((error: unknown) => {
@@ -130,6 +116,6 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
 
 // The pages' part about what the database holds.
 
-export function storagePart({ slices, config }: Pick<RoomOptions, "slices" | "config">): WebPart {
-  return storageRoutes(async (now) => storageAnswer(await storageFacts(slices, now), config, now));
+export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
+  return storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
 }

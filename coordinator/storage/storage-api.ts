@@ -53,10 +53,6 @@ const storage = z
       .describe(
         "When the database went back to an earlier state, by a restore or a failover; the latest first.",
       ),
-    partial: z
-      .array(z.int())
-      .optional()
-      .describe("Slices of the web that did not answer, whose tables are not counted; left out: all did."),
   })
   .meta({ id: "Storage" });
 

@@ -1,9 +1,6 @@
 /** The catalogue, and the ends of the tables that grow day by day: what the database takes. */
 import type { Pool } from "pg";
-import { isSliceTable } from "#db/table-sets";
 import { estimatedRows, tableSizes } from "#db/table-sizes";
-import { joinedBy, OverSlices, summed } from "../database/over-slices.ts";
-import { partialOf, type Slices } from "../database/slices.ts";
 import { epochs } from "../journal/epoch-store.ts";
 import { spanFigures } from "../overview/minute-figure-store.ts";
 import type { StorageFacts } from "./table-ends.ts";
@@ -11,31 +8,7 @@ import type { StorageFacts } from "./table-ends.ts";
 /** Each is a restore or a failover. */
 const epochsShown = 20;
 
-/** Of all slices: their tables count together, with the oldest row of any. */
-export async function storageFacts(slices: Slices, now: Date): Promise<StorageFacts> {
-  const facts = await sharedFacts(slices.shared, now);
-  if (slices.open.length === 1 && slices.down.length === 0) return facts;
-  const over = new OverSlices(slices, ({ pool }) => pool);
-  const { answers, partial } = await over.ask(async (pool, { number }) =>
-    number === 0 ? facts : { sizes: await tableSizes(pool), oldest: await oldestRows(pool) },
-  );
-  const sizes = joinedBy(
-    answers.flatMap((answer, index) =>
-      index === 0 ? answer.sizes : answer.sizes.filter(({ table }) => isSliceTable(table)),
-    ),
-    ({ table }) => table,
-    (a, b) => ({ table: a.table, ...summed([a, b], ["parts", "rows", "bytes", "indexBytes"]) }),
-  );
-  const oldest = new Map(facts.oldest);
-  for (const answer of answers.slice(1))
-    for (const [table, at] of answer.oldest) {
-      const known = oldest.get(table);
-      if (isSliceTable(table) && (known === undefined || at < known)) oldest.set(table, at);
-    }
-  return { ...facts, sizes, oldest, ...partialOf(partial) };
-}
-
-async function sharedFacts(pool: Pool, now: Date): Promise<StorageFacts> {
+export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts> {
   const [sizes, oldest, day, delegations, everyEpoch] = await Promise.all([
     tableSizes(pool),
     oldestRows(pool),

@@ -1,7 +1,7 @@
 /** /storage: how large each table is, how long its rows are kept, and what that comes to; a page, JSON and CSV. */
 import { bytesText } from "#core/format";
 import type { WebPart } from "../web/actions.ts";
-import { partialNotice, tile } from "../web/components.ts";
+import { tile } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
 import { storageApi } from "./storage-api.ts";
@@ -25,11 +25,10 @@ export function storageRoutes(read: (now: Date) => Promise<StorageAnswer>): WebP
   };
 }
 
-function storageBody({ bytes, expectedBytes, tables, wentBack, partial }: StorageAnswer): Html {
+function storageBody({ bytes, expectedBytes, tables, wentBack }: StorageAnswer): Html {
   const aged = tables.filter(({ keptDays }) => keptDays !== null);
   const others = tables.filter(({ keptDays }) => keptDays === null);
   return html`<h1>Storage</h1>
-${partialNotice(partial)}
 <p class="lead">What the database holds, and for how long. Running coordinators drop rows that are kept for a time; the times are the policies <a href="/policies?show=all#retention">Retention</a>.</p>
 <dl class="tiles">
 ${tile("All tables, with their indexes", bytesText(bytes))}

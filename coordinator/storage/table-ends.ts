@@ -5,7 +5,6 @@
 
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
-import { partialOf } from "../database/slices.ts";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import { gaugeDays } from "../overview/gauges.ts";
@@ -49,16 +48,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   site_upkeep: oneRow,
   site_cap: bounded("a cap on a site that an operator set", mostSiteCaps),
   frontier_url: each("URL known"),
-  web_slice: byHand,
-  slice_range: each("run of buckets of one slice, 4096 at most"),
-  slice_move: byHand,
-  slice_lead: each("slice"),
-  slice_self: oneRow,
-  slice_shipment: each("other slice"),
-  slice_arrival: each("other slice"),
-  closed_lease_day: bounded("days with leases that were let go, until the daily figures have them"),
-  closed_lease_report: oneRow,
-  closed_lease_receipt: each("slice"),
   named_sitemap: each("host whose robots.txt names sitemaps of other hosts, 50 at most"),
   held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),
@@ -180,7 +169,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // Coordinators and their software.
   coordinator_self: oneRow,
   claims_settling: oneRow,
-  exchange_arrival: each("parent or child"),
   coordinator_place: oneRow,
   coordinator_version: each("version of the software"),
   related_coordinator: byHand,
@@ -227,8 +215,6 @@ export interface StorageFacts {
   readonly delegations: number;
   /** The latest first. */
   readonly epochs: readonly Epoch[];
-  /** Slices of the web that did not answer; absent: all did. */
-  readonly partial?: readonly number[];
 }
 
 /** A restore, or a failover that lost its tail. */
@@ -242,8 +228,6 @@ export interface WentBack {
 }
 
 export interface StorageAnswer {
-  /** Slices of the web whose tables are not counted; absent: all are. */
-  readonly partial?: readonly number[];
   readonly now: string;
   readonly bytes: number;
   /** Null: it cannot be told of every table whose rows go by age. */
@@ -267,7 +251,6 @@ export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: 
     expectedBytes: isKnown ? expected.reduce((sum: number, one) => sum + (one ?? 0), 0) : null,
     tables,
     wentBack: facts.epochs.filter(({ cause }) => cause !== "created").map(wentBack),
-    ...partialOf(facts.partial),
   };
 }
 

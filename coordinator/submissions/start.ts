@@ -2,24 +2,20 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import { oneSlice, type Slices } from "../database/slices.ts";
 import type { WebPart } from "../web/actions.ts";
 import { submissionRoutes } from "./routes.ts";
 import { createSubmissionStore } from "./submission-store.ts";
 
 export function submissionPart({
   pool,
-  slices = oneSlice(pool),
   config,
 }: {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
   readonly config: Pick<CoordinatorConfig, "scope" | "allowSpecialPurpose">;
 }): WebPart {
   const { allowSpecialPurpose } = config;
   return submissionRoutes({
-    store: createSubmissionStore(slices),
+    store: createSubmissionStore(pool),
     scope: () => config.scope,
     allowSpecialPurpose,
   });
@@ -28,7 +24,7 @@ export function submissionPart({
 const forgetMs = 3_600_000;
 
 export function scheduleSubmissions(
-  pool: Pool | Slices,
+  pool: Pool,
   timekeeper: Pick<Timekeeper, "every">,
   now: () => Date,
 ): void {

@@ -3,14 +3,13 @@ import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
-import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, inTransaction, columnsOf as transposed } from "../database/transaction.ts";
 import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
-import { leavingChannel, linkedDepthOver } from "../frontier/report-reads.ts";
+import { leavingChannel } from "../frontier/report-reads.ts";
 import {
   type AnsweredUrl,
   answerTo,
@@ -24,9 +23,7 @@ import {
   submissionBounds,
 } from "./submission.ts";
 
-export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createSubmissionStore(pool: Pool): SubmissionStore {
   const rejected = createRejectedUrlStore(pool);
   return {
     begin: async ({ deed, submittedBy }, now) => {
@@ -39,18 +36,13 @@ export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
     async take(submissionId, batch, { deed, scope, now }) {
       const wanted = batch.filter(isWanted);
       const keys = wanted.map(({ key }) => key);
-      const before = new Set<string>();
-      const after = new Map<string, Omit<HandedInFacts, "before">>();
-      for (const { slice, values } of bySlice(keys, ({ hostHash }) => slices.ofHost(hostHash))) {
-        for (const known of await knownAmong(slice.pool, values)) before.add(known);
-        if (deed === "recrawl") await fetchAgain(slice.pool, values, now);
-        else {
-          const urls = values.map((key) => ({ key, depth: 0 }));
-          await createFrontierStore(slice.pool).admit(urls, { ...scope, admitNewHosts: true }, now);
-        }
-        for (const [name, facts] of await factsOf({ slices, pool: slice.pool }, values))
-          after.set(name, facts);
+      const before = await knownAmong(pool, keys);
+      if (deed === "recrawl") await fetchAgain(pool, keys, now);
+      else {
+        const urls = keys.map((key) => ({ key, depth: 0 }));
+        await createFrontierStore(pool).admit(urls, { ...scope, admitNewHosts: true }, now);
       }
+      const after = await factsOf(pool, keys);
       const seen = new Set<string>();
       const answers = batch.map((one): AnsweredUrl => {
         const { place, url } = one;
@@ -66,18 +58,18 @@ export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
       return answers;
     },
     find: async (submissionId) =>
-      (await submissionsOf(slices, "where submission_id = $1", [submissionId]))[0] ?? null,
+      (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
     urls: async (submissionId, { after, limit, now }) =>
-      await followedUrls(slices, await givenOf(pool, submissionId, after, limit), now),
+      await followedUrls(pool, await givenOf(pool, submissionId, after, limit), now),
     statusOf: async (urls, now) => {
       const given = urls.map(({ place, url, key, fault }): GivenRow => {
         const answered = { place, submittedAt: null } as const;
         if (key === null) return { ...answered, url, answer: "refused", reason: fault, ...noKey };
         return { ...answered, ...key, answer: "known", reason: null };
       });
-      return await followedUrls(slices, given, now);
+      return await followedUrls(pool, given, now);
     },
-    latest: async (limit) => await submissionsOf(slices, "order by submission_id desc limit $1", [limit]),
+    latest: async (limit) => await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
     forgetOld: async (now) => {
       const { rowCount } = await pool.query(
         `delete from submission
@@ -129,7 +121,7 @@ interface FactsRow extends Omit<HandedInFacts, "before" | "leftOut"> {
 }
 
 async function factsOf(
-  { slices, pool }: { readonly slices: Slices; readonly pool: Pool },
+  pool: Pool,
   keys: readonly UrlKey[],
 ): Promise<ReadonlyMap<string, Omit<HandedInFacts, "before">>> {
   const { rows } = await pool.query<FactsRow>(
@@ -149,10 +141,7 @@ async function factsOf(
   const facts = new Map<string, Omit<HandedInFacts, "before">>();
   for (const { host_hash, url_hash, has_channels, ...row } of rows) {
     const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
-    const leaving =
-      row.now || !has_channels
-        ? null
-        : await leavingChannel(pool, keyOf.get(name)!, async (_, key) => await linkedDepthOver(slices, key));
+    const leaving = row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!);
     const leftOut = leaving === null ? null : `channel ${leaving.channelId} skips it: ${leaving.why}`;
     const optedOut = row.optedOut || partsOut.has(keyOf.get(name)!.url);
     facts.set(name, { ...row, optedOut, leftOut });
@@ -209,39 +198,31 @@ interface SubmissionRow {
 
 /** URLs of each that were fetched since. */
 async function fetchedOf(
-  slices: Slices,
+  pool: Pool,
   receipts: readonly SubmissionRow[],
 ): Promise<ReadonlyMap<string, number>> {
-  const sums = new Map(receipts.map(({ submission_id }) => [submission_id, 0]));
-  if (receipts.length === 0) return sums;
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ submission_id: string; fetched: number }>(
-      `select s.submission_id, count(*)::int as fetched
-       from unnest($1::bigint[], $2::timestamptz[]) as s (submission_id, submitted_at)
-       join submission_url su on su.submission_id = s.submission_id and su.answer in ('new', 'known')
-       join frontier_url u on u.host_hash = su.host_hash and u.url_hash = su.url_hash
-         and u.last_fetched_at >= s.submitted_at
-       group by s.submission_id`,
-      [receipts.map((row) => row.submission_id), receipts.map((row) => row.submitted_at)],
-    );
-    return rows;
-  });
-  for (const { submission_id, fetched } of found.flat())
-    sums.set(submission_id, (sums.get(submission_id) ?? 0) + fetched);
-  return sums;
+  const counts = new Map(receipts.map(({ submission_id }) => [submission_id, 0]));
+  if (receipts.length === 0) return counts;
+  const { rows } = await pool.query<{ submission_id: string; fetched: number }>(
+    `select s.submission_id, count(*)::int as fetched
+     from unnest($1::bigint[], $2::timestamptz[]) as s (submission_id, submitted_at)
+     join submission_url su on su.submission_id = s.submission_id and su.answer in ('new', 'known')
+     join frontier_url u on u.host_hash = su.host_hash and u.url_hash = su.url_hash
+       and u.last_fetched_at >= s.submitted_at
+     group by s.submission_id`,
+    [receipts.map((row) => row.submission_id), receipts.map((row) => row.submitted_at)],
+  );
+  for (const { submission_id, fetched } of rows) counts.set(submission_id, fetched);
+  return counts;
 }
 
-async function submissionsOf(
-  slices: Slices,
-  which: string,
-  values: readonly unknown[],
-): Promise<Submission[]> {
-  const { rows } = await slices.shared.query<SubmissionRow>(
+async function submissionsOf(pool: Pool, which: string, values: readonly unknown[]): Promise<Submission[]> {
+  const { rows } = await pool.query<SubmissionRow>(
     `select s.* from (select * from submission ${which}) s order by s.submission_id desc`,
     [...values],
   );
   const isCounted = (row: SubmissionRow) => row.new_urls + row.known_urls <= submissionBounds.countedUrls;
-  const fetched = await fetchedOf(slices, rows.filter(isCounted));
+  const fetched = await fetchedOf(pool, rows.filter(isCounted));
   return rows.map((row) => ({
     submissionId: Number(row.submission_id),
     deed: row.deed,
@@ -294,21 +275,8 @@ async function givenOf(pool: Pool, submissionId: number, after: number, limit: n
   return rows;
 }
 
-/** In their places; without those of slices that do not answer. */
-async function followedUrls(
-  slices: Slices,
-  given: readonly GivenRow[],
-  now: Date,
-): Promise<readonly FollowedUrl[]> {
-  const ofRow = ({ hostHash }: GivenRow) => (hostHash === null ? slices.open[0]! : slices.ofHost(hostHash));
-  const asked = bySlice(given, ofRow).filter(({ slice }) => !slices.down.includes(slice.number));
-  const found = await Promise.all(
-    asked.map(async ({ slice, values }) => await followedIn(slice.pool, values, now)),
-  );
-  return found.flat().sort((a, b) => a.place - b.place);
-}
-
-async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Promise<FollowedUrl[]> {
+/** In their places. */
+async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): Promise<FollowedUrl[]> {
   const { rows } = await pool.query<FollowedRow>(
     `with given as materialized (
        select *

@@ -3,73 +3,50 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
-import { bySlice, ofAll, type Slices, upOf } from "../database/slices.ts";
 import { prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
-import { type LeasePools, writingLeases } from "../frontier/address-turn-writes.ts";
+import { writingLeases } from "../frontier/address-turn-writes.ts";
 import { type HostRow, paceColumns } from "../frontier/due-host-reads.ts";
 import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
 import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
 import type { CheckLeaseRequest, CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
-import { type CrawlerSoftware, softwareOf } from "./cross-fetch-verdict-store.ts";
+import { softwareOf } from "./cross-fetch-verdict-store.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
 
-export async function silentHosts(
-  slices: Slices,
-  hosts: readonly HostHash[],
-): Promise<ReadonlySet<HostHash>> {
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ host_hash: HostHash }>(
-      "select host_hash from host_disagreement where host_hash = any($1::bigint[]) and silent",
-      [hosts],
-    );
-    return rows.map((row) => row.host_hash);
-  });
-  return new Set(found.flat());
+export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promise<ReadonlySet<HostHash>> {
+  const { rows } = await pool.query<{ host_hash: HostHash }>(
+    "select host_hash from host_disagreement where host_hash = any($1::bigint[]) and silent",
+    [hosts],
+  );
+  return new Set(rows.map((row) => row.host_hash));
 }
 
 /** Of hosts that are resolved; the others have nothing to fetch. */
 export async function checkTargets(
-  slices: Slices,
+  pool: Pool,
   hosts: readonly HostHash[],
 ): Promise<ReadonlyMap<HostHash, CheckTarget>> {
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ host_hash: HostHash; address: string; subnet_id: number | null }>(
-      `select host_hash, host(addresses[1]) as address, subnet_id
-       from frontier_host
-       where host_hash = any($1::bigint[]) and state = 'resolved' and addresses <> '{}'`,
-      [hosts],
-    );
-    return rows;
-  });
+  const { rows } = await pool.query<{ host_hash: HostHash; address: string; subnet_id: number | null }>(
+    `select host_hash, host(addresses[1]) as address, subnet_id
+     from frontier_host
+     where host_hash = any($1::bigint[]) and state = 'resolved' and addresses <> '{}'`,
+    [hosts],
+  );
   return new Map(
-    found
-      .flat()
-      .map(({ host_hash, address, subnet_id }) => [host_hash, { address, subnetId: subnet_id ?? 0 }]),
+    rows.map(({ host_hash, address, subnet_id }) => [host_hash, { address, subnetId: subnet_id ?? 0 }]),
   );
 }
 
 export async function openChecks(
-  slices: Slices,
+  pool: Pool,
   crawlerId: CrawlerId,
   given: readonly NewCheck[],
 ): Promise<number> {
-  const software = given.length === 0 ? null : await softwareOf(slices.shared, crawlerId);
+  const software = given.length === 0 ? null : await softwareOf(pool, crawlerId);
   if (software === null) return 0;
-  let opened = 0;
-  for (const { slice, values } of bySlice(given, ({ key }) => slices.ofHost(key.hostHash)))
-    opened += await openChecksIn(slice.pool, { crawlerId, software }, values);
-  return opened;
-}
-
-async function openChecksIn(
-  pool: Pool,
-  { crawlerId, software }: { readonly crawlerId: CrawlerId; readonly software: CrawlerSoftware },
-  given: readonly NewCheck[],
-): Promise<number> {
   const stored = await pageSketches(
     pool,
     crawlerId,
@@ -188,19 +165,10 @@ const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/$
 // Leases of comparisons: to the crawler they look like any other, of pages that were never fetched before. The host
 // is held by the lease as by any other, so it is one crawler's at a time; its URLs stay as they are.
 
-export async function leaseChecks(slices: Slices, request: CheckLeaseRequest): Promise<Lease[]> {
-  const leases: Lease[] = [];
-  for (const { pool } of upOf(slices)) {
-    const hosts = request.hosts - leases.length;
-    leases.push(...(await leaseChecksIn({ pool, turns: slices.shared }, { ...request, hosts })));
-  }
-  return leases;
-}
-
-async function leaseChecksIn(pools: LeasePools, request: CheckLeaseRequest): Promise<Lease[]> {
+export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
   // Most often there is nothing, which takes no transaction.
-  if (request.hosts < 1 || !(await isWanted(pools.pool, request))) return [];
-  return await writingLeases(pools, async ({ client, turns }) => {
+  if (request.hosts < 1 || !(await isWanted(pool, request))) return [];
+  return await writingLeases(pool, async ({ client, turns }) => {
     const hosts = await turns.begin(await lockHostsOfChecks(client, request), request);
     if (hosts.length === 0) return [];
     const urls = await leaseUrls(client, hosts, request);

@@ -5,7 +5,6 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { ofAll, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
@@ -22,15 +21,14 @@ interface Taking {
 }
 
 export async function takeOpinion(
-  slices: Slices,
+  pool: Pool,
   taking: Taking,
 ): Promise<{ check: OpenCheck; step: CheckStep } | null> {
-  const { leaseId, key, crawlerId } = taking.opinion;
+  const { leaseId, crawlerId } = taking.opinion;
   if (!isLeaseNumber(leaseId)) return null;
-  const software = await softwareOf(slices.shared, crawlerId);
+  const software = await softwareOf(pool, crawlerId);
   if (software === null) return null;
-  const { pool } = slices.ofHost(key.hostHash);
-  return await writingLeases({ pool, turns: slices.shared }, async ({ client, turns }) => {
+  return await writingLeases(pool, async ({ client, turns }) => {
     const lease = await countLeaseDown(client, taking);
     if (lease === null) return null;
     if (lease.is_closed) turns.end([lease], { closedAt: taking.now, ranOut: false });
@@ -121,8 +119,8 @@ export interface CrawlerSoftware {
 }
 
 /** Null: there is no such crawler. */
-export async function softwareOf(shared: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
-  const { rows } = await shared.query<CrawlerSoftware>(
+export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
+  const { rows } = await pool.query<CrawlerSoftware>(
     `select ${statedVersion("c")} as version, ${runsWhatWeOffered("c")} as "isOffered"
      from crawler c
      where c.crawler_id = $1`,
@@ -312,25 +310,22 @@ export const settlingSeconds = 60;
 const mostAtOnce = 1000;
 
 export async function takeSilences(
-  slices: Slices,
+  pool: Pool,
   step: (check: OpenCheck) => CheckStep,
   now: Date,
 ): Promise<{ check: OpenCheck; step: CheckStep }[]> {
-  const taken = await ofAll(slices, async ({ pool }) => {
-    const ofSlice: { check: OpenCheck; step: CheckStep }[] = [];
-    for (const silence of await silences(pool, now)) {
-      const software = await softwareOf(slices.shared, silence.crawlerId);
-      if (software === null) continue;
-      const decided = await inTransaction(pool, async (client) => {
-        const check = await lockCheck(client, silence, software);
-        if (check === null) return null;
-        return { check, step: await writeStep(client, { check, step: step(check), now }) };
-      });
-      if (decided !== null) ofSlice.push(decided);
-    }
-    return ofSlice;
-  });
-  return taken.flat();
+  const taken: { check: OpenCheck; step: CheckStep }[] = [];
+  for (const silence of await silences(pool, now)) {
+    const software = await softwareOf(pool, silence.crawlerId);
+    if (software === null) continue;
+    const decided = await inTransaction(pool, async (client) => {
+      const check = await lockCheck(client, silence, software);
+      if (check === null) return null;
+      return { check, step: await writeStep(client, { check, step: step(check), now }) };
+    });
+    if (decided !== null) taken.push(decided);
+  }
+  return taken;
 }
 
 async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {

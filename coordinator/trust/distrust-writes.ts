@@ -2,18 +2,15 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
-import { bySlice, type OpenSlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Distrust, TrustStore } from "./comparison.ts";
 
 export async function distrustCrawler(
-  from: Pool | Slices,
+  pool: Pool,
   distrust: Distrust,
 ): Promise<{ isNew: boolean; dueAgain: number }> {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
   const { crawlerId, words, now, drain } = distrust;
   const { rowCount } = await pool.query(
     `insert into crawler_trust as t (crawler_id, distrusted_at, distrust_words)
@@ -37,7 +34,7 @@ export async function distrustCrawler(
       [crawlerId, now],
     );
   }
-  const dueAgain = isNew && drain !== null ? await fetchAgain(slices, { crawlerId, ...drain }, now) : 0;
+  const dueAgain = isNew && drain !== null ? await fetchAgain(pool, { crawlerId, ...drain }, now) : 0;
   await tell(pool, "nearcrawl_fleet", [String(crawlerId)]);
   return { isNew, dueAgain };
 }
@@ -92,8 +89,8 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
 const hostsPerTurn = 200;
 
 /** What it still shipped under the leases that it had: they end where they are, so that no host sees two crawlers. */
-export async function fetchLeftovers(slices: Slices, now: Date, mostPages: number): Promise<number> {
-  const { rows } = await slices.shared.query<{ crawler_id: number; distrusted_at: Date }>(
+export async function fetchLeftovers(pool: Pool, now: Date, mostPages: number): Promise<number> {
+  const { rows } = await pool.query<{ crawler_id: number; distrusted_at: Date }>(
     `select t.crawler_id, t.distrusted_at
      from crawler_trust t
      join crawler c using (crawler_id)
@@ -104,16 +101,14 @@ export async function fetchLeftovers(slices: Slices, now: Date, mostPages: numbe
   let dueAgain = 0;
   for (const { crawler_id, distrusted_at } of rows) {
     const of = { crawlerId: asCrawlerId(crawler_id), pagesSince: distrusted_at, mostPages };
-    dueAgain += await fetchAgain(slices, of, now);
+    dueAgain += await fetchAgain(pool, of, now);
   }
   return dueAgain;
 }
 
 interface ShippedPage {
-  readonly slice: OpenSlice;
   readonly host_hash: HostHash;
   readonly url_hash: string;
-  readonly fetched_at: Date;
 }
 
 interface AgainPages {
@@ -123,26 +118,19 @@ interface AgainPages {
 }
 
 /** Whole, without validators: what the index has of them is not believed. Those that others fetched since stay. */
-async function fetchAgain(slices: Slices, of: AgainPages, now: Date): Promise<number> {
-  const shipped = await ofAll(slices, async (slice) => await shippedPages(slice, of, now));
-  const latest = shipped
-    .flat()
-    .sort((a, b) => b.fetched_at.getTime() - a.fetched_at.getTime())
-    .slice(0, of.mostPages);
+async function fetchAgain(pool: Pool, of: AgainPages, now: Date): Promise<number> {
+  const hosts = byHost(await shippedPages(pool, of, now));
   let dueAgain = 0;
-  for (const { slice, values } of bySlice(latest, (page) => page.slice)) {
-    const hosts = byHost(values);
-    for (let start = 0; start < hosts.length; start += hostsPerTurn) {
-      const some = hosts.slice(start, start + hostsPerTurn);
-      dueAgain += await inTransaction(slice.pool, async (client) => await makeDue(client, some, now));
-    }
+  for (let start = 0; start < hosts.length; start += hostsPerTurn) {
+    const some = hosts.slice(start, start + hostsPerTurn);
+    dueAgain += await inTransaction(pool, async (client) => await makeDue(client, some, now));
   }
   return dueAgain;
 }
 
-async function shippedPages(slice: OpenSlice, of: AgainPages, now: Date): Promise<ShippedPage[]> {
-  const { rows } = await slice.pool.query<Omit<ShippedPage, "slice">>(
-    `select f.host_hash, f.url_hash::text as url_hash, f.fetched_at
+async function shippedPages(pool: Pool, of: AgainPages, now: Date): Promise<ShippedPage[]> {
+  const { rows } = await pool.query<ShippedPage>(
+    `select f.host_hash, f.url_hash::text as url_hash
      from page_fetch f
      join frontier_url u
        on u.host_hash = f.host_hash and u.url_hash = f.url_hash and u.last_fetched_at = f.fetched_at
@@ -152,7 +140,7 @@ async function shippedPages(slice: OpenSlice, of: AgainPages, now: Date): Promis
      limit $3`,
     [of.crawlerId, of.pagesSince, of.mostPages, now],
   );
-  return rows.map((row) => ({ ...row, slice }));
+  return rows;
 }
 
 interface PagesOfHost {

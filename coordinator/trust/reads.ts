@@ -1,7 +1,5 @@
 /** What is believed of one crawler and why, page by page, for operators. */
 import type { Pool } from "pg";
-import { firstOf, OverSlices, summed } from "../database/over-slices.ts";
-import { type Slices, slicesOf } from "../database/slices.ts";
 import { isUnproven } from "./evidence.ts";
 import {
   type TrustComparisons,
@@ -17,22 +15,8 @@ export type { TrustEvidence, TrustReport, TrustStanding };
 /** Pages of evidence that are shown, the latest. */
 const mostEvidence = 100;
 
-const comparisonSums = ["agreed", "alone", "once", "untold"] as const;
-
 /** Null: there is no crawler of that name. */
-export async function trustReport(from: Pool | Slices, name: string): Promise<TrustReport | null> {
-  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
-  const { answers } = await over.ask(async (pool) => await reportRow(pool, name));
-  const row = answers[0];
-  if (row == null) return null;
-  const known = answers.flatMap((answer) => answer ?? []);
-  return {
-    ...summaryOf({ ...row, ...summed(known, comparisonSums) }),
-    evidence: await evidenceAgainst(over, row),
-  };
-}
-
-async function reportRow(pool: Pool, name: string): Promise<ReportRow | null> {
+export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
   const { rows } = await pool.query<ReportRow>(
     `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0) as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
@@ -54,7 +38,8 @@ async function reportRow(pool: Pool, name: string): Promise<ReportRow | null> {
      where c.name = $1`,
     [name],
   );
-  return rows[0] ?? null;
+  const row = rows[0];
+  return row === undefined ? null : { ...summaryOf(row), evidence: await evidenceAgainst(pool, row) };
 }
 
 interface ReportRow {
@@ -125,16 +110,7 @@ interface EvidenceRow {
   names: Record<string, string>;
 }
 
-async function evidenceAgainst(over: OverSlices<Pool>, row: ReportRow): Promise<TrustEvidence[]> {
-  const { answers } = await over.ask(async (pool) => await evidenceRows(pool, row));
-  return firstOf(answers, byDecision, mostEvidence).map(evidenceOf);
-}
-
-/** The latest first. */
-const byDecision = (a: EvidenceRow, b: EvidenceRow): number =>
-  b.decided_at.getTime() - a.decided_at.getTime() || Number(b.check_id) - Number(a.check_id);
-
-async function evidenceRows(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<EvidenceRow[]> {
+async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<TrustEvidence[]> {
   const { rows } = await pool.query<EvidenceRow>(
     `select c.check_id, c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
        coalesce(h.silent, false) as silent, c.crawler_id = $1 as is_own,
@@ -155,7 +131,7 @@ async function evidenceRows(pool: Pool, { crawler_id, restored_at }: ReportRow):
      limit ${mostEvidence}`,
     [crawler_id, restored_at],
   );
-  return rows;
+  return rows.map(evidenceOf);
 }
 
 const evidenceOf = (row: EvidenceRow): TrustEvidence => ({
@@ -205,17 +181,7 @@ interface TrustRow {
   untold: number;
 }
 
-export async function trustList(from: Pool | Slices): Promise<TrustLine[]> {
-  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
-  const { answers } = await over.ask(trustRows);
-  const [own, ...others] = answers.map((rows) => new Map(rows.map((row) => [row.name, row])));
-  return [...own!.values()].map((row) => {
-    const known = [row, ...others.flatMap((rows) => rows.get(row.name) ?? [])];
-    return lineOf({ ...row, ...summed(known, comparisonSums) });
-  });
-}
-
-async function trustRows(pool: Pool): Promise<TrustRow[]> {
+export async function trustList(pool: Pool): Promise<TrustLine[]> {
   const { rows } = await pool.query<TrustRow>(
     `select c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
@@ -235,7 +201,7 @@ async function trustRows(pool: Pool): Promise<TrustRow[]> {
      left join (${untoldByCrawler}) u using (crawler_id)
      order by t.distrusted_at is null, t.probes_doubted_at is null, score desc, c.name`,
   );
-  return rows;
+  return rows.map(lineOf);
 }
 
 function lineOf(row: TrustRow): TrustLine {

@@ -13,7 +13,6 @@ import type { CrawlerHello } from "#protocol/messages";
 import { notedTrust, noteOwnChanges } from "../access/system-audit-store.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CrawlerStore } from "../crawlers/crawler.ts";
-import type { Slices } from "../database/slices.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
@@ -27,8 +26,6 @@ import { doubtImpossibleProbes } from "./watch-probes.ts";
 
 export interface TrustingPorts {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly crawlers: Pick<CrawlerStore, "rtts">;
   readonly results: ResultStore;
@@ -60,7 +57,7 @@ const probesMs = 60_000;
 const drawn = 2 ** 32;
 
 export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig, "trust">): Trusting {
-  const trust = notedTrust(createTrustStore(ports.slices ?? ports.pool), ports.state, noteOwnChanges(ports));
+  const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
   /** Of those that run what we offered to them; what others state is their word alone. */
   const versions = new Map<CrawlerId, string>();
   const noteVersion = async (crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> => {

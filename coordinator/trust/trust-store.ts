@@ -3,7 +3,6 @@ import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
-import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf } from "../database/transaction.ts";
 import { isFromHere } from "../delegation/round-reads.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
@@ -17,9 +16,7 @@ import type { ProbedSubnet } from "./probe-plausibility.ts";
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createTrustStore(from: Pool | Slices): TrustStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createTrustStore(pool: Pool): TrustStore {
   const software = new Gathered(
     async (given: readonly RunningSoftware[]) => await areOffered(pool, given),
     mostTogether,
@@ -32,7 +29,7 @@ export function createTrustStore(from: Pool | Slices): TrustStore {
       ]);
     },
     isOffered: async (crawlerId, runs) => await software.ask({ crawlerId, runs }),
-    untold: async (crawlerId, since) => await untold(slices, crawlerId, since),
+    untold: async (crawlerId, since) => await untold(pool, crawlerId, since),
     watch: async (crawlerId, pages) => {
       await pool.query("update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1", [
         crawlerId,
@@ -40,16 +37,16 @@ export function createTrustStore(from: Pool | Slices): TrustStore {
       ]);
     },
     countPages: async (crawlerId, pages) => await countPages(pool, crawlerId, pages),
-    silentHosts: async (hosts) => await silentHosts(slices, hosts),
-    targets: async (hosts) => await checkTargets(slices, hosts),
-    open: async (crawlerId, checks) => await openChecks(slices, crawlerId, checks),
-    recentPages: async (of, most) => await recentPages(slices.ofHost(of.hostHash).pool, of, most),
-    lease: async (request) => await leaseChecks(slices, request),
-    leasesOfChecks: async (leaseIds) => await leasesOfChecks(slices, leaseIds),
-    takeOpinion: async (opinion, step, now) => await takeOpinion(slices, { opinion, step, now }),
-    takeSilences: async (step, now) => await takeSilences(slices, step, now),
-    dropStale: async (now, before) => await dropStale(slices, now, before),
-    history: async (since, now) => await history(slices, since, now),
+    silentHosts: async (hosts) => await silentHosts(pool, hosts),
+    targets: async (hosts) => await checkTargets(pool, hosts),
+    open: async (crawlerId, checks) => await openChecks(pool, crawlerId, checks),
+    recentPages: async (of, most) => await recentPages(pool, of, most),
+    lease: async (request) => await leaseChecks(pool, request),
+    leasesOfChecks: async (leaseIds) => await leasesOfChecks(pool, leaseIds),
+    takeOpinion: async (opinion, step, now) => await takeOpinion(pool, { opinion, step, now }),
+    takeSilences: async (step, now) => await takeSilences(pool, step, now),
+    dropStale: async (now, before) => await dropStale(pool, now, before),
+    history: async (since, now) => await history(pool, since, now),
     setScore: async (crawlerId, score, watchedPages) => {
       await pool.query(
         `update crawler_trust
@@ -59,8 +56,8 @@ export function createTrustStore(from: Pool | Slices): TrustStore {
         [crawlerId, score, watchedPages],
       );
     },
-    distrust: async (distrust) => await distrustCrawler(slices, distrust),
-    fetchLeftovers: async (now, mostPages) => await fetchLeftovers(slices, now, mostPages),
+    distrust: async (distrust) => await distrustCrawler(pool, distrust),
+    fetchLeftovers: async (now, mostPages) => await fetchLeftovers(pool, now, mostPages),
     probedSubnets: async (since) => await probedSubnets(pool, since),
     doubtProbes: async (doubt) => await doubtProbes(pool, doubt),
   };
@@ -104,47 +101,33 @@ async function areOffered(pool: Pool, given: readonly RunningSoftware[]): Promis
   return rows.map(({ offered }) => offered);
 }
 
-async function untold(slices: Slices, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {
-  const { rows: trust } = await slices.shared.query<{ at: Date }>(
+async function untold(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {
+  const { rows: trust } = await pool.query<{ at: Date }>(
     "select greatest($2::timestamptz, restored_at) as at from crawler_trust where crawler_id = $1",
     [crawlerId, since],
   );
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<UntoldChecks>(
-      `select
-         (select count(*)::int from double_check
-          where crawler_id = $1 and verdict = 'cannot-tell' and decided_at >= $2) as untold,
-         (select count(*)::int from check_outcome where crawler_id = $1 and decided_at >= $2) as told`,
-      [crawlerId, trust[0]?.at ?? since],
-    );
-    return rows[0]!;
-  });
-  return found.reduce((sum, one) => ({ untold: sum.untold + one.untold, told: sum.told + one.told }));
-}
-
-async function leasesOfChecks(slices: Slices, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {
-  const numbers = new Set(leaseIds.filter(isLeaseNumber));
-  const found = await Promise.all(
-    bySlice(numbers, (leaseId) => slices.ofNumber(leaseId)).map(async ({ slice, values }) => {
-      const { rows } = await slice.pool.query<{ lease_id: LeaseId }>(
-        `select lease_id
-         from lease
-         where lease_id = any($1::bigint[]) and is_check`,
-        [values],
-      );
-      return rows.map((row) => row.lease_id);
-    }),
+  const { rows } = await pool.query<UntoldChecks>(
+    `select
+       (select count(*)::int from double_check
+        where crawler_id = $1 and verdict = 'cannot-tell' and decided_at >= $2) as untold,
+       (select count(*)::int from check_outcome where crawler_id = $1 and decided_at >= $2) as told`,
+    [crawlerId, trust[0]?.at ?? since],
   );
-  return new Set(found.flat());
+  return rows[0]!;
 }
 
-async function dropStale(slices: Slices, now: Date, before: Date): Promise<number> {
-  const dropped = await ofAll(slices, async ({ pool }) => await dropStaleIn(pool, now, before));
-  return dropped.reduce((sum, one) => sum + one, 0);
+async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {
+  const { rows } = await pool.query<{ lease_id: LeaseId }>(
+    `select lease_id
+     from lease
+     where lease_id = any($1::bigint[]) and is_check`,
+    [leaseIds.filter(isLeaseNumber)],
+  );
+  return new Set(rows.map((row) => row.lease_id));
 }
 
 /** One that is being fetched is waited for until its lease ends, and a silence under it is taken for an opinion. */
-async function dropStaleIn(pool: Pool, now: Date, before: Date): Promise<number> {
+async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
   await pool.query("delete from double_check where verdict is not null and decided_at < $1", [before]);
   const { rowCount } = await pool.query(
     `update double_check c
@@ -168,24 +151,21 @@ const mostOutcomes = 25_000;
 
 interface OutcomeRow {
   crawler_id: number;
-  check_id: string;
   host_hash: HostHash;
   outcome: CheckOutcome["outcome"];
   decided_at: Date;
   silent: boolean | null;
 }
 
-/** The latest of all slices, so many. */
-async function history(slices: Slices, since: Date, now: Date): Promise<TrustHistory> {
-  const { rows: crawlers } = await slices.shared.query<{
+async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory> {
+  const { rows: crawlers } = await pool.query<{
     crawler_id: number;
     distrusted: boolean;
     restored_at: Date | null;
   }>("select crawler_id, distrusted_at is not null as distrusted, restored_at from crawler_trust");
   const restored = crawlers.filter(({ restored_at }) => restored_at !== null);
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<OutcomeRow>(
-      `select o.crawler_id, o.check_id, o.host_hash, o.outcome, o.decided_at, h.silent
+  const { rows: outcomes } = await pool.query<OutcomeRow>(
+    `select o.crawler_id, o.host_hash, o.outcome, o.decided_at, h.silent
        from (
          select o.*
          from check_outcome o
@@ -196,11 +176,8 @@ async function history(slices: Slices, since: Date, now: Date): Promise<TrustHis
        ) o
        left join host_disagreement h using (host_hash)
        order by o.decided_at, o.check_id`,
-      [since, now, ...columnsOf(restored, ["crawler_id", "restored_at"])],
-    );
-    return rows;
-  });
-  const outcomes = found.length === 1 ? found[0]! : found.flat().sort(byTime).slice(-mostOutcomes);
+    [since, now, ...columnsOf(restored, ["crawler_id", "restored_at"])],
+  );
   return {
     outcomes: outcomes.map((row) => ({
       crawlerId: asCrawlerId(row.crawler_id),
@@ -212,9 +189,6 @@ async function history(slices: Slices, since: Date, now: Date): Promise<TrustHis
     distrusted: new Set(crawlers.flatMap((row) => (row.distrusted ? [asCrawlerId(row.crawler_id)] : []))),
   };
 }
-
-const byTime = (a: OutcomeRow, b: OutcomeRow): number =>
-  a.decided_at.getTime() - b.decided_at.getTime() || Number(BigInt(a.check_id) - BigInt(b.check_id));
 
 // What crawlers reported of subnets, to be held against each other: tables probe_round and probe.
 

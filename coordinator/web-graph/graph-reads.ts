@@ -4,30 +4,17 @@
  * that links and the counts kept of them fit.
  */
 import type { Pool, PoolClient } from "pg";
-import { DatabaseError } from "#core/errors";
-import type { HostHash } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
 import { estimatedRows } from "#db/table-sizes";
-import { OverSlices, summed } from "../database/over-slices.ts";
-import { partialWords, type Slices } from "../database/slices.ts";
 import { type LinkGraph, LinkList, linkGraph, NodeIndex } from "./link-graph.ts";
 
 export interface ReadLinks {
   readonly index: NodeIndex;
   /** Nodes below this number are the frontier's URLs. */
   readonly knownNodes: number;
-  /** Which of these each slice has, in the order of the slices. */
-  readonly slices: readonly SliceNodes[];
   /** Of each of these, frontier_url.back_links. */
   readonly countedLinks: Int32Array;
   readonly links: LinkList;
-}
-
-/** Those from `first` on, before `end`, and some that an earlier slice has, too: of hosts on their way. */
-export interface SliceNodes {
-  readonly first: number;
-  readonly end: number;
-  readonly repeated: readonly number[];
 }
 
 export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
@@ -49,38 +36,28 @@ const tellEvery = 50_000;
 /** Lists as COPY sends arrays: ndim, flags and type, then for the one dimension its length and first index, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
-/** Of each slice in a transaction of its own, which only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
+/** In a transaction that only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
 export async function readLinks(
-  clients: readonly PoolClient[],
+  client: PoolClient,
   seed: number,
   onReading: OnReading = () => {},
 ): Promise<ReadLinks> {
   try {
-    // Side by side, so that their snapshots are of about one moment.
-    const expected = await Promise.all(
-      clients.map(async (client) => {
-        await client.query("begin isolation level repeatable read read only");
-        return await expectedRows(client);
-      }),
-    );
-    const { urls: expectedUrls, links: expectedLinks } = summed(expected, ["urls", "links"]);
-    const urls = new KnownUrls(seed, teller("urls", expectedUrls, onReading));
-    const slices: SliceNodes[] = [];
-    for (const client of clients) slices.push(await urls.read(client));
-    const { index } = urls;
+    await client.query("begin isolation level repeatable read read only");
+    const expected = await expectedRows(client);
+    const { index, countedLinks } = await readUrls(client, seed, teller("urls", expected.urls, onReading));
     const knownNodes = index.size;
     const links = new LinkList();
-    const tell = teller("links", expectedLinks, onReading);
-    for (const client of clients) await readLinkRows(client, { index, links, tell });
-    return { index, knownNodes, slices, countedLinks: urls.counted, links };
+    await readLinkRows(client, { index, links, tell: teller("links", expected.links, onReading) });
+    return { index, knownNodes, countedLinks, links };
   } finally {
-    await Promise.all(clients.map(async (client) => await client.query("rollback").catch(() => {})));
+    await client.query("rollback").catch(() => {});
   }
 }
 
-export function webGraph({ links, index, knownNodes, slices, countedLinks }: ReadLinks): WebGraph {
+export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks): WebGraph {
   const graph = linkGraph({ nodes: index.size, from: links.from, to: links.to });
-  return { ...graph, index, knownNodes, slices, countedLinks, backLinks: backLinksOf(links, knownNodes) };
+  return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
 }
 
 /** By the server's statistics: pages, times the links of the first of them as they lie on the disk. */
@@ -96,33 +73,20 @@ async function expectedRows(client: PoolClient): Promise<{ urls: number; links: 
   return { urls: await estimatedRows(client, "frontier_url"), links: await estimatedLinks(client) };
 }
 
-class KnownUrls {
-  readonly index: NodeIndex;
-  readonly #tell: (done: number) => void;
-  #counted = new Int32Array(1024);
-
-  constructor(seed: number, tell: (done: number) => void) {
-    this.index = new NodeIndex(seed);
-    this.#tell = tell;
-  }
-
-  get counted(): Int32Array {
-    return this.#counted.subarray(0, this.index.size);
-  }
-
-  async read(client: PoolClient): Promise<SliceNodes> {
-    const { index } = this;
-    const first = index.size;
-    const repeated: number[] = [];
-    await readCopy(client, "select host_hash, url_hash, back_links from frontier_url", (row) => {
-      const node = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
-      if (node < first) repeated.push(node);
-      if (node === this.#counted.length) this.#counted = grown(this.#counted);
-      this.#counted[node] = row.int32(2);
-      this.#tell(index.size);
-    });
-    return { first, end: index.size, repeated };
-  }
+async function readUrls(
+  client: PoolClient,
+  seed: number,
+  tell: (done: number) => void,
+): Promise<Pick<ReadLinks, "index" | "countedLinks">> {
+  const index = new NodeIndex(seed);
+  let counted = new Int32Array(1024);
+  await readCopy(client, "select host_hash, url_hash, back_links from frontier_url", (row) => {
+    const node = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
+    if (node === counted.length) counted = grown(counted);
+    counted[node] = row.int32(2);
+    tell(index.size);
+  });
+  return { index, countedLinks: counted.subarray(0, index.size) };
 }
 
 interface LinkReading {
@@ -209,16 +173,13 @@ export interface GraphRows {
 
 const rowsAtOnce = 5000;
 
-/** All that `work` reads is of one moment, or of several slices of about one. Throws where one of them does not answer. */
+/** All that `work` reads is of one moment. */
 export async function readGraphRows<T>(
-  slices: Slices,
+  pool: Pool,
   kind: GraphKind,
   work: (rows: GraphRows) => Promise<T>,
 ): Promise<T> {
-  const { open, down } = slices;
-  if (down.length > 0) throw new DatabaseError(`the graph cannot be read: ${partialWords(down)}`);
-  if (open.length > 1) return await readOverSlices(slices, kind, work);
-  const client = await open[0]!.pool.connect();
+  const client = await pool.connect();
   try {
     await client.query("begin isolation level repeatable read read only");
     return await work({
@@ -301,177 +262,6 @@ const linkOrder: Readonly<Record<GraphKind, string>> = {
   pages: "order by l.host_hash, l.url_hash",
   hosts: "order by l.host_hash",
 };
-
-// The same of several slices: rows of one order are merged, and what a slice's links lead to is looked for in all of them.
-
-async function readOverSlices<T>(
-  slices: Slices,
-  kind: GraphKind,
-  work: (rows: GraphRows) => Promise<T>,
-): Promise<T> {
-  const clients: PoolClient[] = [];
-  try {
-    for (const { pool } of slices.open) clients.push(await pool.connect());
-    await Promise.all(
-      clients.map(async (client) => {
-        await client.query("begin isolation level repeatable read read only");
-        // Its snapshot is of now, not of its first rows.
-        await client.query("select 1");
-      }),
-    );
-    const over = new OverSlices(slices, ({ pool }) => pool);
-    return await work({
-      nodes: async (onRows) => {
-        const known = () => merged<ExportedNode>(clients, nodeSql[kind][0]!, "known");
-        await inBatches(withoutRepeats(known()), onRows);
-        await inBatches(beyond(merged<ExportedNode>(clients, targetSql[kind], "targets"), known()), onRows);
-      },
-      links: async (sorted, onRows) => {
-        const rows = merged<ExportedLink>(
-          clients,
-          `${linkSql[kind]} ${sorted ? linkOrder[kind] : ""}`,
-          "links",
-        );
-        await inBatches(rows, async (some) => await onRows(await named(over, kind, some)));
-      },
-    });
-  } finally {
-    for (const client of clients) {
-      await client.query("rollback").catch(() => {});
-      client.release();
-    }
-  }
-}
-
-/** All that pages link to, in the order of its hashes. */
-const targetSql: Readonly<Record<GraphKind, string>> = {
-  pages: `select ${hex("to_host_hash")} || ${hex("to_url_hash")} as id, null as name, null as "pageRank",
-       count(*)::int as "inLinks", null as "outLinks"
-     from link
-     group by to_host_hash, to_url_hash
-     order by to_host_hash, to_url_hash`,
-  hosts: `select ${hex("to_host_hash")} as id, null as name, null as "pageRank", null as "inLinks", null as "outLinks"
-     from link
-     group by to_host_hash
-     order by to_host_hash`,
-};
-
-async function* rowsOf<Row extends object>(
-  client: PoolClient,
-  sql: string,
-  name: string,
-): AsyncGenerator<Row> {
-  await client.query(`declare graph_${name} no scroll cursor for ${sql}`);
-  for (;;) {
-    const { rows } = await client.query<Row>(`fetch forward ${rowsAtOnce} from graph_${name}`);
-    if (rows.length === 0) break;
-    yield* rows;
-  }
-  await client.query(`close graph_${name}`);
-}
-
-type Keyed = { readonly id: string } | { readonly from: string };
-
-/** Postgres orders hashes as numbers with a sign, which the first digit of each has. */
-function orderOf(row: Keyed): string {
-  const id = "id" in row ? row.id : row.from;
-  return id.replace(
-    /[0-9a-f]{16}/g,
-    (hash) => (Number.parseInt(hash[0]!, 16) ^ 8).toString(16) + hash.slice(1),
-  );
-}
-
-/** The first of the heads each time: rows of one order stay in it. */
-async function* merged<Row extends Keyed>(
-  clients: readonly PoolClient[],
-  sql: string,
-  name: string,
-): AsyncGenerator<Row> {
-  const heads: { row: Row; order: string; readonly rest: AsyncGenerator<Row> }[] = [];
-  for (const client of clients) {
-    const rest = rowsOf<Row>(client, sql, name);
-    const { value, done } = await rest.next();
-    if (done !== true) heads.push({ row: value, order: orderOf(value), rest });
-  }
-  while (heads.length > 0) {
-    const first = heads.reduce((least, head) => (head.order < least.order ? head : least));
-    yield first.row;
-    const { value, done } = await first.rest.next();
-    if (done === true) heads.splice(heads.indexOf(first), 1);
-    else Object.assign(first, { row: value, order: orderOf(value) });
-  }
-}
-
-/** A host on its way is in two slices. */
-async function* withoutRepeats(rows: AsyncGenerator<ExportedNode>): AsyncGenerator<ExportedNode> {
-  let last = "";
-  for await (const row of rows) {
-    if (row.id !== last) yield row;
-    last = row.id;
-  }
-}
-
-/** Targets that no slice's frontier holds; the links from several slices together. */
-async function* beyond(
-  targets: AsyncGenerator<ExportedNode>,
-  known: AsyncGenerator<ExportedNode>,
-): AsyncGenerator<ExportedNode> {
-  let head = await known.next();
-  let target = null as ExportedNode | null;
-  for await (const row of targets) {
-    const before = target;
-    if (before?.id === row.id) {
-      target = { ...row, inLinks: row.inLinks === null ? null : (before.inLinks ?? 0) + row.inLinks };
-      continue;
-    }
-    if (target !== null) yield target;
-    const order = orderOf(row);
-    while (head.done !== true && orderOf(head.value) < order) head = await known.next();
-    target = head.done !== true && head.value.id === row.id ? null : row;
-  }
-  if (target !== null) yield target;
-}
-
-async function inBatches<Row>(
-  rows: AsyncGenerator<Row>,
-  onRows: (rows: readonly Row[]) => Promise<void>,
-): Promise<void> {
-  let batch: Row[] = [];
-  for await (const row of rows) {
-    if (batch.push(row) < rowsAtOnce) continue;
-    await onRows(batch);
-    batch = [];
-  }
-  if (batch.length > 0) await onRows(batch);
-}
-
-/** With the names of targets that lie in other slices. */
-async function named(
-  over: OverSlices<Pool>,
-  kind: GraphKind,
-  links: readonly ExportedLink[],
-): Promise<readonly ExportedLink[]> {
-  const unnamed = links.filter(({ toName }) => toName === null);
-  const keys = unnamed.map(({ to }) => ({
-    hostHash: decimal(to.slice(0, 16)) as HostHash,
-    urlHash: decimal(to.slice(16)),
-  }));
-  const names = await over.eachOfHost(keys, ({ hostHash }) => hostHash, {
-    ask: async (pool, some) =>
-      kind === "pages"
-        ? await urlsByHash(pool, some)
-        : await hostsByHash(
-            pool,
-            some.map(({ hostHash }) => hostHash),
-          ),
-    absent: null,
-  });
-  const nameOf = new Map(unnamed.map((link, at) => [link, names[at] ?? null]));
-  return links.map((link) => ({ ...link, toName: link.toName ?? nameOf.get(link) ?? null }));
-}
-
-/** As Postgres' bigint. */
-const decimal = (hash: string) => (hash === "" ? "0" : String(BigInt.asIntN(64, BigInt(`0x${hash}`))));
 
 // Names by hash.
 

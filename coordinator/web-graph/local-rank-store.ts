@@ -1,10 +1,8 @@
 /** Ranks the whole graph in this process' memory: about 60 bytes a node and 20 a link while it is being read. */
 import { randomInt } from "node:crypto";
 import { Worker } from "node:worker_threads";
-import type { PoolClient } from "pg";
-import { DatabaseError } from "#core/errors";
+import type { Pool } from "pg";
 import type { Database } from "#db/server-database";
-import { partialWords, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { type ReadingProgress, readLinks, type WebGraph, webGraph } from "./graph-reads.ts";
 import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";
@@ -38,17 +36,15 @@ interface LocalRank {
   readonly cpu: RankTimes;
 }
 
-/** Throws a DatabaseError where a slice does not answer: without its links all ranks would be wrong. */
 export async function rankLocally(
-  slices: Slices,
+  pool: Pool,
   { settings, write, at }: RankOptions,
   onProgress: (progress: RankProgress) => void = () => {},
 ): Promise<LocalRank> {
-  if (slices.down.length > 0) throw new DatabaseError(`pages cannot be ranked: ${partialWords(slices.down)}`);
-  const { open } = slices;
   const clock = stopwatch();
   const seed = randomInt(2 ** 31);
-  const links = await withClients(open, async (clients) => await readLinks(clients, seed, onProgress));
+  const client = await pool.connect();
+  const links = await readLinks(client, seed, onProgress).finally(() => client.release());
   const readMs = clock();
   const graph = webGraph(links);
   const ranking = pageRank(graph, settings, (done, residual) =>
@@ -56,46 +52,27 @@ export async function rankLocally(
   );
   const rankMs = clock();
   const hosts = hostsOf(graph, seed);
-  const summary = await summaryOf(slices, { graph, hosts, ranking, settings });
+  const summary = await summaryOf(pool, { graph, hosts, ranking, settings });
   const hostsMs = clock();
-  const mended = write ? await writeAll(slices, graph, { ranking, summary, at }, onProgress) : null;
+  const mended = write ? await writeAll(pool, graph, { ranking, summary, at }, onProgress) : null;
   return { summary, mended, cpu: { readMs, rankMs, hostsMs, writeMs: clock() } };
 }
 
-/** Each slice's ranks in a transaction of its own; the summary lies beside the shared tables, and comes last. */
 async function writeAll(
-  { open, shared }: Slices,
+  pool: Pool,
   graph: WebGraph,
   { ranking, summary, at }: { ranking: PageRank; summary: GraphSummary; at: Date },
   onProgress: (progress: RankProgress) => void,
 ): Promise<number> {
   onProgress({ step: "writing", done: graph.knownNodes });
-  for (const [place, { pool }] of open.entries())
-    await inTransaction(pool, async (client) => {
-      await client.query(
-        "select pg_advisory_xact_lock(hashtext('nearcrawl rank'), hashtext(current_schema()))",
-      );
-      await writeRanks(client, graph, { nodes: graph.slices[place]!, ranks: ranking.ranks, at });
-      if (pool === shared && open.length === 1) await writeSummary(client, summary, at);
-    });
-  if (open.length > 1) await inTransaction(shared, async (client) => await writeSummary(client, summary, at));
-  let mended = 0;
-  for (const [place, { pool }] of open.entries())
-    mended += await mendBackLinks(pool, graph, graph.slices[place]!);
-  return mended;
-}
-
-async function withClients<T>(
-  open: Slices["open"],
-  work: (clients: readonly PoolClient[]) => Promise<T>,
-): Promise<T> {
-  const clients: PoolClient[] = [];
-  try {
-    for (const { pool } of open) clients.push(await pool.connect());
-    return await work(clients);
-  } finally {
-    for (const client of clients) client.release();
-  }
+  await inTransaction(pool, async (client) => {
+    await client.query(
+      "select pg_advisory_xact_lock(hashtext('nearcrawl rank'), hashtext(current_schema()))",
+    );
+    await writeRanks(client, graph, { ranks: ranking.ranks, at });
+    await writeSummary(client, summary, at);
+  });
+  return await mendBackLinks(pool, graph);
 }
 
 /** Processor time of this process since the last call. */
@@ -154,7 +131,7 @@ export async function rankInWorker(
 function startWorker(task: WorkerTask): Worker {
   const isSource = import.meta.filename.endsWith(".ts");
   const entry = isSource ? "ranking-worker-from-source.mjs" : "ranking-worker.js";
-  return new Worker(new URL(`../slices/${entry}`, import.meta.url), {
+  return new Worker(new URL(`./${entry}`, import.meta.url), {
     workerData: task,
     ...(isSource ? { execArgv: ["--conditions=nearcrawl-source"] } : {}),
   });

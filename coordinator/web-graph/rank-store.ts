@@ -3,12 +3,10 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { writeCopy } from "#db/copy";
 import { partsOf } from "#db/table-sizes";
-import { OverSlices } from "../database/over-slices.ts";
-import type { Slices } from "../database/slices.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { readRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import { hostsByHash, type SliceNodes, urlsByHash, type WebGraph } from "./graph-reads.ts";
+import { hostsByHash, urlsByHash, type WebGraph } from "./graph-reads.ts";
 import { inDegrees, NodeIndex } from "./link-graph.ts";
 import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";
 import {
@@ -28,17 +26,17 @@ const keptSummaries = 100;
 
 const mendedAtOnce = 500;
 
-/** A slice's URLs with these ranks in place of all that were there. Who reads meanwhile sees the former ones. */
+/** The frontier's URLs with these ranks in place of all that were there. Who reads meanwhile sees the former ones. */
 export async function writeRanks(
   client: PoolClient,
-  { index }: WebGraph,
-  { nodes, ranks, at }: { readonly nodes: SliceNodes; readonly ranks: Float64Array; readonly at: Date },
+  { index, knownNodes }: WebGraph,
+  { ranks, at }: { readonly ranks: Float64Array; readonly at: Date },
 ): Promise<void> {
   const keys = index.keys;
   await replaceRanks(client, async (table) => {
     const into = { table, columns: ["host_hash", "url_hash", "page_rank", "ranked_at"] };
     await writeCopy(client, into, async (rows) => {
-      for (const node of eachOf(nodes)) {
+      for (let node = 0; node < knownNodes; node++) {
         rows.row();
         rows.int64(keys[4 * node]!, keys[4 * node + 1]!);
         rows.int64(keys[4 * node + 2]!, keys[4 * node + 3]!);
@@ -48,11 +46,6 @@ export async function writeRanks(
       }
     });
   });
-}
-
-function* eachOf({ first, end, repeated }: SliceNodes): Generator<number> {
-  for (let node = first; node < end; node++) yield node;
-  yield* repeated;
 }
 
 /** The same from a table of the SQL engine, without leaving the database. */
@@ -76,16 +69,10 @@ const mostSwapTries = 120;
 /**
  * A table beside the one in use is filled and takes its place, in the caller's transaction. Deleted and inserted, every
  * ranking would leave a dead row for each live one, in the table and in its index. The table in use is locked at the very
- * end: who reads it keeps the swap waiting, and not for longer than that anybody behind it. Where parts of it lie on other
- * servers, it is emptied and filled where it is.
+ * end: who reads it keeps the swap waiting, and not for longer than that anybody behind it.
  */
 async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
-  const found = await partsOf(client, "url_rank");
-  const parts = found.length;
-  if (!found.every((part) => part.isHere)) {
-    await client.query("delete from url_rank");
-    return await fill("url_rank");
-  }
+  const parts = (await partsOf(client, "url_rank")).length;
   await client.query("create table url_rank_next (like url_rank) partition by hash (host_hash)");
   for (let part = 0; part < parts; part++)
     await client.query(
@@ -166,13 +153,9 @@ export async function latestSummary(
  * number of URLs whose count was wrong. Where coordinators are above or below, more links than this one's pages have are
  * no mistake: others told of them.
  */
-export async function mendBackLinks(
-  pool: Pool,
-  graph: WebGraph,
-  nodes: Pick<SliceNodes, "first" | "end">,
-): Promise<number> {
+export async function mendBackLinks(pool: Pool, graph: WebGraph): Promise<number> {
   const isAlone = (await readRelatives(pool)) === null;
-  const wrong = wrongCounts(graph, nodes).filter(({ missing }) => isAlone || missing > 0);
+  const wrong = wrongCounts(graph).filter(({ missing }) => isAlone || missing > 0);
   for (let first = 0; first < wrong.length; first += mendedAtOnce) {
     const some = wrong.slice(first, first + mendedAtOnce);
     await inTransaction(pool, async (client) => {
@@ -196,12 +179,9 @@ export async function mendBackLinks(
   return wrong.length;
 }
 
-function wrongCounts(
-  { index, countedLinks, backLinks }: WebGraph,
-  { first, end }: Pick<SliceNodes, "first" | "end">,
-) {
+function wrongCounts({ index, countedLinks, backLinks, knownNodes }: WebGraph) {
   const wrong: { hostHash: string; urlHash: string; missing: number }[] = [];
-  for (let node = first; node < end; node++) {
+  for (let node = 0; node < knownNodes; node++) {
     const missing = backLinks[node]! - countedLinks[node]!;
     if (missing !== 0) wrong.push({ ...hashesOf(index.keys, node), missing });
   }
@@ -250,19 +230,17 @@ interface RankedGraph {
   readonly settings: PageRankSettings;
 }
 
-export async function summaryOf(slices: Slices, found: RankedGraph): Promise<GraphSummary> {
+export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSummary> {
   const { graph, hosts, ranking, settings } = found;
-  const over = new OverSlices(slices, ({ pool }) => pool);
-  const { answers: visits } = await over.ask(readVisits);
   const { ranks: _ranks, ...facts } = ranking;
   const lists = topNodes(graph, ranking.ranks);
   return {
     ...shapeOf(graph, hosts.graph),
     knownNodes: graph.knownNodes,
-    ...visitsOf(visits),
-    topPages: await pagesOf(over, found, lists.topPages),
-    mostLinked: await pagesOf(over, found, lists.mostLinked),
-    topHosts: await topHosts(over, hosts, settings),
+    ...(await readVisits(pool)),
+    topPages: await pagesOf(pool, found, lists.topPages),
+    mostLinked: await pagesOf(pool, found, lists.mostLinked),
+    topHosts: await topHosts(pool, hosts, settings),
     ranking: { engine: "local", damping: settings.damping, tolerance: settings.tolerance, ...facts },
   };
 }
@@ -286,36 +264,13 @@ export async function readVisits(
   return { visited: { pages, averageOutLinks }, change: { pages: compared, average } };
 }
 
-type Visits = Pick<GraphSummary, "visited" | "change">;
-
-/** Means of several slices, each by its pages. */
-function visitsOf(visits: readonly Visits[]): Visits {
-  if (visits.length === 1) return visits[0]!;
-  const mean = (parts: readonly { readonly pages: number; readonly mean: number | null }[]) => {
-    const pages = parts.reduce((sum, part) => sum + part.pages, 0);
-    const sum = parts.reduce((all, part) => all + part.pages * (part.mean ?? 0), 0);
-    return { pages, mean: pages === 0 ? null : sum / pages };
-  };
-  const visited = mean(
-    visits.map(({ visited: { pages, averageOutLinks } }) => ({ pages, mean: averageOutLinks })),
-  );
-  const change = mean(visits.map(({ change: { pages, average } }) => ({ pages, mean: average })));
-  return {
-    visited: { pages: visited.pages, averageOutLinks: visited.mean },
-    change: { pages: change.pages, average: change.mean },
-  };
-}
-
 async function pagesOf(
-  over: OverSlices<Pool>,
+  pool: Pool,
   { graph, ranking }: RankedGraph,
   nodes: readonly number[],
 ): Promise<RankedPage[]> {
   const hashes = nodes.map((node) => hashesOf(graph.index.keys, node));
-  const urls = await over.eachOfHost(hashes, ({ hostHash }) => hostHash as HostHash, {
-    ask: urlsByHash,
-    absent: null,
-  });
+  const urls = await urlsByHash(pool, hashes);
   const inLinks = inDegrees(graph);
   return nodes.map((node, place) => ({
     url: urls[place]!,
@@ -325,18 +280,13 @@ async function pagesOf(
   }));
 }
 
-async function topHosts(
-  over: OverSlices<Pool>,
-  hosts: Hosts,
-  settings: PageRankSettings,
-): Promise<RankedHost[]> {
+async function topHosts(pool: Pool, hosts: Hosts, settings: PageRankSettings): Promise<RankedHost[]> {
   const { graph, index, pages } = hosts;
   const { ranks } = pageRank(graph, settings);
   const top = largest(ranks, topListLength);
-  const names = await over.eachOfHost(
+  const names = await hostsByHash(
+    pool,
     top.map((host) => bigintOf(index.keys[4 * host + 2]!, index.keys[4 * host + 3]!)),
-    (hash) => hash as HostHash,
-    { ask: hostsByHash, absent: null },
   );
   return top.map((host, place) => ({
     host: names[place]!,

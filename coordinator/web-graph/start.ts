@@ -8,7 +8,6 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/server-database";
-import { ofAll, type Slices } from "../database/slices.ts";
 import type { WebPart } from "../web/actions.ts";
 import { estimatedLinks } from "./graph-reads.ts";
 import { rankInWorker } from "./local-rank-store.ts";
@@ -18,7 +17,6 @@ import { graphRoutes } from "./routes.ts";
 
 export interface RankingDuty {
   readonly database: Pick<Database, "pool" | "url" | "schema">;
-  readonly slices: Slices;
   readonly timekeeper: Pick<Timekeeper, "every" | "stopping">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
@@ -57,17 +55,14 @@ async function rankWhenDue(duty: RankingDuty): Promise<void> {
 }
 
 async function rankIfOld(duty: RankingDuty): Promise<void> {
-  const { database, slices, timekeeper, log, now, mostLinks = mostLinksHere } = duty;
+  const { database, timekeeper, log, now, mostLinks = mostLinksHere } = duty;
   const at = now();
   const last = await lastRanked(database.pool);
   // A clock that was ahead: what lies in the future is no reason to wait.
   if (last !== null && last <= at && at.getTime() - last.getTime() < rankEveryMs) return;
-  const each = await ofAll(slices, async ({ pool }) => await estimatedLinks(pool));
-  const links = each.reduce((sum, some) => sum + some, 0);
+  const links = await estimatedLinks(database.pool);
   if (links > mostLinks) {
-    if (slices.open.length === 1)
-      log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --engine sql --write");
-    else log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --write");
+    log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --engine sql --write");
     return;
   }
   const { summary, mended } = await rankInWorker(

@@ -1,6 +1,5 @@
 /** What pages share: headings, figures, forms of one button, lists in pages. */
 import { type Actor, mayDo, type Scope } from "#core/actor";
-import { partialWords } from "../database/slices.ts";
 import { askAbout, countText, instant } from "./format.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
@@ -8,12 +7,6 @@ import { formToken, type PageViewer } from "./page-frame.ts";
 /** The heading of a page, with what stands beside it; its tabs are the frame's (navigation.ts). */
 export function titleRow(title: string, more: Html = nothing): Html {
   return html`<div class="title-row"><h1>${title}</h1>${more}</div>`;
-}
-
-/** Where some slices of the web did not answer. */
-export function partialNotice(partial: readonly number[] = []): Html {
-  const words = partialWords(partial);
-  return words === null ? nothing : html`<p class="partial" role="status">${words}</p>`;
 }
 
 export function tile(name: string, figure: string | Html, more: Html | string = nothing): Html {

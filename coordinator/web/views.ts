@@ -7,9 +7,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
 import { type Access, isRefusal, localPath, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
-import { partialNotice, skeleton } from "./components.ts";
+import { skeleton } from "./components.ts";
 import { sendError, wantsEvents, wantsJson } from "./guard.ts";
-import { type CsvTable, csvText, type Html, html, nothing } from "./html.ts";
+import { type CsvTable, csvText, type Html, html } from "./html.ts";
 import { pageFrame } from "./page-frame.ts";
 
 export interface Shown<Value = unknown> {
@@ -78,8 +78,6 @@ export interface ViewSettings {
   readonly access: Access;
   readonly version: string;
   readonly now: () => Date;
-  /** Numbers of the slices that do not answer: whatever is told of all hosts lacks theirs. Left out: all answer. */
-  readonly partial?: () => readonly number[];
 }
 
 export class Views {
@@ -111,7 +109,6 @@ export class Views {
       const visit = await this.#visitOf(route, request, reply);
       if (visit === null) return reply;
       const sent = await route.file(this.#asked(request, visit));
-      this.#tellPartial(reply);
       const around = { version, viewer: visit };
       if (sent === null) return sendError(request, reply, notKnown, around);
       if (typeof sent === "string") return sendError(request, reply, cannotBeAnswered(sent), around);
@@ -133,14 +130,7 @@ export class Views {
     const { titleWhileSlow: title } = route;
     const isPage = !wantsJson(request) && queryOf(request, "format") !== "csv";
     const shown = title !== undefined && isPage ? await soonOr(answer, waitingPage(title)) : await answer;
-    const partial = this.#tellPartial(reply);
-    return send(request, reply, { shown, route, visit, version, partial });
-  }
-
-  #tellPartial(reply: FastifyReply): readonly number[] {
-    const partial = this.#settings.partial?.() ?? [];
-    if (partial.length > 0) reply.header(partialHeader, partial.join(", "));
-    return partial;
+    return send(request, reply, { shown, route, visit, version });
   }
 
   #asked(request: FastifyRequest, visit: Visit): AskedView {
@@ -174,9 +164,6 @@ export class Views {
   }
 }
 
-/** Of answers that lack slices: their numbers, with commas between. */
-export const partialHeader = "nearcrawl-partial";
-
 const patienceMs = 1000;
 const askAgainSeconds = 2;
 
@@ -206,11 +193,10 @@ interface Answer {
   readonly route: ViewRoute;
   readonly visit: Visit;
   readonly version: string;
-  readonly partial: readonly number[];
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
-  const { shown, route, visit, version, partial } = answer;
+  const { shown, route, visit, version } = answer;
   const around = { version, viewer: visit };
   if (shown === null) return sendError(request, reply, notKnown, around);
   if (typeof shown === "string") return sendError(request, reply, cannotBeAnswered(shown), around);
@@ -223,17 +209,12 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
     path: request.url,
     title: shown.title,
     body: shown.body(visit),
-    notice: saysItself(shown.value) ? nothing : partialNotice(partial),
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
     ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
     address: shown.status === 200 ? localPath(request.url) : null,
   };
   return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
 }
-
-/** Its page has a place for it. */
-const saysItself = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && "partial" in value;
 
 function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): FastifyReply {
   const name = route.path.replace(/[^a-z]+/g, "-").replace(/^-|-$/g, "") || "overview";

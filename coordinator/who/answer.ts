@@ -14,7 +14,6 @@ import { withoutUser } from "#core/ip/url-host";
 import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import type { LeavingChannel } from "../channels/channel.ts";
-import { partialOf } from "../database/slices.ts";
 import type { ForeignOwner } from "../federation/foreign-owner.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
@@ -32,7 +31,7 @@ const prefixesShown = 100;
 
 export async function answerWho(text: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
   const answer = await answerTo(readQuestion(text), ports, now);
-  return { ...answer, at: now.toISOString(), ...partialOf(ports.reads.partial?.()) };
+  return { ...answer, at: now.toISOString() };
 }
 
 /** Of what is known to be a host, in the frontier's spelling. */
@@ -40,7 +39,7 @@ export async function answerHost(hostName: string, ports: WhoPorts, now: Date): 
   const host = await ports.reads.hostReport(hostHashOf(hostName), now);
   const takenFor = { type: "host", value: hostName } as const;
   const answer = await answerHosted({ takenFor, hostName, url: null, host, rejection: null }, ports, now);
-  return { ...answer, at: now.toISOString(), ...partialOf(ports.reads.partial?.()) };
+  return { ...answer, at: now.toISOString() };
 }
 
 async function answerTo(question: Question, ports: WhoPorts, now: Date): Promise<Answer> {

@@ -7,7 +7,6 @@ import { roundPicture } from "../delegation/round-picture-page.ts";
 import { fetchAgainForm, handInForm } from "../submissions/page.ts";
 import { asText } from "../subnets/routing-table.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
-import { partialNotice } from "../web/components.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -41,7 +40,7 @@ export function whoStart(): Html {
 }
 
 export function whoBody(answer: WhoAnswer, viewer: PageViewer): Html {
-  return html`<h1 class="hidden">Who crawls ${answer.takenFor.value}</h1>${whoForm(answer.question)}${partialNotice(answer.partial)}
+  return html`<h1 class="hidden">Who crawls ${answer.takenFor.value}</h1>${whoForm(answer.question)}
 ${verdict(answer)}
 ${standing(answer.standing)}
 ${answer.found ? nothing : nearMatches(answer)}

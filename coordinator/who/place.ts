@@ -234,8 +234,6 @@ export interface WhoReads extends OwnerReads {
   /** Of a host (null: none was asked for) and of addresses. */
   /** `url`: canonical, where it is one that is asked about. */
   wishesOf(host: string | null, addresses: readonly string[], url?: string | null): Promise<SiteWishes>;
-  /** Slices of the web that do not answer, of which nothing is told; left out: there is one. */
-  partial?(): readonly number[];
 }
 
 export interface WhoPorts {

@@ -1,39 +1,26 @@
-/** Every read of the pages, the API and `who` and `search`, of one slice (coordinator/slices/reports-reads). */
+/** Every read of the pages, the API and `who` and `search`. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
-import type { UrlKey } from "#core/url-key";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
 import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
-import { leavingChannel, linkedDepth, urlPlace } from "../frontier/report-reads.ts";
+import { createFindReads } from "../find/find-reads.ts";
+import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import type { WholeReads } from "../overview/alert-reads.ts";
-import type { WholeCharts } from "../overview/chart-reads.ts";
-import type { CrawlerDetail, OverviewReads } from "../overview/overview.ts";
+import type { OverviewReads } from "../overview/overview.ts";
 import {
   crawlTotals,
   createOperationReads,
   readinessReads,
   recentDelegations,
-  type TotalsPart,
-  totalsPart,
-  wholeOf,
 } from "../overview/overview-reads.ts";
-import type { ReadinessReads, WaitingHost } from "../overview/overview-types.ts";
-import {
-  type LeaseCounts,
-  longestWaiting,
-  openLeases,
-  type WaitingPart,
-  waitingPart,
-} from "../overview/queue-reads.ts";
+import type { ReadinessReads } from "../overview/overview-types.ts";
 import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { PageReads } from "../search/page-facts.ts";
-import { type PageParts, pageParts } from "../search/page-reads.ts";
 import type { SearchReads } from "../search/search-answer.ts";
-import { configurationReads, createSearchReads } from "../search/search-reads.ts";
+import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
 import { announcedSpaceOf, announcementOf, hasRoutingTable } from "../subnets/routing-table-store.ts";
@@ -42,7 +29,6 @@ import {
   allCrawlers,
   crawlerDetail,
   crawlerNamed,
-  crawlerOutcomes,
   crawlerRtts,
   fleetShares,
   membersAt,
@@ -50,84 +36,23 @@ import {
 } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
 import type { WhoReads } from "./place.ts";
-import {
-  createRollUpReads,
-  type HostsElsewhere,
-  type HostsRow,
-  hostsIn,
-  type SpaceSql,
-} from "./roll-up-reads.ts";
-import {
-  hostReport,
-  rejectionOf,
-  urlReport,
-  type WaitingInSubnet,
-  waitingHosts,
-  waitingReport,
-} from "./url-reads.ts";
+import { createRollUpReads } from "./roll-up-reads.ts";
+import { hostReport, rejectionOf, urlReport, waitingReport } from "./url-reads.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
 
-/** One slice's part of what is told of all of them. */
-export interface SliceReports extends Reports {
-  readonly totalsPart: () => Promise<TotalsPart>;
-  readonly fleetShares: () => Promise<ReadonlyMap<number, Share>>;
-  readonly crawlerOutcomes: (crawlerId: number) => Promise<CrawlerDetail["outcomes"]>;
-  readonly openLeases: () => Promise<LeaseCounts>;
-  readonly waitingPart: (now: Date, elsewhere: LeaseCounts) => Promise<WaitingPart>;
-  readonly longestWaitingWith: (
-    elsewhere: LeaseCounts,
-    ...asked: Parameters<OverviewReads["longestWaiting"]>
-  ) => Promise<WaitingHost[]>;
-  /** By the pages here that link to it. */
-  readonly linkedDepth: (key: UrlKey) => Promise<number | null>;
-  readonly waitingHosts: (subnetId: number) => Promise<WaitingInSubnet>;
-  readonly hostsIn: (space: SpaceSql, now: Date) => Promise<readonly HostsRow[]>;
-  readonly configurations: () => Promise<readonly string[]>;
-  readonly pageParts: PageParts;
-  readonly own: WholeReads & WholeCharts;
-}
-
-/** What a slice's reads ask all slices for. */
-export interface WholeOfSlices extends WholeReads, WholeCharts {
-  readonly hostsElsewhere: HostsElsewhere;
-  readonly linkedDepth: (key: UrlKey) => Promise<number | null>;
-  readonly configurations: () => Promise<readonly string[]>;
-  readonly hostsLike: WhoReads["hostsLike"];
-}
-
-export interface SliceOptions {
-  readonly pool: Pool;
-  /** A clock that never goes back, for how long costly answers are kept. */
-  readonly nowMs: () => number;
-  /** The one in memory, of this slice's pages. */
-  readonly index?: SearchIndex | undefined;
-}
-
-export function sliceReports({ pool, nowMs, index }: SliceOptions, whole: WholeOfSlices): SliceReports {
-  const { configurations } = whole;
-  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
+/** `nowMs` is a clock that never goes back, for how long costly answers are kept; `index`: the one in memory. */
+export function createReports(pool: Pool, nowMs: () => number, index?: SearchIndex): Reports {
   return {
-    ...whoReads(pool, nowMs, whole),
-    ...overviewReads(pool, { nowMs, whole, shares }),
-    ...createSearchReads(pool, nowMs, { index, configurations }),
+    ...whoReads(pool, nowMs),
+    ...overviewReads(pool, nowMs),
+    ...createSearchReads(pool, nowMs, index),
     ...readinessReads(pool),
-    totalsPart: () => totalsPart(pool),
-    fleetShares: () => shares.get(),
-    crawlerOutcomes: (crawlerId) => crawlerOutcomes(pool, crawlerId),
-    openLeases: () => openLeases(pool),
-    waitingPart: (now, elsewhere) => waitingPart(pool, now, elsewhere),
-    longestWaitingWith: (elsewhere, query, now) => longestWaiting(pool, query, now, elsewhere),
-    linkedDepth: (key) => linkedDepth(pool, key),
-    waitingHosts: (subnetId) => waitingHosts(pool, subnetId),
-    hostsIn: (space, now) => hostsIn(pool, space, now),
-    configurations: configurationReads(pool, nowMs),
-    pageParts: pageParts(pool),
-    own: wholeOf(pool),
   };
 }
 
-function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoReads {
+function whoReads(pool: Pool, nowMs: () => number): WhoReads {
+  const found = createFindReads(pool);
   return {
     chainOf: (first, last) => chainOf(pool, first, last),
     publishedOf: (first, last) => publishedOf(pool, first, last),
@@ -139,9 +64,17 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
-    rollUp: createRollUpReads(pool, nowMs, whole.hostsElsewhere),
+    rollUp: createRollUpReads(pool, nowMs),
     namesLike: (text, limit) => namesLike(pool, text, limit),
-    hostsLike: whole.hostsLike,
+    hostsLike: async (text, limit) => {
+      const hosts = await found.hosts(text.toLowerCase(), limit);
+      return (hosts?.rows ?? []).map(({ host }) => ({
+        type: "host",
+        name: host,
+        handle: null,
+        similarity: Math.min(1, text.length / host.length),
+      }));
+    },
     crawlerNamed: (name) => crawlerNamed(pool, name),
     allCrawlers: () => allCrawlers(pool),
     membersAt: (at) => membersAt(pool, at),
@@ -156,27 +89,18 @@ function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoRea
     urlReport: (key, now) => urlReport(pool, key, now),
     urlPlace: (key, as) => urlPlace(pool, key, as),
     hostReport: (hostHash, now) => hostReport(pool, hostHash, { now }),
-    waitingIn: async (subnetId) => waitingReport(subnetId, [await waitingHosts(pool, subnetId)]),
+    waitingIn: (subnetId) => waitingReport(pool, subnetId),
     rejectionOf: (url) => rejectionOf(pool, url),
-    leavingChannel: (key) => leavingChannel(pool, key, () => whole.linkedDepth(key)),
+    leavingChannel: (key) => leavingChannel(pool, key),
     wishesOf: (host, addresses, url) => wishesOf(pool, host, addresses, url),
   };
 }
 
-function overviewReads(
-  pool: Pool,
-  {
-    nowMs,
-    whole,
-    shares,
-  }: Pick<SliceOptions, "nowMs"> & {
-    readonly whole: WholeOfSlices;
-    readonly shares: KeptAnswer<ReadonlyMap<number, Share>>;
-  },
-): OverviewReads {
+function overviewReads(pool: Pool, nowMs: () => number): OverviewReads {
   const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
+  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   return {
-    ...createOperationReads(pool, nowMs, whole),
+    ...createOperationReads(pool, nowMs),
     crawlTotals: () => totals.get(),
     async fleet() {
       const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
@@ -187,7 +111,7 @@ function overviewReads(
   };
 }
 
-export const noShare: Share = {
+const noShare: Share = {
   ...{ subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 },
 };
 

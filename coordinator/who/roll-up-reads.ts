@@ -4,7 +4,6 @@
  */
 import type { Pool } from "pg";
 import { KeptAnswer, roundMs } from "../database/cached-read.ts";
-import { columnsOf } from "../database/transaction.ts";
 import { announcedSpaceOf } from "../subnets/routing-table-store.ts";
 import { crawlersNamed, type RollUp, weightedRtt } from "./roll-up.ts";
 
@@ -27,25 +26,19 @@ const mostKept = 50;
 
 const keptMs = 30_000;
 
-/** `elsewhere`: what lies in the space on other slices than that of the pool. */
-export function createRollUpReads(
-  pool: Pool,
-  nowMs: () => number,
-  elsewhere: HostsElsewhere = async () => [],
-): ReadRollUp {
-  const ports = { pool, elsewhere };
+export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
   const kept = new Map<string, KeptAnswer<RollUp | null>>();
   return async (space, now) => {
     const small = await smallSpace(pool, space);
     if (small !== null) {
       const ids = await registeredIn(pool, small);
       const registered = ids.length;
-      if (registered <= fewSubnets) return await counted(ports, known(ids), { registered, now });
+      if (registered <= fewSubnets) return await counted(pool, known(ids), { registered, now });
     }
     const key = JSON.stringify(space);
     const before = kept.get(key);
     const large = largeSpace(space) ?? small;
-    const count = async () => large && (await counted(ports, large, { registered: null, now }));
+    const count = async () => large && (await counted(pool, large, { registered: null, now }));
     const answer = before ?? new KeptAnswer(count, nowMs, keptMs);
     // The latest asked for stand last.
     kept.delete(key);
@@ -58,39 +51,8 @@ export function createRollUpReads(
   };
 }
 
-/** Hosts of one subnet, crawler and time to it. */
-export interface HostsRow {
-  subnet_id: number;
-  crawler_id: number | null;
-  rtt_ms: number | null;
-  hosts: number;
-  due_hosts: number;
-  pages: number;
-  bytes: number;
-}
-
-export type HostsElsewhere = (space: SpaceSql, now: Date) => Promise<readonly HostsRow[]>;
-
-/** SQL; `now`: the number of its parameter. */
-const hostsColumns = (now: number) => `subnet_id, crawler_id, rtt_ms, count(*)::int as hosts,
-      (count(*) filter (where standing = 'ready' and due_at <= $${now}::timestamptz))::int as due_hosts,
-      sum(pages)::float8 as pages, sum(bytes)::float8 as bytes`;
-
-/** Hosts of one slice in a space, for `elsewhere` of another one. */
-export async function hostsIn(pool: Pool, { sql, values }: SpaceSql, now: Date): Promise<HostsRow[]> {
-  const { rows } = await pool.query<HostsRow>(
-    `with space as materialized (${sql})
-     select ${hostsColumns(values.length + 1)}
-     from space
-     join site using (subnet_id)
-     group by subnet_id, crawler_id, rtt_ms`,
-    [...values, now],
-  );
-  return rows;
-}
-
 /** SQL that gives subnet_id, with its parameters. */
-export interface SpaceSql {
+interface SpaceSql {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
@@ -189,14 +151,15 @@ interface RollUpRow {
  * A piece is a subnet, or those of its hosts that another crawler has than the rest. Of ranges that answer from many places
  * the time says nothing. `now`: the number of its parameter.
  */
-const rollUpSql = (space: string, now: number, given: string) => `
+const rollUpSql = (space: string, now: number) => `
   with space as materialized (${space}),
   host as materialized (
-    select ${hostsColumns(now)}
+    select subnet_id, crawler_id, rtt_ms, count(*)::int as hosts,
+      (count(*) filter (where standing = 'ready' and due_at <= $${now}::timestamptz))::int as due_hosts,
+      sum(pages)::float8 as pages, sum(bytes)::float8 as bytes
     from space
     join site using (subnet_id)
     group by subnet_id, crawler_id, rtt_ms
-    ${given}
   ),
   piece as materialized (
     select h.subnet_id, coalesce(h.crawler_id, d.crawler_id) as crawler_id,
@@ -241,38 +204,17 @@ const rollUpSql = (space: string, now: number, given: string) => `
      ) most) as named
   from piece`;
 
-const hostsNames = [
-  ...(["subnet_id", "crawler_id", "rtt_ms"] as const),
-  ...(["hosts", "due_hosts", "pages", "bytes"] as const),
-] as const;
-
-/** SQL: the parameters after that one as rows. */
-function givenHosts(after: number): string {
-  const types = ["int", "int", "float4", "int", "int", "float8", "float8"];
-  return `select * from unnest(${types.map((type, index) => `$${after + 1 + index}::${type}[]`).join(", ")})`;
-}
-
 /** Postgres' code for a statement that was ended by its time limit. */
 const queryCanceled = "57014";
 
-interface CountPorts {
-  readonly pool: Pool;
-  readonly elsewhere: HostsElsewhere;
-}
-
 async function counted(
-  { pool, elsewhere }: CountPorts,
+  pool: Pool,
   space: SpaceSql,
   { registered, now }: { readonly registered: number | null; readonly now: Date },
 ): Promise<RollUp | null> {
   const { sql, values } = space;
-  const parameters = values.length + 1;
   try {
-    const given = await elsewhere(space, now);
-    const { rows } = await pool.query<RollUpRow>(
-      rollUpSql(sql, parameters, given.length === 0 ? "" : `union all ${givenHosts(parameters)}`),
-      [...values, now, ...(given.length === 0 ? [] : columnsOf(given, hostsNames))],
-    );
+    const { rows } = await pool.query<RollUpRow>(rollUpSql(sql, values.length + 1), [...values, now]);
     return rollUpOf(rows[0]!, registered);
   } catch (error) {
     if ((error as { code?: string }).code === queryCanceled) return null;

@@ -4,7 +4,6 @@ import type { HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
-import { byText, firstOf } from "../database/over-slices.ts";
 import { type HostPages, hostBudget, type PageWorth } from "../frontier/budgets.ts";
 import { domainReport } from "../frontier/domain-store.ts";
 import {
@@ -319,14 +318,8 @@ async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null)
   }));
 }
 
-/** Of one slice. */
-export interface WaitingInSubnet {
-  readonly hosts: number;
-  readonly next: readonly (WaitingReport["next"][number] & { readonly freeAt: Date })[];
-}
-
 /** Hosts in this very subnet (not in those inside it) that have something to fetch and no lease. */
-export async function waitingHosts(pool: Pool, subnetId: number): Promise<WaitingInSubnet> {
+export async function waitingReport(pool: Pool, subnetId: number): Promise<WaitingReport> {
   const [count, next] = await Promise.all([
     pool.query<{ hosts: number }>(
       `select count(*)::int as hosts
@@ -338,8 +331,8 @@ export async function waitingHosts(pool: Pool, subnetId: number): Promise<Waitin
        ) counted`,
       [subnetId],
     ),
-    pool.query<{ host: string; due_at: Date; free_at: Date; urls: number }>(
-      `select host, due_at, greatest(due_at, not_before) as free_at, url_count as urls
+    pool.query<{ host: string; due_at: Date; urls: number }>(
+      `select host, due_at, url_count as urls
        from frontier_host
        where subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null
        order by greatest(due_at, not_before), host
@@ -347,29 +340,12 @@ export async function waitingHosts(pool: Pool, subnetId: number): Promise<Waitin
       [subnetId],
     ),
   ]);
-  return {
-    hosts: count.rows[0]?.hosts ?? 0,
-    next: next.rows.map((row) => ({
-      host: row.host,
-      dueAt: iso(row.due_at),
-      urls: row.urls,
-      freeAt: row.free_at,
-    })),
-  };
-}
-
-export function waitingReport(subnetId: number, slices: readonly WaitingInSubnet[]): WaitingReport {
-  const hosts = slices.reduce((sum, slice) => sum + slice.hosts, 0);
-  const next = firstOf(
-    slices.map((slice) => slice.next),
-    (a, b) => a.freeAt.getTime() - b.freeAt.getTime() || byText(a.host, b.host),
-    waitingHostsShown,
-  );
+  const { hosts } = count.rows[0]!;
   return {
     subnetId,
     hosts: Math.min(hosts, waitingCountLimit),
     more: hosts > waitingCountLimit,
-    next: next.map(({ freeAt: _, ...host }) => host),
+    next: next.rows.map((row) => ({ host: row.host, dueAt: iso(row.due_at), urls: row.urls })),
   };
 }
 

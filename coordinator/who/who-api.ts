@@ -692,10 +692,6 @@ const whoAnswer = z
     order: orderReport
       .nullable()
       .describe("Of a URL in the frontier: its place among what is due of its host."),
-    partial: z
-      .array(z.int())
-      .optional()
-      .describe("Slices of the web that did not answer, of whose hosts nothing is told; left out: all did."),
   })
   .meta({ id: "WhoAnswer" });
 

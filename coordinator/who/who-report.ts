@@ -19,8 +19,6 @@ import type { RollUp } from "./roll-up.ts";
 
 export interface WhoAnswer {
   readonly question: string;
-  /** Slices of the web that did not answer, of whose hosts nothing is told; absent: all did. */
-  readonly partial?: readonly number[];
   /** When it was answered. */
   readonly at: string;
   /** False: nothing is known of what was asked for. */

@@ -18,7 +18,7 @@ import {
   ownAlertsOf,
   showAlerts,
 } from "#coordinator/overview/alert-rules";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
 import { lostDataFolder } from "#db/embedded-cluster";
@@ -26,7 +26,7 @@ import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
 import type { CommandContext } from "./command-context.ts";
-import { ofSlices, readFrom } from "./read-database.ts";
+import { readFrom } from "./read-database.ts";
 
 /** A coordinator answers /ready within two seconds whatever the database does. */
 const askMs = 2500;
@@ -51,15 +51,14 @@ export class AlertsAnywhere {
     const coordinator = await this.#askCoordinator(pin);
     const here = ownAlertsOf(database, now.getTime());
     if (unusable === null) {
-      const known = await readFrom(await this.#open(), this.#context, async (opened) =>
-        ofSlices(
-          opened,
-          async (slices) =>
-            await showAlerts(
-              createReports(slices, () => performance.now()),
-              now,
-            ),
-        ),
+      const known = await readFrom(
+        await this.#open(),
+        this.#context,
+        async ({ pool }) =>
+          await showAlerts(
+            createReports(pool, () => performance.now()),
+            now,
+          ),
       );
       return { ...known, alerts: merged([...here, ...coordinator.alerts, ...known.alerts]) };
     }

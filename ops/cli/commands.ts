@@ -85,7 +85,6 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
   journal: async () => (await import("./commands/journal.ts")).journalCommand(),
-  slices: async () => (await import("./commands/slices.ts")).slicesCommand(),
   storage: async () => (await import("./commands/storage.ts")).storageCommand(),
   completion: async () =>
     (await import("./commands/completion.ts")).completionCommand(

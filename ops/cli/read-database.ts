@@ -1,8 +1,6 @@
 /** For commands that only look: a database where nothing was set up yet is said so, not created. */
 
 import type { Command } from "commander";
-import { partialWords } from "#coordinator/database/slices";
-import { type OpenSlices, openSlices } from "#coordinator/slices/open-slices-store";
 import { DatabaseError } from "#core/errors";
 import type { Database } from "#db/server-database";
 import { type CommandContext, type ContextOptions, withDatabase } from "./command-context.ts";
@@ -15,33 +13,6 @@ export async function readDatabase<T>(
   read: (database: Database) => Promise<T>,
 ): Promise<T> {
   return await withDatabase(context, async (database) => await readFrom(database, context, read));
-}
-
-/** The same of all slices of the web. */
-export async function readSlices<T>(
-  context: CommandContext,
-  read: (slices: OpenSlices, database: Database) => Promise<T>,
-): Promise<T> {
-  return await readDatabase(context, async (database) => await ofSlices(database, read));
-}
-
-/** Of a database that is open already. */
-export async function ofSlices<T>(
-  database: Database,
-  read: (slices: OpenSlices, database: Database) => Promise<T>,
-): Promise<T> {
-  const slices = await openSlices(database);
-  try {
-    return await read(slices, database);
-  } finally {
-    await slices.close();
-  }
-}
-
-/** Beside an answer that does not say itself that it lacks those slices. */
-export function tellPartial({ down }: Pick<OpenSlices, "down">): void {
-  const words = partialWords(down);
-  if (words !== null) process.stderr.write(`nearcrawl: ${words}\n`);
 }
 
 /** Of one that is open already. */

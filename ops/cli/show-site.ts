@@ -6,14 +6,13 @@ import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { answerSite, readAsked } from "#coordinator/sites/site";
 import { siteParts, urlFilters } from "#coordinator/sites/site-api";
 import { sitePorts } from "#coordinator/sites/start";
-import { DatabaseError, UsageError } from "#core/errors";
+import { UsageError } from "#core/errors";
 import { createNameResolver } from "#core/name-resolver";
 import { timeRange } from "#core/time-range";
-import { hostHashOf } from "#core/url-key";
 import { commandContext } from "./command-context.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { printAnswer } from "./output.ts";
-import { type DatabaseOptions, readSlices } from "./read-database.ts";
+import { type DatabaseOptions, readDatabase } from "./read-database.ts";
 import { siteText } from "./site-text.ts";
 
 export interface SiteOptions extends DatabaseOptions {
@@ -52,14 +51,10 @@ export async function showSite(host: string, options: SiteOptions): Promise<void
   if (typeof asked === "string") throw new UsageError(asked);
   const context = commandContext(options);
   const resolver = createNameResolver({ servers: context.currentRun?.resolvers ?? [] });
-  const answer = await readSlices(context, async (slices) => {
-    const pool = slices.shared;
-    const { number } = slices.ofHost(hostHashOf(asked.host));
-    if (slices.down.includes(number))
-      throw new DatabaseError(`slice ${number} of the web, which has ${asked.host}, does not answer`);
+  const answer = await readDatabase(context, async ({ pool }) => {
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const domainSets = (await readCoordinatorPlace(pool))?.domainSets ?? [];
-    return await answerSite(asked, sitePorts({ slices, resolver, scope, domainSets }), now);
+    return await answerSite(asked, sitePorts({ pool, resolver, scope, domainSets }), now);
   });
   printAnswer(options, answer, siteText(answer));
   if (!answer.found) process.exitCode = exitCodes.notFound;

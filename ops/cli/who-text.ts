@@ -1,6 +1,5 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
-import { partialWords } from "#coordinator/database/slices";
 import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
@@ -44,7 +43,6 @@ import { statedLines } from "./stated-text.ts";
 
 export function whoText(answer: WhoAnswer): string {
   return [
-    [partialWords(answer.partial ?? []) ?? []].flat(),
     headLines(answer),
     standingLines(answer),
     chainLines(answer),

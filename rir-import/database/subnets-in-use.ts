@@ -32,36 +32,16 @@ export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): v
   );
 }
 
-/** $1: further subnets with hosts; $2: generations of the two roots that stand in where there is no registry, nobody's loss. */
+/** $1: generations of the two roots that stand in where there is no registry, nobody's loss. */
 const inUseSql = `
   select c.subnet_id, c.added_in
   from (
     select subnet_id from delegation
     union
     select subnet_id from frontier_host where subnet_id is not null
-    union
-    select unnest($1::int[])
   ) used
   join subnet c using (subnet_id)
-  where c.removed_in is null and c.added_in <> all ($2::int[])`;
-
-/**
- * Subnets with hosts in slices that do not lie beside the shared tables, as far as they have no crawler yet: those that have one
- * are in use for that.
- */
-async function subnetsElsewhere(slices: readonly Pool[]): Promise<number[]> {
-  const found = await Promise.all(
-    slices.map(async (pool) => {
-      const { rows } = await pool.query<{ subnet_id: number }>(
-        `select distinct subnet_id
-         from frontier_host h
-         where subnet_id is not null and not exists (select from delegation d where d.subnet_id = h.subnet_id)`,
-      );
-      return rows.map((row) => row.subnet_id);
-    }),
-  );
-  return [...new Set(found.flat())];
-}
+  where c.removed_in is null and c.added_in <> all ($1::int[])`;
 
 async function generationsOf(
   client: Pick<PoolClient, "query">,
@@ -75,13 +55,8 @@ async function generationsOf(
   return rows.map((row) => row.generation);
 }
 
-/** `slices`: those apart from the one that the client reads. */
-export async function readSubnetsInUse(
-  client: PoolClient,
-  slices: readonly Pool[] = [],
-): Promise<ReadonlySet<number>> {
+export async function readSubnetsInUse(client: PoolClient): Promise<ReadonlySet<number>> {
   const { rows } = await client.query<{ subnet_id: number }>(inUseSql, [
-    await subnetsElsewhere(slices),
     await generationsOf(client, "stand-in"),
   ]);
   return new Set(rows.map((row) => row.subnet_id));
@@ -91,19 +66,13 @@ export async function readSubnetsInUse(
 export async function inUseOfRollback(
   client: Pick<PoolClient, "query">,
   imports: number,
-  slices: readonly Pool[] = [],
 ): Promise<SubnetsInUse> {
   const undone = await generationsOf(client, "applied", imports);
   const { rows } = await client.query<SubnetsInUse>(
     `select count(*)::int as total,
-       (count(*) filter (where added_in = any ($3::int[]) or subnet_id = any ($4::int[])))::int as going
+       (count(*) filter (where added_in = any ($2::int[]) or subnet_id = any ($3::int[])))::int as going
      from (${inUseSql}) used`,
-    [
-      await subnetsElsewhere(slices),
-      await generationsOf(client, "stand-in"),
-      undone,
-      await broughtBackBy(client, undone),
-    ],
+    [await generationsOf(client, "stand-in"), undone, await broughtBackBy(client, undone)],
   );
   return rows[0]!;
 }
@@ -132,13 +101,12 @@ export async function inUseOfRollbackWithin(
   pool: Pool,
   imports: number,
   withinMs: number,
-  slices: readonly Pool[] = [],
 ): Promise<SubnetsInUse | null> {
   const client = await pool.connect();
   try {
     await client.query("begin read only");
     await client.query(`set local statement_timeout = ${Math.max(1, Math.round(withinMs))}`);
-    return await inUseOfRollback(client, imports, slices);
+    return await inUseOfRollback(client, imports);
   } catch (error) {
     if ((error as { code?: unknown }).code === queryCanceled) return null;
     throw error;

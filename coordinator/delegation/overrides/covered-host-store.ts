@@ -1,13 +1,10 @@
 /**
- * Which hosts a finer delegation covers: `frontier_host.finer_id` follows tables and addresses. In slice 0, which lies beside the
- * table of finer delegations, in the transaction that changes it; in the other slices after that, with the values that were
- * committed, since the replica there may not have them yet. Whoever is ended in between leaves hosts behind, which
- * `followLeftBehind` finds by the replica.
+ * Which hosts a finer delegation covers: `frontier_host.finer_id` follows tables and addresses, in the transaction that
+ * changes the finer delegations.
  */
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import { asRoundId, type HostHash, type RoundId } from "#core/ids";
-import { apartOf, type Slices } from "../../database/slices.ts";
-import { columnsOf, inTransaction } from "../../database/transaction.ts";
+import { columnsOf } from "../../database/transaction.ts";
 import { saveProbes } from "../store.ts";
 import type { FinerRound } from "./override.ts";
 
@@ -22,18 +19,15 @@ interface HostColumns {
  * leaf that holds its first address. It is held until the transaction ends: who ends it waits, and then finds
  * this host among those that it covers, so that no host is left with a crawler that is none.
  */
-export const finerIdOf = (host: HostColumns): string => finerIdIn("finer_delegation", host, "for key share");
-
-/** The same, of a table or rows that are given. */
-const finerIdIn = (finer: string, host: HostColumns, held = ""): string => `coalesce(
-  (select finer_id from ${finer} where host_hash = ${host.hash} ${held}),
+export const finerIdOf = (host: HostColumns): string => `coalesce(
+  (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),
   (select finer_id
-   from ${finer}
+   from finer_delegation
    where host_hash is null
      and subnet_id = ${host.subnetId}
      and ${host.address} between first_address and last_address
    limit 1
-   ${held}))`;
+   for key share))`;
 
 const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addresses[1]" };
 
@@ -50,29 +44,8 @@ function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly v
   return { condition: "h.finer_id = any($1::int[])", value: hosts.hadFiner };
 }
 
-/** A transaction that changes finer delegations, and the hosts that follow it. */
-export interface FinerWork {
-  readonly client: PoolClient;
-  readonly covered: CoveredHosts[];
-}
-
-/** The hosts follow in slice 0 within the transaction, and in the others when it is committed. */
-export async function changeFiner<T>(slices: Slices, change: (work: FinerWork) => Promise<T>): Promise<T> {
-  const { result, covered } = await inTransaction(slices.shared, async (client) => {
-    const work: FinerWork = { client, covered: [] };
-    return { result: await change(work), covered: work.covered };
-  });
-  for (const { pool } of apartOf(slices))
-    for (const hosts of covered) await followApart(slices.shared, pool, hosts);
-  return result;
-}
-
 /** Of hosts that are in the frontier: which finer delegation is theirs now. Locks those that change. */
-export async function followFinerDelegations(
-  { client, covered }: FinerWork,
-  hosts: CoveredHosts,
-): Promise<void> {
-  covered.push(hosts);
+export async function followFinerDelegations(client: PoolClient, hosts: CoveredHosts): Promise<void> {
   const { condition, value } = chosenBy(hosts);
   await client.query(
     `with changed as (
@@ -88,75 +61,6 @@ export async function followFinerDelegations(
      where h.host_hash = changed.host_hash`,
     [value],
   );
-}
-
-/** Hosts that follow by one statement. */
-const followingAtOnce = 1000;
-
-/** In a slice (`pool`) that lies elsewhere than the finer delegations. */
-async function followApart(shared: Pool, pool: Pool, hosts: CoveredHosts): Promise<void> {
-  const { condition, value } = chosenBy(hosts);
-  const { rows } = await pool.query<{ host_hash: HostHash; subnet_id: number | null }>(
-    `select h.host_hash, h.subnet_id from frontier_host h where ${condition} order by h.host_hash`,
-    [value],
-  );
-  for (let at = 0; at < rows.length; at += followingAtOnce) {
-    const some = rows.slice(at, at + followingAtOnce);
-    const hashes = some.map((row) => row.host_hash);
-    const { rows: finer } = await shared.query<Record<string, unknown>>(
-      `select finer_id, host_hash, subnet_id, first_address, last_address
-       from finer_delegation
-       where host_hash = any($1::bigint[]) or (host_hash is null and subnet_id = any($2::int[]))`,
-      [hashes, [...new Set(some.map((row) => row.subnet_id))]],
-    );
-    await pool.query(
-      `with given as materialized (
-         select *
-         from unnest($2::int[], $3::bigint[], $4::int[], $5::inet[], $6::inet[])
-           as given (finer_id, host_hash, subnet_id, first_address, last_address)
-       ),
-       changed as (
-         select h.host_hash
-         from frontier_host h
-         where h.host_hash = any($1::bigint[]) and h.finer_id is distinct from ${finerIdIn("given", ofHost)}
-         order by h.host_hash
-         for update
-       )
-       update frontier_host h
-       set finer_id = ${finerIdIn("given", ofHost)}
-       from changed
-       where h.host_hash = changed.host_hash`,
-      [hashes, ...columnsOf(finer, ["finer_id", "host_hash", "subnet_id", "first_address", "last_address"])],
-    );
-  }
-}
-
-/**
- * Hosts of slices other than 0 whose finer delegation is not what the replica says: somebody was ended before they had followed,
- * or an address came while the replica was behind. Gives how many were looked at.
- */
-export async function followLeftBehind(slices: Slices): Promise<number> {
-  let found = 0;
-  for (const { pool } of apartOf(slices)) {
-    const { rows } = await pool.query<{ host_hash: HostHash }>(
-      `select h.host_hash
-       from frontier_host h
-       where h.finer_id is not null and h.finer_id is distinct from ${finerIdIn("finer_delegation", ofHost)}
-       union
-       select h.host_hash
-       from finer_delegation f
-       join frontier_host h on h.host_hash = f.host_hash
-       where h.finer_id is distinct from f.finer_id
-       union
-       select h.host_hash
-       from (select distinct subnet_id from finer_delegation where host_hash is null) f
-       join frontier_host h on h.subnet_id = f.subnet_id and h.state = 'resolved'
-       where h.finer_id is distinct from ${finerIdIn("finer_delegation", ofHost)}`,
-    );
-    found += rows.length;
-    if (rows.length > 0) await followApart(slices.shared, pool, { hashes: rows.map((row) => row.host_hash) });
-  }
-  return found;
 }
 
 // What is kept of finer delegations for good: their rounds with every probe, and the lines of the history.

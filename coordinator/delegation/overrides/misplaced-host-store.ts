@@ -1,9 +1,9 @@
 /** Hosts that their subnet's crawler may not have by its domain sets, and the delegations of their own that they get. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type HostHash, type RoundId, type SubnetId } from "#core/ids";
-import { ofAll, type Slices, slicesOf } from "../../database/slices.ts";
+import { inTransaction } from "../../database/transaction.ts";
 import { heldByOneSql, heldSql, type Partition } from "../../domain-sets/partition.ts";
-import { changeFiner, type FinerWork, followFinerDelegations, recordChanges } from "./covered-host-store.ts";
+import { followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import { maxFinerDelegations } from "./override.ts";
 import { endFiner } from "./writes.ts";
 
@@ -33,31 +33,23 @@ export interface MisplacedHostStore {
   hasDelegated(): Promise<boolean>;
 }
 
-export function createMisplacedHostStore(from: Pool | Slices): MisplacedHostStore {
-  const slices = slicesOf(from);
+export function createMisplacedHostStore(pool: Pool): MisplacedHostStore {
   return {
-    misplaced: async (crawler, others, limit) => {
-      const found = await ofAll(
-        slices,
-        async ({ pool }) => await misplaced(pool, crawler, { others, limit }),
-      );
-      return found.flat().slice(0, limit);
-    },
-    holdsNothingOf: async (crawler, subnetIds) => await holdsNothingOf(slices, crawler, subnetIds),
+    misplaced: async (crawler, others, limit) => await misplaced(pool, crawler, { others, limit }),
+    holdsNothingOf: async (crawler, subnetIds) => await holdsNothingOf(pool, crawler, subnetIds),
     delegate: async (given, times) => {
-      const known = await hostsIn(slices, given.hosts);
-      return await changeFiner(
-        slices,
-        async (work) => await delegate(work, { ...given, hosts: known }, times),
+      const known = await hostsIn(pool, given.hosts);
+      return await inTransaction(
+        pool,
+        async (client) => await delegate(client, { ...given, hosts: known }, times),
       );
     },
     endNeedless: async (crawler, now) => {
-      const needless = await ofAll(slices, async ({ pool }) => await needlessIn(pool, crawler));
-      const ids = needless.flat().slice(0, endedAtOnce);
-      return await changeFiner(slices, async (work) => await endNeedless(work, ids, now));
+      const ids = (await needlessIn(pool, crawler)).slice(0, endedAtOnce);
+      return await inTransaction(pool, async (client) => await endNeedless(client, ids, now));
     },
     hasDelegated: async () => {
-      const { rowCount } = await slices.shared.query(
+      const { rowCount } = await pool.query(
         "select from finer_delegation where cause = 'domain-set' limit 1",
       );
       return rowCount === 1;
@@ -66,15 +58,12 @@ export function createMisplacedHostStore(from: Pool | Slices): MisplacedHostStor
 }
 
 /** Of those given, that are in the frontier. */
-async function hostsIn(slices: Slices, hosts: readonly HostHash[]): Promise<HostHash[]> {
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ host_hash: HostHash }>(
-      "select host_hash from frontier_host where host_hash = any($1::bigint[])",
-      [hosts],
-    );
-    return rows.map((row) => row.host_hash);
-  });
-  return [...new Set(found.flat())];
+async function hostsIn(pool: Pool, hosts: readonly HostHash[]): Promise<HostHash[]> {
+  const { rows } = await pool.query<{ host_hash: HostHash }>(
+    "select distinct host_hash from frontier_host where host_hash = any($1::bigint[])",
+    [hosts],
+  );
+  return rows.map((row) => row.host_hash);
 }
 
 async function misplaced(
@@ -120,11 +109,10 @@ async function misplaced(
 }
 
 async function delegate(
-  work: FinerWork,
+  client: PoolClient,
   given: HostsBySet,
   { now, reviewAt }: { readonly now: Date; readonly reviewAt: Date },
 ): Promise<number> {
-  const { client } = work;
   const { rows } = await client.query<{ host_hash: HostHash }>(
     `with room as (
        select greatest(0, ${maxFinerDelegations} - count(*)) as places from finer_delegation
@@ -159,7 +147,7 @@ async function delegate(
     ],
   );
   if (rows.length === 0) return 0;
-  await followFinerDelegations(work, { hashes: rows.map((row) => row.host_hash) });
+  await followFinerDelegations(client, { hashes: rows.map((row) => row.host_hash) });
   const { subnetId, crawlerId: to, roundId, reason } = given;
   const from = await subnetCrawler(client, subnetId);
   await recordChanges(client, [{ subnetId, from, to, cause: "domain-set", roundId, reason }], now);
@@ -195,8 +183,8 @@ async function needlessIn(
 }
 
 /** Of those found, that are there still. */
-async function endNeedless(work: FinerWork, found: readonly number[], now: Date): Promise<number> {
-  const { rows } = await work.client.query<{ finer_id: number }>(
+async function endNeedless(client: PoolClient, found: readonly number[], now: Date): Promise<number> {
+  const { rows } = await client.query<{ finer_id: number }>(
     `select finer_id
      from finer_delegation
      where finer_id = any($1::int[]) and cause = 'domain-set'
@@ -205,7 +193,7 @@ async function endNeedless(work: FinerWork, found: readonly number[], now: Date)
     [found],
   );
   const ids = rows.map((row) => row.finer_id);
-  await endFiner(work, ids, { reason: "the subnet's crawler may have it by its domain sets", now });
+  await endFiner(client, ids, { reason: "the subnet's crawler may have it by its domain sets", now });
   return ids.length;
 }
 
@@ -235,37 +223,32 @@ interface HostsBySet {
 
 /** Of those given, that are the crawler's and hold hosts of which none is in the partition. */
 async function holdsNothingOf(
-  slices: Slices,
+  pool: Pool,
   { crawlerId, partition }: { readonly crawlerId: CrawlerId; readonly partition: Partition },
   subnetIds: readonly SubnetId[],
 ): Promise<SubnetId[]> {
   const held = heldSql(partition, "h", 3);
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ subnet_id: number; holds: boolean }>(
-      `select d.subnet_id, exists (
-           select from frontier_host h
-           where h.subnet_id = d.subnet_id
-             and h.state = 'resolved'
-             and h.due_at is not null
-             and h.opt_out_id is null
-             and ${held.condition}
-         ) as holds
-       from delegation d
-       where d.subnet_id = any($2::int[])
-         and d.crawler_id = $1
-         and exists (
-           select from frontier_host h
-           where h.subnet_id = d.subnet_id and h.state = 'resolved' and h.due_at is not null
-         )
-       order by d.subnet_id`,
-      [crawlerId, subnetIds, ...held.values],
-    );
-    return rows;
-  });
-  const rows = found.flat();
-  const holding = new Set(rows.flatMap((row) => (row.holds ? [row.subnet_id] : [])));
-  const lacking = new Set(rows.flatMap((row) => (holding.has(row.subnet_id) ? [] : [row.subnet_id])));
-  return [...lacking].sort((a, b) => a - b).map(asSubnetId);
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `select d.subnet_id
+     from delegation d
+     where d.subnet_id = any($2::int[])
+       and d.crawler_id = $1
+       and exists (
+         select from frontier_host h
+         where h.subnet_id = d.subnet_id and h.state = 'resolved' and h.due_at is not null
+       )
+       and not exists (
+         select from frontier_host h
+         where h.subnet_id = d.subnet_id
+           and h.state = 'resolved'
+           and h.due_at is not null
+           and h.opt_out_id is null
+           and ${held.condition}
+       )
+     order by d.subnet_id`,
+    [crawlerId, subnetIds, ...held.values],
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
 }
 
 interface MisplacedRow {

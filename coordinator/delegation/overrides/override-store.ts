@@ -2,9 +2,8 @@
 import type { Pool } from "pg";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
 import { urlHost } from "#core/ip/url-host";
-import { ofAll, type Slices, slicesOf } from "../../database/slices.ts";
 import { inTransaction } from "../../database/transaction.ts";
-import { changeFiner, followLeftBehind, saveFinerRound } from "./covered-host-store.ts";
+import { saveFinerRound } from "./covered-host-store.ts";
 import {
   asFinerId,
   type FinerDelegation,
@@ -14,28 +13,25 @@ import {
 } from "./override.ts";
 import { endFiner, endOutdated, inherit, reviewed, setHost, setParts } from "./writes.ts";
 
-export function createFinerDelegationStore(from: Pool | Slices): FinerDelegationStore {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
+export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {
   return {
-    hostPlaces: async (hosts) => await hostPlaces(slices, hosts),
+    hostPlaces: async (hosts) => await hostPlaces(pool, hosts),
     saveRound: async (round) =>
       await inTransaction(pool, async (client) => await saveFinerRound(client, round)),
     setHost: async (host, times) =>
-      await changeFiner(slices, async (work) => await setHost(work, host, times)),
+      await inTransaction(pool, async (client) => await setHost(client, host, times)),
     partsOf: async (subnetId) => await partsOf(pool, subnetId),
     setParts: async (leaf, times) =>
-      await changeFiner(slices, async (work) => await setParts(work, leaf, times)),
+      await inTransaction(pool, async (client) => await setParts(client, leaf, times)),
     dueForReview: async (limit, now) => await dueForReview(pool, limit, now),
     reviewed: async (finerId, decision, times) =>
       await inTransaction(pool, async (client) => await reviewed(client, { finerId, decision }, times)),
     end: async (finerId, reason, now) =>
-      await changeFiner(slices, async (work) => await endFiner(work, [finerId], { reason, now })),
+      await inTransaction(pool, async (client) => await endFiner(client, [finerId], { reason, now })),
     crawlers: async () => await crawlers(pool),
     inherit: async (gone, heirs, now) =>
       await inTransaction(pool, async (client) => await inherit(client, { gone, heirs }, now)),
-    endOutdated: async (now) => await changeFiner(slices, async (work) => await endOutdated(work, now)),
-    followLeftBehind: async () => await followLeftBehind(slices),
+    endOutdated: async (now) => await inTransaction(pool, async (client) => await endOutdated(client, now)),
   };
 }
 
@@ -47,10 +43,9 @@ interface HostPlaceRow {
   subnet_id: number;
 }
 
-async function hostPlaces(slices: Slices, hosts: readonly HostHash[]): Promise<HostPlace[]> {
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<HostPlaceRow>(
-      `select h.host_hash, h.host, u.url, array(select host(a) from unnest(h.addresses) a) as addresses, h.subnet_id
+async function hostPlaces(pool: Pool, hosts: readonly HostHash[]): Promise<HostPlace[]> {
+  const { rows } = await pool.query<HostPlaceRow>(
+    `select h.host_hash, h.host, u.url, array(select host(a) from unnest(h.addresses) a) as addresses, h.subnet_id
        from frontier_host h
        cross join lateral (
          select url
@@ -62,16 +57,14 @@ async function hostPlaces(slices: Slices, hosts: readonly HostHash[]): Promise<H
          and h.state = 'resolved'
          and h.subnet_id is not null
          and h.opt_out_id is null`,
-      [hosts],
-    );
-    return rows;
-  });
-  const { rows: own } = await slices.shared.query<{ host_hash: HostHash }>(
+    [hosts],
+  );
+  const { rows: own } = await pool.query<{ host_hash: HostHash }>(
     "select host_hash from finer_delegation where host_hash = any($1::bigint[])",
     [hosts],
   );
   const byThemselves = new Set(own.map((row) => row.host_hash));
-  return found.flat().map((row) => ({
+  return rows.map((row) => ({
     hostHash: row.host_hash,
     host: row.host,
     url: row.url,

@@ -127,8 +127,6 @@ export interface FinerDelegationStore {
   ): Promise<{ readonly moved: number; readonly left: number }>;
   /** Ends the parts of ranges that are no leaves any more, after the registry changed; gives their number. */
   endOutdated(now: Date): Promise<number>;
-  /** Hosts of other slices that did not follow a change, since somebody was ended in between; gives how many were looked at. */
-  followLeftBehind(): Promise<number>;
 }
 
 export interface ReviewTimes {

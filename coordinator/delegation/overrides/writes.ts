@@ -3,7 +3,7 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { columnsOf } from "../../database/transaction.ts";
 import { isFromHere } from "../round-reads.ts";
-import { type FinerWork, followFinerDelegations, recordChanges } from "./covered-host-store.ts";
+import { followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import {
   type DelegatedHost,
   type FinerDelegationStore,
@@ -15,8 +15,7 @@ import {
 
 type SplitLeaf = Parameters<FinerDelegationStore["setParts"]>[0];
 
-export async function setHost(work: FinerWork, host: DelegatedHost, times: ReviewTimes): Promise<boolean> {
-  const { client } = work;
+export async function setHost(client: PoolClient, host: DelegatedHost, times: ReviewTimes): Promise<boolean> {
   const { rows } = await client.query<{ crawler_id: number; had: boolean }>(
     `select d.crawler_id, exists (select from finer_delegation where host_hash = $2) as had
      from (select $1::int as subnet_id) given
@@ -49,7 +48,7 @@ export async function setHost(work: FinerWork, host: DelegatedHost, times: Revie
       times.reviewAt,
     ],
   );
-  await followFinerDelegations(work, { hashes: [host.hostHash] });
+  await followFinerDelegations(client, { hashes: [host.hostHash] });
   if (rows[0]!.had) return true;
   const change = { subnetId: host.subnetId, from: rows[0]!.crawler_id, to: host.crawlerId };
   await recordChanges(
@@ -61,18 +60,17 @@ export async function setHost(work: FinerWork, host: DelegatedHost, times: Revie
 }
 
 export async function setParts(
-  work: FinerWork,
+  client: PoolClient,
   leaf: SplitLeaf,
   times: ReviewTimes,
 ): Promise<{ added: number; ended: number } | null> {
-  const { client } = work;
   const { subnetId, subnetCrawlerId } = leaf;
   const owned = await client.query(
     "select from delegation where subnet_id = $1 and crawler_id = $2 for update",
     [subnetId, subnetCrawlerId],
   );
   if (owned.rowCount === 0) return null;
-  const ended = await endOthers(work, leaf, times.now);
+  const ended = await endOthers(client, leaf, times.now);
   const known = await rangesOf(client, subnetId);
   const fresh = leaf.parts.filter((part) => !known.has(part.first));
   const room = await roomFor(client, fresh.length);
@@ -92,13 +90,13 @@ export async function setParts(
     })),
     times.now,
   );
-  await followFinerDelegations(work, { ofSubnet: subnetId });
+  await followFinerDelegations(client, { ofSubnet: subnetId });
   return { added: added.length, ended };
 }
 
 /** Ends the parts whose range is not planned any more. */
-async function endOthers(work: FinerWork, leaf: SplitLeaf, now: Date): Promise<number> {
-  const { rows } = await work.client.query<{ finer_id: number }>(
+async function endOthers(client: PoolClient, leaf: SplitLeaf, now: Date): Promise<number> {
+  const { rows } = await client.query<{ finer_id: number }>(
     `select finer_id
      from finer_delegation
      where subnet_id = $1 and host_hash is null
@@ -110,7 +108,7 @@ async function endOthers(work: FinerWork, leaf: SplitLeaf, now: Date): Promise<n
     [leaf.subnetId, ...columnsOf(leaf.parts, ["first", "last"])],
   );
   const ids = rows.map((row) => row.finer_id);
-  await endFiner(work, ids, { reason: "these addresses measure like the rest of the subnet again", now });
+  await endFiner(client, ids, { reason: "these addresses measure like the rest of the subnet again", now });
   return ids.length;
 }
 
@@ -219,12 +217,12 @@ export async function reviewed(
 
 /** Their hosts go with their subnets again, or with a part of it. */
 export async function endFiner(
-  work: FinerWork,
+  client: PoolClient,
   ids: readonly number[],
   { reason, now }: { readonly reason: string; readonly now: Date },
 ): Promise<void> {
   if (ids.length === 0) return;
-  await work.client.query(
+  await client.query(
     `with ended as (
        delete from finer_delegation
        where finer_id = any($1::int[])
@@ -236,7 +234,7 @@ export async function endFiner(
      left join delegation d using (subnet_id)`,
     [ids, now, reason],
   );
-  await followFinerDelegations(work, { hadFiner: ids });
+  await followFinerDelegations(client, { hadFiner: ids });
 }
 
 /** What the heirs measured in the latest round decides; who only inherits as the subnet's crawler measured nothing. */
@@ -293,8 +291,8 @@ export async function inherit(
 }
 
 /** Parts of a subnet that is not in force any more, or over which a more specific one has been registered. */
-export async function endOutdated(work: FinerWork, now: Date): Promise<number> {
-  const { rows } = await work.client.query<{ finer_id: number }>(
+export async function endOutdated(client: PoolClient, now: Date): Promise<number> {
+  const { rows } = await client.query<{ finer_id: number }>(
     `select f.finer_id
      from finer_delegation f
      join subnet s using (subnet_id)
@@ -312,7 +310,7 @@ export async function endOutdated(work: FinerWork, now: Date): Promise<number> {
      for update of f`,
   );
   await endFiner(
-    work,
+    client,
     rows.map((row) => row.finer_id),
     { reason: "the registry has other ranges there now", now },
   );

@@ -1,7 +1,6 @@
 /** What rounds tell of how long delegations last, and table move_rate: what was learned of it, for those who explain. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId } from "#core/ids";
-import { ofAll, type Slices } from "../../database/slices.ts";
 import { nearlyBestMs } from "../accuracy.ts";
 import type { AgedDelegation } from "../delegation.ts";
 import { decidedByMeasuring } from "../round-reads.ts";
@@ -12,12 +11,12 @@ import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./ageing.ts"
  * was given away for its load, or taken over, is left out: a new round would undo that.
  */
 export async function decidedBefore(
-  slices: Slices,
+  pool: Pool,
   before: Date,
   behind: Pick<AgedDelegation, "subnetId" | "decidedAt"> | null,
   limit: number,
 ): Promise<AgedDelegation[]> {
-  const { rows } = await slices.shared.query<{ subnet_id: number; delegated_at: Date }>(
+  const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date }>(
     `select d.subnet_id, d.delegated_at
      from delegation d
      where d.cause = 'probe-round'
@@ -29,7 +28,7 @@ export async function decidedBefore(
     [before, behind?.decidedAt ?? "-infinity", behind?.subnetId ?? 0, limit],
   );
   const fetches = await fetchesOf(
-    slices,
+    pool,
     rows.map((row) => row.subnet_id),
   );
   return rows.map((row) => ({
@@ -40,21 +39,15 @@ export async function decidedBefore(
 }
 
 /** Of the last seven days, as the list of sites has them. */
-async function fetchesOf(slices: Slices, subnetIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
-  const sums = new Map<number, number>();
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ subnet_id: number; fetches: number }>(
-      `select subnet_id, sum(fetches)::float8 as fetches
-       from site
-       where subnet_id = any($1::int[])
-       group by subnet_id`,
-      [subnetIds],
-    );
-    return rows;
-  });
-  for (const { subnet_id, fetches } of found.flat())
-    sums.set(subnet_id, (sums.get(subnet_id) ?? 0) + fetches);
-  return sums;
+async function fetchesOf(pool: Pool, subnetIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  const { rows } = await pool.query<{ subnet_id: number; fetches: number }>(
+    `select subnet_id, sum(fetches)::float8 as fetches
+     from site
+     where subnet_id = any($1::int[])
+     group by subnet_id`,
+    [subnetIds],
+  );
+  return new Map(rows.map(({ subnet_id, fetches }) => [subnet_id, fetches]));
 }
 
 export interface SubnetOutcome extends CheckOutcome {

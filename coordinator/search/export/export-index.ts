@@ -10,23 +10,20 @@
  * Opt-outs make no changes in the feed: which there are, and of which hosts, is looked at again and again, and what is new is
  * removed at the target.
  *
- * Versions at the target are numbers of the feed. Several slices of the web have a feed each, whose numbers say nothing of one
- * another, and a host that moves goes from the one to the other: then the export counts by itself, one up before each batch of
- * changes, and goes on counting when there is one slice again. A page is read from the slice that holds its host, wherever its
- * change was noted. From a slice that is away nothing is read and of its pages nothing is deleted: changes of the others are
- * exported, and an export of all pages ends with an error and goes on there.
+ * Versions at the target are numbers of the feed.
  */
 import { z } from "zod";
 import { ExportError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
-import { firstNumberOf } from "../../changes/change-cursor.ts";
 import type { ChangedPagesRead, CursorFault, FeedState } from "../../changes/change-feed-reads.ts";
-import { partialOf } from "../../database/slices.ts";
 import { hiding, type Operation, operationOf, type PageNow } from "./export-operation.ts";
 
-/** Numbers of the change feeds, by slice of the web. Where there is one, it is slice 0. */
-const cursorSchema = z.record(z.string().regex(/^\d{1,4}$/), z.number().int().nonnegative());
+/** Of the change feed. Versions before this one kept it under the number of the only slice of the web that this reads. */
+const cursorSchema = z.union([
+  z.number().int().nonnegative(),
+  z.strictObject({ 0: z.number().int().nonnegative() }).transform((cursors) => cursors[0]),
+]);
 
 const hash = z.string().regex(/^-?\d{1,19}$/);
 const keySchema = z.object({
@@ -41,20 +38,13 @@ export const exportStateSchema = z.object({
   databaseId: z.string().max(60),
   epoch: z.number().int().positive(),
   cursor: cursorSchema,
-  /** As of which the latest batch was written, since there were several slices; null: versions are the feed's numbers. */
-  count: z.number().int().nonnegative().nullable().default(null),
+  /** Of versions before this one, which counted batches where the web had several slices: no number of the feed is above it. */
+  count: z.null().optional(),
   /**
-   * The full export that is under way, as of the cursor: the last page that was sent, how many were, and the count as it began;
-   * null: it is whole.
+   * The full export that is under way, as of the cursor: the last page that was sent, and how many were; null: it is whole.
    */
-  full: z
-    .object({
-      after: keySchema.nullable(),
-      pages: z.number().int().nonnegative(),
-      count: z.number().int().nonnegative().nullable().default(null),
-    })
-    .nullable(),
-  /** Opt-outs whose hosts are removed: by number, their hosts in short, and the feed's number, or the count, then. */
+  full: z.object({ after: keySchema.nullable(), pages: z.number().int().nonnegative() }).nullable(),
+  /** Opt-outs whose hosts are removed: by number, their hosts in short, and the feed's number then. */
   optOuts: z.record(
     z.string().regex(/^\d{1,10}$/),
     z.object({ hosts: z.string().max(60), at: z.number().int().nonnegative() }),
@@ -63,46 +53,20 @@ export const exportStateSchema = z.object({
 
 export type ExportState = z.infer<typeof exportStateSchema>;
 
-export interface Feeds {
-  /** Of each slice that answers; slice 0 first. */
-  readonly states: ReadonlyMap<number, FeedState>;
-  readonly away: readonly number[];
-  /** Of slices that were removed, their last numbers; infinite: nobody knows. */
-  readonly ended: ReadonlyMap<number, number>;
-}
-
-/** Of one slice of the web or of all. What needs a slice that is away throws `SliceIsAway`, but for `feeds` and opt-outs. */
 export interface ExportReads {
   database(): Promise<Pick<ExportState, "databaseId" | "epoch">>;
-  feeds(): Promise<Feeds>;
-  changed(slice: number, since: number, most: number): Promise<ChangedPagesRead>;
+  feed(): Promise<FeedState>;
+  changed(since: number, most: number): Promise<ChangedPagesRead>;
   /** As the server estimates. */
   expectedPages(): Promise<number>;
   /** In the order of their keys, behind that one; fewer than `most` are the last. */
   walk(after: UrlAddress | null, most: number): Promise<PageNow[]>;
-  /** `SliceIsAway` in the place of a page whose slice is. */
-  pages(keys: readonly UrlAddress[]): Promise<(PageNow | SliceIsAway)[]>;
-  optOuts(): Promise<OptOutsNow>;
+  pages(keys: readonly UrlAddress[]): Promise<PageNow[]>;
+  /** The hosts of each in short, which is another text as soon as they are others. */
+  optOuts(): Promise<ReadonlyMap<number, string>>;
   urlsOfOptOut(optOutId: number, after: UrlAddress | null, most: number): Promise<UrlAddress[]>;
   /** Of an opt-out that has ended. */
   pagesOnceCovered(optOutId: number): AsyncIterable<readonly UrlAddress[]>;
-}
-
-/** The server of a slice does not answer; what was to be read of it is read when it does. */
-export class SliceIsAway extends Error {
-  readonly slice: number;
-
-  constructor(slice: number, options?: ErrorOptions) {
-    super(`slice ${slice} of the web does not answer`, options);
-    this.slice = slice;
-  }
-}
-
-export interface OptOutsNow {
-  /** The hosts of each in short, which is another text as soon as they are others. */
-  readonly hosts: ReadonlyMap<number, string>;
-  /** False: a slice is away, or hosts are between two slices, so that some may be missing. */
-  readonly isWhole: boolean;
 }
 
 export interface Written {
@@ -150,8 +114,6 @@ export interface ExportSummary extends Written {
   /** Of pages that the index does not have any more, found at the end of a full export; null: there was none, or it cannot be told. */
   readonly removed: number | null;
   readonly cursor: ExportState["cursor"];
-  /** Slices whose changes are still to be exported, since they did not answer, or pages of theirs were needed; absent: none. */
-  readonly partial?: readonly number[];
   /** It was asked to end before it was done; the next one goes on there. */
   readonly isCutShort: boolean;
 }
@@ -177,7 +139,6 @@ class Export {
   #operations: Operation[] = [];
   #bytes = 0;
   #optOutsMs = Number.NEGATIVE_INFINITY;
-  readonly #away = new Set<number>();
 
   constructor(ports: ExportPorts) {
     this.#ports = ports;
@@ -199,8 +160,7 @@ class Export {
       await this.#changes();
     }
     const isCutShort = this.#isAsked;
-    const away = partialOf([...this.#away].sort((a, b) => a - b));
-    return { ...this.#written, full: why, removed, cursor: this.#state.cursor, ...away, isCutShort };
+    return { ...this.#written, full: why, removed, cursor: this.#state.cursor, isCutShort };
   }
 
   get #isAsked(): boolean {
@@ -225,19 +185,8 @@ class Export {
     if (kept.databaseId !== databaseId) return "the target has the pages of another database";
     if (kept.epoch !== epoch)
       return `the database went back: it is in epoch ${epoch}, and was in ${kept.epoch}`;
-    const { states, away, ended } = await this.#ports.reads.feeds();
-    for (const [slice, last] of ended)
-      if ((kept.cursor[slice] ?? firstNumberOf(slice)) < Math.min(last, Number.MAX_SAFE_INTEGER))
-        return `slice ${slice} of the web was removed with changes that were not exported`;
-    const gone = Object.keys(kept.cursor)
-      .map(Number)
-      .find((slice) => !states.has(slice) && !away.includes(slice) && !ended.has(slice));
-    if (gone !== undefined) return `there is no slice ${gone} of the web any more`;
-    for (const slice of states.keys()) {
-      const since = kept.cursor[slice] ?? firstNumberOf(slice);
-      const read = await this.#unlessAway(() => this.#ports.reads.changed(slice, since, 1));
-      if (read !== null && read.type !== "read" && read.type !== "unknown") return faultWords(read);
-    }
+    const read = await this.#ports.reads.changed(kept.cursor, 1);
+    if (read.type !== "read" && read.type !== "unknown") return faultWords(read);
     return null;
   }
 
@@ -245,16 +194,14 @@ class Export {
   async #refuseOlder(kept: ExportState | string | null): Promise<void> {
     if (kept === null || typeof kept === "string") return;
     const { databaseId } = await this.#ports.reads.database();
-    const { states } = await this.#ports.reads.feeds();
+    const { last } = await this.#ports.reads.feed();
     if (kept.databaseId === databaseId) {
-      for (const [slice, { last }] of states)
-        if ((kept.cursor[slice] ?? 0) > last) throw new ExportError(faultWords({ type: "unknown", last }));
+      if (kept.cursor > last) throw new ExportError(faultWords({ type: "unknown", last }));
       return;
     }
-    const [latest, version] = [states.get(0)!.last, newestOf(kept)];
-    if (states.size === 1 && version >= latest)
+    if (kept.cursor >= last)
       throw new ExportError(
-        `the target has pages of another database, as of change ${version}, and this one's latest is ${latest}: their versions would win; name another index, or a new file`,
+        `the target has pages of another database, as of change ${kept.cursor}, and this one's latest is ${last}: their versions would win; name another index, or a new file`,
       );
   }
 
@@ -263,62 +210,26 @@ class Export {
     onFull?.(why);
     const database = await reads.database();
     // Before the first page is read: what changes meanwhile has a higher number.
-    const { states, away, ended } = await reads.feeds();
-    if (away[0] !== undefined) throw awayError(new SliceIsAway(away[0]));
-    const cursor = Object.fromEntries([
-      ...[...states].map(([slice, { last }]) => [slice, last]),
-      ...[...ended].map(([slice, last]) => [slice, Math.min(last, Number.MAX_SAFE_INTEGER)]),
-    ]);
-    const count =
-      states.size > 1 || (before !== null && before.count !== null)
-        ? Math.max(cursor[0]!, before === null ? 0 : newestOf(before)) + 1
-        : null;
-    const number = count ?? cursor[0]!;
+    const { last: cursor } = await reads.feed();
     const isSame = before?.databaseId === database.databaseId;
     // Whoever opted out since is removed with the first batch, and not when all pages are through.
     const optOuts = isSame
       ? before.optOuts
-      : Object.fromEntries(
-          [...(await reads.optOuts()).hosts].map(([id, hosts]) => [id, { hosts, at: number }]),
-        );
-    const full = { after: null, pages: 0, count };
-    this.#state = { format: 1, ...database, cursor, count, full, optOuts };
-    await target.beginFull(number);
+      : Object.fromEntries([...(await reads.optOuts())].map(([id, hosts]) => [id, { hosts, at: cursor }]));
+    this.#state = { format: 1, ...database, cursor, full: { after: null, pages: 0 }, optOuts };
+    await target.beginFull(cursor);
     await target.keep(this.#state);
-  }
-
-  /** As of which the next batch is written; it counts, where the export does, and is kept before anything is written. */
-  async #next(number: number): Promise<number> {
-    const { count } = this.#state;
-    if (count === null) return number;
-    this.#state = { ...this.#state, count: count + 1 };
-    await this.#ports.target.keep(this.#state);
-    return count + 1;
-  }
-
-  /** Null: a slice is away, which is noted. */
-  async #unlessAway<T>(read: () => Promise<T>): Promise<T | null> {
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof SliceIsAway)) throw error;
-      this.#away.add(error.slice);
-      return null;
-    }
   }
 
   /** Gives how many the target had that are in the index no more. */
   async #allPages(): Promise<number | null> {
     const { reads, target } = this.#ports;
     const expected = await reads.expectedPages();
-    const { count } = this.#state.full!;
-    const number = count ?? this.#state.cursor[0]!;
+    const { cursor } = this.#state;
     let { after, pages } = this.#state.full!;
     let next = this.#ahead(after);
     for (let isLast = false; !isLast; ) {
-      const found = await next.catch((error: unknown) => {
-        throw error instanceof SliceIsAway ? awayError(error) : error;
-      });
+      const found = await next;
       isLast = found.length < pagesAtOnce;
       if (found.length > 0) {
         const { hostHash, urlHash } = found.at(-1)!;
@@ -326,14 +237,14 @@ class Export {
         if (!isLast) next = this.#ahead(after);
       }
       pages += found.length;
-      for (const page of found) this.#add(operationOf(page, number));
+      for (const page of found) this.#add(operationOf(page, cursor));
       this.#tell({ phase: "all pages", done: pages, expected });
       if (!this.#isBatch && !isLast) continue;
-      await this.#send({ ...this.#state, full: { after, pages, count } });
+      await this.#send({ ...this.#state, full: { after, pages } });
       if (this.#isAsked) return null;
       await this.#lookAtOptOuts();
     }
-    const removed = await target.endFull(number);
+    const removed = await target.endFull(cursor);
     this.#state = { ...this.#state, full: null };
     await target.keep(this.#state);
     return removed;
@@ -347,65 +258,31 @@ class Export {
     return read;
   }
 
-  /** Up to the feeds' ends; gives why one cannot be read from the cursor. */
+  /** Up to the feed's end; gives why it cannot be read from the cursor. */
   async #changes(): Promise<string | null> {
-    const { states, away } = await this.#ports.reads.feeds();
-    for (const slice of away) this.#away.add(slice);
-    await this.#countFromNow(states);
-    this.#optOutsMs = Number.NEGATIVE_INFINITY;
-    const at = (slice: number) => this.#state.cursor[slice] ?? firstNumberOf(slice);
-    const expected = [...states].reduce((sum, [slice, { last }]) => sum + last - at(slice), 0);
-    let done = 0;
-    for (const slice of states.keys()) {
-      const from = at(slice);
-      const tell = (next: number) => this.#tell({ phase: "changes", done: done + next - from, expected });
-      const fault = await this.#changesOf(slice, tell);
-      if (fault !== null) return fault;
-      done += at(slice) - from;
-    }
-    return null;
-  }
-
-  /** A slice was added: what was written so far is as of a lower number, wherever it was read. */
-  async #countFromNow(states: Feeds["states"]): Promise<void> {
-    const slices = new Set([...states.keys(), ...Object.keys(this.#state.cursor).map(Number), ...this.#away]);
-    if (this.#state.count !== null || slices.size === 1) return;
-    this.#state = { ...this.#state, count: Math.max(states.get(0)!.last, newestOf(this.#state)) };
-    await this.#ports.target.keep(this.#state);
-  }
-
-  async #changesOf(slice: number, tell: (next: number) => void): Promise<string | null> {
     const { reads } = this.#ports;
+    this.#optOutsMs = Number.NEGATIVE_INFINITY;
+    const from = this.#state.cursor;
+    const expected = (await reads.feed()).last - from;
     for (;;) {
       if (this.#isAsked) return null;
       await this.#lookAtOptOuts();
-      const since = this.#state.cursor[slice] ?? firstNumberOf(slice);
-      const read = await this.#unlessAway(() => reads.changed(slice, since, changesAtOnce));
-      if (read === null) return null;
+      const since = this.#state.cursor;
+      const read = await reads.changed(since, changesAtOnce);
       if (read.type === "unknown") throw new ExportError(faultWords(read));
       if (read.type !== "read") return faultWords(read);
       // Each page once, as of its latest change.
       const latest = new Map(read.pages.map((page) => [`${page.hostHash}/${page.urlHash}`, page]));
       const changed = [...latest.values()];
-      const count = changed.length > 0 && this.#state.count !== null ? await this.#next(0) : null;
-      const away = new Set<number>();
       for (let at = 0; at < changed.length; at += pagesAtOnce) {
         const some = changed.slice(at, at + pagesAtOnce);
         for (const [index, page] of (await reads.pages(some)).entries())
-          if (page instanceof SliceIsAway) away.add(page.slice);
-          else this.#add(operationOf(page, count ?? some[index]!.number));
+          this.#add(operationOf(page, some[index]!.number));
         // The cursor stays: what of these is sent already is sent once more after a kill.
         if (this.#isBatch) await this.#send(this.#state);
       }
-      if (away.size > 0) {
-        // Hosts have moved to a slice that is away: the cursor waits for it.
-        for (const one of away) this.#away.add(one);
-        await this.#send(this.#state);
-        return null;
-      }
-      if (read.next > since || !(slice in this.#state.cursor))
-        await this.#send({ ...this.#state, cursor: { ...this.#state.cursor, [slice]: read.next } });
-      tell(read.next);
+      if (read.next > since) await this.#send({ ...this.#state, cursor: read.next });
+      this.#tell({ phase: "changes", done: read.next - from, expected });
       if (!read.more) return null;
     }
   }
@@ -415,18 +292,15 @@ class Export {
     const { reads, nowMs } = this.#ports;
     if (nowMs() - this.#optOutsMs < optOutsMs) return;
     this.#optOutsMs = nowMs();
-    const [{ hosts: now, isWhole }, kept] = [await reads.optOuts(), this.#state.optOuts];
-    for (const [id, hosts] of now)
-      if (isWhole ? kept[id]?.hosts !== hosts : kept[id] === undefined) await this.#hide(id, hosts);
-    if (!isWhole) return;
-    for (const id of Object.keys(kept).map(Number))
-      if (!now.has(id)) await this.#unlessAway(() => this.#showAgain(id));
+    const [now, kept] = [await reads.optOuts(), this.#state.optOuts];
+    for (const [id, hosts] of now) if (kept[id]?.hosts !== hosts) await this.#hide(id, hosts);
+    for (const id of Object.keys(kept).map(Number)) if (!now.has(id)) await this.#showAgain(id);
   }
 
   async #hide(optOutId: number, hosts: string): Promise<void> {
     const { reads } = this.#ports;
     // All that was sent so far is as of this number at most.
-    const at = await this.#next((await reads.feeds()).states.get(0)!.last);
+    const { last: at } = await reads.feed();
     for (let after: UrlAddress | null = null; ; ) {
       const keys: UrlAddress[] = await reads.urlsOfOptOut(optOutId, after, urlsAtOnce);
       for (const key of keys) this.#add(hiding(key, at));
@@ -440,14 +314,10 @@ class Export {
   /** Not before the feed has gone on: only then there is a version above the one that hid the pages. */
   async #showAgain(optOutId: number): Promise<void> {
     const { reads } = this.#ports;
-    const { last } = (await reads.feeds()).states.get(0)!;
-    if (this.#state.count === null && last <= this.#state.optOuts[optOutId]!.at) return;
-    const at = await this.#next(last);
+    const { last } = await reads.feed();
+    if (last <= this.#state.optOuts[optOutId]!.at) return;
     for await (const keys of reads.pagesOnceCovered(optOutId)) {
-      for (const page of await reads.pages(keys)) {
-        if (page instanceof SliceIsAway) throw page;
-        this.#add(operationOf(page, at));
-      }
+      for (const page of await reads.pages(keys)) this.#add(operationOf(page, last));
       if (this.#isBatch) await this.#send(this.#state);
     }
     const { [optOutId]: _, ...optOuts } = this.#state.optOuts;
@@ -483,15 +353,6 @@ class Export {
     this.#ports.onProgress?.(progress);
   }
 }
-
-/** The number as of which the target has its latest. */
-const newestOf = ({ count, cursor }: ExportState): number => count ?? cursor[0] ?? 0;
-
-const awayError = (cause: SliceIsAway) =>
-  new ExportError(
-    `${cause.message}, and all pages are to be exported: the next export goes on there when it does`,
-    { cause },
-  );
 
 function faultWords(fault: CursorFault): string {
   switch (fault.type) {

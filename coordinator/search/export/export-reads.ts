@@ -10,66 +10,39 @@ import { countPages } from "../memory/index-page-reads.ts";
 import type { ExportReads } from "./export-index.ts";
 import type { PageNow } from "./export-operation.ts";
 
-/** Of a database that has all hosts. */
 export function createExportReads(pool: Pool): ExportReads {
-  const slice = sliceExportReads(pool);
   return {
     database: async () => {
       const { databaseId, epoch } = await currentEpoch(pool);
       return { databaseId, epoch };
     },
-    feeds: async () => ({
-      states: new Map([[0, await createChangeFeed(pool).state()]]),
-      away: [],
-      ended: new Map(),
-    }),
-    changed: async (_, since, most) => await changedPages(pool, since, most),
+    feed: async () => await createChangeFeed(pool).state(),
+    changed: async (since, most) => await changedPages(pool, since, most),
     expectedPages: async () => await countPages(pool),
-    walk: async (after, most) => (await slice.walk(after, last, most)).pages,
-    pages: slice.pages,
-    optOuts: async () => {
-      const { optOuts } = await slice.optOuts();
-      return {
-        hosts: new Map(optOuts.map(({ id, ...hosts }) => [id, hostsInShort([hosts])])),
-        isWhole: true,
-      };
-    },
-    urlsOfOptOut: slice.urlsOfOptOut,
-    pagesOnceCovered: slice.pagesOnceCovered,
-  };
-}
-
-export type SliceExportReads = ReturnType<typeof sliceExportReads>;
-
-/** Of one slice, which says what it holds of what was asked for (table slice_self). */
-export function sliceExportReads(pool: Pool) {
-  return {
-    /** `held`: its buckets at that moment, as Postgres writes a multirange. Hosts through that hash. */
-    walk: async (after: UrlAddress | null, through: string, most: number) => {
+    walk: async (after, most) => {
       const { rows } = await pool.query<PageRow>(walkSql, [
         after?.hostHash ?? first,
         after?.urlHash ?? first,
-        through,
         most,
       ]);
-      return { held: rows[0]!.held, pages: pagesOf(rows.filter(({ hostHash }) => hostHash !== null)) };
+      return pagesOf(rows);
     },
-    pages: async (keys: readonly UrlAddress[]): Promise<(PageNow & { readonly isHeld: boolean })[]> => {
+    pages: async (keys) => {
       const { rows } = await pool.query<PageRow>(keysSql, [
         keys.map(({ hostHash }) => hostHash),
         keys.map(({ urlHash }) => urlHash),
       ]);
-      return pagesOf(rows).map((page, index) => ({ ...page, isHeld: rows[index]!.isHeld }));
+      return pagesOf(rows);
     },
     optOuts: async () => await optOuts(pool),
-    urlsOfOptOut: async (optOutId: number, after: UrlAddress | null, most: number): Promise<UrlAddress[]> =>
+    urlsOfOptOut: async (optOutId, after, most) =>
       await keysOf(pool, urlsOfOptOutSql, [
         optOutId,
         after?.hostHash ?? first,
         after?.urlHash ?? first,
         most,
       ]),
-    pagesOnceCovered: async function* (optOutId: number): AsyncGenerator<readonly UrlAddress[]> {
+    pagesOnceCovered: async function* (optOutId) {
       const hosts = await hostsCoveredBy(pool, optOutId);
       for (const { host_hash: host } of hosts)
         for (let after: UrlHash | string = first; ; ) {
@@ -84,12 +57,8 @@ export function sliceExportReads(pool: Pool) {
 
 const pagesAtOnce = 500;
 
-/** Below every key, and the largest hash of a host. */
+/** Below every key. */
 const first = "-9223372036854775808";
-const last = "9223372036854775807";
-
-/** As coordinator/database/slices cuts hashes. */
-const isHeldSql = (hostHash: string) => `held @> ((${hostHash} >> 52)::int + 2048)`;
 
 /** Of pages `p` and their hosts `h`: what the index's own search shows. */
 const isShown = `p.url_hash is not null and not p.noindex and h.opt_out_id is null
@@ -109,29 +78,24 @@ const joins = `
   left join preference_set s on s.set_id = p.preference_set
   left join url_rank r on r.host_hash = key.host_hash and r.url_hash = key.url_hash`;
 
-/** One row without a page where there are no more. */
 const walkSql = `
-  select self.held::text as held, ${columns}
-  from slice_self self
-  left join (
+  select ${columns}
+  from (
     select host_hash, url_hash from page
-    where (host_hash, url_hash) > ($1::bigint, $2::bigint) and host_hash <= $3::bigint
+    where (host_hash, url_hash) > ($1::bigint, $2::bigint)
     order by host_hash, url_hash
-    limit $4
-  ) key on true
+    limit $3
+  ) key
   left join page p on p.host_hash = key.host_hash and p.url_hash = key.url_hash${joins}
   order by key.host_hash, key.url_hash`;
 
 const keysSql = `
-  select ${isHeldSql("key.host_hash")} as "isHeld", ${columns}
+  select ${columns}
   from unnest($1::bigint[], $2::bigint[]) with ordinality as key (host_hash, url_hash, at)
-  cross join slice_self
   left join page p on p.host_hash = key.host_hash and p.url_hash = key.url_hash${joins}
   order by key.at`;
 
 interface PageRow {
-  readonly held: string;
-  readonly isHeld: boolean;
   readonly hostHash: HostHash;
   readonly urlHash: UrlHash;
   readonly isShown: boolean;
@@ -161,17 +125,7 @@ interface PageRow {
 
 function pagesOf(rows: readonly PageRow[]): PageNow[] {
   return rows.map(
-    ({
-      held: _,
-      isHeld: __,
-      hostHash,
-      urlHash,
-      isShown: isPage,
-      published_at,
-      modified_at,
-      fetched_at,
-      ...row
-    }) => ({
+    ({ hostHash, urlHash, isShown: isPage, published_at, modified_at, fetched_at, ...row }) => ({
       hostHash,
       urlHash,
       page: isPage
@@ -186,35 +140,16 @@ function pagesOf(rows: readonly PageRow[]): PageNow[] {
   );
 }
 
-export interface HostsInShort {
-  readonly count: number;
-  /** Of their hashes. */
-  readonly xor: string;
-}
-
-/** In a few characters, which are others as soon as the hosts are. */
-export function hostsInShort(some: readonly HostsInShort[]): string {
-  const count = some.reduce((sum, one) => sum + one.count, 0);
-  return `${count}:${some.reduce((xor, one) => xor ^ BigInt(one.xor), 0n)}`;
-}
-
-/** Of the hosts that the slice holds, and how many buckets these are. */
-async function optOuts(pool: Pool) {
-  const { rows } = await pool.query<{
-    buckets: number;
-    optOuts: readonly ({ readonly id: number } & HostsInShort)[];
-  }>(
-    `select (select coalesce(sum(upper(range) - lower(range)), 0)::int from unnest(held) range) as buckets,
-       (select coalesce(jsonb_agg(of order by id), '[]')
-        from (
-          select opt_out_id as id, count(*) as count, bit_xor(host_hash)::text as xor
-          from frontier_host
-          where opt_out_id is not null and ${isHeldSql("host_hash")}
-          group by opt_out_id
-        ) of) as "optOuts"
-     from slice_self`,
+/** Of the hosts of each, in a few characters, which are others as soon as the hosts are. */
+async function optOuts(pool: Pool): Promise<ReadonlyMap<number, string>> {
+  const { rows } = await pool.query<{ id: number; hosts: string }>(
+    `select opt_out_id as id, count(*) || ':' || bit_xor(host_hash) as hosts
+     from frontier_host
+     where opt_out_id is not null
+     group by opt_out_id
+     order by opt_out_id`,
   );
-  return rows[0]!;
+  return new Map(rows.map(({ id, hosts }) => [id, hosts]));
 }
 
 /** All that is known of them: of a confirmed opt-out the pages themselves are gone. */

@@ -5,14 +5,14 @@ import {
   type AccuracySampleEntry,
   accuracyEstimate,
 } from "#coordinator/delegation/accuracy";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { howMany, leastSamples, percentText, rttText, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface AccuracyOptions extends DatabaseOptions, RangeOptions {
   readonly far?: boolean;
@@ -32,8 +32,8 @@ async function accuracy(options: AccuracyOptions): Promise<void> {
   const now = new Date();
   const farOnly = options.far === true;
   const range = askedRange(options, now);
-  const { counts, samples, history } = await readSlices(commandContext(options), async (slices) => {
-    const reads = createReports(slices, () => performance.now());
+  const { counts, samples, history } = await readDatabase(commandContext(options), async ({ pool }) => {
+    const reads = createReports(pool, () => performance.now());
     const [told, list, past] = await Promise.all([
       reads.accuracyCounts(now),
       reads.accuracySamples({ most: options.limit, farOnly }, now),

@@ -2,15 +2,13 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import { type ChangeCursor, cursorValue } from "#coordinator/changes/change-cursor";
-import type { ChangeQuery } from "#coordinator/changes/change-feed-reads";
 import {
-  type ChangeFeeds,
-  changeFeeds,
-  type FedChange,
-  type FeedAnswer,
+  type ChangeFeed,
+  type ChangeQuery,
+  type ChangesRead,
+  createChangeFeed,
   type FeedRead,
-} from "#coordinator/changes/change-feeds-reads";
+} from "#coordinator/changes/change-feed-reads";
 import {
   changeKinds,
   changeWords,
@@ -27,14 +25,13 @@ import {
   startOf,
 } from "#coordinator/changes/read-changes";
 import { differenceText } from "#coordinator/changes/text-difference";
-import { partialWords } from "#coordinator/database/slices";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ChangesOptions extends DatabaseOptions {
   readonly since?: string;
@@ -69,7 +66,7 @@ export function changesCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor after it; where there are several slices of the web, its cursor.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 no changes match, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
+      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor after it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 no changes match, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
     )
     .action(async (options: ChangesOptions) => await changes(options));
 }
@@ -78,40 +75,33 @@ async function changes(options: ChangesOptions): Promise<void> {
   const { host = "", prefix = "", dset = "", kind = "", limit } = options;
   const query = readChangeQuery({ since: "", host, prefix, dset, kind, limit: String(limit) });
   const since = readSince(options.since ?? "");
-  await readSlices(commandContext(options), async (slices) => {
-    const feeds = changeFeeds(slices);
+  await readDatabase(commandContext(options), async ({ pool }) => {
+    const feed = createChangeFeed(pool);
     if (options.follow) {
-      const at = await startOf(since === "latest" ? "now" : since, feeds);
-      await followChanges(feeds, { at, query, lineOf: options.json ? jsonLine : changeLine });
+      const at = await startOf(since === "latest" ? "now" : since, feed);
+      await followChanges(feed, { at, query, lineOf: options.json ? jsonLine : changeLine });
       return;
     }
-    const found = readable(await readChanges(feeds, since, query));
-    printAnswer(
-      options,
-      { ...found, next: cursorValue(found.next), changes: found.changes.map(toldChange) },
-      changesText(found),
-    );
+    const found = readable(Number(since), await readChanges(feed, since, query));
+    printAnswer(options, { ...found, changes: found.changes.map(toldChange) }, changesText(found));
     if (found.changes.length === 0) process.exitCode = exitCodes.notFound;
   });
 }
 
-function readable(found: FeedAnswer): Omit<FeedRead, "type"> {
-  if (found.type !== "read") throw new UsageError(cursorWords(found).words);
+function readable(since: number, found: ChangesRead): Omit<FeedRead, "type"> {
+  if (found.type !== "read") throw new UsageError(cursorWords(since, found).words);
   const { type: _, ...answer } = found;
   return answer;
 }
 
-const jsonLine = (change: FedChange) => JSON.stringify(toldChange(change));
+const jsonLine = (change: PageChange) => JSON.stringify(toldChange(change));
 
 function changeLine(change: PageChange): string {
   return `${timeOf(change)}  ${kindWords[change.kind].padEnd(15)} ${printable(change.url, 200)}  ${printable(changeText(change), 500)}`;
 }
 
-export function changesText({ changes, next, more, partial = [] }: Omit<FeedRead, "type">): string {
-  const onwards = [
-    `${more ? "more" : "new ones"}: --since ${cursorValue(next)}`,
-    ...[partialWords(partial) ?? []].flat(),
-  ].join("\n");
+export function changesText({ changes, next, more }: Omit<FeedRead, "type">): string {
+  const onwards = `${more ? "more" : "new ones"}: --since ${next}`;
   if (changes.length === 0) return `no changes match; ${onwards}`;
   const table = formatTable(
     [{ title: "when (UTC)" }, { title: "what" }, { title: "page" }, { title: "details" }],
@@ -137,9 +127,9 @@ const timeOf = ({ seenAt }: PageChange) => seenAt.toISOString().slice(0, 19).rep
 
 interface FollowSettings {
   /** The cursor to begin with. */
-  readonly at: number | ChangeCursor;
+  readonly at: number;
   readonly query: ChangeQuery;
-  readonly lineOf: (change: FedChange) => string;
+  readonly lineOf: (change: PageChange) => string;
   /** Ends the following; Ctrl-C when it is left out. */
   readonly signal?: AbortSignal;
   readonly stream?: { write(text: string): unknown };
@@ -148,10 +138,7 @@ interface FollowSettings {
 const lookAgainMs = 1000;
 
 /** Resolves when it has been ended, with the cursor to go on from; the process then has the exit code that says by what. */
-export async function followChanges(
-  feeds: ChangeFeeds,
-  settings: FollowSettings,
-): Promise<number | ChangeCursor> {
+export async function followChanges(feed: ChangeFeed, settings: FollowSettings): Promise<number> {
   const { query, lineOf, stream = process.stdout } = settings;
   const interrupt = new AbortController();
   const onInterrupt = () => interrupt.abort();
@@ -161,8 +148,8 @@ export async function followChanges(
   let { at } = settings;
   try {
     while (!signal.aborted) {
-      const found = await feeds.after(at, query);
-      if (found.type !== "read") throw new UsageError(cursorWords(found).words);
+      const found = await feed.after(at, query);
+      if (found.type !== "read") throw new UsageError(cursorWords(at, found).words);
       for (const change of found.changes) stream.write(`${lineOf(change)}\n`);
       at = found.next;
       if (!found.more) await delay(lookAgainMs, undefined, { signal }).catch(() => {});

@@ -10,7 +10,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface AddOptions extends DatabaseOptions {
   readonly seed: readonly string[];
@@ -65,8 +65,8 @@ const several = (value: string, before: readonly string[]): readonly string[] =>
 async function add(prefixes: readonly string[], options: AddOptions): Promise<void> {
   const { seed: seeds, include, exclude, maxDepth = null } = options;
   const rules = readChannel({ prefixes, seeds, include, exclude, maxDepth });
-  const made = await readSlices(commandContext(options), async (slices, { pool }) => {
-    const store = createChannelStore(slices);
+  const made = await readDatabase(commandContext(options), async ({ pool }) => {
+    const store = createChannelStore(pool);
     const channel = await store.add(rules, new Date());
     if (!("channelId" in channel)) throw new UsageError(channel.join("\n"));
     await recordCommand(pool, channelChange(channel, "channel-added"));
@@ -79,8 +79,8 @@ async function add(prefixes: readonly string[], options: AddOptions): Promise<vo
 }
 
 async function remove(channelId: number, options: DatabaseOptions): Promise<void> {
-  const removed = await readSlices(commandContext(options), async (slices, { pool }) => {
-    const channel = await createChannelStore(slices).remove(channelId, new Date());
+  const removed = await readDatabase(commandContext(options), async ({ pool }) => {
+    const channel = await createChannelStore(pool).remove(channelId, new Date());
     if (channel !== null) await recordCommand(pool, channelChange(channel, "channel-removed"));
     return channel;
   });
@@ -93,9 +93,8 @@ async function remove(channelId: number, options: DatabaseOptions): Promise<void
 }
 
 async function withStore<T>(options: DatabaseOptions, work: (store: ChannelStore) => Promise<T>): Promise<T> {
-  return await readSlices(commandContext(options), async (slices) => {
-    tellPartial(slices);
-    return await work(createChannelStore(slices));
+  return await readDatabase(commandContext(options), async ({ pool }) => {
+    return await work(createChannelStore(pool));
   });
 }
 

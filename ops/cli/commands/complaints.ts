@@ -13,7 +13,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ComplaintsOptions extends DatabaseOptions {
   readonly all?: boolean;
@@ -85,9 +85,8 @@ async function withStore<T>(
   options: ComplaintsOptions,
   work: (store: ComplaintStore) => Promise<T>,
 ): Promise<T> {
-  return await readSlices(commandContext(options), async (slices) => {
-    tellPartial(slices);
-    return await work(createComplaintStore(slices));
+  return await readDatabase(commandContext(options), async ({ pool }) => {
+    return await work(createComplaintStore(pool));
   });
 }
 
@@ -96,8 +95,8 @@ async function changed(
   action: "complaint-added" | "complaint-closed",
   work: (store: ComplaintStore) => Promise<Complaint | null>,
 ): Promise<Complaint | null> {
-  return await readSlices(commandContext(options), async (slices, { pool }) => {
-    const complaint = await work(createComplaintStore(slices));
+  return await readDatabase(commandContext(options), async ({ pool }) => {
+    const complaint = await work(createComplaintStore(pool));
     if (complaint === null) return null;
     const { complaintId, target, closingWords } = complaint;
     const words = `Complaint ${complaintId} about ${target} ${action === "complaint-added" ? "is recorded" : "is closed"}.`;

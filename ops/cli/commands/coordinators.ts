@@ -1,7 +1,6 @@
 /** `nearcrawl coordinators`: who is above and below this coordinator, what waits for each; invite and remove children. */
 import { Command } from "commander";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import type { Slices } from "#coordinator/database/slices";
 import type { Coordinators, RelatedCoordinator } from "#coordinator/federation/exchange-ports";
 import {
   childInvited,
@@ -17,13 +16,14 @@ import {
 import { createCoordinatorStore } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { howMany } from "#core/format";
+import type { Database } from "#db/server-database";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { checkedName, printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function coordinatorsCommand(): Command {
   const command = new Command("coordinators")
@@ -38,7 +38,7 @@ export function coordinatorsCommand(): Command {
     withWatch(withDatabaseOptions(new Command("list")))
       .description("the parent and the children: when each was last seen, and what waits for it")
       .action(async (options: WatchedOptions) => {
-        const read = async (slices: Slices) => await createCoordinatorStore(slices).list(new Date());
+        const read = async ({ pool }: Database) => await createCoordinatorStore(pool).list(new Date());
         await printWatched(options, read, (answer) => coordinatorsText(answer, new Date()));
       }),
   );
@@ -81,9 +81,9 @@ async function invite(name: string, options: DatabaseOptions): Promise<void> {
 }
 
 async function removal(name: string, options: DatabaseOptions): Promise<Deed | null> {
-  const { children } = await readSlices(
+  const { children } = await readDatabase(
     commandContext(options),
-    async (slices) => await createCoordinatorStore(slices).list(new Date()),
+    async ({ pool }) => await createCoordinatorStore(pool).list(new Date()),
   );
   const child = children.find((one) => one.name === name);
   if (child === undefined) return null;

@@ -13,7 +13,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface CoverageOptions extends DatabaseOptions {
   readonly channel?: number;
@@ -54,9 +54,9 @@ async function coverage(options: CoverageOptions): Promise<void> {
   if ([channel, submission, host].filter((one) => one !== null).length > 1)
     throw new UsageError("--channel, --submission, --host: name one of them");
   if (options.csv && options.json) throw new UsageError("--csv, --json: one of them");
-  const list = await readSlices(commandContext(options), async (slices, { pool }) => {
+  const list = await readDatabase(commandContext(options), async ({ pool }) => {
     const { maxDepth } = knownPolicies(await createPolicyStore(pool).read()).settings.scope;
-    return await coverageList(slices, { channel, submission, host, most, maxDepth });
+    return await coverageList(pool, { channel, submission, host, most, maxDepth });
   });
   if (list === null) {
     process.stderr.write(

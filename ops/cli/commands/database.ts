@@ -1,11 +1,9 @@
 /** `nearcrawl database`: how to reach the database with psql, how to move it, back it up, and stop the embedded one. */
 import { Command } from "commander";
 import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
-import { partialOf } from "#coordinator/database/slices";
 import { replayedRows } from "#coordinator/journal/epoch";
 import { forgetDatabases } from "#coordinator/journal/epoch-store";
 import { reviewDatabase } from "#coordinator/journal/went-back-store";
-import { bringSlicesToEpoch } from "#coordinator/slices/epoch-writes";
 import { UsageError } from "#core/errors";
 import { bytesText, howMany } from "#core/format";
 import { type CopiedDatabase, copyDatabase } from "#db/copy-database";
@@ -16,7 +14,7 @@ import { backupCommand, backupsCommand, restoreCommand, verifyCommand } from "..
 import { type ContextOptions, commandContext, journalRootOf, withDatabase } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { ProgressLine, printAnswer, printJson } from "../output.ts";
-import { type DatabaseOptions, ofSlices, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function databaseCommand(): Command {
   const command = new Command("database").description(
@@ -104,27 +102,22 @@ function restoredCommand(): Command {
     .description("say that the database went back to an earlier state, where nobody has noticed")
     .addHelpText(
       "after",
-      "\nCoordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its write-ahead log, and by the\njournal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's numbers jump (of every slice of the web), the journal\nis replayed, and running coordinators start over.\n\nExit codes: 0 done, 1 failed, 2 wrong usage.",
+      "\nCoordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its write-ahead log, and by the\njournal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's numbers jump, the journal\nis replayed, and running coordinators start over.\n\nExit codes: 0 done, 1 failed, 2 wrong usage.",
     )
     .action(async (words: string, options: DatabaseOptions) => {
       const context = commandContext(options);
       const log = { warn: () => {}, error: () => {} };
-      const { epoch, began, partial } = await readDatabase(context, async (database) => {
+      const { epoch, began } = await readDatabase(context, async ({ pool }) => {
         const journalRoot = journalRootOf(context.home);
         const now = () => new Date();
-        const reviewed = await reviewDatabase({ pool: database.pool, journalRoot, log, now }, { words });
-        const partial = await ofSlices(database, async (slices) => {
-          await bringSlicesToEpoch(slices, now());
-          return slices.down;
-        });
-        return { ...reviewed, partial };
+        return await reviewDatabase({ pool, journalRoot, log, now }, { words });
       });
       const { replayed = {}, failed = [] } = began?.replay ?? {};
       const rows = replayedRows({ replayed });
       printAnswer(
         options,
-        { epoch, replayed, failed, ...partialOf(partial) },
-        `epoch ${epoch} has begun; the journal put ${howMany(rows, "row")} back, ${failed.length} failed (nearcrawl journal compare)${partial.length === 0 ? "" : `; slices ${partial.join(", ")} do not answer, and follow when coordinators reach them`}`,
+        { epoch, replayed, failed },
+        `epoch ${epoch} has begun; the journal put ${howMany(rows, "row")} back, ${failed.length} failed (nearcrawl journal compare)`,
       );
     });
 }

@@ -1,7 +1,8 @@
 /** `nearcrawl explore`: who crawls what in the whole address space, as a tree, a list or a small map. */
+
 import { join } from "node:path";
 import { Command, Option } from "commander";
-import type { Slices } from "#coordinator/database/slices";
+import type { Pool } from "pg";
 import {
   askedCells,
   defaultLimit,
@@ -39,7 +40,7 @@ import type { Database } from "#db/server-database";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ExploreOptions extends DatabaseOptions {
   readonly tree?: boolean;
@@ -95,9 +96,9 @@ async function explore(place: string, options: ExploreOptions): Promise<void> {
   const question = readQuestion((name) => givenIn(place, options, name));
   if (typeof question === "string") throw new UsageError(question);
   const context = commandContext(options);
-  const found = await readSlices(context, async (slices, database) => {
+  const found = await readDatabase(context, async (database) => {
     const folder = join(context.home, "snapshots");
-    const { ports, map } = await readMap(slices, database, folder);
+    const { ports, map } = await readMap(database, folder);
     if (options.countries) return await printCountries(ports, map, options);
     return options.csv
       ? await printCsv(ports, map, question)
@@ -139,7 +140,6 @@ function chosenView(options: ExploreOptions): string {
 
 /** Reads everything; rejects with what the explorer met. */
 async function readMap(
-  slices: Slices,
   database: Database,
   folder: string,
 ): Promise<{ readonly ports: ExplorePorts; readonly map: ExploredMap }> {
@@ -147,7 +147,7 @@ async function readMap(
   const snapshots = createTreeSnapshots({ folder, schema, log: silentLog });
   // A coordinator's snapshot is read, and none is written beside it.
   const state = await readState(database, { read: snapshots.read, keep: () => {} });
-  const reads = createExploreReads(slices);
+  const reads = createExploreReads(database.pool);
   const settings = { ...defaultExplorerSettings, mostTiles: 0, recrawlDays };
   let fault: unknown = new Error("the explorer has read nothing");
   const onFault = (error: unknown) => {

@@ -1,6 +1,5 @@
 /** `nearcrawl find`: pages, crawlers, hosts, settings and actions by a part of their name. */
 import { Command } from "commander";
-import { partialOf, partialWords } from "#coordinator/database/slices";
 import { type FindAnswer, find, questionFault } from "#coordinator/find/find";
 import { kindNames } from "#coordinator/find/find-page";
 import { createFindReads } from "#coordinator/find/find-reads";
@@ -9,7 +8,7 @@ import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function findCommand(): Command {
   return withDatabaseOptions(new Command("find"))
@@ -27,20 +26,15 @@ async function findByName(question: string, options: DatabaseOptions): Promise<v
   if (fault !== null) throw new UsageError(fault);
   // Whoever reaches the database may open everything.
   const actor = { name: "command", role: "operator", scopes, crawlers: [] } as const;
-  const answer = await readSlices(commandContext(options), async (slices) => {
-    const found = await find(question, { actor, views: [] }, createFindReads(slices));
-    return { ...found, ...partialOf(slices.down) };
+  const answer = await readDatabase(commandContext(options), async ({ pool }) => {
+    const found = await find(question, { actor, views: [] }, createFindReads(pool));
+    return found;
   });
   printAnswer(options, answer, findText(answer));
   if (!answer.results.some(({ kind }) => kind !== "action")) process.exitCode = exitCodes.notFound;
 }
 
-export function findText({
-  results,
-  more,
-  note,
-  partial = [],
-}: FindAnswer & { readonly partial?: readonly number[] }): string {
+export function findText({ results, more, note }: FindAnswer): string {
   const rows = results.map(({ kind, title, words, href }) => [
     ...[kindNames[kind], printable(title, 200), printable(words, 200), href],
   ]);
@@ -51,7 +45,5 @@ export function findText({
   const further = more.map(
     (kind) => `There are more ${kindNames[kind].toLowerCase()}; type more of the name.`,
   );
-  return [table, ...further, ...(note === null ? [] : [note]), ...[partialWords(partial) ?? []].flat()].join(
-    "\n",
-  );
+  return [table, ...further, ...(note === null ? [] : [note])].join("\n");
 }

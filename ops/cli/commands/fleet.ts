@@ -30,7 +30,7 @@ import {
 } from "../fleet/watched.ts";
 import { fleetText } from "../fleet-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { adviseCommand } from "./report.ts";
 
 export function fleetCommand(): Command {
@@ -44,7 +44,7 @@ export function fleetCommand(): Command {
     withWatch(withDatabaseOptions(new Command("list")))
       .description("every crawler with its state, subnets, open leases, and what it has fetched today")
       .action(async (options: WatchedOptions) => {
-        await printWatched(options, async (slices) => await fleetList(slices, new Date()), fleetText);
+        await printWatched(options, async ({ pool }) => await fleetList(pool, new Date()), fleetText);
       }),
   );
   command.addCommand(incidentsCommand());
@@ -110,10 +110,10 @@ async function change(
     readonly text: string;
   },
 ): Promise<void> {
-  const { isThere, entry } = await readSlices(commandContext(options), async (slices, database) => {
+  const { isThere, entry } = await readDatabase(commandContext(options), async (database) => {
     const made = await make(database);
     if (made) await recordCommand(database.pool, { action, target: name, words: text });
-    const fleet = await fleetList(slices, new Date());
+    const fleet = await fleetList(database.pool, new Date());
     return { isThere: made, entry: fleet.find((one) => one.name === name) };
   });
   if (!isThere) {
@@ -150,26 +150,23 @@ function domainSetsCommand(): Command {
 }
 
 async function show(name: string, options: DomainSetOptions): Promise<void> {
-  const found = await readSlices(
+  const found = await readDatabase(
     commandContext(options),
-    async (slices) => await createDomainSetStore(slices).of(name),
+    async ({ pool }) => await createDomainSetStore(pool).of(name),
   );
   if (found === null) return nobodyOfThatName(name);
   printAnswer(options, found, textOf(found));
 }
 
 async function give(name: string, sets: readonly string[], options: DomainSetOptions): Promise<void> {
-  const given = await readSlices(
-    commandContext(options),
-    async (slices, { pool }): Promise<GivenDomainSets> => {
-      const made = await giveDomainSets({ name, sets }, createDomainSetStore(slices));
-      if (made.type !== "given") return made;
-      const { before, operator: after } = made.changed;
-      const change = { action: "crawler-domain-sets-given", target: name, words: givenWords(made.changed) };
-      await recordCommand(pool, { ...change, before, after });
-      return made;
-    },
-  );
+  const given = await readDatabase(commandContext(options), async ({ pool }): Promise<GivenDomainSets> => {
+    const made = await giveDomainSets({ name, sets }, createDomainSetStore(pool));
+    if (made.type !== "given") return made;
+    const { before, operator: after } = made.changed;
+    const change = { action: "crawler-domain-sets-given", target: name, words: givenWords(made.changed) };
+    await recordCommand(pool, { ...change, before, after });
+    return made;
+  });
   if (given.type === "no-crawler") return nobodyOfThatName(name);
   if (given.type === "refused") throw new UsageError(given.reason);
   printAnswer(options, given.changed, givenWords(given.changed));

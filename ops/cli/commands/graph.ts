@@ -18,7 +18,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
 import { graphText } from "../graph/summary-text.ts";
 import { printAnswer, printJson } from "../output.ts";
-import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { writeOut } from "../rir/lookup-command.ts";
 
 interface GraphOptions extends DatabaseOptions {
@@ -115,8 +115,8 @@ async function exportGraph(file: string, options: ExportOptions): Promise<void> 
   try {
     for (const name of names) outputs.push(await OutputFile.open(name));
     const [main, list] = outputs.map(({ sink }) => sink);
-    await readSlices(commandContext(options), async (slices) => {
-      await readGraphRows(slices, hosts ? "hosts" : "pages", async (rows) => {
+    await readDatabase(commandContext(options), async ({ pool }) => {
+      await readGraphRows(pool, hosts ? "hosts" : "pages", async (rows) => {
         await writeGraph[format](rows, main ?? toStandardOutput, { hashes, nodes, nodeList: list ?? null });
       });
     });

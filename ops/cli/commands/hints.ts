@@ -1,10 +1,10 @@
 /** `nearcrawl hints`: what sites and hubs said had changed, how much of it was heard, and how often they were right. */
 import { Command } from "commander";
-import type { Slices } from "#coordinator/database/slices";
 import { hearingWords, statesOfFeeds } from "#coordinator/hints/hint";
 import { createHintReads } from "#coordinator/hints/hint-reads";
 import { type HintsAnswer, hintsAnswer } from "#coordinator/hints/routes";
 import { whenWords } from "#core/format";
+import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
@@ -29,8 +29,8 @@ export function hintsCommand(): Command {
 }
 
 async function hints(options: HintsOptions): Promise<void> {
-  const read = async (slices: Slices) => {
-    const answer = await hintsAnswer(createHintReads(slices), options.limit, new Date());
+  const read = async ({ pool }: Database) => {
+    const answer = await hintsAnswer(createHintReads(pool), options.limit, new Date());
     if (!options.watch && answer.hosts.length === 0) process.exitCode = exitCodes.notFound;
     return answer;
   };

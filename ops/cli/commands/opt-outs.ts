@@ -34,7 +34,7 @@ import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface OptOutsOptions extends DatabaseOptions, Pick<ConfirmOptions, "yes"> {
   readonly all?: boolean;
@@ -157,9 +157,8 @@ export function optOutsCommand(): Command {
 }
 
 async function withStore<T>(options: OptOutsOptions, work: (store: OptOutStore) => Promise<T>): Promise<T> {
-  return await readSlices(commandContext(options), async (slices) => {
-    tellPartial(slices);
-    return await work(createOptOutStore(slices));
+  return await readDatabase(commandContext(options), async ({ pool }) => {
+    return await work(createOptOutStore(pool));
   });
 }
 
@@ -182,8 +181,8 @@ async function answer(
   work: (store: OptOutStore) => Promise<OptOut | null>,
 ): Promise<void> {
   const { named, action, guarded } = asked;
-  const optOut = await readSlices(commandContext(options), async (slices, { pool }) => {
-    const store = createOptOutStore(slices);
+  const optOut = await readDatabase(commandContext(options), async ({ pool }) => {
+    const store = createOptOutStore(pool);
     const target = (await guarded?.(store)) ?? null;
     const preview = target === null ? null : await store.preview(target, new Date());
     if (preview !== null && !(await isMeant(options, named, preview))) return "not-meant";
@@ -216,8 +215,8 @@ async function erase(url: string, options: OptOutsOptions): Promise<void> {
   const follows = `What is kept of ${printable(url, 200)} goes, and its URL is opted out. This cannot be undone.`;
   if (!(await confirmedByTyping(options, async () => ({ follows, typed: "erase", asked: "“erase”" }))))
     return;
-  await readSlices(commandContext(options), async (slices, { pool }) => {
-    const ports = { optOuts: createOptOutStore(slices), marks: createOptOutMarks(slices) };
+  await readDatabase(commandContext(options), async ({ pool }) => {
+    const ports = { optOuts: createOptOutStore(pool), marks: createOptOutMarks(pool) };
     const erased = await erasePageOf(ports, { url, words: options.words ?? "" }, new Date());
     if (typeof erased === "string") throw new UsageError(erased);
     const change = changeOfErasure(erased);

@@ -1,7 +1,8 @@
 /** `nearcrawl overview`: the state of the whole crawl, as the page that operators keep open. */
+
 import { Command, Option } from "commander";
+import type { Pool } from "pg";
 import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
-import { partialWords, type Slices } from "#coordinator/database/slices";
 import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alert-rules";
@@ -16,7 +17,7 @@ import {
   timesSmaller,
   waitReasonWords,
 } from "#coordinator/overview/overview-words";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import {
   bytesText,
   howMany,
@@ -39,7 +40,7 @@ import {
   type Style,
   stateStyle,
 } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { watchAnswer } from "../watch-answer.ts";
 
 interface OverviewOptions extends DatabaseOptions {
@@ -62,8 +63,8 @@ export function overviewCommand(): Command {
 }
 
 async function overview(options: OverviewOptions): Promise<void> {
-  await readSlices(commandContext(options), async (slices) => {
-    const read = overviewOf(slices, options.range);
+  await readDatabase(commandContext(options), async ({ pool }) => {
+    const read = overviewOf(pool, options.range);
     if (!options.watch) {
       const answer = await read();
       return printAnswer(options, answer, overviewText(answer));
@@ -74,10 +75,10 @@ async function overview(options: OverviewOptions): Promise<void> {
 }
 
 /** One connection and what is kept of costly answers, however often it is asked. */
-function overviewOf(slices: Slices, range: HistoryRange): () => Promise<Overview> {
-  const reads = createReports(slices, () => performance.now());
+function overviewOf(pool: Pool, range: HistoryRange): () => Promise<Overview> {
+  const reads = createReports(pool, () => performance.now());
   return async () => {
-    const runs = await coordinatorRuns(slices.shared);
+    const runs = await coordinatorRuns(pool);
     return await showOverview(reads, null, { rates: null, range, now: new Date(), runs });
   };
 }
@@ -90,7 +91,6 @@ const fleetShown = 25;
 export function overviewText(overview: Overview): string {
   return [
     `${paint("strong", "Nearcrawl")} · ${overview.phase} · ${howMany(overview.sessions, "crawler")} connected · ${instantWords(overview.at)}`,
-    ...[partialWords(overview.partial ?? []) ?? []].flat(),
     alertsText(overview.alerts),
     figuresText(overview),
     historyText(overview),

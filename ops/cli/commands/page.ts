@@ -9,14 +9,14 @@ import {
   type PageFacts,
   pageFacts,
 } from "#coordinator/search/page-facts";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { bytesText, msText } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { statedLines } from "../stated-text.ts";
 
 interface PageCommandOptions extends DatabaseOptions {
@@ -43,8 +43,8 @@ export function pageCommand(): Command {
 
 async function showPage(url: string, options: PageCommandOptions): Promise<void> {
   const offsets = { fetches: options.fetches, inLinks: options.in, outLinks: options.out };
-  const answer = await readSlices(commandContext(options), async (slices) => {
-    const reads = createReports(slices, () => performance.now());
+  const answer = await readDatabase(commandContext(options), async ({ pool }) => {
+    const reads = createReports(pool, () => performance.now());
     return await pageFacts(reads, { url, hostHash: "", urlHash: "" }, offsets);
   });
   if (typeof answer === "string") throw new UsageError(answer);

@@ -41,7 +41,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ChangeOptions extends DatabaseOptions {
   readonly why?: string;
@@ -153,10 +153,10 @@ async function show(name: string | undefined, options: ShowOptions): Promise<voi
 
 async function preview(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const asked = { values: valuesIn(given), takeBack: null, basedOn: null };
-  await readSlices(commandContext(options), async (slices, { pool }) => {
+  await readDatabase(commandContext(options), async ({ pool }) => {
     const weighed = await weighPolicies(asked, createPolicyStore(pool));
     if (weighed.type === "fault") return refuse(weighed);
-    const effects = await previewPolicies(weighed.step, previewPorts(slices, silentLog));
+    const effects = await previewPolicies(weighed.step, previewPorts(pool, silentLog));
     const answer = previewAnswer(weighed, effects);
     printAnswer(options, answer, previewText(answer));
   });

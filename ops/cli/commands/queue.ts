@@ -1,6 +1,5 @@
 /** `nearcrawl queue`: what is due and not being fetched, and why. */
 import { Command, Option } from "commander";
-import type { Slices } from "#coordinator/database/slices";
 import type { GatedHosts } from "#coordinator/overview/bot-gate-reads";
 import {
   type HostsInHand,
@@ -13,8 +12,9 @@ import {
 } from "#coordinator/overview/overview-types";
 import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
 import { paceLimitWords } from "#coordinator/overview/verdict";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { howMany, whenWords } from "#core/format";
+import type { Database } from "#db/server-database";
 import { gateName } from "#protocol/bot-gate";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -56,8 +56,8 @@ export function queueCommand(): Command {
 async function queue(options: QueueOptions): Promise<void> {
   const { reason = null, limit, sort } = options;
   if (options.inHand) {
-    const read = async (slices: Slices) => {
-      const answer = await createReports(slices, () => performance.now()).hostsInHand(
+    const read = async ({ pool }: Database) => {
+      const answer = await createReports(pool, () => performance.now()).hostsInHand(
         { sort, most: limit },
         new Date(),
       );
@@ -66,9 +66,9 @@ async function queue(options: QueueOptions): Promise<void> {
     };
     return await printWatched(options, read, inHandText);
   }
-  const read = async (slices: Slices) => {
+  const read = async ({ pool }: Database) => {
     const now = new Date();
-    const reads = createReports(slices, () => performance.now());
+    const reads = createReports(pool, () => performance.now());
     const range = askedRange(options, now);
     const [ages, gated, history, hosts] = await Promise.all([
       reads.queueAges(now),

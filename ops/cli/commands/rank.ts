@@ -3,14 +3,13 @@ import { Command, Option } from "commander";
 import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
-import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
 import { rankText } from "../graph/summary-text.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";
@@ -24,7 +23,7 @@ it, links of a page to itself do not count, and a page without links gives its r
 Engines:
   local   reads the graph by COPY into typed arrays of a thread of its own: about 60 bytes a URL and 20 a link
   sql     plain statements on tables partitioned by host, for graphs that fit no machine's memory; makes work
-          tables sql_rank_* in the schema and drops them at the end; not where there are several slices of the web
+          tables sql_rank_* in the schema and drops them at the end
 
 Examples:
   nearcrawl rank                      the ranks' top, degrees and hosts; nothing is changed
@@ -67,11 +66,7 @@ async function runRank(options: RankCommandOptions): Promise<void> {
   const { engine, damping, tolerance, iterations, write = false } = options;
   const settings = { damping, tolerance, iterations };
   const line = new RankProgressLine();
-  const answer = await readSlices(commandContext(options), async ({ open }, database) => {
-    if (engine === "sql" && open.length > 1)
-      throw new UsageError(
-        `--engine sql ranks what lies in one slice, and there are ${open.length}: use --engine local, which reads all of them`,
-      );
+  const answer = await readDatabase(commandContext(options), async (database) => {
     const rank = engine === "local" ? rankInWorker : rankInDatabase;
     const found = await rank(
       database,

@@ -1,10 +1,10 @@
 /** `nearcrawl recrawl`: how often pages are fetched again, what the fleet manages of it, and why. */
 import { Command } from "commander";
-import type { Slices } from "#coordinator/database/slices";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { noPlan, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { spanWords, whenWords } from "#core/format";
+import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
@@ -28,12 +28,12 @@ export function recrawlCommand(): Command {
 }
 
 async function recrawl(options: RecrawlOptions): Promise<void> {
-  const read = async (slices: Slices) => {
+  const read = async ({ pool }: Database) => {
     const now = new Date();
     const range = askedRange(options, now);
     const [answer, history] = await Promise.all([
-      recrawlAnswer(createRecrawlPlanStore(slices.shared), options.limit, now),
-      range === null ? null : createReports(slices, () => performance.now()).charts("recrawl", range),
+      recrawlAnswer(createRecrawlPlanStore(pool), options.limit, now),
+      range === null ? null : createReports(pool, () => performance.now()).charts("recrawl", range),
     ]);
     if (!options.watch && answer.plans.length === 0) process.exitCode = exitCodes.notFound;
     return history === null ? answer : { ...answer, history };

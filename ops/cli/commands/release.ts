@@ -13,7 +13,7 @@ import { softwareVersion } from "#protocol/software-version";
 import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import {
   keyTrusted,
   releasePublished,
@@ -238,9 +238,9 @@ function revokeCommand(): Command {
 }
 
 async function revocation(release: string, options: RevokeOptions): Promise<Deed> {
-  const counts = await readSlices(
+  const counts = await readDatabase(
     commandContext(options),
-    async (slices) => await createReleaseFleetStore(slices).counts(),
+    async ({ pool }) => await createReleaseFleetStore(pool).counts(),
   );
   const running = counts.get(release)?.running ?? 0;
   const follows = `${howMany(running, "crawler")} ${running === 1 ? "runs" : "run"} ${release}: their supervisors stop it and roll back to the previous release. To undo this, sign the bundle again under a new version.`;

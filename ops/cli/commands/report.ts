@@ -39,7 +39,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ReportOptions extends DatabaseOptions {
   readonly csv?: boolean;
@@ -110,11 +110,11 @@ function report(name: string, description: string, make: MakeReport): Command {
     )
     .action(async (options: ReportOptions) => {
       if (options.csv && options.json) throw new UsageError("--csv and --json exclude each other");
-      const { answer, hasLines, csv, text } = await readSlices(
+      const { answer, hasLines, csv, text } = await readDatabase(
         commandContext(options),
-        async (slices, { pool }) => {
+        async ({ pool }) => {
           const { settings } = knownPolicies(await createPolicyStore(pool).read());
-          const reads = createReportReads(slices, () => settings.recrawl.intervalHours / 24);
+          const reads = createReportReads(pool, () => settings.recrawl.intervalHours / 24);
           return await make(reads, options, new Date());
         },
       );

@@ -11,12 +11,12 @@ import {
 } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { exportCommand } from "../search/export-command.ts";
 
 interface SearchCommandOptions extends DatabaseOptions, Omit<SearchOptions, "limit" | "offset"> {
@@ -75,9 +75,9 @@ async function search(words: string, options: SearchCommandOptions): Promise<voi
   if (fault !== null) throw new UsageError(`--${fault}`);
   const typed = wordsFault(words) ?? readOperators(words, asked);
   if (typeof typed === "string") throw new UsageError(typed);
-  const answer = await readSlices(commandContext(options), (slices) =>
+  const answer = await readDatabase(commandContext(options), ({ pool }) =>
     searchPages(
-      createReports(slices, () => performance.now()),
+      createReports(pool, () => performance.now()),
       typed.words,
       typed.options,
       new Date(),

@@ -15,7 +15,7 @@ import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface SetOptions extends DatabaseOptions {
   readonly seconds: string;
@@ -33,9 +33,9 @@ export function siteCapsCommand(): Command {
     withDatabaseOptions(new Command("list"))
       .description("every cap, with the known hosts that it holds for")
       .action(async (options: DatabaseOptions) => {
-        const caps = await readSlices(
+        const caps = await readDatabase(
           commandContext(options),
-          async (slices) => await createSiteCapStore(slices).list(),
+          async ({ pool }) => await createSiteCapStore(pool).list(),
         );
         printAnswer(options, caps, siteCapsText(caps));
         if (caps.length === 0) process.exitCode = exitCodes.notFound;
@@ -64,8 +64,8 @@ async function set(given: string, options: SetOptions): Promise<void> {
   if (options.words.length > mostWords)
     throw new UsageError(`--words: ${options.words.length} characters, at most ${mostWords}`);
   const words = options.words.trim();
-  const cap = await readSlices(commandContext(options), async (slices, { pool }) => {
-    const set = await createSiteCapStore(slices).set({
+  const cap = await readDatabase(commandContext(options), async ({ pool }) => {
+    const set = await createSiteCapStore(pool).set({
       ...{ site, delayMs, words },
       ...{ setBy: commandActor(), setAt: new Date() },
     });
@@ -77,8 +77,8 @@ async function set(given: string, options: SetOptions): Promise<void> {
 
 async function remove(given: string, options: DatabaseOptions): Promise<void> {
   const site = readSite(given);
-  const removed = await readSlices(commandContext(options), async (slices, { pool }) => {
-    const cap = await createSiteCapStore(slices).remove(site);
+  const removed = await readDatabase(commandContext(options), async ({ pool }) => {
+    const cap = await createSiteCapStore(pool).remove(site);
     if (cap !== null) await recordCommand(pool, capRemoval(cap));
     return cap;
   });

@@ -1,6 +1,7 @@
 /** `nearcrawl site`: the hosts that the crawl knows, filtered and sorted; `nearcrawl site HOST`: one of them. */
+
 import { Command, Option } from "commander";
-import { partialWords, type Slices } from "#coordinator/database/slices";
+import type { Pool } from "pg";
 import { sitesAsCsv } from "#coordinator/sites/sites-export";
 import {
   countWords,
@@ -23,7 +24,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { type SiteOptions, showSite, withSiteOptions } from "../show-site.ts";
 
 interface ListOptions extends DatabaseOptions, Partial<Record<Exclude<SitesParameter, "limit">, string>> {
@@ -71,21 +72,20 @@ export function siteCommand(): Command {
 export async function listSites(options: ListOptions): Promise<void> {
   const question = readSitesQuestion((name) => String(options[name] ?? ""));
   if (typeof question === "string") throw new UsageError(question);
-  await readSlices(commandContext(options), async (slices) => {
+  await readDatabase(commandContext(options), async ({ pool }) => {
     const now = new Date();
     if (options.csv) {
-      await printCsv(slices, question, now);
-      return tellPartial(slices);
+      await printCsv(pool, question, now);
     }
-    const answer = await sitesAnswer(slices, question, now);
+    const answer = await sitesAnswer(pool, question, now);
     printAnswer(options, answer, sitesText(answer));
     if (answer.sites.length === 0) process.exitCode = exitCodes.notFound;
   });
 }
 
-async function printCsv(slices: Slices, question: SitesQuestion, now: Date): Promise<void> {
+async function printCsv(pool: Pool, question: SitesQuestion, now: Date): Promise<void> {
   const gone = readerGone();
-  for await (const text of sitesAsCsv(everySite(slices, question, now), mostInFile)) {
+  for await (const text of sitesAsCsv(everySite(pool, question, now), mostInFile)) {
     if (gone.aborted) return;
     if (!process.stdout.write(text) && !gone.aborted)
       await new Promise<void>((resolve) => {
@@ -98,8 +98,7 @@ async function printCsv(slices: Slices, question: SitesQuestion, now: Date): Pro
 export function sitesText(answer: SitesAnswer): string {
   const { sites, at, next, progress } = answer;
   const filling = progress.isFirstRound ? "\nthe list is being filled: some hosts are still missing" : "";
-  const partial = [partialWords(answer.partial ?? []) ?? []].flat().map((words) => `\n${words}`);
-  if (sites.length === 0) return `no site matches${filling}${partial}`;
+  if (sites.length === 0) return `no site matches${filling}`;
   const table = formatTable(
     [
       ...["host", "state", "crawler", "lang", "country"].map((title) => ({ title })),
@@ -108,7 +107,7 @@ export function sitesText(answer: SitesAnswer): string {
     sites.map((site) => cellsOf(site, at)),
   );
   const more = next === null ? "" : `; more: --after ${next}`;
-  return `${table}\n\n${countWords(answer)}${more}${filling}${partial}`;
+  return `${table}\n\n${countWords(answer)}${more}${filling}`;
 }
 
 function cellsOf(site: ListedSite, at: Date): string[] {

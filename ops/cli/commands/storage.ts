@@ -1,6 +1,5 @@
 /** `nearcrawl storage`: how large each table is, how long its rows are kept, and what that comes to. */
 import { Command } from "commander";
-import { partialWords } from "#coordinator/database/slices";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { storageFacts } from "#coordinator/storage/storage-reads";
@@ -9,7 +8,7 @@ import { type StorageAnswer, sizeOf, storageAnswer } from "#coordinator/storage/
 import { bytesText } from "#core/format";
 import { commandContext } from "../command-context.ts";
 import { formatTable, printAnswer } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function storageCommand(): Command {
   return withDatabaseOptions(new Command("storage"))
@@ -20,15 +19,15 @@ export function storageCommand(): Command {
     )
     .action(async (options: DatabaseOptions) => {
       const now = new Date();
-      const answer = await readSlices(commandContext(options), async (slices) => {
-        const { settings } = knownPolicies(await createPolicyStore(slices.shared).read());
-        return storageAnswer(await storageFacts(slices, now), settings, now);
+      const answer = await readDatabase(commandContext(options), async ({ pool }) => {
+        const { settings } = knownPolicies(await createPolicyStore(pool).read());
+        return storageAnswer(await storageFacts(pool, now), settings, now);
       });
       printAnswer(options, answer, storageText(answer));
     });
 }
 
-export function storageText({ bytes, expectedBytes, tables, wentBack, partial = [] }: StorageAnswer): string {
+export function storageText({ bytes, expectedBytes, tables, wentBack }: StorageAnswer): string {
   const expected = expectedBytes === null ? "" : `, ${bytesText(expectedBytes)} expected`;
   const table = formatTable(
     [
@@ -45,7 +44,7 @@ export function storageText({ bytes, expectedBytes, tables, wentBack, partial = 
       ...[one.keptDays === null ? "" : keptText(one), one.since?.slice(0, 10) ?? "", one.end],
     ]),
   );
-  return `${bytesText(bytes)} in all tables with their indexes${expected}\n\n${[table, ...wentBack.map(wentBackText), ...[partialWords(partial) ?? []].flat()].join("\n")}`;
+  return `${bytesText(bytes)} in all tables with their indexes${expected}\n\n${[table, ...wentBack.map(wentBackText)].join("\n")}`;
 }
 
 function wentBackText({ beganAt, words, replayed, failed }: StorageAnswer["wentBack"][number]): string {

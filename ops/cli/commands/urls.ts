@@ -26,7 +26,7 @@ import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, ProgressLine, printAnswer, printable } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { writeOut } from "../rir/lookup-command.ts";
 
 const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
@@ -78,9 +78,9 @@ async function submit(
   const progress = new ProgressLine();
   const refused: AnsweredUrl[] = [];
   const startedMs = performance.now();
-  const { submission, link, left } = await readSlices(commandContext(options), async (slices, { pool }) => {
+  const { submission, link, left } = await readDatabase(commandContext(options), async ({ pool }) => {
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
-    const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(slices), {
+    const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(pool), {
       deed,
       submittedBy: commandActor(),
       scope,
@@ -144,8 +144,8 @@ function receiptText({ submission, refused, link, left }: Receipt): string {
 /** In batches, so that a list of any length is answered as it is read, and no answer is kept. */
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
-  await readSlices(commandContext(options), async (slices) => {
-    const store = createSubmissionStore(slices);
+  await readDatabase(commandContext(options), async ({ pool }) => {
+    const store = createSubmissionStore(pool);
     const submission = number === null ? null : await store.find(number);
     if (number !== null && submission === null) {
       process.stderr.write(`nearcrawl: there is no receipt ${number}, or no longer\n`);

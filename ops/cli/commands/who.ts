@@ -4,13 +4,13 @@ import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence
 import { frontierOrder } from "#coordinator/frontier/order/strategies";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { whoText } from "../who-text.ts";
 
 export function whoCommand(): Command {
@@ -30,9 +30,8 @@ export function whoCommand(): Command {
 async function who(question: string, options: DatabaseOptions): Promise<void> {
   const context = commandContext(options);
   const resolver = createNameResolver({ servers: context.currentRun?.resolvers ?? [] });
-  const answer = await readSlices(context, async (slices) => {
-    const pool = slices.shared;
-    const reads = createReports(slices, () => performance.now());
+  const answer = await readDatabase(context, async ({ pool }) => {
+    const reads = createReports(pool, () => performance.now());
     // How far the crawl goes, as the coordinator that started last has it, with what operators changed since.
     const { scope, frontier } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const order = frontierOrder(frontier);

@@ -7,7 +7,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 interface BudgetOptions extends DatabaseOptions {
@@ -40,9 +40,9 @@ export function budgetCommand(): Command {
 }
 
 async function show(name: string, options: DatabaseOptions): Promise<void> {
-  const entry = await readSlices(
+  const entry = await readDatabase(
     commandContext(options),
-    async (slices) => await fleetEntry(slices, name, new Date()),
+    async ({ pool }) => await fleetEntry(pool, name, new Date()),
   );
   if (entry === null) return nobodyOfThatName(name);
   const { granted, partnerAllows, pagesPerDay, bytesPerDay, pagesToday, bytesToday } = entry;

@@ -2,7 +2,7 @@
 import { Command, Option } from "commander";
 import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-view";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import type { ChartHistory } from "#core/chart-history";
 import { leastSamples, percentText } from "#core/format";
 import { blames } from "#protocol/result";
@@ -49,14 +49,14 @@ export function failuresCommand(): Command {
       };
       await printWatched(
         options,
-        async (slices): Promise<Failures> => {
+        async ({ pool }): Promise<Failures> => {
           const now = new Date();
           const since = new Date(now.getTime() - Number(hours) * hourMs);
           const range = askedRange(options, now);
           const [shares, history, latest] = await Promise.all([
-            failureShares(slices, since),
-            range === null ? null : createReports(slices, () => performance.now()).charts("failures", range),
-            latestFailures(slices, { ...query, since, most }),
+            failureShares(pool, since),
+            range === null ? null : createReports(pool, () => performance.now()).charts("failures", range),
+            latestFailures(pool, { ...query, since, most }),
           ]);
           return { shares, latest, ...(history === null ? {} : { history }) };
         },

@@ -4,7 +4,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys, defaultGraceHours } from "#coordinator/crawlers/identity-store";
 import { killCrawler } from "#coordinator/fleet/crawler-routes";
 import { fleetList } from "#coordinator/fleet/fleet-list-reads";
-import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { recordCommand } from "../audit-command-change.ts";
@@ -13,7 +13,7 @@ import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { nobodyOfThatName } from "./watched.ts";
 
 interface RotateOptions extends DatabaseOptions {
@@ -101,8 +101,8 @@ type ShutOutOptions = DatabaseOptions & ConfirmOptions;
 
 async function confirmed(name: string, options: ShutOutOptions, words: string): Promise<boolean> {
   return await confirmedByTyping(options, async () => {
-    const entry = await readSlices(commandContext(options), async (slices) =>
-      (await fleetList(slices, new Date())).find((one) => one.name === name),
+    const entry = await readDatabase(commandContext(options), async ({ pool }) =>
+      (await fleetList(pool, new Date())).find((one) => one.name === name),
     );
     if (entry === undefined) return null;
     const { subnets, openLeases } = entry;
@@ -152,8 +152,8 @@ export function killCommand(): Command {
     .action(async (name: string, options: ShutOutOptions) => {
       if (!(await confirmed(name, options, "Its leases return and its subnets go to others at once.")))
         return;
-      const returnedLeases = await readSlices(commandContext(options), async (slices, { pool }) => {
-        const frontier = frontierOver(slices);
+      const returnedLeases = await readDatabase(commandContext(options), async ({ pool }) => {
+        const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
         const returned = await killCrawler(name, ports, new Date());
         const words = `${name}'s access is revoked, its leases returned, and its subnets go to others.`;

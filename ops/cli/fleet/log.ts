@@ -82,11 +82,7 @@ export function movesCommand(): Command {
     .description("moves of crawlers to other hosts, the latest first, and how far each is")
     .option("--name <name>", "involving this crawler", checkedName)
     .action(async (options: WatchedOptions & { readonly name?: string }) => {
-      await printWatched(
-        options,
-        async ({ shared }) => await moveList(shared, options.name ?? null),
-        movesText,
-      );
+      await printWatched(options, async ({ pool }) => await moveList(pool, options.name ?? null), movesText);
     });
 }
 

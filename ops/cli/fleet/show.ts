@@ -1,15 +1,16 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
+
 import { Command } from "commander";
-import type { Slices } from "#coordinator/database/slices";
+import type { Pool } from "pg";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/fleet-entry";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { standingWords } from "#coordinator/trust/judge-crawler";
+import { createReports } from "#coordinator/who/reads";
 import type { ChartHistory } from "#core/chart-history";
 import { commandContext } from "../command-context.ts";
 import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { printAnswer, printable } from "../output.ts";
-import { readSlices, withDatabaseOptions } from "../read-database.ts";
+import { readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 export function showCommand(): Command {
@@ -20,9 +21,9 @@ export function showCommand(): Command {
     )
     .action(async (name: string, options: ShowOptions) => {
       if (options.watch) return await watchOne(name, options);
-      const record = await readSlices(
+      const record = await readDatabase(
         commandContext(options),
-        async (slices) => await readRecord(slices, name, options),
+        async ({ pool }) => await readRecord(pool, name, options),
       );
       if (record === null) return nobodyOfThatName(name);
       printAnswer(options, record, withHistory(recordText(record), record.history));
@@ -34,7 +35,7 @@ type ShowOptions = WatchedOptions & RangeOptions;
 async function watchOne(name: string, options: ShowOptions): Promise<void> {
   await printWatched(
     options,
-    async (slices) => await readRecord(slices, name, options),
+    async ({ pool }) => await readRecord(pool, name, options),
     (record) =>
       record === null
         ? `there is no crawler ${name}: nearcrawl fleet list`
@@ -43,17 +44,17 @@ async function watchOne(name: string, options: ShowOptions): Promise<void> {
 }
 
 async function readRecord(
-  slices: Slices,
+  pool: Pool,
   name: string,
   options: RangeOptions,
 ): Promise<(CrawlerRecord & { readonly history?: ChartHistory }) | null> {
   const now = new Date();
   const range = askedRange(options, now);
-  const record = await crawlerRecord(slices, name, now);
+  const record = await crawlerRecord(pool, name, now);
   if (record === null || range === null) return record;
   return {
     ...record,
-    history: await createReports(slices, () => performance.now()).crawlerCharts(record, range),
+    history: await createReports(pool, () => performance.now()).crawlerCharts(record, range),
   };
 }
 

@@ -12,7 +12,7 @@ import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 export function trustCommand(): Command {
@@ -27,13 +27,12 @@ export function trustCommand(): Command {
     )
     .action(async (name: string | undefined, options: DatabaseOptions & { readonly restore?: boolean }) => {
       if (name === undefined) return await listTrust(options);
-      const report = await readSlices(commandContext(options), async (slices, { pool }) => {
+      const report = await readDatabase(commandContext(options), async ({ pool }) => {
         if (options.restore && (await restoreTrust(pool, name, new Date()))) {
           const words = `${name} is trusted again, and the evidence against it no longer counts.`;
           await recordCommand(pool, { action: "crawler-trust-restored", target: name, words });
         }
-        tellPartial(slices);
-        return await trustReport(slices, name);
+        return await trustReport(pool, name);
       });
       if (report === null) return nobodyOfThatName(name);
       printAnswer(options, report, trustText(report));
@@ -43,9 +42,8 @@ export function trustCommand(): Command {
 async function listTrust(options: DatabaseOptions & { readonly restore?: boolean }): Promise<void> {
   if (options.restore)
     throw new UsageError("name the crawler to trust again: nearcrawl fleet trust NAME --restore");
-  const crawlers = await readSlices(commandContext(options), async (slices) => {
-    tellPartial(slices);
-    return await trustList(slices);
+  const crawlers = await readDatabase(commandContext(options), async ({ pool }) => {
+    return await trustList(pool);
   });
   printAnswer(options, { crawlers }, trustListText(crawlers));
 }

@@ -1,14 +1,13 @@
 /** Lists of the fleet that can be looked at again and again. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import type { Slices } from "#coordinator/database/slices";
 import type { Database } from "#db/server-database";
 import { crawlerName } from "#protocol/invitation";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, readSlices } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase } from "../read-database.ts";
 import { watchAnswer } from "../watch-answer.ts";
 
 export interface WatchedOptions extends DatabaseOptions {
@@ -25,11 +24,11 @@ export function withWatch(command: Command): Command {
 /** Over the connections of one opening, however often it is asked. */
 export async function printWatched<Answer>(
   options: WatchedOptions,
-  read: (slices: Slices, database: Database) => Promise<Answer>,
+  read: (database: Database) => Promise<Answer>,
   textOf: (answer: Answer) => string,
 ): Promise<void> {
-  await readSlices(commandContext(options), async (slices, database) => {
-    const ask = async () => await read(slices, database);
+  await readDatabase(commandContext(options), async (database) => {
+    const ask = async () => await read(database);
     if (!options.watch) {
       const answer = await ask();
       return printAnswer(options, answer, textOf(answer));

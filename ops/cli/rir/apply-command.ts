@@ -8,7 +8,7 @@ import { fingerprintForm } from "#rir-import/plan";
 import type { SourcePath } from "#rir-import/read/open-source";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
-import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigratedSlices } from "./cache-options.ts";
+import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
 import { appliedText } from "./plan-text.ts";
@@ -60,9 +60,8 @@ export function applyCommand(): Command {
       }
       const sources = await sourcesOf(named, options);
       const applied = await withProgress((onProgress) =>
-        withMigratedSlices(options, async (database, slices) => {
+        withMigrated(options, async (database) => {
           const applied = await applyImport(database, sources, {
-            slices,
             onProgress,
             ...(planned && { planned }),
             removeInUse: options.yesRemove ?? null,

@@ -2,14 +2,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Pool } from "pg";
-import { apartOf } from "#coordinator/database/slices";
-import { DatabaseError } from "#core/errors";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { readSourceSettings, type SourceSettings } from "#rir-import/download/source-settings";
 import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
-import { ofSlices } from "../read-database.ts";
 
 export interface CacheOptions {
   readonly home?: string;
@@ -84,29 +80,4 @@ export function withMigrated<T>(
     await migrate(database);
     return await work(database);
   });
-}
-
-/**
- * The same with the pools of the slices of the web that do not lie beside the registry: subnets with hosts there are in use.
- * Where one does not answer, nobody knows which, and nothing is done.
- */
-export function withMigratedSlices<T>(
-  options: DatabaseOptions,
-  work: (database: Database, apart: readonly Pool[]) => Promise<T>,
-): Promise<T> {
-  return withMigrated(
-    options,
-    async (database) =>
-      await ofSlices(database, async (slices) => {
-        const [down] = slices.down;
-        if (down !== undefined)
-          throw new DatabaseError(
-            `slice ${down} of the web does not answer, so that subnets with hosts there cannot be told from those that nobody uses: nothing was done`,
-          );
-        return await work(
-          database,
-          apartOf(slices).map(({ pool }) => pool),
-        );
-      }),
-  );
 }

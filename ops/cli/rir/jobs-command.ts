@@ -35,7 +35,7 @@ export function jobsCommand(): Command {
 async function showAll(options: WatchedOptions): Promise<void> {
   await printWatched(
     options,
-    async (_, database) => ({ jobs: await createRegistryJobReads(database).list(mostListed) }),
+    async (database) => ({ jobs: await createRegistryJobReads(database).list(mostListed) }),
     ({ jobs }) => jobsText(jobs),
   );
 }
@@ -53,7 +53,7 @@ async function showOne(jobId: number, options: WatchedOptions): Promise<void> {
 async function watchOne(jobId: number, options: WatchedOptions): Promise<void> {
   await printWatched(
     options,
-    async (_, database) => await createRegistryJobReads(database).find(jobId),
+    async (database) => await createRegistryJobReads(database).find(jobId),
     (job) => (job === null ? `there is no job ${jobId}: nearcrawl rir jobs` : jobText(job)),
   );
 }

@@ -15,7 +15,7 @@ import { shrunkRegistries } from "#rir-import/shrinkage";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { type SourceOptions, sourcesOf, withSources, yesMovedOption } from "./apply-command.ts";
-import { onDatabase, withMigratedSlices } from "./cache-options.ts";
+import { onDatabase, withMigrated } from "./cache-options.ts";
 import { withProgress } from "./lookup-command.ts";
 import { planText } from "./plan-text.ts";
 
@@ -208,9 +208,8 @@ export function planCommand(): Command {
       const { samples, page } = options;
       const sources = await sourcesOf(named, options);
       const plan = await withProgress((onProgress) =>
-        withMigratedSlices(options, (database, slices) =>
+        withMigrated(options, (database) =>
           planImport(database, sources, {
-            slices,
             onProgress,
             samples,
             yesMoved: options.yesMoved ?? [],

@@ -14,7 +14,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
 import { yesRemoveOption } from "./apply-command.ts";
-import { type DatabaseOptions, onDatabase, withMigrated, withMigratedSlices } from "./cache-options.ts";
+import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, recordRegistryChange } from "./job-steps.ts";
 import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 
@@ -58,9 +58,8 @@ export function rollbackCommand(): Command {
       };
       if (!(await confirmedByTyping(options, deed))) return;
       endWithCoordinator();
-      const rolledBack = await withMigratedSlices(options, async (database, slices) => {
+      const rolledBack = await withMigrated(options, async (database) => {
         const rolledBack = await rollbackImport(database, imports, {
-          slices,
           expectedGeneration: options.inForce ?? null,
           toEmpty: options.toEmpty ?? false,
           removeInUse,
@@ -77,9 +76,9 @@ async function deedOf(
   imports: number,
   options: Options,
 ): Promise<Deed & { readonly inUse: SubnetsInUse | null }> {
-  const { history, inUse } = await withMigratedSlices(options, async (database, slices) => ({
+  const { history, inUse } = await withMigrated(options, async (database) => ({
     ...(await registryOverview(database, new Date())),
-    inUse: await inUseOfRollback(database.pool, imports, slices),
+    inUse: await inUseOfRollback(database.pool, imports),
   }));
   const undone = rollbackPreview(history, imports);
   if (undone === null) return { follows: "", typed: "", asked: "", inUse: null };

@@ -7,16 +7,15 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
-import { partialWords } from "#coordinator/database/slices";
 import {
   type ExportProgress,
   type ExportSummary,
   type ExportTarget,
   exportIndex,
 } from "#coordinator/search/export/export-index";
+import { createExportReads } from "#coordinator/search/export/export-reads";
 import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/search/export/ndjson-store";
 import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
-import { exportReads } from "#coordinator/slices/export-reads";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { timerMs } from "#core/timer-ms";
@@ -24,7 +23,7 @@ import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { ProgressLine, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { writeOut } from "../rir/lookup-command.ts";
 import { secondsText } from "../rir/progress-text.ts";
 
@@ -58,11 +57,8 @@ Targets:
               {"op":"begin-full","version"} and, when it is whole, {"op":"end-full","version"}: what has a lower
               version by then is in the index no more.
 
-Over several slices of the web, changes of a slice whose server is away are exported when it is back, and nothing of it is
-deleted meanwhile; an export of all pages ends with an error that names it, and goes on there.
-
 The runbook, scaling, has the fields and how to search them. Only one export to a target runs at a time.
-Exit codes: 0 done, 1 failed, the target refused some documents, or a slice was away, 2 wrong usage, 130 interrupted; what was taken stays.
+Exit codes: 0 done, 1 failed, the target refused some documents, 2 wrong usage, 130 interrupted; what was taken stays.
 
 Examples:
   nearcrawl search export --to opensearch --url https://search.example.org:9200/pages --follow
@@ -101,16 +97,11 @@ async function exportPages(options: ExportOptions): Promise<void> {
   const { place, target, close } = await targetOf(options, { onTrouble: say, signal: interrupt.signal });
   process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
   try {
-    const summary = await readSlices(commandContext(options), async (slices, { pool, schema }) => {
-      const refresh = async () => {
-        await slices.refresh();
-        if (slices.open.length > 1) await slices.look();
-      };
-      const pause = async (ms: number) => await delay(timerMs(ms), undefined, { signal: interrupt.signal });
+    const summary = await readDatabase(commandContext(options), async ({ pool, schema }) => {
       return await alone(pool, { schema, place }, async () => {
         const begunMs = performance.now();
         const ports = {
-          ...{ reads: exportReads({ slices, refresh, pause }), target, signal: interrupt.signal },
+          ...{ reads: createExportReads(pool), target, signal: interrupt.signal },
           nowMs: () => performance.now(),
           onProgress: (progress: ExportProgress) =>
             line.show(progressText(progress, (performance.now() - begunMs) / 1000)),
@@ -126,7 +117,7 @@ async function exportPages(options: ExportOptions): Promise<void> {
     });
     line.done();
     tell(options, { to: place, ...summary });
-    if (summary.rejected > 0 || summary.partial !== undefined) process.exitCode = exitCodes.failed;
+    if (summary.rejected > 0) process.exitCode = exitCodes.failed;
     if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
   } catch (error) {
     line.done();
@@ -251,7 +242,6 @@ async function alone<T>(
 }
 
 function joined(before: ExportSummary, now: ExportSummary): ExportSummary {
-  // Of a slice that was away and is back, nothing is missing.
   return {
     ...now,
     indexed: before.indexed + now.indexed,
@@ -283,9 +273,8 @@ export function summaryText(summary: Told): string {
     ...(removed !== null && removed > 0
       ? [`${howMany(removed, "document")} removed that the index has no more`]
       : []),
-    ...(summary.partial === undefined ? [] : [partialWords(summary.partial)!]),
     ...(rejected > 0 ? [`${howMany(rejected, "document")} refused by the target`] : []),
-    `cursor: ${JSON.stringify(cursor)}`,
+    `cursor: ${cursor}`,
   ].join("\n");
 }
 

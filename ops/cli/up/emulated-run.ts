@@ -16,7 +16,6 @@ import { writeRegistryFiles } from "../../world/registry-files.ts";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
-import { ofSlices } from "../read-database.ts";
 import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
 import { type OpenedRun, openRun } from "./run-record.ts";
@@ -82,8 +81,7 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
     });
     const outcome = await Promise.race([followed, processes.worldDied]);
     const policies = await steadily(
-      async () =>
-        await ofSlices(run.database, async (slices) => await comparePolicies({ slices, world, parameters })),
+      async () => await comparePolicies({ pool: run.database.pool, world, parameters }),
     );
     if (outcome.finished) await steadily(async () => await run.finish({ outcome, policies }));
     return { webUrl, resumed: run.resumed, outcome, policies, stop };

@@ -3,10 +3,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
-import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import type { Verdict } from "#coordinator/overview/overview-types";
-import { OpenSlices } from "#coordinator/slices/open-slices-store";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
@@ -51,18 +50,10 @@ const limitEveryMs = 5000;
 const stallMs = 30_000;
 
 export async function followRun(run: FollowedRun): Promise<RunOutcome> {
-  const slices = await run.throughOutages(async () => await OpenSlices.open(run.database));
-  try {
-    return await followOver(slices, run);
-  } finally {
-    await slices.close();
-  }
-}
-
-async function followOver(slices: OpenSlices, run: FollowedRun): Promise<RunOutcome> {
-  const frontier = frontierOver(slices);
-  const crawlers = createCrawlerStore(run.database.pool);
-  const reports = createReports(slices, () => performance.now());
+  const { pool } = run.database;
+  const frontier = createFrontierStore(pool);
+  const crawlers = createCrawlerStore(pool);
+  const reports = createReports(pool, () => performance.now());
   const startMs = performance.now();
   const clock = new RunClock(startMs);
   let stopped = false;
@@ -76,10 +67,9 @@ async function followOver(slices: OpenSlices, run: FollowedRun): Promise<RunOutc
   const limits = new RunLimits();
   let limitMs = startMs;
   for (;;) {
-    const [progress, known] = await run.throughOutages(async () => {
-      await slices.refresh();
-      return [await frontier.progress(new Date()), await crawlers.list()] as const;
-    });
+    const [progress, known] = await run.throughOutages(
+      async () => [await frontier.progress(new Date()), await crawlers.list()] as const,
+    );
     const online = known.filter(({ state }) => state === "online").length;
     const nowMs = performance.now();
     const measure = clock.measure(progress, {

@@ -6,8 +6,8 @@
  * is which.
  */
 
+import type { Pool } from "pg";
 import { z } from "zod";
-import { ofAll, type Slices } from "#coordinator/database/slices";
 import { type PolicyName, policyNames } from "#coordinator/delegation/policies/policies";
 import { type SimulationResult, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
@@ -36,7 +36,7 @@ interface Choices {
 }
 
 export interface ComparedRun {
-  readonly slices: Slices;
+  readonly pool: Pool;
   readonly world: World;
   readonly parameters: WorldParameters;
 }
@@ -46,7 +46,7 @@ export interface ComparedRun {
  * computed one; in the order of `tableOrder`.
  */
 export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
-  const pages = await readFetchedPages(run.slices, run.world);
+  const pages = await readFetchedPages(run.pool, run.world);
   const live = await liveRow(run, pages);
   const { thresholdMs, lambdaMs, seed } = run.parameters;
   const computed = simulatePolicies(
@@ -58,11 +58,11 @@ export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
 }
 
 export async function liveRow(run: ComparedRun, pages?: readonly FetchedPage[]): Promise<PolicyRow> {
-  const fetched = pages ?? (await readFetchedPages(run.slices, run.world));
+  const fetched = pages ?? (await readFetchedPages(run.pool, run.world));
   return {
     policy: run.parameters.policy,
     source: "live",
-    ...nearness(run.world, await readLiveChoices(run.slices, run.world)),
+    ...nearness(run.world, await readLiveChoices(run.pool, run.world)),
     meanDownloadMs: mean(fetched.map((page) => page.totalMs)),
   };
 }
@@ -173,9 +173,9 @@ interface FetchedPage {
   readonly totalMs: number;
 }
 
-async function readLiveChoices(slices: Slices, world: World): Promise<Choices> {
+async function readLiveChoices(pool: Pool, world: World): Promise<Choices> {
   const rows = await rowsOf<{ host: string; crawler: string }>(
-    slices,
+    pool,
     `select h.host, c.name as crawler
      from frontier_host h
      join delegation d on d.subnet_id = h.subnet_id
@@ -183,7 +183,7 @@ async function readLiveChoices(slices: Slices, world: World): Promise<Choices> {
   );
   const crawlers = new Map(world.crawlers.map((crawler, index) => [crawler.name, index]));
   const chosen = new Map(rows.map((row) => [row.host, crawlers.get(row.crawler) ?? null]));
-  const probes = await slices.shared.query<{ probes: number }>(
+  const probes = await pool.query<{ probes: number }>(
     "select count(*)::int as probes from probe where how = 'probe'",
   );
   return {
@@ -192,15 +192,14 @@ async function readLiveChoices(slices: Slices, world: World): Promise<Choices> {
   };
 }
 
-/** Of all slices. */
-async function rowsOf<Row extends object>(slices: Slices, sql: string): Promise<Row[]> {
-  return (await ofAll(slices, async ({ pool }) => (await pool.query<Row>(sql)).rows)).flat();
+async function rowsOf<Row extends object>(pool: Pool, sql: string): Promise<Row[]> {
+  return (await pool.query<Row>(sql)).rows;
 }
 
-async function readFetchedPages(slices: Slices, world: World): Promise<FetchedPage[]> {
+async function readFetchedPages(pool: Pool, world: World): Promise<FetchedPage[]> {
   const sites = new Map(world.sites.map((site, index) => [site.host, index]));
   const rows = await rowsOf<{ host: string; wire_bytes: number; reused: boolean; total_ms: number }>(
-    slices,
+    pool,
     `select h.host, f.wire_bytes, f.connect_ms is null as reused, f.total_ms
      from page_fetch f
      join frontier_host h on h.host_hash = f.host_hash

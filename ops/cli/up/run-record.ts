@@ -13,7 +13,6 @@ import {
   refuseOtherDatabase,
   serverState,
 } from "#coordinator/journal/epoch-store";
-import { dropSlices } from "#coordinator/slices/slice-writes";
 import { UsageError } from "#core/errors";
 import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
@@ -58,7 +57,6 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
     const unfinished = await options.throughOutages(async () => {
       const found = options.disposable ? await unfinishedRun(database, options) : null;
       if (found === null && options.disposable) {
-        await dropSlices(database);
         await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
         rmSync(options.folder, { recursive: true, force: true });
         await forgetDatabases(journalRootOf(options.database.home), database.schema);

@@ -1,8 +1,7 @@
-/** The thread of web-graph/local-rank-store: opens the slices for itself, ranks, and tells how far it is. */
+/** The thread of web-graph/local-rank-store: opens the database for itself, ranks, and tells how far it is. */
 import { parentPort, workerData } from "node:worker_threads";
 import { openDatabase } from "#db/connect";
-import { rankLocally, type WorkerAnswer, type WorkerTask } from "../web-graph/local-rank-store.ts";
-import { openSlices } from "./open-slices-store.ts";
+import { rankLocally, type WorkerAnswer, type WorkerTask } from "./local-rank-store.ts";
 
 const progressEveryMs = 100;
 
@@ -11,9 +10,8 @@ const answer = (value: WorkerAnswer) => parentPort?.postMessage(value);
 let nextMs = 0;
 
 const database = await openDatabase({ ...task.database, maxConnections: 2 });
-const slices = await openSlices(database);
 try {
-  const result = await rankLocally(slices, task.options, (progress) => {
+  const result = await rankLocally(database.pool, task.options, (progress) => {
     const nowMs = performance.now();
     if (nowMs < nextMs) return;
     nextMs = nowMs + progressEveryMs;
@@ -21,6 +19,5 @@ try {
   });
   answer({ type: "done", result });
 } finally {
-  await slices.close();
   await database.close();
 }
