@@ -1,5 +1,6 @@
 /** The pages' part about handing in URLs, with its store, and what is done for it by the clock. */
 import type { Pool } from "pg";
+import { createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { oneSlice, type Slices } from "../database/slices.ts";
@@ -11,17 +12,20 @@ export function submissionPart({
   pool,
   slices = oneSlice(pool),
   config,
+  texts = createTextResolver({ servers: config.resolvers }),
 }: {
   readonly pool: Pool;
   /** Left out, the pool has all hosts. */
   readonly slices?: Slices;
-  readonly config: Pick<CoordinatorConfig, "scope" | "allowSpecialPurpose">;
+  readonly config: Pick<CoordinatorConfig, "scope" | "allowSpecialPurpose" | "resolvers">;
+  readonly texts?: (name: string) => Promise<readonly string[]>;
 }): WebPart {
   const { allowSpecialPurpose } = config;
   return submissionRoutes({
     store: createSubmissionStore(slices),
     scope: () => config.scope,
     allowSpecialPurpose,
+    texts,
   });
 }
 
