@@ -61,7 +61,6 @@ import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { standingAside } from "./gateway/gateway-settings.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
-import { hintPart, scheduleHints } from "./hints/start.ts";
 import type { JobPorts } from "./job-ports.ts";
 import { journalDuties } from "./journal/start.ts";
 import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store.ts";
@@ -601,7 +600,6 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     sitePart(options),
     reportPart(options),
     submissionPart(options),
-    hintPart(options),
     alertMutePart(options.pool),
     alertPart(options),
     coordinatorPart(options),
@@ -666,7 +664,6 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     scheduleSearch({ ...duty, linkingElsewhere: linkingHostsElsewhere(slices, one.slice.number) });
     scheduleSites(duty);
     scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
-    scheduleHints({ ...duty, slices, metrics, resolver: ground.resolver, onDue, log }, config);
     scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
     if (one.slice.number === 0) return;
     rooms.outboxOf(one).start();

@@ -22,8 +22,8 @@ export const sliceTables = [
   ...["out_link", "page_links", "url_rank", "graph_summary"],
   // The change feed.
   ...["change_feed", "page_change_inbox", "page_change"],
-  // Recrawling, and what sites tell of changes.
-  ...["recrawl_host", "host_signals", "hint_host", "hint_key", "hint", "websub_subscription"],
+  // Recrawling.
+  "recrawl_host",
   // Comparisons of what crawlers fetched.
   ...["double_check", "check_outcome", "host_disagreement"],
   // The list of sites.

@@ -25,7 +25,7 @@ import { takeSlice } from "../frontier/slice-hold-store.ts";
 export const movedTables = [
   ...["frontier_host", "frontier_url", "held_urls", "named_sitemap"],
   ...["page", "text_band", "page_fetch", "out_link", "page_links", "url_rank"],
-  ...["recrawl_host", "host_signals", "hint_host", "hint_key", "hint", "websub_subscription"],
+  "recrawl_host",
   ...["double_check", "check_outcome", "host_disagreement", "site", "foreign_url"],
 ] as const;
 
