@@ -128,7 +128,6 @@ export const configSchema = z.strictObject({
   changes: policySections.changes.prefault({}),
   retention: policySections.retention.prefault({}),
   pace: policySections.pace.prefault({}),
-  hints: policySections.hints.prefault({}),
   registry: registry.prefault({}),
   search: search.prefault({}),
   backup: backup.prefault({}),

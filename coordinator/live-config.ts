@@ -28,9 +28,9 @@ export function following<Settings extends object>(now: () => Settings): Setting
 /** The policies of a file, which are in force where nobody has changed any. */
 export function policiesOf(config: CoordinatorConfig): PolicySettings {
   const { delegation, probe, balance, recalibration, recrawl, scope, trust, lease, frontier } = config;
-  const { changes, retention, pace, hints } = config;
+  const { changes, retention, pace } = config;
   return {
     ...{ delegation, probe, balance, recalibration, recrawl, scope, trust, lease, frontier },
-    ...{ changes, retention, pace, hints },
+    ...{ changes, retention, pace },
   };
 }

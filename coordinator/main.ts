@@ -3,7 +3,6 @@
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
 import { hostname } from "node:os";
-import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver, WatchedResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
@@ -61,7 +60,6 @@ import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { standingAside } from "./gateway/gateway-settings.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
-import { hintPart, scheduleHints } from "./hints/start.ts";
 import type { JobPorts } from "./job-ports.ts";
 import { journalDuties } from "./journal/start.ts";
 import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store.ts";
@@ -576,7 +574,6 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     sitePart(options),
     reportPart(options),
     submissionPart(options),
-    hintPart(options),
     alertMutePart(options.pool),
     alertPart(options),
     coordinatorPart(options),
@@ -634,13 +631,10 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   scheduleRanking({ database, timekeeper, log, now });
   scheduleChannels(pool, timekeeper, now);
   scheduleSubmissions(pool, timekeeper, now);
-  const { metrics } = counters;
-  const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
   const duty = { pool, timekeeper, now, nowMs };
   scheduleSearch(duty);
   scheduleSites(duty);
   scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
-  scheduleHints({ ...duty, metrics, resolver: ground.resolver, onDue, log }, config);
   scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
   timekeeper.every("serve-crawlers", serveMs, async () => {
     const { presence, others } = ground;

@@ -10,7 +10,6 @@ import { findApi } from "./find/find-api.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
-import { hintsApi, indexNowApi } from "./hints/hints-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
@@ -40,7 +39,6 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   find: [findApi],
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
-  hints: [hintsApi, indexNowApi],
   operation: [operationApi],
   overview: [overviewApi, alertsApi],
   policies: [settingsApi],

@@ -54,7 +54,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
   ["subnets", "crawlers", "domain-sets"],
   [
     ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
-    ...["changes", "web-graph", "trust", "federation", "site-caps", "hints"],
+    ...["changes", "web-graph", "trust", "federation", "site-caps"],
   ],
   [
     "settings",

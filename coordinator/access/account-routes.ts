@@ -203,6 +203,7 @@ function browserName(userAgent: string): string {
 export const scopeWords: Readonly<Record<Scope, string>> = {
   read: "the crawl, the index, who crawls what and why",
   "url-write": "submit URLs and have them fetched again",
+  "site-recrawl": "have pages fetched again of sites whose DNS names this token",
   "metrics-read": "/metrics, for Prometheus",
   "fleet-read": "keys, invitations and incidents of the fleet",
   "fleet-write": "invite, rotate, drain, move, revoke",

@@ -7,13 +7,15 @@ export const roles = ["partner", "staff", "operator"] as const;
 export type Role = (typeof roles)[number];
 
 /**
- * read: the crawl, the index, who crawls what and why. url-write: hand in URLs. fleet-*: keys, invitations, budgets, incidents, trust.
- * registry-write: plan, apply, roll back. policy-write: the coordinator's settings. access-write: tokens and others'
+ * read: the crawl, the index, who crawls what and why. url-write: hand in URLs. site-recrawl: have pages fetched again of sites that
+ * name the token in DNS, as partners do for their own servers; url-write includes it.
+ * fleet-*: keys, invitations, budgets, incidents, trust. registry-write: plan, apply, roll back. policy-write: the coordinator's settings. access-write: tokens and others'
  * sign-in. audit-read: who changed what. metrics-read: /metrics.
  */
 export const scopes = [
   "read",
   "url-write",
+  "site-recrawl",
   "metrics-read",
   "fleet-read",
   "fleet-write",
@@ -54,6 +56,7 @@ export function mayDo(
   own: { readonly crawler: string; readonly partnersToo: boolean } | null = null,
 ): boolean {
   if (scope === null || actor.scopes.includes(scope)) return true;
+  if (scope === "site-recrawl" && actor.scopes.includes("url-write")) return true;
   return own?.partnersToo === true && actor.role === "partner" && actor.crawlers.includes(own.crawler);
 }
 

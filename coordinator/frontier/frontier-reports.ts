@@ -1,6 +1,5 @@
 /** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
 
-import type { HostHints } from "../hints/hint.ts";
 import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
 import type { DomainReport } from "./domain-store.ts";
@@ -61,8 +60,6 @@ export interface UrlReport {
     readonly outLinks: number | null;
     /** Of its links the share that changed between its last two visits (results/change-ratio). */
     readonly linkRatio: number | null;
-    /** That it has changed, since its last fetch (recrawl/signal-store). */
-    readonly signals: number;
   };
   readonly page: PageReport | null;
   /** Of the page in the index; null: nothing is stated, or there is no page. */
@@ -120,8 +117,6 @@ export interface HostReport {
   } | null;
   /** Of the operators' cap that holds for it (site-caps): least time between two requests; null: there is none. */
   readonly capDelayMs: number | null;
-  /** What it and its hubs said had changed, a row for each source. */
-  readonly hints: readonly HostHints[];
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;
   readonly budget: {

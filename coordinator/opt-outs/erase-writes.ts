@@ -21,7 +21,7 @@ export const reasonOfOptOut = "its site has opted out";
 /** Tables of which the page's rows go whole. */
 const deletedTables = [
   ...["page", "page_fetch", "out_link", "page_links", "url_rank"],
-  ...["hint", "hint_key", "websub_subscription", "foreign_url"],
+  "foreign_url",
 ] as const;
 
 const columnsOfChange = [

@@ -38,8 +38,6 @@ export interface Metrics {
   readonly requestSeconds: Histogram<"route" | "status">;
   /** What is, beside what happened. */
   readonly operation: OperationMetrics;
-  /** What sites and hubs said had changed, by source and what became of it: `received`, `taken`, `right` … */
-  readonly hints: Counter<"source" | "what">;
   /** Of the exchange with parent and children. */
   readonly coordinators: CoordinatorMetrics;
 }
@@ -101,10 +99,6 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
       buckets: [0.005, 0.02, 0.05, 0.15, 0.5, 2, 10],
       registers,
     }),
-    hints: counter("hints", "Hints of sites (indexnow) and hubs (websub), by what became of them", [
-      "source",
-      "what",
-    ]),
     operation: createOperationMetrics(registry),
     coordinators: new CoordinatorMetrics(registry),
   };

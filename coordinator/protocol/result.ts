@@ -113,9 +113,6 @@ export const maxPageLinks = 2000;
 
 export const maxListedUrls = 10_000;
 
-/** Of a feed; one is enough, and the others stand in for it. */
-export const maxHubs = 3;
-
 export const pageExtract = z.object({
   /** Absent: a page. */
   kind: z.enum(documentKinds).optional(),
@@ -152,9 +149,6 @@ export const pageExtract = z.object({
   feeds: listOf(url, 20).optional(),
   /** Where the page sends its visitors after so many seconds (meta refresh); among its links, too. */
   refresh: z.object({ url, seconds: count }).optional(),
-  /** Of a feed: the hubs that it names (WebSub), in its order, and what it calls itself. */
-  hubs: listOf(url, maxHubs).optional(),
-  self: url.optional(),
   /** The Postgres text search configuration the lexemes were made with, such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
   /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */

@@ -5,7 +5,6 @@
 import type { HostHash } from "#core/ids";
 import type { GroupRecord } from "./priority-groups.ts";
 import type { PlanInForce } from "./recrawl-plan.ts";
-import type { SignalSums } from "./signal-quality.ts";
 
 /** A priority group in a plan. */
 export interface PlannedGroup {
@@ -71,8 +70,6 @@ export interface SampledPages {
 export interface SampledHost {
   readonly hostHash: HostHash;
   readonly crawlDelayMs: number;
-  /** Null: it never signalled a change. */
-  readonly signalSums: SignalSums | null;
 }
 
 export interface RecrawlGroups {

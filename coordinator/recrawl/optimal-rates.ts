@@ -3,15 +3,14 @@
  * are given, and so is the most for each page and each host: water-filling (Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres,
  * D. Shahaf, "Tractable near-optimal policies for crawling", PNAS 115(32), 2018; with importance and hosts' politeness
  * as A. Kolobov, Y. Peres, C. Lu, E. Horvitz, "Staying up to date with online content changes using reinforcement
- * learning for scheduling", NeurIPS 2019). Unlike theirs, fetches of a page are at even distances (freshness.ts).
+ * learning for scheduling", NeurIPS 2019). Unlike theirs, fetches of a page are at even distances (`freshnessOf`).
  *
  * At the optimum one more fetch adds the same everywhere (the multiplier), except on pages at a bound. The sum of all
- * rates falls with the multiplier, which is found by Newton's steps kept within a bracket (multiplier.ts): first for a
+ * rates falls with the multiplier, which is found by Newton's steps kept within a bracket: first for a
  * sample of the pages, then in a few passes over all, O(n) each. Hosts are nested: one over its bound gets a larger
  * multiplier of its own.
  */
-import type { SignalledWaits } from "./crawl-value.ts";
-import { changesPerFetchAt, rateAtMultiplier, waitAtMultiplier } from "./recrawl-plan.ts";
+import { changesPerFetchAt, rateAtMultiplier } from "./recrawl-plan.ts";
 
 export interface PagesToRefresh {
   /** Estimated; 0: never changes, so that fetching it again adds nothing. One entry a page, in all arrays. */
@@ -23,8 +22,6 @@ export interface PagesToRefresh {
   /** Fetched so often in any case, to notice that a page changes after all; absent: 0. */
   readonly leastPerDay?: Float64Array;
   readonly hosts?: HostBounds;
-  /** Of pages whose changes are signalled (crawl-value.ts); null, or left out: they are not. */
-  readonly waits?: (page: number) => SignalledWaits | null;
 }
 
 interface HostBounds {
@@ -99,11 +96,6 @@ function groupSum(pages: PagesToRefresh, group: Group, multiplier: number): Rate
 }
 
 function addPage(pages: PagesToRefresh, page: number, multiplier: number, sum: RateSum): void {
-  const waits = pages.waits?.(page) ?? null;
-  if (waits !== null) {
-    addSignalled(pages, { page, waits }, multiplier, sum);
-    return;
-  }
   const changes = pages.changesPerDay[page]!;
   const least = pages.leastPerDay?.[page] ?? 0;
   const share = (multiplier * changes) / pages.importance[page]!;
@@ -123,52 +115,7 @@ function addPage(pages: PagesToRefresh, page: number, multiplier: number, sum: R
   }
 }
 
-interface SignalledPage {
-  readonly page: number;
-  readonly waits: SignalledWaits;
-}
-
-/** For a slope by difference. */
-const nearby = 1.001;
-
-function addSignalled(pages: PagesToRefresh, one: SignalledPage, multiplier: number, sum: RateSum): void {
-  const rate = signalledRate(pages, one, multiplier);
-  sum.rate += rate;
-  sum.slope += Math.min(0, signalledRate(pages, one, multiplier * nearby) - rate) / Math.log(nearby);
-}
-
-/** One that waits as long as any page may is fetched sooner where it is signalled before. */
-function signalledRate(pages: PagesToRefresh, one: SignalledPage, multiplier: number): number {
-  const changesPerDay = pages.changesPerDay[one.page]!;
-  if (changesPerDay === 0) return pages.leastPerDay?.[one.page] ?? 0;
-  const wait = signalledWait(pages, one, multiplier);
-  if (wait === Infinity) return 0;
-  return Math.min(pages.mostPerDay[one.page]!, changesPerDay / one.waits.cycleAt(wait).length);
-}
-
-function signalledWait(
-  { changesPerDay, importance, mostPerDay, leastPerDay }: PagesToRefresh,
-  { page, waits }: SignalledPage,
-  multiplier: number,
-): number {
-  const changes = changesPerDay[page]!;
-  const wait = waitAtMultiplier({ changesPerDay: changes, importance: importance[page]! }, multiplier, waits);
-  return Math.min(changes / (leastPerDay?.[page] ?? 0), Math.max(changes / mostPerDay[page]!, wait));
-}
-
-/** Share of time in which a page is current under that multiplier; null: its changes are not signalled. */
-export function signalledFreshness(pages: PagesToRefresh, page: number, multiplier: number): number | null {
-  const waits = pages.waits?.(page) ?? null;
-  if (waits === null || pages.changesPerDay[page] === 0) return null;
-  const wait = signalledWait(pages, { page, waits }, multiplier);
-  if (wait === Infinity) return 0;
-  const { length, fresh } = waits.cycleAt(wait);
-  return length === 0 ? 1 : fresh / length;
-}
-
 function rateOf(pages: PagesToRefresh, page: number, multiplier: number): number {
-  const waits = pages.waits?.(page) ?? null;
-  if (waits !== null) return signalledRate(pages, { page, waits }, multiplier);
   const rate = rateAtMultiplier(pages.changesPerDay[page]!, pages.importance[page]!, multiplier);
   return Math.min(pages.mostPerDay[page]!, Math.max(pages.leastPerDay?.[page] ?? 0, rate));
 }

@@ -1,16 +1,14 @@
 /**
  * Makes the plan by which pages are fetched again, when it is time: IIR and ICR when half the most urgent channels had more
- * than five updates (SARSS section 3.1), *optimal* and *ncis* at every turn, from what the fleet did since the last one.
+ * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
  */
 
 import type { HostHash } from "#core/ids";
-import { waitsOf } from "./crawl-value.ts";
 import { nextCapacity, type PlannedGroup, type RecrawlPlan, type SampledPages } from "./make-plan.ts";
-import { optimalPlan, type PagesToRefresh, signalledFreshness } from "./optimal-rates.ts";
+import { optimalPlan, type PagesToRefresh } from "./optimal-rates.ts";
 import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
-import { dividesTotal, freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
+import { freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
 import { boundsOf, emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./recrawl-settings.ts";
-import { heededQuality } from "./signal-quality.ts";
 
 const daySeconds = 86_400;
 
@@ -24,7 +22,6 @@ export async function planRecrawls(ports: PlanningPorts): Promise<RecrawlPlan | 
     case "icr":
       return isContinued(last, ports) ? await reassign(last, ports) : await firstGroups(ports);
     case "optimal":
-    case "ncis":
       return await planOptimal(last, ports);
   }
 }
@@ -144,9 +141,8 @@ function bounded(seconds: number, { shortestHours, longestDays }: RecrawlPolicie
   return Math.min(longestDays * daySeconds, Math.max(shortestHours * 3600, seconds));
 }
 
-// The plan of the strategies *optimal* and *ncis*: the multiplier at which the pages' rates come to the total that the fleet
-// has, under each page's and each host's bounds, corrected by how far the rates that were planned came true. One goes on
-// where the other ended. Under *ncis* a page's rate is what its wait comes to with the signals that are expected of its host.
+// The plan of *optimal*: the multiplier at which the pages' rates come to the total that the fleet
+// has, under each page's and each host's bounds, corrected by how far the rates that were planned came true.
 
 const dayMs = 86_400_000;
 
@@ -162,7 +158,7 @@ const leastDelayMs = 1000;
 /** Null: the last plan stays, since nobody is online or no page is known yet. */
 async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { store, policies, now } = ports;
-  const before = last !== null && dividesTotal(last.strategy) ? last : null;
+  const before = last?.strategy === "optimal" ? last : null;
   await store.refreshChannels(before?.madeAt ?? null);
   const [sample, allowedPerDay, rankedPages, lastLeases] = await Promise.all([
     store.pages(mostPages),
@@ -179,12 +175,11 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
     allowedPerDay,
     measured: measured ?? nothingMeasured,
     encourageRate: policies.encourageRate,
-    isSettled: before !== null && before.strategy === policies.strategy && isSettled(before, now),
+    isSettled: before !== null && isSettled(before, now),
   });
   const totalPerDay = Math.min(wished, capacity.capacityPerDay);
   const bounds = boundsOf(policies);
-  const asked = { totalPerDay: totalPerDay * capacity.correction, bounds, rankedPages };
-  const worked = workOut(sample, { ...asked, isSignalled: policies.strategy === "ncis" });
+  const worked = workOut(sample, { totalPerDay: totalPerDay * capacity.correction, bounds, rankedPages });
   const plan: RecrawlPlan = {
     ...emptyPlan(ports, last),
     ...capacity,
@@ -225,7 +220,6 @@ interface Asked {
   readonly totalPerDay: number;
   readonly bounds: RateBounds;
   readonly rankedPages: number;
-  readonly isSignalled: boolean;
 }
 
 interface Worked {
@@ -252,17 +246,14 @@ function workOut(sample: SampledPages, asked: Asked): Worked {
   });
   const planned = ratesPerDay.reduce((sum, rate) => sum + rate, 0);
   const mostPerDay = planned < total * (1 - 1e-6) ? planned / sample.share : null;
-  const freshness = weighted(pages, ratesPerDay, (page) => {
-    return Math.max(multiplier, hostMultipliers[sample.hostOf[page]!] ?? 0);
-  });
+  const freshness = weighted(pages, ratesPerDay);
   return { multiplier, hostMultipliers: own, freshness, bounds, mostPerDay };
 }
 
-function pagesOf(sample: SampledPages, { bounds, rankedPages, isSignalled }: Asked): PagesToRefresh {
+function pagesOf(sample: SampledPages, { bounds, rankedPages }: Asked): PagesToRefresh {
   const { changesPerDay, backLinks, pageRank, hostOf, hosts } = sample;
   const least = new Float64Array(hosts.length);
   for (const host of hostOf) least[host]! += bounds.leastPerDay;
-  const waits = hosts.map(({ signalSums }) => (isSignalled ? waitsOf(heededQuality(signalSums)) : null));
   return {
     changesPerDay,
     importance: changesPerDay.map((_rate, page) => {
@@ -281,22 +272,14 @@ function pagesOf(sample: SampledPages, { bounds, rankedPages, isSignalled }: Ask
         return Math.max(sum, (hostShare * dayMs) / delayMs);
       }),
     },
-    ...(isSignalled ? { waits: (page: number) => waits[hostOf[page]!]! } : {}),
   };
 }
 
 /** Share of pages that are current at these rates, by importance. */
-function weighted(
-  pages: PagesToRefresh,
-  ratesPerDay: Float64Array,
-  multiplierOf: (page: number) => number,
-): number {
-  const { changesPerDay, importance } = pages;
+function weighted({ changesPerDay, importance }: PagesToRefresh, ratesPerDay: Float64Array): number {
   let [fresh, all] = [0, 0];
   ratesPerDay.forEach((rate, page) => {
-    const current =
-      signalledFreshness(pages, page, multiplierOf(page)) ?? freshnessOf(rate, changesPerDay[page]!);
-    fresh += importance[page]! * current;
+    fresh += importance[page]! * freshnessOf(rate, changesPerDay[page]!);
     all += importance[page]!;
   });
   return all === 0 ? 1 : fresh / all;

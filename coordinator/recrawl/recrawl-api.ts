@@ -36,10 +36,7 @@ const recrawlPlan = z
       .number()
       .nullable()
       .describe("Expected share of pages whose stored copy is the current one, by importance"),
-    multiplier: z
-      .number()
-      .nullable()
-      .describe("Of optimal and ncis: what one more fetch per day adds, everywhere"),
+    multiplier: z.number().nullable().describe("Of optimal: what one more fetch per day adds, everywhere"),
     groups: z.array(recrawlGroup).describe("Of iir and icr, those that change most first"),
   })
   .meta({ id: "RecrawlPlan" });

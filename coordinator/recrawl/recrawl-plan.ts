@@ -3,20 +3,13 @@
  * A page's own interval follows from it at each of its results, in O(1).
  *
  * fixed     one interval for all pages
- * iir, icr  one interval for each priority group of channels: hosts, and what is configured of them (SARSS, iterated-interval.ts, iterated-capacity.ts)
+ * iir, icr  one interval for each priority group of channels: hosts, and what is configured of them (SARSS, priority-groups.ts)
  * optimal   the rate at which one more fetch adds the same freshness everywhere (optimal-rates.ts)
- * ncis      the same with what signals of changes say (crawl-value.ts): each brings its page's turn nearer
  */
 import { usualChangesPerDay } from "./change-rate.ts";
-import { type SignalledWaits, type SignalQuality, signalStep, waitsOf } from "./crawl-value.ts";
 
-export const recrawlStrategies = ["fixed", "iir", "icr", "optimal", "ncis"] as const;
+export const recrawlStrategies = ["fixed", "iir", "icr", "optimal"] as const;
 export type RecrawlStrategy = (typeof recrawlStrategies)[number];
-
-/** Whether a strategy divides a total among the pages by what a fetch of each adds. */
-export function dividesTotal(strategy: RecrawlStrategy): boolean {
-  return strategy === "optimal" || strategy === "ncis";
-}
 
 /** Bounds of a page's rate. */
 export interface RateBounds {
@@ -28,7 +21,7 @@ export interface RateBounds {
 
 export interface PlanInForce {
   readonly strategy: RecrawlStrategy;
-  /** Of *optimal* and *ncis*; null: not worked out yet. */
+  /** Of *optimal*; null: not worked out yet. */
   readonly multiplier: number | null;
   /** Of iir and icr, most urgent first; empty: not worked out yet. */
   readonly groupIntervalSeconds: readonly number[];
@@ -43,7 +36,7 @@ export interface PlanInForce {
  * SARSS's limit of 2 visits for each change is for groups that take what they can. Where a total is divided it does harm:
  * what slow pages may not have goes to those that change too fast, and where pages change less than once between two
  * fetches, an index under it is less fresh than one at a fixed interval. At 10 hardly anything is lost any more, and no
- * page that is thought still takes the fleet's time (test/core/recrawl/optimal-rates).
+ * page that is thought still takes the fleet's time (test/recrawl/optimal-rates).
  */
 export const defaultRateBounds: RateBounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
 
@@ -63,9 +56,6 @@ export interface PlannedPage {
   readonly group: number | null;
   /** Of its host; null: the plan's. */
   readonly hostMultiplier: number | null;
-  /** That it changed, since its last fetch, and how good its host's are; left out: none, and nothing is known of them. */
-  readonly signals?: number;
-  readonly signalQuality?: SignalQuality | null;
 }
 
 const daySeconds = 86_400;
@@ -80,8 +70,6 @@ export function plannedIntervalSeconds(page: PlannedPage, plan: PlanInForce): nu
       return page.group === null ? null : (plan.groupIntervalSeconds[page.group] ?? null);
     case "optimal":
       return plan.multiplier === null ? null : daySeconds / optimalRate(page, plan.multiplier, plan.bounds);
-    case "ncis":
-      return plan.multiplier === null ? null : signalledSeconds(page, plan.multiplier, plan.bounds);
   }
 }
 
@@ -89,26 +77,6 @@ function optimalRate(page: PlannedPage, multiplier: number, bounds: RateBounds):
   const own = Math.max(multiplier, page.hostMultiplier ?? 0);
   const rate = rateAtMultiplier(page.changesPerDay, page.importance, own);
   return Math.min(mostPerDay(page.changesPerDay, bounds), Math.max(bounds.leastPerDay, rate));
-}
-
-/** What is left of the page's wait after its signals, which never bring it sooner than its bounds let it be fetched. */
-function signalledSeconds(page: PlannedPage, multiplier: number, bounds: RateBounds): number {
-  const { changesPerDay, signals = 0, signalQuality = null } = page;
-  const waits = waitsOf(signalQuality);
-  const wait = waitAtMultiplier(page, Math.max(multiplier, page.hostMultiplier ?? 0), waits);
-  const days = (wait - signals * signalStep(waits?.quality ?? null)) / changesPerDay;
-  return daySeconds * Math.min(1 / bounds.leastPerDay, Math.max(1 / mostPerDay(changesPerDay, bounds), days));
-}
-
-/** How long a page waits under that multiplier, in mean times between two of its changes; Infinity: it is left alone. */
-export function waitAtMultiplier(
-  page: { readonly changesPerDay: number; readonly importance: number },
-  multiplier: number,
-  waits: SignalledWaits | null,
-): number {
-  const share = (multiplier * page.changesPerDay) / page.importance;
-  if (!(page.changesPerDay > 0) || !(share < 1)) return Infinity;
-  return waits === null ? changesPerFetchAt(share) : waits.waitAt(share);
 }
 
 export function mostPerDay(changesPerDay: number, bounds: RateBounds): number {

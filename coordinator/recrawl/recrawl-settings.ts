@@ -1,11 +1,10 @@
-/** What planning works with (plan-recrawls.ts, plan-optimal-recrawls.ts), and a plan that holds nothing yet. */
+/** What planning works with (plan-recrawls.ts), and a plan that holds nothing yet. */
 import { z } from "zod";
 import { policy } from "../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import {
   defaultRateBounds,
-  dividesTotal,
   fixedPlan,
   type RateBounds,
   type RecrawlStrategy,
@@ -51,7 +50,7 @@ export interface PlannedTotal {
   readonly pages: number;
   /** Fetches a day of these pages; 0: the plan says nothing of it. */
   readonly totalPerDay: number;
-  /** What the fleet was found to manage of them, as *optimal* and *ncis* measure it. */
+  /** What the fleet was found to manage of them, as *optimal* measures it. */
   readonly capacityPerDay: number;
 }
 
@@ -63,7 +62,7 @@ export interface IntervalPolicies {
 
 /**
  * In days. A plan of another strategy says nothing, nor does one without pages: until the policies' own is made, the
- * fixed interval holds. *optimal* and *ncis* divide what the interval comes to, so that another interval is seen before it is
+ * fixed interval holds. *optimal* divides what the interval comes to, so that another interval is seen before it is
  * planned with; but never more than the fleet manages.
  */
 export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal | null): number {
@@ -71,7 +70,7 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
   if (plan === null || policies.strategy === "fixed" || plan.strategy !== policies.strategy) return asked;
   if (!(plan.pages > 0) || !(plan.totalPerDay > 0)) return asked;
   const planned = plan.pages / plan.totalPerDay;
-  if (!dividesTotal(policies.strategy) || policies.total === "capacity") return planned;
+  if (policies.strategy !== "optimal" || policies.total === "capacity") return planned;
   return plan.capacityPerDay > 0 ? Math.max(asked, plan.pages / plan.capacityPerDay) : asked;
 }
 
@@ -100,15 +99,15 @@ export const recrawlSettings = z.strictObject({
   strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
     title: "Recrawl strategy",
     basic: true,
-    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow the fleet's capacity; optimal: each page at the rate that keeps most of the index fresh; ncis: the same, and a site's signals of changes bring a page's turn forward, by as much as they have proven reliable.",
+    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow the fleet's capacity; optimal: each page at the rate that keeps most of the index fresh.",
     unit: null,
     origin:
-      "our judgement: optimal keeps one to two points more fresh, and skips what changes too fast; test/bench/results/recrawl.md and recrawl-signals.md",
+      "our judgement: optimal keeps one to two points more fresh, and skips what changes too fast; test/bench/results/recrawl.md",
     previews: ["balance", "pages-due"],
   }),
   total: policy(z.enum(["interval", "capacity"]).default("interval"), {
     title: "Total recrawl rate",
-    help: "With optimal and ncis: interval divides as many fetches as recrawl.intervalHours would take for every page; capacity uses all that the fleet manages.",
+    help: "With optimal: interval divides as many fetches as recrawl.intervalHours would take for every page; capacity uses all that the fleet manages.",
     unit: null,
     origin: "our judgement, an interval says how much load sites and partners bear",
     previews: ["balance", "pages-due"],
@@ -145,22 +144,22 @@ export const recrawlSettings = z.strictObject({
       .default(1),
     {
       title: "Shortest interval",
-      help: "With iir, icr, optimal and ncis, no page is fetched again sooner, however often it changes.",
+      help: "With iir, icr and optimal, no page is fetched again sooner, however often it changes.",
       unit: "h",
       origin: "our judgement, hardly any reader notices the rest",
     },
   ),
   longestDays: policy(z.number().positive().max(3650).default(60), {
     title: "Longest interval",
-    help: "With iir, icr, optimal and ncis, every page is fetched again by then, since even one that never changed may.",
+    help: "With iir, icr and optimal, every page is fetched again by then, since even one that never changed may.",
     unit: "days",
     origin: "our judgement",
   }),
   visitsPerChange: policy(z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange), {
     title: "Fetches per change",
-    help: "With optimal and ncis, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast.",
+    help: "With optimal, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast.",
     unit: "times",
-    origin: "worked out, test/core/recrawl/optimal-rates; SARSS names 2 (section 4.3)",
+    origin: "worked out, test/recrawl/optimal-rates; SARSS names 2 (section 4.3)",
   }),
   usualChangesPerDay: policy(
     z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),

@@ -10,7 +10,7 @@ import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
 import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { recrawlApi } from "./recrawl-api.ts";
-import { dividesTotal, type RecrawlStrategy } from "./recrawl-plan.ts";
+import type { RecrawlStrategy } from "./recrawl-plan.ts";
 
 const plansShown = 50;
 
@@ -100,7 +100,7 @@ function toldPlan(plan: RecrawlPlan): ToldPlan {
     since: plan.since.toISOString(),
     pages: plan.pages,
     allowedPerDay: plan.allowedPerDay,
-    capacityPerDay: dividesTotal(plan.strategy) ? plan.capacityPerDay : null,
+    capacityPerDay: plan.strategy === "optimal" ? plan.capacityPerDay : null,
     plannedPerDay: plan.totalPerDay > 0 ? plan.totalPerDay : null,
     achievedPerDay: plan.achievedPerDay,
     correction: plan.correction,

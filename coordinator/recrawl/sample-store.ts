@@ -12,9 +12,8 @@ import { columnsOf } from "../database/transaction.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { mostChangesPerDay, type StatedChanges } from "./change-rate.ts";
 import type { RecrawlGroups, RecrawlPlan, SampledPages } from "./make-plan.ts";
-import type { SignalSums } from "./signal-quality.ts";
 
-interface Row extends HostSignalsRow {
+interface Row {
   readonly host_hash: HostHash;
   readonly crawl_delay_ms: number;
   readonly changes: number[];
@@ -54,16 +53,14 @@ async function pagesUpTo(pool: Pool, last: bigint): Promise<Row[]> {
     `select u.host_hash, coalesce(max(h.crawl_delay_ms), 0) as crawl_delay_ms,
        array_agg(u.changes_per_day::float8) as changes,
        array_agg(u.back_links) as back_links,
-       array_agg(k.page_rank::float8) as ranks,
-       ${signalColumns("s")}
+       array_agg(k.page_rank::float8) as ranks
      from frontier_url u
      join frontier_host h on h.host_hash = u.host_hash and h.opt_out_id is null
      left join url_rank k on k.host_hash = u.host_hash and k.url_hash = u.url_hash
-     left join host_signals s on s.host_hash = u.host_hash
      where u.host_hash <= $1
        and u.changes_per_day between 0 and $2
        and u.state = 'due'
-     group by u.host_hash, s.host_hash`,
+     group by u.host_hash`,
     [String(last), mostChangesPerDay],
   );
   return rows;
@@ -76,11 +73,7 @@ function columns(rows: readonly Row[]): Omit<SampledPages, "share"> {
     backLinks: Float64Array.from(rows.flatMap((row) => row.back_links)),
     pageRank: Float64Array.from(rows.flatMap(({ ranks }) => ranks.map((rank) => rank ?? Number.NaN))),
     hostOf: Uint32Array.from(hostOf),
-    hosts: rows.map((row) => ({
-      hostHash: row.host_hash,
-      crawlDelayMs: row.crawl_delay_ms,
-      signalSums: signalSums(row),
-    })),
+    hosts: rows.map((row) => ({ hostHash: row.host_hash, crawlDelayMs: row.crawl_delay_ms })),
   };
 }
 
@@ -108,29 +101,6 @@ export const plannedChannel = (u: string) => `case
   ), 0)
   else 0
 end`;
-
-// What a host's signals of changes have proven to be worth (table host_signals, recrawl/signal-quality), and a URL's signals.
-
-/** Of a row of host_signals that is joined; all null: there is none. */
-export type HostSignalsRow = { readonly [Name in keyof SignalSums]: number | null };
-
-export const signalColumns = (s: string) => `${s}.signals::float8 as "signals",
-       ${s}.true_signals::float8 as "trueSignals", ${s}.missed_changes::float8 as "missedChanges", ${s}.evidence::float8 as "evidence"`;
-
-/** Null: the host never signalled anything. */
-export function signalSums({
-  signals,
-  trueSignals,
-  missedChanges,
-  evidence,
-}: HostSignalsRow): SignalSums | null {
-  if (signals === null || trueSignals === null || missedChanges === null || evidence === null) return null;
-  return { signals, trueSignals, missedChanges, evidence };
-}
-
-/** Of a URL `u`: signals since its last fetch. */
-export const signalsSinceFetch = (u: string) =>
-  `case when ${u}.signalled_at > ${u}.last_fetched_at then ${u}.signals else 0 end`;
 
 // The records of channels in priority groups since a plan, as sums over each group (recrawl/priority-groups). A
 // channel is a host, or what is configured of one, its pages are counted as parts of it: six pages fetched of a channel
@@ -232,7 +202,7 @@ export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Pro
 }
 
 // What sitemaps and feeds state of pages' changes, kept with the URLs in four bytes: a word and a day. A list states it of
-// its own host alone (results/named-urls).
+// its own host alone .
 
 const firstDayMs = Date.UTC(2000, 0, 1);
 
@@ -260,6 +230,30 @@ export async function noteStated(client: PoolClient, urls: readonly AdmittedUrl[
        and (coalesce(given.frequency, u.stated_frequency), coalesce(given.modified_day, u.stated_modified_day))
          is distinct from (u.stated_frequency, u.stated_modified_day)`,
     columnsOf(stated, ["hostHash", "urlHash", "frequency", "day"]),
+  );
+}
+
+/** A page that a list of its own host says changed after its last fetch is due. The hosts are locked, and settled by the caller. */
+export async function fetchStatedChanges(
+  client: PoolClient,
+  urls: readonly AdmittedUrl[],
+  now: Date,
+): Promise<void> {
+  const stated = urls.flatMap(({ key, modifiedAt }) =>
+    modifiedAt === undefined || modifiedAt > now ? [] : [{ ...key, modifiedAt }],
+  );
+  if (stated.length === 0) return;
+  await client.query(
+    `update frontier_url u
+     set next_fetch_at = $4
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as given (host_hash, url_hash, modified_at)
+     where u.host_hash = given.host_hash
+       and u.url_hash = given.url_hash
+       and u.state = 'due'
+       and u.next_fetch_at > $4
+       and u.last_outcome in ('fetched', 'unchanged')
+       and u.last_fetched_at < given.modified_at`,
+    [...columnsOf(stated, ["hostHash", "urlHash", "modifiedAt"]), now],
   );
 }
 

@@ -7,7 +7,6 @@ import type { FetchOutcome } from "#protocol/result";
 import {
   addSums,
   believableGap,
-  type ComparedVisit,
   expectedChangesPerDay,
   likelyChangesPerDay,
   noVisits,
@@ -15,9 +14,7 @@ import {
   type VisitSums,
   visitSums,
 } from "./change-rate.ts";
-import type { SignalQuality } from "./crawl-value.ts";
 import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recrawl-plan.ts";
-import { heededQuality, noSignalSums, type SignalSums, signalEvidence } from "./signal-quality.ts";
 
 /** Of a URL before the visit. */
 export interface KnownPage {
@@ -35,10 +32,6 @@ export interface KnownPage {
   readonly channelChangesPerDay: number | null;
   readonly channelGroup: number | null;
   readonly hostMultiplier: number | null;
-  /** That it changed, since its last fetch; left out: none. */
-  readonly signals?: number;
-  /** Of its host; left out, or null: it never signalled anything. */
-  readonly signalSums?: SignalSums | null;
 }
 
 export interface ThisVisit {
@@ -63,8 +56,6 @@ export interface VisitFindings {
   readonly intervalSeconds: number | null;
   /** Too little is known of the page yet: it waits no longer than the fixed interval, whatever is estimated. */
   readonly isLearning: boolean;
-  /** What the visit says of its host's signals; null: nothing. */
-  readonly signalEvidence: SignalSums | null;
 }
 
 /** Compared visits from which on a page's own estimate counts. */
@@ -82,8 +73,7 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
     hasChanged === null || gapSeconds === null
       ? null
       : { elapsedSeconds: gapSeconds, hasChanged, lastChangeSecondsAgo: unchangedSeconds, plannedSeconds };
-  const heeded = heededQuality(known.signalSums ?? null);
-  const sums = (compared && comparedSums(compared, known.signals ?? 0, heeded)) ?? noVisits;
+  const sums = (compared && visitSums(compared)) ?? noVisits;
   // What a list states is a hint alone: what is found counts by the page and its server.
   const stated = unchangedSeconds ?? secondsBetween(known.stated?.modifiedAt ?? null, visit.fetchedAt);
   const expected = expectedChangesPerDay({
@@ -96,49 +86,15 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
   const changesPerDay = likelyChangesPerDay(all, expected);
   const intervalSeconds = interval(known, changesPerDay, plan);
   const isLearning = all.comparedVisits < learningVisits;
-  const evidence = compared && evidenceOf(compared, known, likelyChangesPerDay(known.sums, expected));
-  return {
-    ...{ hasChanged, gapSeconds, sums, changesPerDay, intervalSeconds, isLearning },
-    signalEvidence: evidence,
-  };
+  return { hasChanged, gapSeconds, sums, changesPerDay, intervalSeconds, isLearning };
 }
 
-/** By the rate that was thought before this visit: with it, every visit would confirm itself. */
-function evidenceOf(
-  { elapsedSeconds, hasChanged }: ComparedVisit,
-  { signals = 0, signalSums }: KnownPage,
-  changesPerDay: number,
-): SignalSums {
-  const expectedChanges = (changesPerDay * elapsedSeconds) / 86_400;
-  return signalEvidence({ signals, hasChanged, expectedChanges }, signalSums ?? noSignalSums);
-}
-
-/**
- * What a compared visit adds to a page's sums. A visit that a signal brought on ends its gap where the change was, as waiting
- * for a bus ends with the bus: taken for a gap that ended by itself it would make the page change several times as often as
- * it does. Where the signals are more likely true than not, a change counts as one in the whole gap, wherever it was.
- */
-export function comparedSums(
-  visit: ComparedVisit,
-  signals: number,
-  heeded: SignalQuality | null,
-): VisitSums | null {
-  const isBroughtOn = visit.hasChanged && heeded !== null && heeded.falseShare ** signals < 0.5;
-  const sums = visitSums(isBroughtOn ? { ...visit, lastChangeSecondsAgo: null } : visit);
-  if (sums === null || !isBroughtOn) return sums;
-  return { ...sums, changedSeconds: 0, unchangedSeconds: visit.elapsedSeconds };
-}
-
-const nothingSeen = {
-  ...{ sums: noVisits, changesPerDay: null, intervalSeconds: null, isLearning: false },
-  signalEvidence: null,
-};
+const nothingSeen = { sums: noVisits, changesPerDay: null, intervalSeconds: null, isLearning: false };
 
 function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): number | null {
   const importance = importanceOf(known, plan.rankedPages);
   const { channelGroup: group, hostMultiplier } = known;
-  const signalQuality = heededQuality(known.signalSums ?? null);
-  return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier, signalQuality }, plan);
+  return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier }, plan);
 }
 
 /** A 304, or a body that the crawler knew by its digest, is the same page; another digest is another one. */

@@ -4,7 +4,6 @@ import type { UrlKey } from "#core/url-key";
 import type { FetchResult, PageExtract, Seal } from "#protocol/result";
 import type { PageWorth } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
-import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
 import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
 
 export interface UrlBefore {
@@ -127,8 +126,6 @@ export interface ResultStore {
     lastSequence: number;
     /** Kept beside the acknowledged sequence, for audits. */
     seals?: readonly Seal[];
-    /** By which signals of changes are heeded; absent: every page after the same interval. */
-    plan?: PlanInForce;
   }): Promise<TakenResults>;
   /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
   fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;

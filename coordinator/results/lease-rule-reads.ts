@@ -6,14 +6,7 @@ import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { isOptedOut } from "../frontier/back-link-writes.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import {
-  type HostSignalsRow,
-  plannedChannel,
-  signalColumns,
-  signalSums,
-  signalsSinceFetch,
-  statedChanges,
-} from "../recrawl/sample-store.ts";
+import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
 import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./accepted-result.ts";
 
@@ -210,14 +203,12 @@ function firstOfEach(results: readonly CountedResult[]): CountedResult[] {
 const knownPageColumns = `u.compared_visits, u.content_changes, u.changed_seconds, u.unchanged_seconds,
        u.last_fetched_at, u.next_fetch_at, encode(u.digest, 'hex') as digest_hex, u.back_links, k.page_rank,
        u.stated_frequency, u.stated_modified_day,
-       p.changes_per_day as channel_changes_per_day, p.recrawl_group, p.multiplier,
-       ${signalsSinceFetch("u")} as page_signals, ${signalColumns("s")}`;
+       p.changes_per_day as channel_changes_per_day, p.recrawl_group, p.multiplier`;
 
 const knownPageJoins = `left join url_rank k on k.host_hash = u.host_hash and k.url_hash = u.url_hash
-     left join recrawl_host p on p.host_hash = u.host_hash and p.channel_id = ${plannedChannel("u")}
-     left join host_signals s on s.host_hash = u.host_hash`;
+     left join recrawl_host p on p.host_hash = u.host_hash and p.channel_id = ${plannedChannel("u")}`;
 
-interface KnownPageRow extends HostSignalsRow {
+interface KnownPageRow {
   readonly compared_visits: number;
   readonly content_changes: number;
   readonly changed_seconds: number;
@@ -232,7 +223,6 @@ interface KnownPageRow extends HostSignalsRow {
   readonly channel_changes_per_day: number | null;
   readonly recrawl_group: number | null;
   readonly multiplier: number | null;
-  readonly page_signals: number;
 }
 
 function knownPage(row: KnownPageRow): KnownPage {
@@ -252,7 +242,5 @@ function knownPage(row: KnownPageRow): KnownPage {
     channelChangesPerDay: row.channel_changes_per_day,
     channelGroup: row.recrawl_group,
     hostMultiplier: row.multiplier,
-    signals: row.page_signals,
-    signalSums: signalSums(row),
   };
 }

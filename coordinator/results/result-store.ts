@@ -4,7 +4,7 @@ import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
+import { nameOf, type UrlAddress } from "#core/url-key";
 import { failedResult, maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
@@ -26,14 +26,10 @@ import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
-import { type NamedHub, noteHubs } from "../hints/subscription-store.ts";
-import { fixedPlan } from "../recrawl/recrawl-plan.ts";
-import { noteStated } from "../recrawl/sample-store.ts";
-import { type ChangeSignal, type HostEvidence, heedSignals, noteEvidence } from "../recrawl/signal-store.ts";
+import { fetchStatedChanges, noteStated } from "../recrawl/sample-store.ts";
 import {
   type ArrivedResult,
   type CountedResult,
-  isList,
   mostListsInARow,
   type ResultStore,
   type TakenResults,
@@ -241,7 +237,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
 /** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
 async function store(
   { client, turns }: LeaseTransaction,
-  { crawlerId, scope, now, known, plan = fixedPlan }: ResultBatch,
+  { crawlerId, scope, now, known }: ResultBatch,
   results: readonly CountedResult[],
 ): Promise<AddedUrls & { readonly posted: number }> {
   const batch: Batch = { crawlerId, results, now };
@@ -265,7 +261,6 @@ async function store(
   });
   await write.updateUrls(client, { ...batch, linkFacts: links.facts }, worths);
   turns.end(await write.countLeasesDown(client, batch), { closedAt: now, ranOut: false });
-  await noteEvidence(client, results.flatMap(hostEvidence));
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
   await releaseHeld(client, [...pageHosts], { pagesPerHost: scope.pagesPerHost, now });
@@ -273,8 +268,7 @@ async function store(
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
   const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
   await noteStated(client, urls);
-  await noteHubs(client, results.flatMap(hubOf), now);
-  await heedSignals(client, urls.flatMap(statedChange), { plan, now });
+  await fetchStatedChanges(client, urls, now);
   await countOutsideLinks(client, { added: added.near, removed: removed.near });
   await noteChanges(links);
   await settleHosts(client, [...pageHosts]);
@@ -288,26 +282,6 @@ async function store(
   );
   const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
   return { newUrls, held, posted };
-}
-
-/** Of a feed that names some: the first by https, else the first. */
-function hubOf({ key, result }: CountedResult): NamedHub[] {
-  if (!isList(result) || result.page?.hubs === undefined) return [];
-  const { hubs, self = key.url } = result.page;
-  const keys = hubs.map(urlKeyOf).filter((hub) => typeof hub !== "string");
-  const hub = keys.find(({ url }) => url.startsWith("https:")) ?? keys[0];
-  return hub === undefined ? [] : [{ key, hub, topic: self }];
-}
-
-/** What a list states of a page of its own host. */
-function statedChange({ key, modifiedAt }: AdmittedUrl): ChangeSignal[] {
-  if (modifiedAt === undefined) return [];
-  return [{ hostHash: key.hostHash, urlHash: key.urlHash, changedAt: modifiedAt }];
-}
-
-function hostEvidence({ key, next }: CountedResult): HostEvidence[] {
-  const evidence = next.visit?.signalEvidence ?? null;
-  return evidence === null ? [] : [{ hostHash: key.hostHash, ...evidence }];
 }
 
 /** By whether they lead to a host of the batch's pages. */

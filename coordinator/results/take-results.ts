@@ -70,7 +70,6 @@ export async function takeResults(
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
     seals: batch.seals ?? [],
-    ...(settings.plan === undefined ? {} : { plan: settings.plan }),
   });
   const bad = batch.results.flatMap(({ result }) => badResultReason(result) ?? []);
   const refused = [

@@ -45,7 +45,6 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   changes: "Change feed",
   retention: "Retention",
   pace: "Pace of crawlers",
-  hints: "Hints from sites",
 };
 
 const sections = Object.entries(groupTitles).map(([key, title]) => {

@@ -4,7 +4,6 @@
  */
 
 import { priorityLimitsFault } from "../recrawl/priority-groups.ts";
-import { dividesTotal } from "../recrawl/recrawl-plan.ts";
 import { isPolicyName, type PolicyValue, valueFault, valueIn, valueText, withChanges } from "./catalogue.ts";
 import type { PolicyStep } from "./preview/types.ts";
 import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
@@ -270,15 +269,15 @@ const recrawlRules: readonly Rule[] = [
   {
     names: ["recrawl.strategy", "recrawl.total", "recrawl.intervalHours", "recrawl.longestDays"],
     fault: ({ recrawl: { strategy, total, intervalHours, longestDays } }) =>
-      dividesTotal(strategy) && total === "interval" && intervalHours > longestDays * 24
+      strategy === "optimal" && total === "interval" && intervalHours > longestDays * 24
         ? `recrawl.intervalHours: fetches for one every ${intervalHours} h are less than what recrawl.longestDays (${longestDays * 24} h) asks for every page, so that nothing is left to divide`
         : null,
   },
   {
     names: ["recrawl.strategy", "recrawl.total"],
     fault: ({ recrawl: { strategy, total } }) =>
-      total === "capacity" && !dividesTotal(strategy)
-        ? `recrawl.total: capacity has no effect under recrawl.strategy ${strategy}; only optimal and ncis divide a total`
+      total === "capacity" && strategy !== "optimal"
+        ? `recrawl.total: capacity has no effect under recrawl.strategy ${strategy}; only optimal divides a total`
         : null,
   },
 ];

@@ -10,7 +10,6 @@ import { type PolicyNames, policy } from "../core/policy.ts";
 import { delegationPolicies, policyNames } from "../delegation/policies/policies.ts";
 import { mostWorthShare } from "../frontier/order/mix.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
-import { hintSettings } from "../hints/hint-settings.ts";
 import { recrawlSettings, seconds } from "../recrawl/recrawl-settings.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/page-sketch.ts";
@@ -442,7 +441,6 @@ export const policySections = {
   changes,
   retention,
   pace: workPace,
-  hints: hintSettings,
 } as const;
 
 export type PolicySectionName = keyof typeof policySections;

@@ -5,7 +5,6 @@
 
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
-import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import { gaugeDays } from "../overview/gauges.ts";
 import { crawlerDays } from "../overview/minute-figures.ts";
@@ -62,7 +61,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   page_links: each("page, its latest five visits that found other links"),
   url_rank: each("URL known, as last ranked"),
   recrawl_host: each("host and channel known"),
-  host_signals: each("host that ever signalled a change"),
   host_disagreement: each("host with compared pages"),
   search_word: each("word of the index"),
   foreign_url: bounded("a fixed number of URLs of other coordinators, sent or waiting"),
@@ -83,12 +81,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
   saved_view: each("saved view, at most 50 per person"),
-  hint_host: each("host and source that sent hints"),
-  hint_key: each("IndexNow key that a host named; a wrong one is dropped after 30 days"),
-  hint: days(hintDays, "sooner once its fetch has shown whether it was right"),
-  websub_subscription: bounded(
-    "at most 20 feeds with a hub per host; dropped 60 days after they last named it",
-  ),
   // Delegation.
   delegation: each("subnet delegated"),
   anycast_check: each("region, or range without a region, of the clouds' lists"),

@@ -70,6 +70,15 @@ export function createSubmissionStore(pool: Pool): SubmissionStore {
       return await followedUrls(pool, given, now);
     },
     latest: async (limit) => await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
+    urlsSince: async (submittedBy, since) => {
+      const { rows } = await pool.query<{ urls: number }>(
+        `select coalesce(sum(new_urls + known_urls + elsewhere_urls + refused_urls), 0)::float8 as urls
+         from submission
+         where submitted_by = $1 and submitted_at > $2`,
+        [submittedBy, since],
+      );
+      return rows[0]!.urls;
+    },
     forgetOld: async (now) => {
       const { rowCount } = await pool.query(
         `delete from submission

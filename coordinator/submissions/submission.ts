@@ -29,6 +29,9 @@ export const submissionBounds = {
   countedUrls: 10_000,
 } as const;
 
+/** What scope site-recrawl may ask: `hostsAtOnce` bounds the look-ups in DNS that one request causes. */
+export const ownSiteBounds = { urlsAtOnce: 1000, hostsAtOnce: 20, urlsPerDay: 10_000 } as const;
+
 /** As it was handed in, at its place from 1. */
 export interface GivenUrl {
   readonly place: number;
@@ -257,6 +260,8 @@ export interface SubmissionStore {
   statusOf(urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]>;
   /** The latest first. */
   latest(limit: number): Promise<readonly Submission[]>;
+  /** URLs that this name handed in since then. */
+  urlsSince(submittedBy: string, since: Date): Promise<number>;
   forgetOld(now: Date): Promise<number>;
 }
 

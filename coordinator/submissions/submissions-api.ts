@@ -90,10 +90,10 @@ export const submissionsApi = {
   submitUrls: {
     method: "post",
     path: "/api/urls",
-    needs: "url-write",
+    needs: "site-recrawl",
     summary: "Submit URLs, or have them fetched again",
     description:
-      "Scope url-write. Each URL is answered at once: new, known, elsewhere or refused with the reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; at the usual politeness. The URL of a sitemap or feed adds the URLs of its own host that it lists.",
+      "Scope url-write; or site-recrawl, with deed recrawl and at most 1,000 URLs of 20 hosts at once and 10,000 in 24 hours, for sites that name the token: a TXT record at _nearcrawl.HOST, or at _nearcrawl. of its registrable domain, with the text recrawl=NAME. Each URL is answered at once: new, known, elsewhere or refused with the reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; at the usual politeness. The URL of a sitemap or feed adds the URLs of its own host that it lists.",
     body: {
       schema: z.strictObject({
         urls: z.array(z.string().min(1).max(4096)).min(1).max(submissionBounds.urls),
@@ -104,7 +104,7 @@ export const submissionsApi = {
     answers: {
       ...refusals,
       201: { description: "The receipt, with its first 100 URLs", schema: receipt, example: exampleReceipt },
-      400: errorAnswer("The body is not as described"),
+      400: errorAnswer("The body is not as described, or more than the scope takes"),
       413: errorAnswer("The body is larger than 1 MB"),
       429: tooMany,
     },
@@ -127,9 +127,10 @@ export const submissionsApi = {
   submission: {
     method: "get",
     path: "/api/submissions/{number}",
-    needs: "url-write",
+    needs: "site-recrawl",
     summary: "The state of submitted URLs",
-    description: "Scope url-write. 100 URLs at a time, starting after `after`.",
+    description:
+      "Scope url-write; or site-recrawl, for its own receipts. 100 URLs at a time, starting after `after`.",
     parameters: {
       path: { number: z.int().meta({ description: "Of the receipt.", example: 7 }) },
       query: { after: z.int().optional().describe("The last place already read.") },

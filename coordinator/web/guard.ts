@@ -125,9 +125,9 @@ function methodFault(request: FastifyRequest): PageError | null {
   return type === takes ? null : wrongType(takes);
 }
 
-/** A sign-in link in a log, or a hub's callback, would be one that whoever reads the log can use. */
+/** A sign-in link in a log would be one that whoever reads the log can use. */
 function withoutLink(url: string): string {
-  return url.replace(/^\/(sign-in|websub)\/[^?]*/, "/$1/…");
+  return url.replace(/^\/sign-in\/[^?]*/, "/sign-in/…");
 }
 
 /** By path (/api/…), or by the Accept header at the page's own address. */

@@ -47,7 +47,6 @@ export const navigation: readonly NavigationGroup[] = [
         ["/fleet/in-hand", "In progress", "read"],
         ["/fleet/failures", "Failures", "read"],
         ["/fleet/recrawl", "Recrawl", "fleet-read"],
-        ["/fleet/hints", "Hints", "fleet-read"],
       ),
       tabbed(
         "Reports",

@@ -76,9 +76,7 @@ export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
   const links = changes.outLinks === null ? [] : [howMany(changes.outLinks, "link")];
   const ratio =
     changes.linkRatio === null ? [] : [`${told(changes.linkRatio)} of them changed at the last visit`];
-  const signals =
-    changes.signals === 0 ? "" : `${howMany(changes.signals, "signal")} of a change since the last fetch`;
-  return [[...compared, ...rate].join(", "), [...links, ...ratio].join(", "), signals]
+  return [[...compared, ...rate].join(", "), [...links, ...ratio].join(", ")]
     .filter((part) => part !== "")
     .join("; ");
 }

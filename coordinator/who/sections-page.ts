@@ -13,7 +13,6 @@ import {
   visitsListed,
   type WaitingReport,
 } from "../frontier/frontier-reports.ts";
-import { hostHintLines } from "../hints/page.ts";
 import { countWords } from "../results/stated-uses.ts";
 import { statedSection } from "../results/stated-uses-page.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
@@ -102,7 +101,6 @@ ${host.botGate ? fact("Bot gate", html`${gateName(host.botGate.provider)} <span 
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In progress at", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>
-${hostHintLines(host.hints)}
 ${host.nextUrls.length > 0 ? nextUrls(host) : nothing}
 ${besideUrl ? nothing : fetchTable(host.fetches, true)}</section>`;
 }

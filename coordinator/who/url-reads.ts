@@ -16,8 +16,6 @@ import {
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
-import { hintsOf } from "../hints/hint-reads.ts";
-import { signalsSinceFetch } from "../recrawl/sample-store.ts";
 import { statedOfHost, statedUsesOf } from "../results/stated-uses-store.ts";
 import { pageReport } from "../search/page-reads.ts";
 
@@ -56,7 +54,6 @@ interface UrlRow {
   content_changes: number;
   out_links: number | null;
   change_ratio: number | null;
-  signals: number;
 }
 
 export async function urlReport(pool: Pool, key: UrlKey, now: Date): Promise<UrlReport | null> {
@@ -64,7 +61,7 @@ export async function urlReport(pool: Pool, key: UrlKey, now: Date): Promise<Url
     `select u.url, ${stateSql(urlsInHand("u.host_hash"), "$3::timestamptz")} as state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
        u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.lists, u.worth,
        u.etag, u.last_modified, encode(u.digest, 'hex') as digest, u.changes_per_day, u.compared_visits,
-       u.content_changes, u.out_links, u.change_ratio, ${signalsSinceFetch("u")} as signals
+       u.content_changes, u.out_links, u.change_ratio
      from frontier_url u
      where u.host_hash = $1 and u.url_hash = $2`,
     [key.hostHash, key.urlHash, now],
@@ -95,7 +92,6 @@ export async function urlReport(pool: Pool, key: UrlKey, now: Date): Promise<Url
       contentChanges: row.content_changes,
       outLinks: row.out_links,
       linkRatio: row.change_ratio,
-      signals: row.signals,
     },
     page: await pageReport(pool, key),
     stated: await statedUsesOf(pool, key),
@@ -130,7 +126,6 @@ const neverFetched = {
   content_changes: 0,
   out_links: null,
   change_ratio: null,
-  signals: 0,
 } as const;
 
 function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
@@ -210,7 +205,6 @@ export async function hostReport(
     stated,
     payment: paymentOf(row),
     botGate: botGateOf(row),
-    hints: await hintsOf(pool, hostHash),
     domain: await domainReport(pool, registrableDomain(row.host), now),
     nextUrls,
     fetches,

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { orderNames } from "../frontier/order/strategies.ts";
-import { hostHintsSchema } from "../hints/hints-api.ts";
 import { optOutScopes } from "../opt-outs/opt-out.ts";
 import { statedCountSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
@@ -312,9 +311,6 @@ const urlReport = z
         .number()
         .nullable()
         .describe("Of its links the share that changed between its last two visits."),
-      signals: z
-        .int()
-        .describe("How often its site said that it has changed, since the last fetch (a sitemap's lastmod)."),
     }),
   })
   .meta({ id: "UrlReport" });
@@ -367,9 +363,6 @@ const hostReport = z
       .int()
       .nullable()
       .describe("Least time between two requests by an operator's cap on its site; null: there is none."),
-    hints: z
-      .array(hostHintsSchema)
-      .describe("What it and its hubs said had changed (IndexNow, WebSub), one entry a source."),
     connection: z
       .strictObject({ http: z.string(), tls: z.string().nullable() })
       .describe("How it was spoken to last: HTTP version, verified TLS version.")

@@ -9,7 +9,6 @@ import { composed } from "#protocol/composed";
 import {
   type ChangeFrequency,
   changeFrequencyWords,
-  maxHubs,
   maxListedUrls,
   type PageExtract,
 } from "#protocol/result";
@@ -23,8 +22,7 @@ import {
   xmlRoot,
   xmlText,
 } from "./document-kind.ts";
-import { type LinkHeader, linkTargets } from "./link-header.ts";
-import { type ListEntry, type ReadList, readList, type StatedLink, type WorkTurns } from "./read-list.ts";
+import { type ListEntry, readList, type StatedLink, type WorkTurns } from "./read-list.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { unpackGzip } from "./unpack-gzip.ts";
 
@@ -39,8 +37,6 @@ export interface FetchedList {
   readonly digest?: string | undefined;
   readonly contentType: string;
   readonly robotsTag: string | readonly string[] | undefined;
-  /** The `Link` headers, which may name a feed's hub. */
-  readonly linkHeader?: LinkHeader;
 }
 
 export interface ExtractedList {
@@ -57,7 +53,7 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
   const { text, charset } = xmlText(unpacked.bytes, list.contentType);
   const form = listForm(text);
   if (form === null) return null;
-  const { entries, ...own } = await readList(text, form, turns);
+  const entries = await readList(text, form, turns);
   const base = baseOf(text, form, list.url);
   const {
     links: listed,
@@ -76,26 +72,10 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
     ...(foreignLinks.length === 0 || robots.nofollow ? {} : { foreignLinks }),
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
-    ...ownLinks(own, { ...list, base }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
     digest: list.digest ?? bodyDigest(list.bytes),
   };
   return { page, cut: unpacked.truncated };
-}
-
-/** WebSub section 4: where a feed's changes are told, and as what; its headers go before what stands in it. */
-function ownLinks(
-  within: Omit<ReadList, "entries">,
-  { url, base, linkHeader }: FetchedList & { readonly base: string },
-): Pick<PageExtract, "hubs" | "self"> {
-  const stated = linkTargets(linkHeader, "hub").map((href) => resolveUrl(href, url));
-  const hubs = stated.length > 0 ? stated : within.hubs.map((hub) => resolveStated(hub, base));
-  const urls = [...new Set(hubs)].filter((hub) => hub !== null).slice(0, maxHubs);
-  if (urls.length === 0) return {};
-  const [header] = stated.length > 0 ? linkTargets(linkHeader, "self") : [];
-  const stands = within.self === null ? null : resolveStated(within.self, base);
-  const self = header === undefined ? stands : resolveUrl(header, url);
-  return { hubs: urls, ...(self === null ? {} : { self }) };
 }
 
 const nothingToIndex = {

@@ -8,7 +8,6 @@
 
 import { setImmediate } from "node:timers/promises";
 import { Tokenizer } from "htmlparser2";
-import { maxHubs } from "#protocol/result";
 import { type ListForm, xmlRoot } from "./document-kind.ts";
 
 /** A reference as stated: nothing resolved. */
@@ -27,13 +26,6 @@ export interface ListEntry extends StatedLink {
   readonly frequency: string;
 }
 
-export interface ReadList {
-  readonly entries: readonly ListEntry[];
-  /** Of a feed, as stated: where its changes are told (`rel="hub"`, WebSub section 4), and what it calls itself. */
-  readonly hubs: readonly StatedLink[];
-  readonly self: StatedLink | null;
-}
-
 /** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
 const maxEntries = 50_000;
 
@@ -42,17 +34,21 @@ const pieceCharacters = 32 * 1024;
 
 const maxFieldCharacters = 8192;
 
-export async function readList(text: string, form: ListForm, turns: WorkTurns): Promise<ReadList> {
-  if (form === "text") return { entries: readLines(text), hubs: [], self: null };
+export async function readList(
+  text: string,
+  form: ListForm,
+  turns: WorkTurns,
+): Promise<readonly ListEntry[]> {
+  if (form === "text") return readLines(text);
   const root = xmlRoot(text);
-  if (root === null) return { entries: [], hubs: [], self: null };
+  if (root === null) return [];
   const reader = new ListReader(text, root.at, dialectOf(form, root.prefix.toLowerCase()));
   for (let at = root.at; at < text.length && reader.entries.length < maxEntries; at += pieceCharacters) {
     reader.write(text.slice(at, at + pieceCharacters));
     await turns.next();
   }
   reader.end();
-  return reader;
+  return reader.entries;
 }
 
 function readLines(text: string): ListEntry[] {
@@ -122,10 +118,8 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
 /** A reference to an entity that XML does not know by itself. */
 const foreignEntity = /&[\p{L}_][\p{L}\p{N}_.-]*;/u;
 
-class ListReader implements ReadList {
+class ListReader {
   readonly entries: ListEntry[] = [];
-  readonly hubs: StatedLink[] = [];
-  self: StatedLink | null = null;
   readonly #source: string;
   /** Where the tokenizer's positions begin to count. */
   readonly #from: number;
@@ -201,7 +195,6 @@ class ListReader implements ReadList {
     const { entries, fields, linkAttribute } = this.#dialect;
     const name = this.#tag;
     if (entries.includes(name)) return void this.#begin(empty);
-    if (this.#entry === null && this.#dialect.ownLink?.test(name) === true) this.#noteOwnLink();
     if (this.#entry === null || (this.#inside !== null && this.#field === null)) return;
     // A field that is still open was never closed: its text ends here.
     this.#endField();
@@ -232,16 +225,6 @@ class ListReader implements ReadList {
   #basesHere(): readonly string[] {
     const base = this.#attributes["xml:base"]?.trim() ?? "";
     return base === "" ? [] : [base];
-  }
-
-  /** Of the feed itself; several words may stand in one rel. */
-  #noteOwnLink(): void {
-    const { rel = "", href = "" } = this.#attributes;
-    if (href === "") return;
-    const words = rel.toLowerCase().split(/\s+/);
-    const link = { href, bases: this.#basesHere() };
-    if (words.includes("hub") && this.hubs.length < maxHubs) this.hubs.push(link);
-    if (words.includes("self")) this.self ??= link;
   }
 
   #take(text: string, isRaw: boolean): void {

@@ -50,7 +50,6 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   overview: async () => (await import("./commands/overview.ts")).overviewCommand(),
   alerts: async () => (await import("./commands/alerts.ts")).alertsCommand(),
   recrawl: async () => (await import("./commands/recrawl.ts")).recrawlCommand(),
-  hints: async () => (await import("./commands/hints.ts")).hintsCommand(),
   queue: async () => (await import("./commands/queue.ts")).queueCommand(),
   accuracy: async () => (await import("./commands/accuracy.ts")).accuracyCommand(),
   fleet: async () => (await import("./commands/fleet.ts")).fleetCommand(),

@@ -3,7 +3,6 @@
 import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
-import { feedWords, type HostHints, hintWords, keyWords } from "#coordinator/hints/hint";
 import { countWords } from "#coordinator/results/stated-uses";
 import { asText } from "#coordinator/subnets/routing-table";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
@@ -218,7 +217,6 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
     ),
     printable(`  ${hostFactsText(host)}`),
     ...statedOfHostLines(host),
-    ...host.hints.flatMap(hintLines),
     ...host.nextUrls
       .slice(0, 5)
       .map((next) => printable(`  next: ${next.url}  ${instantWords(next.nextFetchAt)}`, 160)),
@@ -243,14 +241,6 @@ function statedOfHostLines({ stated, payment, botGate }: NonNullable<WhoAnswer["
             `  bot gate: ${gateName(botGate.provider)}, since ${instantWords(botGate.since)}, ${howMany(botGate.tries, "try", "tries")} in a row`,
           ),
         ]),
-  ];
-}
-
-function hintLines(hints: HostHints): string[] {
-  const below = [...hints.keys.map(keyWords), ...hints.feeds.map(feedWords)];
-  return [
-    printable(`  hints by ${hintWords(hints)}`, 200),
-    ...below.map((words) => printable(`    ${words}`, 200)),
   ];
 }
 

@@ -8,7 +8,6 @@ import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { oneSlice } from "#coordinator/database/slices";
 import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
@@ -34,7 +33,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     const app = webServer(database, {
       access,
       parts: [
-        fleetPart({ slices: oneSlice(database.pool), succession: async () => [] }, now),
+        fleetPart({ pool: database.pool, succession: async () => [] }, now),
         ...accessParts(database.pool, { access, version: "0.1.0", now }),
       ],
     });

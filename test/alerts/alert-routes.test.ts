@@ -10,9 +10,8 @@ import { alertPart } from "#coordinator/alerts/start";
 import { noteAlerts } from "#coordinator/alerts/tell-alerts";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
+import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
 import { alertsCommand } from "#ops/cli/commands/alerts";
@@ -63,7 +62,7 @@ beforeAll(async () => {
     createdAt: worldNow,
     expiresAt: null,
   });
-  const reads = createReports(oneSlice(database.pool), () => performance.now());
+  const reads = createReports(database.pool, () => performance.now());
   await noteAlerts(
     {
       ...{ store: createAlertStore(database.pool), channels: [], newId: () => "msg", chance: () => 0 },

@@ -10,7 +10,6 @@ import type { AddressInfo } from "node:net";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice } from "#coordinator/database/slices";
 import { AskParent } from "#coordinator/federation/exchange";
 import { createParentExchangeStore } from "#coordinator/federation/exchange-store";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
@@ -43,8 +42,7 @@ const web = webServer(parent, {
   parts: [
     coordinatorPart({
       pool: parent.pool,
-      slices: oneSlice(parent.pool),
-      patientSlices: oneSlice(parent.pool),
+      patientPool: parent.pool,
       metrics,
       version: "bench",
       config: { ...config, scope: { ...config.scope, ...scope } },

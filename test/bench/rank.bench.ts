@@ -9,7 +9,6 @@ import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
-import { oneSlice } from "#coordinator/database/slices";
 import { readLinks, webGraph } from "#coordinator/web-graph/graph-reads";
 import { linkGraph } from "#coordinator/web-graph/link-graph";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
@@ -63,7 +62,7 @@ try {
   for (let run = 0; run < runs; run++) {
     const before = processorTime(server);
     const started = performance.now();
-    const { summary, cpu } = await rankLocally(oneSlice(pool), {
+    const { summary, cpu } = await rankLocally(pool, {
       settings: defaultPageRankSettings,
       write: false,
       at: new Date(),
@@ -77,7 +76,7 @@ try {
 
   const exact = pageRank(given, { damping: 0.85, tolerance: 1e-13, iterations: 500 });
   const client = await pool.connect();
-  const read = await readLinks([client], 1);
+  const read = await readLinks(client, 1);
   const fromTables = pageRank(webGraph(read), { damping: 0.85, tolerance: 1e-13, iterations: 500 });
   say(
     `local, exact to 1e-13: ${fromTables.iterations} sweeps; sums of ranks ${[exact, fromTables].map(({ ranks }) => ranks.reduce((sum, rank) => sum + rank, 0).toFixed(12)).join(", ")}`,

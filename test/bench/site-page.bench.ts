@@ -9,7 +9,6 @@ import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Pool } from "pg";
-import { oneSlice } from "#coordinator/database/slices";
 import { answerSite, readAsked } from "#coordinator/sites/site";
 import { siteParts } from "#coordinator/sites/site-api";
 import { siteBody } from "#coordinator/sites/site-page";
@@ -45,7 +44,7 @@ try {
   const now = new Date();
   const resolver = { resolve: async () => ({ failed: "nobody is asked" }) };
   const scope = { pagesPerHost: 1_000_000, maxDepth: 8, admitNewHosts: true };
-  const ports = sitePorts({ slices: oneSlice(pool), resolver, scope });
+  const ports = sitePorts({ pool, resolver, scope });
   const questions = [
     ...siteParts.map((part) => ({ name: part, query: { part } })),
     { name: "pages, failing", query: { part: "pages", filter: "failing" } },

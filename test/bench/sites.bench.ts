@@ -8,7 +8,6 @@
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { oneSlice } from "#coordinator/database/slices";
 import { readSitesQuestion, type SitesQuestion, siteSorts } from "#coordinator/sites/sites-list";
 import { sitesAnswer } from "#coordinator/sites/sites-reads";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
@@ -126,7 +125,7 @@ async function measure(asked: Readonly<Record<string, string>>, state?: typeof f
   for (let ask = -3; ask < asks; ask++) {
     if (ask === 0) cpuMs = await cpuOf();
     const beganMs = performance.now();
-    const answer = await sitesAnswer(oneSlice(pool), questionOf({ ...asked, after }), now);
+    const answer = await sitesAnswer(pool, questionOf({ ...asked, after }), now);
     if (ask >= 0) times.push(performance.now() - beganMs);
     // On through the list, from page to page, and then from its beginning.
     after = answer.next ?? "";

@@ -7,7 +7,6 @@ import { changePart } from "#coordinator/changes/start";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { channelPart } from "#coordinator/channels/start";
-import { oneSlice } from "#coordinator/database/slices";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
@@ -33,7 +32,7 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
     const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
     await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
     const parts = [
-      changePart({ slices: oneSlice(pool), log: silentLog, version: "0.1.0" }),
+      changePart({ pool, log: silentLog, version: "0.1.0" }),
       channelPart({ pool, config: { scope: { maxDepth: 5 } } }),
     ];
     site = await browserSite(webServer(database, { parts }), executable!);

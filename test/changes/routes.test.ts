@@ -6,7 +6,6 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { changePart } from "#coordinator/changes/start";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { maxOpenRequests } from "#coordinator/web/limits";
 import { silentLog } from "#core/log";
@@ -23,7 +22,7 @@ let base: string;
 beforeAll(async () => {
   database = await testDatabase();
   app = webServer(database, {
-    parts: [changePart({ slices: oneSlice(database.pool), log: silentLog, version: "0.1.0" })],
+    parts: [changePart({ pool: database.pool, log: silentLog, version: "0.1.0" })],
   });
   await app.listen({ host: "127.0.0.1", port: 0 });
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -1,14 +1,10 @@
 /** Readers of the stream of changes: slow ones, quiet ones and those that are far behind, by a clock that the test turns. */
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { Pool } from "pg";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { ChangeFeed, ChangesRead } from "#coordinator/changes/change-feed-reads";
-import { ChangeFeeds } from "#coordinator/changes/change-feeds-reads";
 import { changeFits, everyChange, type PageChange } from "#coordinator/changes/page-change";
 import { ChangeStream, mostChangeReaders } from "#coordinator/changes/stream-routes";
-import { OverSlices } from "#coordinator/database/over-slices";
-import { oneSlice } from "#coordinator/database/slices";
 
 let nowMs: number;
 let feed: ChangeFeed & { add(...urls: string[]): void; removeThrough(number: number): void; reads: number };
@@ -17,7 +13,7 @@ beforeEach(() => {
   nowMs = 0;
   feed = feedInMemory();
   stream = new ChangeStream({
-    feeds: feedsOf(feed),
+    feed,
     nowMs: () => nowMs,
     onError: (error) => {
       throw error;
@@ -25,8 +21,6 @@ beforeEach(() => {
   });
 });
 afterEach(() => stream.close());
-
-const feedsOf = (one: ChangeFeed) => new ChangeFeeds(new OverSlices(oneSlice(new Pool()), () => one));
 
 function feedInMemory(): typeof feed {
   const changes: PageChange[] = [];
@@ -94,7 +88,7 @@ async function reader({ at = 0, filter = everyChange, takes = true }) {
   Object.defineProperty(response, "writableLength", {
     get: () => (state.takes ? 0 : written.join("").length),
   });
-  stream.listen(response, { at: { 0: at }, filter });
+  stream.listen(response, { at, filter });
   await stream.tick();
   return {
     response,
@@ -187,7 +181,7 @@ it("readers that are far behind take turns at the table, after those that are no
 it("a reader that cannot be served ends, and nobody with it", async () => {
   const errors: unknown[] = [];
   stream = new ChangeStream({
-    feeds: feedsOf(feed),
+    feed,
     nowMs: () => nowMs,
     onError: (error) => errors.push(error),
   });

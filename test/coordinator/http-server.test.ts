@@ -1,12 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { oneSlice } from "#coordinator/database/slices";
 import { apiGroups, describeApi } from "#coordinator/open-api";
 import { OwnHealth } from "#coordinator/overview/own-health";
-import { createReports } from "#coordinator/slices/reports-reads";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import { maxOpenRequests } from "#coordinator/web/limits";
+import { createReports } from "#coordinator/who/reads";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
@@ -208,7 +207,7 @@ describe("every answer", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(oneSlice(database.pool), () => performance.now());
+    const reads = createReports(database.pool, () => performance.now());
     const slow = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
     });
@@ -237,7 +236,7 @@ describe("operation", () => {
   });
 
   it("without a database it is not ready, and a page says that something is wrong, without the details", async () => {
-    const reads = createReports(oneSlice(database.pool), () => performance.now());
+    const reads = createReports(database.pool, () => performance.now());
     const away = () => Promise.reject(new Error("connect ECONNREFUSED /secret/socket"));
     const nowhere = { now: () => new Date(), nowMs: () => performance.now() };
     const watch = new DatabaseWatch("postgresql:///nearcrawl?host=/nowhere/secret", nowhere);

@@ -5,11 +5,10 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice } from "#coordinator/database/slices";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import type { AlertList } from "#coordinator/overview/alert-rules";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
+import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import { coordinatorCommand } from "#ops/cli/commands/coordinator";
 import type { Lease } from "#protocol/lease";
@@ -102,7 +101,7 @@ it("hosts are crawled at once when a clock that was a day ahead for a moment is 
   if (granted !== null) await fetchOne(crawler, 2, granted);
   const during = await ready();
   const { alerts } = (await (await fetch(new URL("/api/alerts", coordinator!.webUrl))).json()) as AlertList;
-  const reports = createReports(oneSlice(world.pool), () => performance.now());
+  const reports = createReports(world.pool, () => performance.now());
   const limit = async () => (await reports.queueAges(new Date())).verdict;
   await until(async () => (await limit()).limitedBy === "coordinator-clock", 20_000);
   const verdict = await limit();

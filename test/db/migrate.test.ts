@@ -181,7 +181,7 @@ describe("a migration that needs all coordinators stopped", () => {
       await expect(migrate(database, { folder: stopping })).rejects.toThrow(named);
       expect(await trace()).toEqual(was);
       const finding = await pendingFinding(database.pool, database.schema, [
-        { name: "9001-stop", needsAllStopped: true, tables: null },
+        { name: "9001-stop", needsAllStopped: true },
       ]);
       expect(finding).toMatchObject({ state: "fix" });
       expect(finding.words).toContain(`stop coordinator ${presence.number} (`);

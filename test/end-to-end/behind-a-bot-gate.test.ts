@@ -8,7 +8,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
-import { oneSlice } from "#coordinator/database/slices";
 import { fixedPlan } from "#coordinator/recrawl/recrawl-plan";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
@@ -19,8 +18,8 @@ import { searchPages } from "#coordinator/search/search";
 import { readSitesQuestion } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { answerHost } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { gateName } from "#protocol/bot-gate";
 import { decodeCrawlerMessage, decodePackedMessage, encodeMessage } from "#protocol/codec";
@@ -124,7 +123,7 @@ async function outside() {
   await target.close();
   const { changes } = await createChangeFeed(pool).latest({ filter: everyChange, limit: 100 });
   const found = await searchPages(
-    createReports(oneSlice(pool), () => performance.now()),
+    createReports(pool, () => performance.now()),
     "ferry",
     {},
     noon,
@@ -143,7 +142,7 @@ async function outside() {
 }
 
 const who = async (now: Date) => {
-  const reads = createReports(oneSlice(world.pool), () => performance.now());
+  const reads = createReports(world.pool, () => performance.now());
   return await answerHost(host, { reads, resolver: tinyResolver, scope }, now);
 };
 

@@ -6,14 +6,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/fleet-entry";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
-import { wholeOf } from "#coordinator/overview/overview-reads";
 import { createReleaseStore } from "#coordinator/releases/release-store";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { runDock } from "#crawler/supervisor/run-supervisor";
 import { dockTiming } from "#crawler/supervisor/supervisor-home";
 import { recordText } from "#ops/cli/fleet/show";
@@ -79,11 +77,7 @@ const reason = async () =>
   String((await world.rows("select offline_reason from crawler where name = 'athens'"))[0]?.offline_reason);
 const alerts = async () => {
   const nowMs = () => performance.now();
-  const facts = await alertFacts(
-    world.pool,
-    { ...wholeOf(world.pool), ...createReports(oneSlice(world.pool), nowMs) },
-    { now: new Date(), nowMs },
-  );
+  const facts = await alertFacts(world.pool, createReports(world.pool, nowMs), { now: new Date(), nowMs });
   return alertsOf(facts).map(({ name, targets }) => [name, ...targets].join(" "));
 };
 

@@ -2,7 +2,6 @@
  * The explorer in a real browser: with scripts and without, by keyboard, and for people who see little.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import type { OccupiedAnswer } from "#coordinator/explore/answer";
 import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
@@ -32,10 +31,9 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
   beforeAll(async () => {
     database = await testDatabase();
     await seedWorld(database.pool);
-    const slices = oneSlice(database.pool);
     const part = explorePart({
-      patientSlices: slices,
-      slices,
+      patientPool: database.pool,
+      pool: database.pool,
       state: await readState(database),
       config: { recrawl: { intervalHours: 24 } as never },
       log: silentLog,

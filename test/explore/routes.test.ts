@@ -2,7 +2,6 @@
 import { inflateSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
 import { describeApi } from "#coordinator/open-api";
@@ -19,8 +18,8 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   const config = { recrawl: { intervalHours: 24 } } as never;
-  const slices = oneSlice(database.pool);
-  const options = { patientSlices: slices, slices, state: await readState(database), config, log: silentLog };
+  const { pool } = database;
+  const options = { patientPool: pool, pool, state: await readState(database), config, log: silentLog };
   app = webServer(database, { parts: [explorePart(options)] });
   await app.ready();
 });

@@ -5,7 +5,6 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice } from "#coordinator/database/slices";
 import { settleClaims } from "#coordinator/federation/claim-store";
 import { AskParent, type TurnOutcome } from "#coordinator/federation/exchange";
 import { dropWaiting } from "#coordinator/federation/exchange-queue-store";
@@ -42,11 +41,11 @@ export async function newCoordinator() {
   const config = readCoordinatorConfig({});
   const settings = { ...config, scope: { ...config.scope, ...scope } };
   const metrics = createMetrics();
-  const slices = oneSlice(world.pool);
+  const slices = world.pool;
   const part = {
     pool: world.pool,
     slices,
-    patientSlices: slices,
+    patientPool: slices,
     metrics,
     version: "test",
     config: settings,

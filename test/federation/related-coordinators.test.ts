@@ -1,12 +1,11 @@
 /** Who may be below whom, and what happens to URLs when somebody is away, comes, goes, or claims something else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { forgetTold } from "#coordinator/federation/exchange-queue-store";
 import { splitByOwner } from "#coordinator/federation/foreign-url-store";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
 import { verdictOf } from "#coordinator/who/words";
 import { hostHashOf } from "#core/url-key";
 import { noon, seeds } from "../support/store-world.ts";
@@ -192,7 +191,7 @@ describe("differences", () => {
     await exchangeAll([child]);
     await top.world.pool.query("update frontier_url set back_links = 0 where url = 'http://y.com/'");
 
-    await rankLocally(oneSlice(top.world.pool), { settings: defaultPageRankSettings, write: true, at: noon });
+    await rankLocally(top.world.pool, { settings: defaultPageRankSettings, write: true, at: noon });
 
     expect(await top.frontier()).toEqual({ "http://x.com/": 2, "http://y.com/": 1 });
   });
@@ -385,7 +384,7 @@ describe("owners that change", () => {
 
 describe("who URL", () => {
   const answer = async (of: TestCoordinator, url: string) => {
-    const reads = createReports(oneSlice(of.world.pool), () => performance.now());
+    const reads = createReports(of.world.pool, () => performance.now());
     const answered = await answerWho(url, { reads, resolver: tinyResolver, scope: null }, noon);
     return [
       verdictOf(answered),

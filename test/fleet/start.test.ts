@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { oneSlice } from "#coordinator/database/slices";
 import { fleetPart } from "#coordinator/fleet/start";
 import { describeApi } from "#coordinator/open-api";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
@@ -45,7 +44,7 @@ beforeAll(async () => {
     "update crawler set unlisted = true, partner_contact = 'ops@tokyo.example' where name = 'tokyo'";
   await database.pool.query(secretive);
   app = webServer(database, {
-    parts: [fleetPart({ slices: oneSlice(database.pool), succession: async () => heirs }, () => worldNow)],
+    parts: [fleetPart({ pool: database.pool, succession: async () => heirs }, () => worldNow)],
   });
   operator = await signIn(database, "operator");
   partner = await signIn(database, "partner");

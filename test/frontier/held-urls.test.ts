@@ -2,13 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { oneSlice } from "#coordinator/database/slices";
 import { inTransaction } from "#coordinator/database/transaction";
 import { addUrls, lockHosts } from "#coordinator/frontier/admission-writes";
 import { fetchAgain } from "#coordinator/frontier/fetch-again-writes";
-import { pageOf, pageParts } from "#coordinator/search/page-reads";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { pageOf } from "#coordinator/search/page-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import { newShippingWorld, type ShippingWorld, text } from "../results/shipping-world.ts";
 import { keyOf, noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
@@ -174,7 +173,7 @@ describe("held URLs", () => {
 describe("who asks for a held URL", () => {
   it("learns how it was found, and that it is held", async () => {
     await ship(pages(60));
-    const reports = createReports(oneSlice(world.pool), () => performance.now());
+    const reports = createReports(world.pool, () => performance.now());
 
     const report = await reports.urlReport(keyOf(`${root}50`), noon);
     const host = await reports.hostReport(keyOf(root).hostHash, noon);
@@ -202,8 +201,8 @@ describe("who asks for a held URL", () => {
   it("sees it among the links of the page that named it", async () => {
     await ship(pages(60));
 
-    const page = await pageOf(pageParts(world.pool), keyOf(root), { fetches: 0, outLinks: 0, inLinks: 0 });
-    const none = await pageOf(pageParts(world.pool), keyOf(`${root}50`), {
+    const page = await pageOf(world.pool, keyOf(root), { fetches: 0, outLinks: 0, inLinks: 0 });
+    const none = await pageOf(world.pool, keyOf(`${root}50`), {
       fetches: 0,
       outLinks: 0,
       inLinks: 0,

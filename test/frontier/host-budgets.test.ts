@@ -1,12 +1,11 @@
 /** Budgets of hosts: they grow with pages of quality and shrink with trash; what is found beyond them waits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { hostBudget } from "#coordinator/frontier/budgets";
 import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
+import { createReports } from "#coordinator/who/reads";
 import { seededRandom } from "#core/random";
 import { whoText } from "#ops/cli/who-text";
 import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
@@ -47,7 +46,7 @@ const who = async (question: string, pagesPerHost = 1000) =>
   await answerWho(
     question,
     {
-      reads: createReports(oneSlice(world.pool), () => performance.now()),
+      reads: createReports(world.pool, () => performance.now()),
       resolver: { resolve: async () => ({ failed: "nobody asks" }) },
       scope: { ...scope, pagesPerHost },
     },

@@ -80,7 +80,7 @@ const request = (crawlerId: CrawlerId, given: Partial<LeaseRequest> = {}): Lease
 
 /** Each request of a crawler in a transaction of its own, or all in one. */
 async function together(requests: readonly LeaseRequest[], order?: FrontierOrder): Promise<Lease[][]> {
-  return await leaseHosts({ pool: world.pool, turns: world.pool }, requests, terms(order), new SubnetTurns());
+  return await leaseHosts(world.pool, requests, terms(order), new SubnetTurns());
 }
 
 const said = (leases: readonly Lease[][]) =>
@@ -236,7 +236,7 @@ describe("a request reads a bounded number of rows", () => {
     };
     try {
       const before = await counted();
-      const [leases] = await leaseHosts({ pool, turns: pool }, [one], terms(order), new SubnetTurns());
+      const [leases] = await leaseHosts(pool, [one], terms(order), new SubnetTurns());
       expect(leases).toHaveLength(one.hosts);
       const after = await counted();
       return { hosts: after.hosts - before.hosts, urls: after.urls - before.urls };
@@ -288,14 +288,12 @@ describe("a connection that planned while tables were empty", () => {
   async function leaseAndReturn(order?: FrontierOrder): Promise<void> {
     const { pool } = connection;
     const asked = [request(north, { hosts: 10 })];
-    const [leases] = await leaseHosts({ pool, turns: pool }, asked, terms(order), new SubnetTurns());
+    const [leases] = await leaseHosts(pool, asked, terms(order), new SubnetTurns());
     const ends = leases!.map(({ leaseId }) => ({
       lease: { leaseId: asLeaseId(leaseId), crawlerId: north },
       now: noon,
     }));
-    expect((await returnLeases({ pool, turns: pool }, ends)).filter((host) => host !== null)).toHaveLength(
-      10,
-    );
+    expect((await returnLeases(pool, ends)).filter((host) => host !== null)).toHaveLength(10);
   }
 
   it("reads addresses and leases by key when they are full", async () => {

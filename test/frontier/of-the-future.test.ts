@@ -61,7 +61,7 @@ it("hosts rest as long as they were to, counted from now; what was found meanwhi
   expect(await world.lease(north, secondsAfterNoon(100))).toEqual([]);
   expect(await wasAhead(world.pool, now)).toBe(true);
 
-  expect(await bringBack(world.pool, world.pool, now)).toBe(2);
+  expect(await bringBack(world.pool, now)).toBe(2);
 
   const [a, b, c] = await state();
   expect(a).toMatchObject({ host: "a.example", rests: 20, due: -60 });
@@ -76,5 +76,5 @@ it("hosts rest as long as they were to, counted from now; what was found meanwhi
   const [again] = await world.lease(north, secondsAfterNoon(100));
   expect(again?.urls.map(({ url }) => url)).toEqual(["http://a.example/1"]);
   expect(await wasAhead(world.pool, now)).toBe(false);
-  expect(await bringBack(world.pool, world.pool, secondsAfterNoon(100))).toBe(0);
+  expect(await bringBack(world.pool, secondsAfterNoon(100))).toBe(0);
 });

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
-import { oneSlice } from "#coordinator/database/slices";
 import { addHosts } from "#coordinator/frontier/admission-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
@@ -16,8 +15,8 @@ import {
 } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { searchPages } from "#coordinator/search/search";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { createTrustStore } from "#coordinator/trust/trust-store";
+import { createReports } from "#coordinator/who/reads";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
@@ -31,7 +30,7 @@ const storesOf = ({ pool }: Database) => ({
   optOuts: createOptOutStore(pool),
   marks: createOptOutMarks(pool),
   frontier: createFrontierStore(pool),
-  reports: createReports(oneSlice(pool), () => 0),
+  reports: createReports(pool, () => 0),
 });
 const scope = { pagesPerHost: 10, maxDepth: 5, admitNewHosts: true };
 const later = (days: number) => new Date(worldNow.getTime() + days * 86_400_000);

@@ -2,11 +2,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { alertMutePart } from "#coordinator/overview/start";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { alertsCommand } from "#ops/cli/commands/alerts";
 import { inProcess } from "../support/command-in-process.ts";
@@ -130,11 +129,8 @@ it("an operator mutes on the page; staff see what is muted and no form", async (
 it("who joined and never ran, and who runs without work, is read with the reason", async () => {
   const { pool } = database;
   const facts = async () =>
-    (
-      await createReports(oneSlice(pool), () => performance.now() + 1e9 * Math.random()).alertFacts(
-        new Date(),
-      )
-    ).crawlers;
+    (await createReports(pool, () => performance.now() + 1e9 * Math.random()).alertFacts(new Date()))
+      .crawlers;
   await pool.query(
     `update crawler set public_key = 'key of athens', release_version = null, connected_at = null where name = 'athens';
      insert into invitation (secret_hash, name, created_by, created_at, expires_at, redeemed_at)
@@ -196,7 +192,7 @@ it.each([
      select max(epoch) + 1, (array_agg(database_id))[1], now() - interval '1 day', 'timeline', 'restored' from database_epoch`,
   );
 
-  const { crawlers } = await createReports(oneSlice(pool), () => performance.now()).alertFacts(new Date());
+  const { crawlers } = await createReports(pool, () => performance.now()).alertFacts(new Date());
 
   expect(crawlers.find(({ name }) => name === "athens")).toMatchObject({ neverRan });
 });

@@ -55,8 +55,6 @@ const well: AlertFacts = {
   accuracy: { samples: 400, share: 0.96 },
 };
 
-const onTheWay = { from: 0, to: 1, stage: "letting-go", sinceMs: nowMs - hourMs, fault: null };
-
 const nothingWrong = { emptiedFrom: null, noneInUse: false, refusedWords: null };
 
 const parent: RelativeFacts = {
@@ -284,14 +282,6 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   ],
   "release-failing": [{ releases: [release] }, { releases: [{ ...release, turnedDown: 1 }] }],
   "database-slow": [{ databaseMs: 250 }, { databaseMs: 251 }],
-  "slice-faulty": [
-    { slices: { faults: [], moves: [onTheWay] } },
-    { slices: { faults: [{ slice: 2, words: "Slice 2: its server has not answered for 3 s." }], moves: [] } },
-  ],
-  "slice-move-stuck": [
-    { slices: { faults: [], moves: [onTheWay] } },
-    { slices: { faults: [], moves: [{ ...onTheWay, sinceMs: nowMs - hourMs - 1 }] } },
-  ],
   "parent-away": [
     { relatives: [{ ...parent, failingSinceMs: nowMs - 15 * minuteMs, failure: "it is not reached" }] },
     { relatives: [{ ...parent, failingSinceMs: nowMs - 15 * minuteMs - 1, failure: "it is not reached" }] },

@@ -1,11 +1,10 @@
 /** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/start";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -26,7 +25,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-const reads = () => createReports(oneSlice(database.pool), () => performance.now());
+const reads = () => createReports(database.pool, () => performance.now());
 
 describe("what is behind the numbers", () => {
   it.each([

@@ -1,7 +1,6 @@
 /** /fleet/recrawl and `nearcrawl recrawl`: before and after a plan, as a page, JSON, CSV and text. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
@@ -24,9 +23,7 @@ const store = () => createRecrawlPlanStore(database.pool);
 beforeAll(async () => {
   database = await testDatabase();
   app = webServer(database, {
-    parts: [
-      recrawlPart(oneSlice(database.pool), createChartReads(database.pool).charts.bind(null, "recrawl")),
-    ],
+    parts: [recrawlPart(database.pool, createChartReads(database.pool).charts.bind(null, "recrawl"))],
   });
   operator = await signIn(database, "operator");
 });

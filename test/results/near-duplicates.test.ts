@@ -1,8 +1,7 @@
 /** Near-duplicates across hosts: found by simhash when a page is stored, and shown once in search. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { searchPages } from "#coordinator/search/search";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { asSubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
 import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
@@ -144,7 +143,7 @@ describe("a page that is stored", () => {
 describe("search", () => {
   const find = async (words: string) =>
     await searchPages(
-      createReports(oneSlice(world.pool), () => performance.now()),
+      createReports(world.pool, () => performance.now()),
       words,
       {},
       new Date(),

@@ -1,10 +1,9 @@
 /** The walk through the pages: who is linked to, who belongs to the first tier, which words people write. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
 import { searchPages } from "#coordinator/search/search";
 import { searchTurn } from "#coordinator/search/start";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -44,7 +43,7 @@ function keyOf(url: string) {
 const round = async (now: Date) => await searchTurn({ pool: database.pool, now: () => now, nowMs: () => 0 });
 const search = async (words: string) =>
   await searchPages(
-    createReports(oneSlice(database.pool), () => performance.now()),
+    createReports(database.pool, () => performance.now()),
     words,
     { explain: true },
     worldNow,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { searchPages } from "#coordinator/search/search";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import type { Database } from "#db/server-database";
@@ -43,7 +42,7 @@ afterAll(async () => await database?.close());
 
 const search = (words: string, options: Parameters<typeof searchPages>[2] = {}) =>
   searchPages(
-    createReports(oneSlice(database.pool), () => performance.now()),
+    createReports(database.pool, () => performance.now()),
     words,
     options,
     worldNow,

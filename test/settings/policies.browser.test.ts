@@ -1,7 +1,6 @@
 /** Policies as an operator changes them: previewed, saved, refused, taken back; in a real browser over a real database. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { policyPart } from "#coordinator/settings/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -24,7 +23,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     await seedWorld(database.pool);
     await database.pool.query("update probe_round set method = 'head' where round_id = 1");
     const app = webServer(database, {
-      parts: [policyPart({ slices: oneSlice(database.pool), log: silentLog })],
+      parts: [policyPart({ pool: database.pool, log: silentLog })],
     });
     site = await browserSite(app, executable!);
     const session = await signIn(database, "operator");

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { policyPart } from "#coordinator/settings/start";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -23,7 +22,7 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   app = webServer(database, {
-    parts: [policyPart({ slices: oneSlice(database.pool), log: silentLog })],
+    parts: [policyPart({ pool: database.pool, log: silentLog })],
     audit: createAuditLog(database.pool),
   });
   const { secret, hash: tokenHash } = randomSecrets.make("nco_");

@@ -76,7 +76,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   const queue = following(() => queueSettings(config));
   const rule = following(() => recalibrationRule(config));
   const taking = takeResultsSettings(config);
-  const outbox = outboxSettings(config, { known: new KnownUrls(16), ownerOf: () => 0 });
+  const outbox = outboxSettings(config, { known: new KnownUrls(16) });
   const changes = [
     { name: "delegation.policy", before: null, after: "ipmicra" },
     { name: "probe.pace.perSecond", before: null, after: 700 },

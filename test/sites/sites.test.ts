@@ -3,7 +3,6 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { type ListedSite, readSitesQuestion, sinceWords, siteSorts } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
@@ -77,7 +76,7 @@ beforeAll(async () => {
   await fetched("www.example.org", at(-8 * 24), "target");
   await turn();
   app = webServer(database, {
-    parts: [sitePart({ slices: oneSlice(pool), resolver: tinyResolver, config: readCoordinatorConfig({}) })],
+    parts: [sitePart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })],
   });
   await app.ready();
 });

@@ -2,7 +2,6 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { policySections } from "#coordinator/settings/schema";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
@@ -21,7 +20,7 @@ let app: FastifyInstance;
 beforeAll(async () => {
   database = await testDatabase();
   const config = readCoordinatorConfig({ retention: { fetchDays: 14 } });
-  app = webServer(database, { parts: [storagePart({ slices: oneSlice(database.pool), config })] });
+  app = webServer(database, { parts: [storagePart({ pool: database.pool, config })] });
   await database.pool.query(
     `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, wire_bytes, body_bytes,
        shipped_bytes)

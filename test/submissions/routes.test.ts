@@ -1,5 +1,5 @@
 /** Handing in URLs over HTTP and by the form: who may, what is answered, where the receipt is. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
@@ -20,7 +20,9 @@ let database: Database;
 let app: ReturnType<typeof webServer>;
 beforeAll(async () => {
   database = await testDatabase();
-  app = webServer(database, { parts: [submissionPart({ pool: database.pool, config })] });
+  const texts = async (name: string) =>
+    name === "_nearcrawl.ours.example" ? ["recrawl=partner-athens"] : [];
+  app = webServer(database, { parts: [submissionPart({ pool: database.pool, config, texts })] });
 });
 afterAll(async () => {
   await app?.close();
@@ -98,6 +100,72 @@ it("staff hand in by the form, land on the receipt, and have a page fetched agai
   expect(unknown.body).toContain("Crawl it");
   expect(search.body).toContain('href="/submit"');
   expect([empty.statusCode, empty.body.includes('role="alert"')]).toEqual([400, true]);
+});
+
+describe("a partner's token of scope site-recrawl", () => {
+  it("has the sites fetched again that name it in DNS, and reads its own receipts alone", async () => {
+    const staff = await token("staff", ["url-write"]);
+    const partner = await token("partner-athens", ["site-recrawl"]);
+    const url = "https://www.ours.example/news";
+    const others = (await post(staff, { urls: [url] })).json().submission.submissionId;
+    await database.pool.query(
+      "update frontier_url set next_fetch_at = next_fetch_at + interval '9 days' where url = $1",
+      [url],
+    );
+
+    const made = await post(partner, { urls: [url], deed: "recrawl" });
+
+    expect([made.statusCode, made.json().submission.urls.known]).toEqual([201, 1]);
+    const due = "select next_fetch_at <= $2 as due from frontier_url where url = $1";
+    expect((await database.pool.query(due, [url, worldNow])).rows).toEqual([{ due: true }]);
+    const receipt = async (number: number) =>
+      (await app.inject({ url: `/api/submissions/${number}`, headers: partner })).statusCode;
+    expect([await receipt(made.json().submission.submissionId), await receipt(others)]).toEqual([200, 404]);
+    expect((await app.inject({ url: "/api/submissions", headers: partner })).statusCode).toBe(403);
+  });
+
+  it.each([
+    ["adding", { urls: ["https://www.ours.example/"] }, 403, "deed recrawl alone"],
+    [
+      "another's site",
+      { urls: ["https://ours.example/", "https://theirs.example/"] },
+      403,
+      "theirs.example.",
+    ],
+    ["an address", { urls: ["http://192.0.2.1/"] }, 403, "Not shown to be yours: 192.0.2.1"],
+    [
+      "too many URLs",
+      { urls: Array.from({ length: 1001 }, () => "https://ours.example/") },
+      400,
+      "1,000 URLs",
+    ],
+    [
+      "too many hosts",
+      { urls: Array.from({ length: 21 }, (_, at) => `https://h${at}.ours.example/`) },
+      400,
+      "20 hosts",
+    ],
+  ])("may not: %s", async (what, body, status, words) => {
+    const partner = await token(`partner ${what}`.replaceAll(" ", "-").replaceAll("'", ""), ["site-recrawl"]);
+    const answer = await post(partner, what === "adding" ? body : { ...body, deed: "recrawl" });
+    expect([answer.statusCode, answer.json().error.message]).toEqual([
+      status,
+      expect.stringContaining(words),
+    ]);
+  });
+
+  it("has a limit a day", async () => {
+    const partner = await token("busy", ["site-recrawl"]);
+    await database.pool.query(
+      "insert into submission (deed, submitted_by, submitted_at, known_urls) values ('recrawl', 'token busy', $1, 10000)",
+      [worldNow],
+    );
+    const answer = await post(partner, { urls: ["https://ours.example/"], deed: "recrawl" });
+    expect([answer.statusCode, answer.json().error.message]).toEqual([
+      429,
+      expect.stringContaining("10,000 URLs"),
+    ]);
+  });
 });
 
 it("more than a request may hold is refused, and a receipt that is not there is not found", async () => {

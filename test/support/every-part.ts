@@ -1,6 +1,5 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty unless one is given. */
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice, type Slices } from "#coordinator/database/slices";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
@@ -13,17 +12,13 @@ import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 
 export function everyPart(
   database: Database,
-  {
-    slices = oneSlice(database.pool),
-    state = new CoordinatorState(),
-  }: { readonly slices?: Slices; readonly state?: CoordinatorState } = {},
+  { state = new CoordinatorState() }: { readonly state?: CoordinatorState } = {},
 ): readonly WebPart[] {
   return pagesOfRooms({
     config: readCoordinatorConfig({}),
     database,
     pool: database.pool,
-    slices,
-    patientSlices: slices,
+    patientPool: database.pool,
     access: testAccess(database, () => worldNow),
     resolver: tinyResolver,
     live: () => liveState,

@@ -1,8 +1,6 @@
 /** Beside the tiny world and its fleet: sites with links, leases, comparisons and pages in two languages, for what is told of all hosts. */
 import type { Pool } from "pg";
-import type { Slices } from "#coordinator/database/slices";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
-import { linkingHostsElsewhere } from "#coordinator/slices/search-reads";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { addLinks, type TestLink } from "./links.ts";
 import { seedFleet } from "./seed-fleet.ts";
@@ -67,10 +65,9 @@ function keyOf(url: string): UrlKey {
 }
 
 /** Counts linking hosts in a round, and one more to know the first tier. */
-export async function keepSearchOf(slices: Slices): Promise<void> {
-  for (const { pool, number } of slices.open)
-    for (let round = 0; round < 2; round++) {
-      const now = new Date(worldNow.getTime() + round * 3_600_000);
-      while (!(await keepSearch(pool, now, linkingHostsElsewhere(slices, number))).rests);
-    }
+export async function keepSearchOf(pool: Pool): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    const now = new Date(worldNow.getTime() + round * 3_600_000);
+    while (!(await keepSearch(pool, now)).rests);
+  }
 }

@@ -9,7 +9,6 @@ import { scheduleChanges } from "#coordinator/changes/start";
 import { scheduleChannels } from "#coordinator/channels/start";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { oneSlice } from "#coordinator/database/slices";
 import { createAccuracyStore } from "#coordinator/delegation/accuracy-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
@@ -28,13 +27,13 @@ import { takeResults } from "#coordinator/results/take-results";
 import { scheduleSearch } from "#coordinator/search/start";
 import { type PolicySettings, policySections } from "#coordinator/settings/schema";
 import { scheduleSites } from "#coordinator/sites/start";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { retentionDuties } from "#coordinator/storage/start";
 import { scheduleSubmissions } from "#coordinator/submissions/start";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
+import { createReports } from "#coordinator/who/reads";
 import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { silentLog } from "#core/log";
@@ -159,7 +158,7 @@ export class SimulatedDays {
     this.#day++;
     if (this.#day % rankEveryDays === 0)
       await this.#run("rank-pages", async () => {
-        await rankLocally(oneSlice(this.#database.pool), {
+        await rankLocally(this.#database.pool, {
           settings: defaultPageRankSettings,
           write: true,
           at: this.now,
@@ -395,7 +394,7 @@ export class SimulatedDays {
     const retaining = retentionDuties(ports, { retention, changes });
     await retaining.begin();
     retaining.start();
-    scheduleUpkeep({ ...ports, slices: oneSlice(pool), incidents: this.#incidents });
+    scheduleUpkeep({ ...ports, incidents: this.#incidents });
     scheduleChanges({ ...ports, keepDays: () => changes.keepDays });
     scheduleSubmissions(pool, timekeeper, now);
     scheduleChannels(pool, timekeeper, now);
@@ -404,9 +403,8 @@ export class SimulatedDays {
     scheduleSearch({ ...ports, nowMs: () => 10 * performance.now() });
     const order = frontierOrder(policySections.frontier.parse({ order: "pagerank" }));
     scheduleHostWorths({ ...ports, order: () => order });
-    const slices = oneSlice(pool);
     const recrawl = policySections.recrawl.parse({ strategy: "optimal" });
-    await recrawlDuties({ ...ports, slices }, { recrawl }).start();
+    await recrawlDuties(ports, { recrawl }).start();
     timekeeper.every(
       "apply-links",
       0,
@@ -421,7 +419,7 @@ export class SimulatedDays {
     timekeeper.every("settle-checks", 0, async () => {
       await createTrustStore(pool).dropStale(now(), new Date(this.#nowMs - 30 * dayMs));
     });
-    const reads = createReports(oneSlice(pool), nowMs);
+    const reads = createReports(pool, nowMs);
     const metrics = createMetrics().operation;
     timekeeper.every("observe-operation", 0, async () => await observeOperation({ reads, metrics, now }));
   }

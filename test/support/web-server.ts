@@ -4,7 +4,6 @@ import { accessOver } from "#coordinator/access/start";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import { oneSlice } from "#coordinator/database/slices";
 import { fleetPart } from "#coordinator/fleet/start";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
@@ -15,9 +14,9 @@ import { readinessReads } from "#coordinator/overview/overview-reads";
 import { OwnHealth } from "#coordinator/overview/own-health";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import type { Access } from "#coordinator/web/access";
+import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -73,7 +72,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
   const server = createWebServer({
     health: new OwnHealth({ database: watch, ...clock }),
     reads: {
-      ...createReports(oneSlice(database.pool), () => performance.now()),
+      ...createReports(database.pool, () => performance.now()),
       ...readinessReads(watch.pool),
     },
     resolver: tinyResolver,
@@ -90,12 +89,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
       dock: async () => null,
       now: () => worldNow,
     },
-    parts: [
-      fleetPart(
-        { slices: oneSlice(database.pool), succession: async () => [] },
-        changed.now ?? (() => worldNow),
-      ),
-    ],
+    parts: [fleetPart({ pool: database.pool, succession: async () => [] }, changed.now ?? (() => worldNow))],
     settings: webSettings,
     access: testAccess(database, changed.now ?? (() => worldNow)),
     audit: createAuditLog(database.pool),

@@ -1,7 +1,6 @@
 /** Both engines against the definition of PageRank, in one database and over two servers. */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
 import { rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
@@ -53,7 +52,7 @@ describe("the local engine", () => {
   });
 
   it("replaces the ranks that were there", async () => {
-    await rankLocally(oneSlice(database.pool), { settings: { ...settings, damping: 0 }, write: true, at });
+    await rankLocally(database.pool, { settings: { ...settings, damping: 0 }, write: true, at });
 
     const even = new Map([...knownRanks().keys()].map((name) => [name, 1 / graph.ranks.size]));
     expectClose(await writtenRanks(database.pool), even, 1e-7);

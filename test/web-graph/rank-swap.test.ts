@@ -1,6 +1,5 @@
 /** New ranks take the place of the former ones as a whole table: what is left behind, and who waits for whom. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import type { Database } from "#db/server-database";
@@ -16,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 const rank = async (hour: number) =>
-  await rankLocally(oneSlice(database.pool), {
+  await rankLocally(database.pool, {
     ...{ settings: defaultPageRankSettings, write: true },
     at: new Date(Date.UTC(2030, 0, 1, hour)),
   });

@@ -1,7 +1,6 @@
 /** /graph: before and after a ranking, as a page, JSON and CSV. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
@@ -54,7 +53,7 @@ it("shows what the last ranking kept, as a page, JSON that fits its description,
     "update frontier_url set url = 'http://page.example/<b>?a=1&b=2' where url like '%/1'",
   );
   const at = new Date("2030-01-01T12:00:00Z");
-  await rankLocally(oneSlice(database.pool), { settings: defaultPageRankSettings, write: true, at });
+  await rankLocally(database.pool, { settings: defaultPageRankSettings, write: true, at });
 
   const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
   const json = await app.inject("/api/graph");

@@ -1,6 +1,5 @@
 /** The coordinator ranks once a day, however many coordinators there are, and not what is too large for it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { scheduleRanking } from "#coordinator/web-graph/start";
 import type { Log } from "#core/log";
 import { isAdvisoryLockHeld } from "#db/advisory-lock";
@@ -30,7 +29,6 @@ async function turn(at: Date, mostLinks?: number, stopping = new AbortController
   const say = (_facts: unknown, words: string) => void said.push(words);
   scheduleRanking({
     database,
-    slices: oneSlice(database.pool),
     timekeeper: { every: (_name, _everyMs, work) => void works.push(work), stopping },
     log: { info: say, warn: say } as Pick<Log, "info" | "warn">,
     now: () => at,

@@ -4,16 +4,15 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { maxListeners } from "#coordinator/overview/live-event-routes";
 import { maxListenersOfAddress } from "#coordinator/overview/routes";
-import { createReports } from "#coordinator/slices/reports-reads";
 import {
   maxOpenOfAddress,
   maxOpenRequests,
   maxReceived,
   maxReceivedOfAddress,
 } from "#coordinator/web/limits";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
@@ -176,7 +175,7 @@ describe("whoever hangs up", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(oneSlice(database.pool), () => performance.now());
+    const reads = createReports(database.pool, () => performance.now());
     await app.close();
     app = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
@@ -310,7 +309,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(oneSlice(database.pool), () => performance.now());
+    const reads = createReports(database.pool, () => performance.now());
     await app.close();
     app = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
@@ -342,7 +341,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(oneSlice(database.pool), () => performance.now());
+    const reads = createReports(database.pool, () => performance.now());
     await app.close();
     app = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },

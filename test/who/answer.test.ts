@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
@@ -22,7 +21,7 @@ afterAll(async () => await database?.close());
 const scope = { pagesPerHost: 5, maxDepth: 8, admitNewHosts: false };
 
 async function who(question: string): Promise<WhoAnswer> {
-  const reads = createReports(oneSlice(database.pool), () => performance.now());
+  const reads = createReports(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope }, worldNow);
 }
 

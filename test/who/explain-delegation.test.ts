@@ -1,10 +1,9 @@
 /** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
+import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
@@ -51,7 +50,7 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 async function who(question: string): Promise<WhoAnswer> {
-  const reads = createReports(oneSlice(database.pool), () => performance.now());
+  const reads = createReports(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 

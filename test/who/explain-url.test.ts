@@ -1,12 +1,11 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import type { OrderName } from "#coordinator/frontier/order/strategies";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
 import { whoBody } from "#coordinator/who/page";
+import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
@@ -63,7 +62,7 @@ function keyOf(url: string) {
 }
 
 async function who(question: string, order: OrderName = "anansi") {
-  const reads = createReports(oneSlice(database.pool), () => performance.now());
+  const reads = createReports(database.pool, () => performance.now());
   const inForce = { name: order, newShare: 0.9, worthShare: 0.75 };
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null, order: inForce }, worldNow);
 }

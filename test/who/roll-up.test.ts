@@ -2,11 +2,10 @@
 
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
+import { createReports } from "#coordinator/who/reads";
 import { createRollUpReads } from "#coordinator/who/roll-up-reads";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { verdictOf } from "#coordinator/who/words";
@@ -36,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 async function who(question: string): Promise<WhoAnswer> {
-  const reads = createReports(oneSlice(database.pool), () => performance.now());
+  const reads = createReports(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 

@@ -1,6 +1,5 @@
 /** What sites state of the uses of their pages, and 402, as who, page, search and the commands show it. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { Counters } from "#coordinator/overview/counters";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
@@ -8,9 +7,9 @@ import { pageBody } from "#coordinator/search/document-page";
 import { searchBody } from "#coordinator/search/page";
 import { pageFacts } from "#coordinator/search/page-facts";
 import { searchPages } from "#coordinator/search/search";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import { pageCommand } from "#ops/cli/commands/page";
 import { searchCommand } from "#ops/cli/commands/search";
@@ -87,7 +86,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await world.close());
 
-const reads = () => createReports(oneSlice(world.pool), () => performance.now());
+const reads = () => createReports(world.pool, () => performance.now());
 const who = async (question: string) =>
   await answerWho(question, { reads: reads(), resolver: tinyResolver, scope }, secondsAfterNoon(120));
 const search = async (preference?: string) =>

@@ -1,9 +1,8 @@
 /** What `who` tells of politeness and of pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
 import { connectionText, hostFactsText } from "#coordinator/who/explain-host";
+import { createReports } from "#coordinator/who/reads";
 import { newShippingWorld, type ShippingWorld, text } from "../results/shipping-world.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
 
@@ -19,7 +18,7 @@ const who = async (question: string, at = noon) =>
   await answerWho(
     question,
     {
-      reads: createReports(oneSlice(world.pool), () => performance.now()),
+      reads: createReports(world.pool, () => performance.now()),
       resolver: { resolve: async () => ({ failed: "nobody asks" }) },
       scope,
     },

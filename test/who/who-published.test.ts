@@ -1,9 +1,8 @@
 /** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { applyImport } from "#rir-import/apply";
@@ -36,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => await database.close());
 
 async function who(question: string) {
-  const reads = createReports(oneSlice(database.pool), () => performance.now());
+  const reads = createReports(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 

@@ -24,7 +24,6 @@ import {
   crawlFindings,
   databaseFindings,
   folderFindings,
-  hintFindings,
   listenFindings,
   nodeFinding,
   publicUrlFindings,
@@ -85,7 +84,7 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
   ]);
   const folder = folderFindings(context.home);
   const tls = tlsFindings(config, now());
-  const own = [...folder, ...contact, dns, ...tls, ...ports, ...address, ...hintFindings(config)];
+  const own = [...folder, ...contact, dns, ...tls, ...ports, ...address];
   const found = await database(context, now, policiesOf(config));
   return [...own, ...crawlFindings(found.policies), ...found.findings];
 }

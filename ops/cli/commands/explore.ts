@@ -2,7 +2,6 @@
 
 import { join } from "node:path";
 import { Command, Option } from "commander";
-import type { Pool } from "pg";
 import {
   askedCells,
   defaultLimit,

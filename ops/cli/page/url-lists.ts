@@ -58,7 +58,7 @@ async function* entriesOf(file: string): AsyncGenerator<string> {
       .map((line) => line.slice(0, mostLineCharacters));
     return;
   }
-  const { entries } = await readList(text, form, new WorkTurns(async () => {}));
+  const entries = await readList(text, form, new WorkTurns(async () => {}));
   for (const { href } of entries) yield href;
 }
 

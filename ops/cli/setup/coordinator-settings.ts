@@ -59,14 +59,13 @@ export function withPlaces<T>(file: string | null, check: () => T): T {
 }
 
 /**
- * What new crawls have in place of the defaults, which stay as they are for crawls that began with them. *ncis* keeps more of
- * the index fresh for as many fetches as one interval for all pages (test/bench/results/recrawl.md, recrawl-signals.md and
- * sarss.md; decision 0031: without signals it is *optimal*). By back-links more of what counts is fetched sooner
+ * What new crawls have in place of the defaults, which stay as they are for crawls that began with them. *optimal* keeps more of
+ * the index fresh for as many fetches as one interval for all pages (test/bench/results/recrawl.md and sarss.md). By back-links more of what counts is fetched sooner
  * (test/bench/results/anansi.md; web-sailor.md sees it gain less on a small web), for a lease that costs twice as much
  * (leases.md); by PageRank it would be a little more, once somebody computes that.
  */
 export const ofNewCrawls = {
-  recrawl: { strategy: "ncis" },
+  recrawl: { strategy: "optimal" },
   frontier: { order: "back-links" },
 } as const;
 
@@ -119,8 +118,8 @@ ${orExample("resolvers", resolvers.length === 0 ? null : resolvers, ["192.0.2.53
 ${line("admitNewHosts", scope === "follow-links")}
 
 [recrawl]
-# Each page at the rate that keeps most of the index fresh, with as many fetches as one every intervalHours for all; what
-# sites signal of changes brings a page's turn forward. "fixed": every page after intervalHours.
+# Each page at the rate that keeps most of the index fresh, with as many fetches as one every intervalHours for all.
+# "fixed": every page after intervalHours.
 ${line("strategy", ofNewCrawls.recrawl.strategy)}
 
 [frontier]

@@ -6,7 +6,6 @@ import { connect } from "node:net";
 import type { Pool } from "pg";
 import { request } from "undici";
 import type { CoordinatorConfig } from "#coordinator/config";
-import { hintWarnings } from "#coordinator/hints/start";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import type { PolicySettings } from "#coordinator/settings/schema";
 import { notFollowed } from "#coordinator/submissions/submission";
@@ -94,7 +93,7 @@ export function crawlFindings({ scope, recrawl, frontier }: PolicySettings): Fin
     recrawl.strategy === "fixed"
       ? note(
           "recrawl",
-          `${every}: nearcrawl policy set recrawl.strategy=ncis goes by how often each changes.`,
+          `${every}: nearcrawl policy set recrawl.strategy=optimal goes by how often each changes.`,
         )
       : ok("recrawl", `by the strategy ${recrawl.strategy}.`),
     frontier.order === "breadth-first"
@@ -105,9 +104,6 @@ export function crawlFindings({ scope, recrawl, frontier }: PolicySettings): Fin
       : ok("order", `of a host's URLs, by ${frontier.order}.`),
   ];
 }
-
-export const hintFindings = (config: CoordinatorConfig): Finding[] =>
-  hintWarnings(config).map((words) => note("websub", `${words}.`));
 
 export async function resolverFinding({
   resolvers,

@@ -5,10 +5,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { SignalQuality } from "#coordinator/recrawl/crawl-value";
 import { UsageError } from "#core/errors";
 import { drawRecrawl } from "../../evaluate/figures/recrawl.ts";
 import { drawSignals } from "../../evaluate/figures/recrawl-signals.ts";
+import type { SignalQuality } from "../../simulate/recrawl/crawl-value.ts";
 import { recrawlWorld } from "../../simulate/recrawl/recrawl-world.ts";
 import {
   type CaseName,

@@ -9,7 +9,6 @@ const roles: readonly Role[] = ["nearest", "get-first", "ipmicra", "ipmicra-stri
 /** A panel for each of these, with what takes no notice of signals beside it. */
 const panels = [
   { strategy: "ncis", title: "signals of known quality", beside: ["optimal", "fixed"] },
-  { strategy: "ncis-learnt", title: "rates and quality learnt", beside: ["optimal-learnt", "fixed"] },
 ] as const satisfies readonly {
   strategy: SignalStrategy;
   title: string;

@@ -11,43 +11,26 @@
  * ncis            the same with signals, whose quality is known: the paper's GREEDY-NCIS
  * optimal-learnt  the rule of the live strategy: a plan a day gives the multiplier, and each page a wait, by rates that are
  *                 learnt from visits. A page is fetched when it is due, and the next plan corrected by how many were
- * ncis-learnt     the same with signals that shorten a page's wait, and whose quality is learnt as well
  */
-import { addSums, likelyChangesPerDay, noVisits, type VisitSums } from "#coordinator/recrawl/change-rate";
 import {
-  believed,
-  SignalledWaits,
-  type SignalQuality,
-  signalStep,
-  waitsOf,
-} from "#coordinator/recrawl/crawl-value";
+  addSums,
+  likelyChangesPerDay,
+  noVisits,
+  type VisitSums,
+  visitSums,
+} from "#coordinator/recrawl/change-rate";
 import { type CapacityInput, nextCapacity } from "#coordinator/recrawl/make-plan";
-import { optimalPlan, optimalRates, signalledFreshness } from "#coordinator/recrawl/optimal-rates";
+import { optimalPlan, optimalRates } from "#coordinator/recrawl/optimal-rates";
 import {
   fixedPlan,
   freshnessOf,
   type PlanInForce,
   plannedIntervalSeconds,
 } from "#coordinator/recrawl/recrawl-plan";
-import {
-  addSignalSums,
-  heededQuality,
-  noSignalSums,
-  type SignalSums,
-  signalEvidence,
-} from "#coordinator/recrawl/signal-quality";
-import { comparedSums } from "#coordinator/recrawl/visit-findings";
 import { SeededRandom } from "../../world/seeded-random.ts";
+import { believed, SignalledWaits, type SignalQuality, signalStep } from "./crawl-value.ts";
 
-export const signalStrategies = [
-  "fixed",
-  "groups",
-  "optimal",
-  "greedy",
-  "ncis",
-  "optimal-learnt",
-  "ncis-learnt",
-] as const;
+export const signalStrategies = ["fixed", "groups", "optimal", "greedy", "ncis", "optimal-learnt"] as const;
 export type SignalStrategy = (typeof signalStrategies)[number];
 
 export interface SignalScenario {
@@ -82,8 +65,6 @@ export interface SignalFigures {
   /** On each day that was measured. */
   readonly fetchesOfDay: readonly number[];
 }
-
-const pagesPerHost = 10;
 
 /** Of the change rates, as `nearcrawl bench recrawl` has them: between hosts and between the pages of one together. */
 const rateSpread = 1.28;
@@ -166,7 +147,6 @@ interface Strategy {
   readonly isFree?: boolean;
   /** The page that is fetched; -1: none is due. */
   choose(now: number, pages: Pages): number;
-  noteSignal?(page: number, pages: Pages): void;
   noteVisit?(visit: Visit): void;
 }
 
@@ -194,7 +174,6 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
       if (events.isChange[next] === 1) staleFrom[page] = Math.min(staleFrom[page]!, events.days[next]!);
       if (events.isSignal[next] === 0) continue;
       pages.signals[page]! += 1;
-      chosen.noteSignal?.(page, pages);
     }
     for (let page = chosen.choose(now, pages); page >= 0; page = chosen.choose(now, pages)) {
       count(page, now);
@@ -228,16 +207,33 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
 export function bestFreshness(world: SignalWorld): number {
   const { changesPerDay, importance, fetchesPerDay, scenario } = world;
   const quality = believed(scenario.quality);
-  const waits = quality && new SignalledWaits(quality);
-  const pages = { ...knownPages(world), waits: () => waits };
-  const { multiplier, ratesPerDay } = optimalPlan(pages, fetchesPerDay);
-  let [fresh, all] = [0, 0];
-  importance.forEach((weight, page) => {
-    const even = freshnessOf(ratesPerDay[page]!, changesPerDay[page]!);
-    fresh += weight * (signalledFreshness(pages, page, multiplier) ?? even);
-    all += weight;
+  const all = importance.reduce((sum, weight) => sum + weight, 0);
+  const weighed = (freshOf: (page: number) => number) =>
+    importance.reduce((sum, weight, page) => sum + weight * freshOf(page), 0) / all;
+  if (quality === null) {
+    const { ratesPerDay } = optimalPlan(knownPages(world), fetchesPerDay);
+    return weighed((page) => freshnessOf(ratesPerDay[page]!, changesPerDay[page]!));
+  }
+  const waits = new SignalledWaits(quality);
+  const cycleOf = (page: number, multiplier: number) => {
+    const wait = waits.waitAt((multiplier * changesPerDay[page]!) / importance[page]!);
+    return wait === Infinity ? { length: Infinity, fresh: 0 } : waits.cycleAt(wait);
+  };
+  // The rates fall as the multiplier grows: halving its logarithm finds where they come to the total.
+  let [low, high] = [-30, 30];
+  for (let step = 0; step < 60; step++) {
+    const middle = (low + high) / 2;
+    const rate = changesPerDay.reduce(
+      (sum, changes, page) => sum + changes / cycleOf(page, Math.exp(middle)).length,
+      0,
+    );
+    if (rate > fetchesPerDay) low = middle;
+    else high = middle;
+  }
+  return weighed((page) => {
+    const { length, fresh } = cycleOf(page, Math.exp(high));
+    return fresh / length;
   });
-  return fresh / all;
 }
 
 export interface SignalComparison {
@@ -306,9 +302,7 @@ function strategyOf(name: SignalStrategy, world: SignalWorld): Strategy {
     case "ncis":
       return greedy(world, world.scenario.quality);
     case "optimal-learnt":
-      return new Learnt(world, "optimal");
-    case "ncis-learnt":
-      return new Learnt(world, "ncis");
+      return new Learnt(world);
   }
 }
 
@@ -367,29 +361,27 @@ function greedy({ changesPerDay, importance }: SignalWorld, known: SignalQuality
   };
 }
 
-/** As in a fleet: plans of what was learnt, and waits of what is planned. */
+/** As in a fleet: plans of what was learnt, and intervals of what is planned. */
 class Learnt implements Strategy {
   readonly #world: SignalWorld;
   readonly #due: Float64Array;
   readonly #sums: VisitSums[];
   readonly #rates: Float64Array;
-  readonly #hosts: SignalSums[];
   readonly isFree = true;
   #plan: PlanInForce;
   #nextPlan = 0;
   #fetched = 0;
   #capacity: CapacityInput["before"] = null;
 
-  constructor(world: SignalWorld, strategy: "optimal" | "ncis") {
+  constructor(world: SignalWorld) {
     const { pages, seed } = world.scenario;
     const random = new SeededRandom(seed + 2);
     this.#world = world;
     this.#due = Float64Array.from({ length: pages }, () => (random.next() * pages) / world.fetchesPerDay);
     this.#sums = Array.from({ length: pages }, () => noVisits);
     this.#rates = new Float64Array(pages).fill(usualRate);
-    this.#hosts = Array.from({ length: Math.ceil(pages / pagesPerHost) }, () => noSignalSums);
     const bounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
-    this.#plan = { ...fixedPlan, strategy, bounds };
+    this.#plan = { ...fixedPlan, strategy: "optimal", bounds };
   }
 
   choose(now: number): number {
@@ -398,40 +390,19 @@ class Learnt implements Strategy {
     return this.#due[page]! <= now ? page : -1;
   }
 
-  noteSignal(page: number, { lastFetch, signals }: Pages): void {
-    if (this.#plan.strategy !== "ncis") return;
-    const due = lastFetch[page]! + this.#interval(page, signals[page]!);
-    this.#due[page] = Math.min(this.#due[page]!, due);
-  }
-
-  noteVisit({ page, now, elapsed, signals, hasChanged }: Visit): void {
+  noteVisit({ page, now, elapsed, hasChanged }: Visit): void {
     this.#fetched += 1;
-    const host = Math.floor(page / pagesPerHost);
-    const sums = this.#hosts[host]!;
-    const visit = { elapsedSeconds: elapsed * 86_400, hasChanged, lastChangeSecondsAgo: null };
-    const heard = this.#plan.strategy === "ncis" ? signals : 0;
-    this.#sums[page] = addSums(
-      this.#sums[page]!,
-      comparedSums({ ...visit, plannedSeconds: visit.elapsedSeconds }, heard, heededQuality(sums)) ??
-        noVisits,
-    );
-    this.#hosts[host] = addSignalSums(
-      sums,
-      signalEvidence({ signals, hasChanged, expectedChanges: this.#rates[page]! * elapsed }, sums),
-    );
+    const elapsedSeconds = elapsed * 86_400;
+    const visit = { elapsedSeconds, plannedSeconds: elapsedSeconds, hasChanged, lastChangeSecondsAgo: null };
+    this.#sums[page] = addSums(this.#sums[page]!, visitSums(visit) ?? noVisits);
     this.#rates[page] = likelyChangesPerDay(this.#sums[page]!, usualRate);
-    this.#due[page] = now + this.#interval(page, 0);
+    this.#due[page] = now + this.#interval(page);
   }
 
-  #interval(page: number, signals: number): number {
-    const planned = plannedIntervalSeconds(
-      {
-        ...{ changesPerDay: this.#rates[page]!, importance: this.#world.importance[page]! },
-        ...{ group: null, hostMultiplier: null, signals },
-        signalQuality: heededQuality(this.#hosts[Math.floor(page / pagesPerHost)]!),
-      },
-      this.#plan,
-    );
+  #interval(page: number): number {
+    const [changesPerDay, importance] = [this.#rates[page]!, this.#world.importance[page]!];
+    const known = { changesPerDay, importance, group: null, hostMultiplier: null };
+    const planned = plannedIntervalSeconds(known, this.#plan);
     return planned === null ? this.#rates.length / this.#world.fetchesPerDay : planned / 86_400;
   }
 
@@ -445,14 +416,11 @@ class Learnt implements Strategy {
     });
     this.#capacity = { capacityPerDay: fetchesPerDay, correction, totalPerDay: fetchesPerDay };
     this.#fetched = 0;
-    const isSignalled = this.#plan.strategy === "ncis";
-    const waits = this.#hosts.map((sums) => (isSignalled ? waitsOf(heededQuality(sums)) : null));
     const { multiplier } = optimalPlan(
       {
         ...{ changesPerDay: this.#rates, importance },
         mostPerDay: this.#rates.map((rate) => Math.min(24, 10 * rate)),
         leastPerDay: new Float64Array(importance.length).fill(this.#plan.bounds.leastPerDay),
-        waits: (page) => waits[Math.floor(page / pagesPerHost)]!,
       },
       fetchesPerDay * correction,
     );

@@ -4,9 +4,8 @@
  */
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { oneSlice } from "#coordinator/database/slices";
 import { IndexClient } from "#coordinator/search/memory/index-client";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
 import { webServer } from "../../support/web-server.ts";
@@ -20,7 +19,7 @@ const nowMs = () => performance.now();
 let indexBuiltMs: number | null = null;
 const index = way === "index" ? await indexInMemory() : null;
 const reads = {
-  ...createReports(oneSlice(pool), nowMs, () => index ?? undefined),
+  ...createReports(pool, nowMs, index ?? undefined),
   ...(way === "former" ? formerSearchReads(pool, nowMs) : {}),
 };
 const app = webServer(

@@ -355,12 +355,10 @@ describe("a feed", () => {
   });
 
   it("takes a base for its own links, too, and in RSS", async () => {
-    const own = `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/"><link rel="hub" xml:base="hubs/" href="h"/><entry><link href="a"/></entry></feed>`;
+    const own = `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/"><entry><link href="a"/></entry></feed>`;
     const rss = `<rss version="2.0" xml:base="/blog/"><channel><item xml:base="2026/"><link>a</link></item></channel></rss>`;
 
-    expect((await listOf(own, { contentType: "application/atom+xml" }))?.hubs).toEqual([
-      "https://site.example/f/hubs/h",
-    ]);
+    expect(await urlsOf(own, { contentType: "application/atom+xml" })).toEqual(["https://site.example/f/a"]);
     expect(await urlsOf(rss, { contentType: "application/rss+xml" })).toEqual([
       "https://site.example/blog/2026/a",
     ]);
@@ -404,41 +402,4 @@ it("a header's nofollow holds for a list's URLs", async () => {
   const page = await listOf(urlset(url("https://site.example/a")), { robotsTag: "noindex, nofollow" });
 
   expect(page).toMatchObject({ robots: { noindex: true, nofollow: true }, links: [{ nofollow: true }] });
-});
-
-describe("a feed that names a hub (WebSub section 4)", () => {
-  const atom = (links: string) =>
-    `<feed xmlns="http://www.w3.org/2005/Atom">${links}<entry><link href="/1"/><link rel="hub" href="/not-this"/></entry></feed>`;
-
-  it("ships it in Atom with what the feed calls itself, and reads no entry's links for it", async () => {
-    const page = await listOf(
-      atom(`<link rel="self" href="/feed"/><link rel="HUB other" href="https://hub.example/"></link>`),
-      { contentType: "application/atom+xml" },
-    );
-
-    expect(page).toMatchObject({ hubs: ["https://hub.example/"], self: "https://site.example/feed" });
-    expect(page?.links.map((link) => link.url)).toEqual(["https://site.example/1"]);
-  });
-
-  it("ships it in RSS, which borrows Atom's element, and no more than three", async () => {
-    const hubs = [1, 2, 3, 4].map((n) => `<atom:link rel="hub" href="https://hub${n}.example/"/>`);
-    const page = await listOf(
-      `<rss version="2.0"><channel><link>https://site.example/</link>${hubs.join("")}<item><link>https://site.example/1</link></item></channel></rss>`,
-    );
-
-    expect(page?.hubs).toEqual(["https://hub1.example/", "https://hub2.example/", "https://hub3.example/"]);
-    expect(page?.self).toBeUndefined();
-  });
-
-  it("takes the header's before its own, and drops what is no web address", async () => {
-    const linkHeader = [
-      '<https://hub.example/>; rel="hub", </own>; rel=self',
-      "<ftp://hub.example/>; rel=hub",
-    ];
-    const page = await listOf(atom('<link rel="hub" href="https://other.example/"/>'), { linkHeader });
-    const without = await listOf(atom('<link rel="hub" href="mailto:hub@site.example"/>'));
-
-    expect(page).toMatchObject({ hubs: ["https://hub.example/"], self: "https://site.example/own" });
-    expect([without?.hubs, without?.self]).toEqual([undefined, undefined]);
-  });
 });

@@ -1,9 +1,8 @@
 /** `nearcrawl changes` over a seeded feed: once, from a cursor, and followed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { changeFeeds } from "#coordinator/changes/change-feeds-reads";
+import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
-import { oneSlice } from "#coordinator/database/slices";
 import type { Database } from "#db/server-database";
 import { changesCommand, followChanges } from "#ops/cli/commands/changes";
 import { inProcess } from "../../support/command-in-process.ts";
@@ -71,7 +70,7 @@ it("followed, writes a line for each change as it comes, and ends with the curso
       if (lines.length === 3) end.abort();
     },
   };
-  const following = followChanges(changeFeeds(oneSlice(database.pool)), {
+  const following = followChanges(createChangeFeed(database.pool), {
     at: 1,
     query: { filter: everyChange, limit: 1 },
     lineOf: ({ number, url }) => JSON.stringify({ number, url }),

@@ -1,12 +1,10 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import { accuracyEstimate } from "#coordinator/delegation/accuracy";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { showOverview } from "#coordinator/overview/overview";
-import { wholeOf } from "#coordinator/overview/overview-reads";
-import { createReports } from "#coordinator/slices/reports-reads";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { accuracyText } from "#ops/cli/commands/accuracy";
 import { overviewCommand, overviewText } from "#ops/cli/commands/overview";
@@ -29,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 /** Its clock stands still: how long a busy machine takes to answer is no fact of this world. */
-const reads = () => createReports(oneSlice(database.pool), () => 0);
+const reads = () => createReports(database.pool, () => 0);
 
 describe("nearcrawl overview", () => {
   it("says on a terminal what the page says, without a coordinator", async () => {
@@ -69,11 +67,7 @@ it("a slow database is told of by the clock that the reads were given", async ()
   const clock = { readings: 0 };
   const nowMs = () => 300 * clock.readings++;
 
-  const facts = await alertFacts(
-    database.pool,
-    { ...wholeOf(database.pool), ...reads() },
-    { now: worldNow, nowMs },
-  );
+  const facts = await alertFacts(database.pool, reads(), { now: worldNow, nowMs });
 
   expect(facts.databaseMs).toBe(300);
   expect(alertsOf(facts).map(({ name }) => name)).toContain("database-slow");

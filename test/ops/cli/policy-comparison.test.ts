@@ -6,7 +6,6 @@
 
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { oneSlice } from "#coordinator/database/slices";
 import {
   comparePolicies,
   liveRow,
@@ -98,7 +97,7 @@ describe("the comparison", () => {
         );
       }
       const run = {
-        slices: oneSlice(stores.pool),
+        pool: stores.pool,
         world,
         parameters: worldParameters({ policy: "nearest" }),
       };

@@ -27,7 +27,7 @@ describe("the process of the index in memory", () => {
     const { pool, url: databaseUrl } = database;
     const index = new IndexClient({ databaseUrl, mostBytes: 2 ** 31, log: silentLog });
     const reads = {
-      ...createSearchReads(pool, () => performance.now(), { index }),
+      ...createSearchReads(pool, () => performance.now(), index),
       keep: <T>(_: string, make: () => Promise<T>) => make(),
     };
     const search = async (words: string) => await searchPages(reads, words, {}, worldNow);

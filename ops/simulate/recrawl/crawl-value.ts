@@ -124,7 +124,7 @@ function lnFactorial(n: number): number {
   return lnFactorials[n]!;
 }
 
-// The same from a table: a plan asks for the waits of 100,000 pages some twenty times over.
+// The same from a table: every turn of a simulation compares the values of all pages.
 
 /** Steps of the table, closer where the wait is short: value and wait are nearly straight over the step's square. */
 const tableSteps = 800;
@@ -191,22 +191,4 @@ export class SignalledWaits {
   #waitOf(step: number): number {
     return this.#unit * (step / tableSteps) ** 2;
   }
-}
-
-/** Qualities are rounded to this, so that few tables do for all hosts. */
-const qualityStep = 0.05;
-
-const tables = new Map<string, SignalledWaits>();
-
-/** Of what is believed of the quality, rounded; null: of signals that say nothing. */
-export function waitsOf(quality: SignalQuality | null): SignalledWaits | null {
-  const own = quality && believed(quality);
-  if (own === null) return null;
-  const rounded = (value: number) => Math.round(value / qualityStep) * qualityStep;
-  const near = believed({ recall: rounded(own.recall), falseShare: rounded(own.falseShare) });
-  if (near === null) return null;
-  const name = `${near.recall.toFixed(3)} ${near.falseShare.toFixed(3)}`;
-  const table = tables.get(name) ?? new SignalledWaits(near);
-  tables.set(name, table);
-  return table;
 }

@@ -8,10 +8,7 @@ import {
   SignalledWaits,
   type SignalQuality,
   signalStep,
-  waitsOf,
-} from "#coordinator/recrawl/crawl-value";
-import { optimalPlan } from "#coordinator/recrawl/optimal-rates";
-import { fixedPlan, plannedIntervalSeconds, waitAtMultiplier } from "#coordinator/recrawl/recrawl-plan";
+} from "#ops/simulate/recrawl/crawl-value";
 import { SeededRandom } from "#ops/world/seeded-random";
 
 const qualities: readonly SignalQuality[] = [
@@ -93,13 +90,6 @@ it("is 1 − (1 + x)e^(−x) without signals, as in the plan of optimal", () => 
     expect(crawlValue(wait, null)).toBeCloseTo(1 - (1 + wait) * Math.exp(-wait), 12);
     expect(crawlValue(wait, { recall: 0, falseShare: 0.5 })).toBeCloseTo(crawlValue(wait, null), 12);
   }
-  const page = { changesPerDay: 0.5, importance: 3, group: null, hostMultiplier: null };
-  const of = (strategy: "optimal" | "ncis") => ({ ...fixedPlan, strategy, multiplier: 1.5 });
-
-  expect(plannedIntervalSeconds(page, of("ncis"))).toBeCloseTo(
-    plannedIntervalSeconds(page, of("optimal"))!,
-    6,
-  );
 });
 
 it("sums probabilities from either end, however large the numbers", () => {
@@ -145,44 +135,4 @@ it("believes nothing that says too little, and nothing entirely", () => {
   expect(believed({ recall: 0.9, falseShare: 0.99 })).toBeNull();
   expect(believed({ recall: Number.NaN, falseShare: 0.1 })).toBeNull();
   expect(believed({ recall: 1, falseShare: 0 })).toEqual({ recall: 0.95, falseShare: 0.02 });
-  expect(waitsOf({ recall: 0.52, falseShare: 0.09 })).toBe(waitsOf({ recall: 0.5, falseShare: 0.1 }));
-});
-
-it("brings a page's turn nearer with each signal, never below its bounds, and leaves alone what changes too fast", () => {
-  const signalQuality = { recall: 0.5, falseShare: 0.9 };
-  const plan = { ...fixedPlan, strategy: "ncis" as const, multiplier: 2 };
-  const days = (changesPerDay: number, signals: number) =>
-    plannedIntervalSeconds(
-      { changesPerDay, importance: 3, group: null, hostMultiplier: null, signals, signalQuality },
-      plan,
-    )! / 86_400;
-
-  const waits = [0, 1, 2, 100].map((signals) => days(0.1, signals));
-
-  // A signal is worth −ln(0.9)/(1 − 0.5) mean times between changes, of 10 days each.
-  expect(waits[0]! - waits[1]!).toBeCloseTo(2.107, 3);
-  expect(waits[1]! - waits[2]!).toBeCloseTo(2.107, 3);
-  // Ten fetches for each change.
-  expect(waits[3]).toBeCloseTo(1, 9);
-  expect([days(1.6, 0), days(1.6, 5)]).toEqual([60, 60]);
-});
-
-it("plans waits whose rates come to the total, and gives pages of good signals fewer fetches and more freshness", () => {
-  const pages = 200;
-  const random = new SeededRandom(3);
-  const changesPerDay = Float64Array.from({ length: pages }, () => Math.exp(random.normal()));
-  const importance = Float64Array.from({ length: pages }, () => 1 + 4 * random.next());
-  const waits = waitsOf({ recall: 0.9, falseShare: 0.1 })!;
-  const given = {
-    ...{ changesPerDay, importance, mostPerDay: new Float64Array(pages).fill(24) },
-    leastPerDay: new Float64Array(pages).fill(1 / 60),
-  };
-
-  const plan = optimalPlan({ ...given, waits: (page) => (page % 2 === 0 ? waits : null) }, 150);
-
-  expect(plan.ratesPerDay.reduce((sum, rate) => sum + rate, 0)).toBeCloseTo(150, 4);
-  const page = { changesPerDay: 1, importance: 3 };
-  const [signalled, silent] = [waits, null].map((own) => waitAtMultiplier(page, plan.multiplier, own));
-  const { length, fresh } = cycleAt(signalled!, waits.quality);
-  expect(fresh / length).toBeGreaterThan(-Math.expm1(-silent!) / silent!);
 });
