@@ -1,0 +1,61 @@
+/**
+ * Whatever way a crawl goes, it is of one web: two runs over the same emulated Internet, with one crawler and with three, end with
+ * the same pages, links, ranks and changes. Another engine beneath the crawl has to come to the same.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openServerDatabase } from "#db/server-database";
+import { nearcrawl } from "../support/built-command.ts";
+import { testDatabase } from "../support/database.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+let server: Awaited<ReturnType<typeof testDatabase>>;
+beforeAll(async () => {
+  server = await testDatabase();
+});
+afterAll(async () => await server?.close());
+
+async function crawl(schema: string, crawlers: number) {
+  const database = { url: server.url, schema };
+  const ran = await nearcrawl(
+    [
+      ...["up", "--sites", "14", "--crawlers", String(crawlers), "--seed", "7", "--exit"],
+      ...["--home", temporaryFolder("nearcrawl-whole-")],
+    ],
+    { database, withinMs: 280_000 },
+  );
+  expect(ran.code, ran.err).toBe(0);
+  const ranked = await nearcrawl(["rank", "--write", "--iterations", "200"], { database });
+  expect(ranked.code, ranked.err).toBe(0);
+}
+
+/** Sets, sorted; ranks to six digits, since sums of floating point depend on the order in which links were read. */
+async function contentOf(schema: string) {
+  const database = await openServerDatabase({ databaseUrl: server.url, schema });
+  try {
+    const texts = async (sql: string) =>
+      (await database.pool.query<{ text: string }>(sql)).rows.map(({ text }) => text).sort();
+    return {
+      pages: await texts("select url || ' ' || digest as text from page"),
+      links: await texts(
+        "select url || ' ' || back_links || ' ' || least(visits, 1) as text from frontier_url",
+      ),
+      ranks: await texts(
+        "select u.url || ' ' || to_char(r.page_rank, 'FM0.000000') as text from url_rank r join frontier_url u using (host_hash, url_hash)",
+      ),
+      changes: await texts("select distinct url || ' ' || kind as text from page_change"),
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+describe("a whole crawl", () => {
+  it("ends with the same pages, links, ranks and changes with one crawler and with three", async () => {
+    await crawl("one_crawler", 1);
+    await crawl("three_crawlers", 3);
+
+    const [one, three] = [await contentOf("one_crawler"), await contentOf("three_crawlers")];
+    expect(one.pages.length).toBeGreaterThan(50);
+    expect(three).toEqual(one);
+  }, 700_000);
+});
