@@ -14,22 +14,9 @@ export interface PolicyWords {
   readonly origin: string;
   /** One of the dozen that people turn; left out: it is shown among all of them. */
   readonly basic?: true;
-  /** What a change would come to (settings/preview); left out: it holds at once, and nothing is computed. */
-  readonly previews?: readonly PreviewName[];
+  /** It decides probe rounds: what a change would come to is told by the latest ones, played again (settings/preview). */
+  readonly replayed?: true;
 }
-
-export type PreviewName =
-  | "rounds"
-  | "first-fetches"
-  | "probe-pace"
-  | "probe-method"
-  | "balance"
-  | "recalibration"
-  | "pages-due"
-  | "links"
-  | "second-fetches"
-  | "distrust"
-  | "leases";
 
 declare const mark: unique symbol;
 

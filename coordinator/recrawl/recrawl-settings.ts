@@ -93,7 +93,6 @@ export const recrawlSettings = z.strictObject({
       help: "How long after a fetch a page is due again, which also counts in every crawler's load. Pages already scheduled keep their time.",
       unit: "h",
       origin: "our judgement, a week",
-      previews: ["balance", "pages-due"],
     },
   ),
   strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
@@ -103,39 +102,33 @@ export const recrawlSettings = z.strictObject({
     unit: null,
     origin:
       "our judgement: optimal keeps one to two points more fresh, and skips what changes too fast; test/bench/results/recrawl.md",
-    previews: ["balance", "pages-due"],
   }),
   total: policy(z.enum(["interval", "capacity"]).default("interval"), {
     title: "Total recrawl rate",
     help: "With optimal: interval divides as many fetches as recrawl.intervalHours would take for every page; capacity uses all that the fleet manages.",
     unit: null,
     origin: "our judgement, an interval says how much load sites and partners bear",
-    previews: ["balance", "pages-due"],
   }),
-  groups: policy(z.int().min(2).max(20).default(5), {
-    title: "Priority groups",
-    help: "With iir and icr, hosts and their channels are divided by how often they change into this many groups, each with an interval of its own.",
-    unit: "groups",
-    origin: "SARSS, section 4",
-  }),
-  encourageRate: policy(z.number().min(0.1).max(0.999).default(0.9), {
-    title: "Encouragement, δ",
-    help: "A group that succeeds more often than before gets this fraction of its interval. Smaller values find free capacity sooner and overshoot more.",
-    unit: "times",
-    origin: "our judgement, SARSS names no value",
-  }),
-  smallestMultiple: policy(z.number().min(1).max(100).default(1.1), {
-    title: "Smallest multiple, σ",
-    help: "With iir and icr, a group that would be more urgent than the one before it gets this many times its interval.",
-    unit: "times",
-    origin: "our judgement, SARSS names no value",
-  }),
-  biggestMultiple: policy(z.number().min(1).max(1000).default(4), {
-    title: "Biggest multiple, μ",
-    help: "With iir and icr, the longest interval of a group, in multiples of the interval of the group before it.",
-    unit: "times",
-    origin: "our judgement, SARSS names no value",
-  }),
+  /**
+   * With iir and icr, hosts and their channels are divided by how often they change into this many groups, each with an interval of
+   * its own. In groups. Source: SARSS, section 4.
+   */
+  groups: z.int().min(2).max(20).default(5),
+  /**
+   * A group that succeeds more often than before gets this fraction of its interval. Smaller values find free capacity sooner and
+   * overshoot more. In times. Source: our judgement, SARSS names no value.
+   */
+  encourageRate: z.number().min(0.1).max(0.999).default(0.9),
+  /**
+   * With iir and icr, a group that would be more urgent than the one before it gets this many times its interval. In times. Source:
+   * our judgement, SARSS names no value.
+   */
+  smallestMultiple: z.number().min(1).max(100).default(1.1),
+  /**
+   * With iir and icr, the longest interval of a group, in multiples of the interval of the group before it. In times. Source: our
+   * judgement, SARSS names no value.
+   */
+  biggestMultiple: z.number().min(1).max(1000).default(4),
   shortestHours: policy(
     z
       .number()
@@ -155,27 +148,21 @@ export const recrawlSettings = z.strictObject({
     unit: "days",
     origin: "our judgement",
   }),
-  visitsPerChange: policy(z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange), {
-    title: "Fetches per change",
-    help: "With optimal, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast.",
-    unit: "times",
-    origin: "worked out, test/recrawl/optimal-rates; SARSS names 2 (section 4.3)",
-  }),
-  usualChangesPerDay: policy(
-    z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
-    {
-      title: "Changes expected of a page",
-      help: "How often a page is expected to change until its visits or its host say otherwise.",
-      unit: "changes/day",
-      origin: "Cho and Garcia-Molina, VLDB 2000: half of the pages change within 50 days",
-    },
-  ),
-  everySeconds: policy(seconds(86_400).default(600), {
-    title: "Plan every",
-    help: "How often plans are made; iir and icr plan again only when half of the most urgent hosts and channels have had six updates.",
-    unit: "s",
-    origin: "our judgement",
-  }),
+  /**
+   * With optimal, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not
+   * have goes to those that change too fast. In times. Source: worked out, test/recrawl/optimal-rates; SARSS names 2 (section 4.3).
+   */
+  visitsPerChange: z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange),
+  /**
+   * How often a page is expected to change until its visits or its host say otherwise. In changes/day. Source: Cho and Garcia-
+   * Molina, VLDB 2000: half of the pages change within 50 days.
+   */
+  usualChangesPerDay: z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
+  /**
+   * How often plans are made; iir and icr plan again only when half of the most urgent hosts and channels have had six updates. In
+   * seconds. Source: our judgement.
+   */
+  everySeconds: seconds(86_400).default(600),
 });
 
 export type RecrawlPolicies = Readonly<z.infer<typeof recrawlSettings>>;

@@ -1,6 +1,6 @@
 /** Every policy with its words, its bounds and its default; what may not be changed while running, and where it is set. */
 import { z } from "zod";
-import { type PolicyWords, type PreviewName, policiesIn } from "../core/policy.ts";
+import { type PolicyWords, policiesIn } from "../core/policy.ts";
 import { type PolicyName, type PolicySectionName, type PolicySettings, policySections } from "./schema.ts";
 
 export type PolicyValue = number | string | boolean;
@@ -17,7 +17,7 @@ export type PolicyKind =
   | { readonly type: "choice"; readonly options: readonly string[] }
   | { readonly type: "yes-no" };
 
-export interface PolicyDefinition extends Omit<PolicyWords, "previews" | "basic"> {
+export interface PolicyDefinition extends Omit<PolicyWords, "replayed" | "basic"> {
   readonly name: PolicyName;
   readonly group: PolicySectionName;
   /** One of the dozen that are usually changed. */
@@ -60,8 +60,8 @@ const settingOf = new Map(
 /** The value's own schema, of which a missing value is no valid one. */
 const schemaOf = (name: PolicyName): z.ZodType => settingOf.get(name)!.schema;
 
-/** What a change of it would come to is told by these; none: it holds at once. */
-export const previewsOf = (name: PolicyName): readonly PreviewName[] => settingOf.get(name)!.previews ?? [];
+/** What a change of it would come to is told by the latest rounds, played again. */
+export const isReplayed = (name: PolicyName): boolean => settingOf.get(name)!.replayed === true;
 
 function kindOf(schema: z.ZodType): PolicyKind {
   const json = z.toJSONSchema(schema) as {
@@ -116,6 +116,20 @@ export function isPolicyName(name: string): name is PolicyName {
  * section's name stands for all of it.
  */
 export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
+  {
+    names: [
+      ...["delegation.thresholdMs", "delegation.concurrentRounds", "delegation.getFirstFromUrls"],
+      ...["probe.tries", "probe.deadlineMs", "probe.pace.perCrawlerAtOnce", "probe.pace.atOnce"],
+      ...["balance.everySeconds", "balance.movesPerPass"],
+      ...["recalibration.slowerThanFactor", "recalibration.timesInARow", "recalibration.everySeconds"],
+      ...["recrawl.groups", "recrawl.encourageRate", "recrawl.smallestMultiple", "recrawl.biggestMultiple"],
+      ...["recrawl.visitsPerChange", "recrawl.usualChangesPerDay", "recrawl.everySeconds"],
+      ...["trust.newcomerShare", "trust.threshold"],
+      ...["lease.seconds", "lease.urlsPerHost", "lease.hostsPerRequest"],
+      ...["frontier.worthShare", "frontier.linkTypeChecks", "pace.everySeconds"],
+    ],
+    why: "they suit every fleet that was measured, and nobody turns them while it runs",
+  },
   {
     names: ["listen", "tls", "behindProxy", "publicUrl"],
     why: "ports are opened once",

@@ -234,7 +234,8 @@ export interface PolicyStore {
 // Policies that are each within their bounds, and together impossible or without effect.
 
 interface Rule {
-  readonly names: readonly PolicyName[];
+  /** Of settings; those that are no policies stand as the file has them. */
+  readonly names: readonly string[];
   /** What is wrong, with the values; null: nothing. */
   readonly fault: (settings: PolicySettings) => string | null;
 }
@@ -353,8 +354,8 @@ function within(part: Pace, whole: Pace): Rule {
 }
 
 /** Of the rules that concern one of these policies; an old contradiction elsewhere holds nobody up. */
-export function contradictionsIn(settings: PolicySettings, touched: Iterable<PolicyName>): string[] {
-  const names = new Set(touched);
+export function contradictionsIn(settings: PolicySettings, touched: Iterable<string>): string[] {
+  const names = new Set<string>(touched);
   return rules
     .filter((rule) => rule.names.some((name) => names.has(name)))
     .flatMap(({ fault }) => fault(settings) ?? []);

@@ -21,7 +21,7 @@ const delegation = z.strictObject({
     help: `Decides which crawlers are asked about a new subnet, and when the answer is good enough. ${delegationPolicies.map(({ name, words }) => `${name}: ${words}`).join("; ")}.`,
     unit: null,
     origin: "measured, test/bench/results/delegation.md",
-    previews: ["rounds"],
+    replayed: true,
   }),
   lambdaMs: policy(z.number().min(0).max(1000).default(2), {
     title: "λ, what a probe must save",
@@ -29,31 +29,25 @@ const delegation = z.strictObject({
     help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
     unit: "ms",
     origin: "measured, test/bench/results/delegation.md",
-    previews: ["rounds"],
+    replayed: true,
   }),
-  thresholdMs: policy(z.number().min(0).max(10_000).default(50), {
-    title: "Threshold",
-    help: "With the policy ipmicra, a crawler that answers within this time takes the subnet, and no other is asked.",
-    unit: "ms",
-    origin: "IPMicra, section 4.5",
-    previews: ["rounds"],
-  }),
+  /**
+   * With the policy ipmicra, a crawler that answers within this time takes the subnet, and no other is asked. In ms. Source:
+   * IPMicra, section 4.5.
+   */
+  thresholdMs: z.number().min(0).max(10_000).default(50),
   /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
-  concurrentRounds: policy(z.int().min(1).max(5000).default(256), {
-    title: "Probe rounds at once",
-    help: "Maximum concurrent probe rounds. Rounds that run together cannot learn from each other.",
-    unit: "rounds",
-    origin: "our judgement, many more would learn little from each other",
-    previews: ["probe-pace"],
-  }),
-  getFirstFromUrls: policy(z.int().min(0).max(1000).default(20), {
-    title: "Fetch first from",
-    help: "A new subnet with at least this many waiting URLs is crawled while it is being probed; 0 means never.",
-    unit: "URLs",
-    origin: "our judgement, below it the first fetch saves less than a probe costs",
-    previews: ["first-fetches"],
-  }),
+  /**
+   * Maximum concurrent probe rounds. Rounds that run together cannot learn from each other. Source: our judgement, many
+   * more would learn little from each other.
+   */
+  concurrentRounds: z.int().min(1).max(5000).default(256),
+  /**
+   * A new subnet with at least this many waiting URLs is crawled while it is being probed; 0 means never. Source: our
+   * judgement, below it the first fetch saves less than a probe costs.
+   */
+  getFirstFromUrls: z.int().min(0).max(1000).default(20),
   /** How long a new fleet may take to assemble and measure itself before the first round starts. */
   settleSeconds: z.number().min(0).max(600).default(10),
   /** Rounds wait (at most settleSeconds) until so many crawlers are connected. */
@@ -62,19 +56,16 @@ const delegation = z.strictObject({
 
 /** Considerate by default: what one target, one network and one partner's machine see of the whole fleet. */
 const pace = z.strictObject({
-  perCrawlerAtOnce: policy(z.int().min(1).max(1000).default(8), {
-    title: "Concurrent probes per crawler",
-    help: "The most probes that one partner's machine has in progress.",
-    unit: "probes",
-    origin: "our judgement, nothing that a home connection notices",
-    previews: ["probe-pace"],
-  }),
+  /**
+   * The most probes that one partner's machine has in progress. Source: our judgement, nothing that a home connection
+   * notices.
+   */
+  perCrawlerAtOnce: z.int().min(1).max(1000).default(8),
   perCrawlerPerSecond: policy(z.int().min(1).max(10_000).default(20), {
     title: "Probes per second per crawler",
     help: "The most probes that one partner's machine starts in any second.",
     unit: "probes/s",
     origin: "our judgement, nothing that a home connection notices",
-    previews: ["probe-pace"],
   }),
   perTargetPerSecond: policy(z.int().min(1).max(1000).default(3), {
     title: "Probes per second per target",
@@ -88,20 +79,14 @@ const pace = z.strictObject({
     unit: "probes/s",
     origin: "our judgement, below what any network takes for a scan",
   }),
-  atOnce: policy(z.int().min(1).max(100_000).default(256), {
-    title: "Concurrent probes, all crawlers",
-    help: "The most probes that the whole fleet has in progress.",
-    unit: "probes",
-    origin: "our judgement",
-    previews: ["probe-pace"],
-  }),
+  /** The most probes that the whole fleet has in progress. Source: our judgement. */
+  atOnce: z.int().min(1).max(100_000).default(256),
   perSecond: policy(z.int().min(1).max(100_000).default(500), {
     title: "Probes per second, all crawlers",
     basic: true,
     help: "The most probes that the whole fleet starts in any second.",
     unit: "probes/s",
     origin: "our judgement",
-    previews: ["probe-pace"],
   }),
 });
 
@@ -115,22 +100,17 @@ const probe = z.strictObject({
     help: "How crawlers probe: an HTTP HEAD, a TCP connect, or a ping (ICMP echo). Only what one method measured is compared; crawlers that cannot ping, and sites that do not answer it, are probed by connect.",
     unit: null,
     origin: "our judgement, a connect is the path alone; test/bench/results/probe-methods.md",
-    previews: ["probe-method"],
   }),
-  tries: policy(z.int().min(1).max(20).default(6), {
-    title: "Tries per probe",
-    help: "The most measurements in one probe; two that agree end it early, and the smallest time counts.",
-    unit: "tries",
-    origin: "our judgement, the smallest of a few is the path, without its queues",
-    previews: ["probe-pace"],
-  }),
-  deadlineMs: policy(z.int().min(10).max(60_000).default(3000), {
-    title: "Probe deadline",
-    help: "A crawler without an answer by then counts as unable to reach the subnet.",
-    unit: "ms",
-    origin: "our judgement, several times the slowest path round the world",
-    previews: ["probe-pace"],
-  }),
+  /**
+   * The most measurements in one probe; two that agree end it early, and the smallest time counts. Source: our judgement,
+   * the smallest of a few is the path, without its queues.
+   */
+  tries: z.int().min(1).max(20).default(6),
+  /**
+   * A crawler without an answer by then counts as unable to reach the subnet. In ms. Source: our judgement, several times the
+   * slowest path round the world.
+   */
+  deadlineMs: z.int().min(10).max(60_000).default(3000),
   pace: pace.prefault({}),
 });
 
@@ -141,7 +121,6 @@ const scope = z.strictObject({
     help: "The most URLs of one host that are crawled. A host starts with 50 and earns the rest.",
     unit: "URLs",
     origin: "our judgement; the budget is coordinator/frontier/budgets.ts",
-    previews: ["pages-due"],
   }),
   maxDepth: policy(z.int().min(0).max(1000).default(8), {
     title: "Links from a seed",
@@ -149,7 +128,6 @@ const scope = z.strictObject({
     help: "URLs further from a seed than this many links are not crawled.",
     unit: "links",
     origin: "our judgement",
-    previews: ["links"],
   }),
   admitNewHosts: policy(z.boolean().default(false), {
     title: "Follow links to new hosts",
@@ -157,60 +135,43 @@ const scope = z.strictObject({
     help: "Whether links to hosts that nobody submitted are followed, or only kept as links.",
     unit: null,
     origin: "our judgement, a crawl goes no further than asked",
-    previews: ["links"],
   }),
   newHostsPerCrawlerAndDay: policy(z.int().min(0).max(100_000_000).default(50_000), {
     title: "New hosts per crawler and day",
     help: "The most unknown hosts that one crawler's results may bring in per day (UTC).",
     unit: "hosts/day",
     origin: "our judgement, a page of a new crawl names one or two",
-    previews: ["links"],
   }),
   newHostsPerDomainAndDay: policy(z.int().min(1).max(100_000_000).default(1000), {
     title: "New hosts per domain and day",
     help: "The most unknown hosts of one registrable domain that links may bring in per day (UTC). A domain begins with 20, and may have as many more a day as it has. The rest waits.",
     unit: "hosts/day",
     origin: "our judgement, a university's two thousand hosts are in within ten days",
-    previews: ["links"],
   }),
   newHostsPerLinkingSiteAndDay: policy(z.int().min(1).max(100_000_000).default(5000), {
     title: "New hosts per linking site and day",
     help: "The most unknown hosts that the pages of one registrable domain may bring in per day (UTC); the first of a domain that nobody knew counts for five. The rest waits.",
     unit: "hosts/day",
     origin: "our judgement, a tenth of what a crawler may bring in",
-    previews: ["links"],
   }),
   followNofollow: policy(z.boolean().default(false), {
     title: "Follow rel=nofollow",
     help: "Whether links with rel=nofollow are followed. They are in the web graph either way.",
     unit: null,
     origin: "the convention of search engines since 2005",
-    previews: ["links"],
   }),
 });
 
 const lease = z.strictObject({
-  seconds: policy(seconds(86_400).default(300), {
-    title: "Lease duration",
-    help: "How long a crawler has to fetch what it was given. After that the lease returns and may go to another crawler.",
-    unit: "s",
-    origin: "our judgement",
-    previews: ["leases"],
-  }),
-  urlsPerHost: policy(z.int().min(1).max(1000).default(20), {
-    title: "URLs per host in a lease",
-    help: "How many URLs of one host a crawler gets together, which keeps its connection in use.",
-    unit: "URLs",
-    origin: "our judgement",
-    previews: ["leases"],
-  }),
-  hostsPerRequest: policy(z.int().min(1).max(1000).default(20), {
-    title: "Hosts per request",
-    help: "The most hosts that a crawler gets at once when it asks for work.",
-    unit: "hosts",
-    origin: "our judgement",
-    previews: ["leases"],
-  }),
+  /**
+   * How long a crawler has to fetch what it was given. After that the lease returns and may go to another crawler. In seconds.
+   * Source: our judgement.
+   */
+  seconds: seconds(86_400).default(300),
+  /** How many URLs of one host a crawler gets together, which keeps its connection in use. Source: our judgement. */
+  urlsPerHost: z.int().min(1).max(1000).default(20),
+  /** The most hosts that a crawler gets at once when it asks for work. In hosts. Source: our judgement. */
+  hostsPerRequest: z.int().min(1).max(1000).default(20),
   /**
    * An address is left alone for so long before another crawler asks it than the last one, six times that after a
    * lease that ran out: the longest rest that a crawler keeps for an address, and the longest request.
@@ -224,52 +185,34 @@ const balance = z.strictObject({
     help: "Which subnets an overloaded crawler gives up, and to whom; none leaves overloads alone.",
     unit: null,
     origin: "measured, test/bench/results/balance.md",
-    previews: ["balance"],
   }),
-  everySeconds: policy(seconds(86_400).default(60), {
-    title: "Balance every",
-    help: "How often loads are checked and subnets moved.",
-    unit: "s",
-    origin: "our judgement, loads change over hours",
-    previews: ["balance"],
-  }),
-  movesPerPass: policy(z.int().min(1).max(100_000).default(500), {
-    title: "Moves per pass",
-    help: "The most subnets that move, and the most probes made for them, in one pass.",
-    unit: "moves",
-    origin: "our judgement, a minute's work for the fleet",
-    previews: ["balance"],
-  }),
+  /** How often loads are checked and subnets moved. In seconds. Source: our judgement, loads change over hours. */
+  everySeconds: seconds(86_400).default(60),
+  /**
+   * The most subnets that move, and the most probes made for them, in one pass. In moves. Source: our judgement, a minute's work for
+   * the fleet.
+   */
+  movesPerPass: z.int().min(1).max(100_000).default(500),
 });
 
 const recalibration = z.strictObject({
-  slowerThanFactor: policy(z.number().min(1.05).max(100).default(1.5), {
-    title: "Slower than usual by",
-    help: "A fetch counts as slow when it takes this many times its host's usual time. Smaller values notice more and probe more.",
-    unit: "times",
-    origin: "IPMicra, section 4.4; the figure is measured, test/bench/results/calibration.md",
-    previews: ["recalibration"],
-  }),
-  timesInARow: policy(z.int().min(2).max(100).default(2), {
-    title: "Slow in a row",
-    help: "A subnet is probed again after this many slow fetches in a row, or more where slow fetches are common.",
-    unit: "fetches",
-    origin: "IPMicra, section 4.4, more than one time continuously",
-    previews: ["recalibration"],
-  }),
-  everySeconds: policy(seconds(86_400).default(30), {
-    title: "Look for slow subnets every",
-    help: "The longest that a newly slow host waits for its round.",
-    unit: "s",
-    origin: "our judgement",
-    previews: ["recalibration"],
-  }),
+  /**
+   * A fetch counts as slow when it takes this many times its host's usual time. Smaller values notice more and probe more. In times.
+   * Source: IPMicra, section 4.4; the figure is measured, test/bench/results/calibration.md.
+   */
+  slowerThanFactor: z.number().min(1.05).max(100).default(1.5),
+  /**
+   * A subnet is probed again after this many slow fetches in a row, or more where slow fetches are common. In fetches. Source:
+   * IPMicra, section 4.4, more than one time continuously.
+   */
+  timesInARow: z.int().min(2).max(100).default(2),
+  /** The longest that a newly slow host waits for its round. In seconds. Source: our judgement. */
+  everySeconds: seconds(86_400).default(30),
   refreshDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Probe again after, on average",
     help: "The budget of re-checks: as many rounds as probe each decision again once in so many days, since no fetch time shows that another crawler has become nearer. They go where most is saved: by how often subnets like it move, what a move costs, and what is fetched there.",
     unit: "days",
     origin: "our judgement",
-    previews: ["recalibration"],
   }),
 });
 
@@ -281,15 +224,12 @@ const trust = z.strictObject({
     help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.05 is one in twenty.",
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
-    previews: ["second-fetches"],
   }),
-  newcomerShare: policy(z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare), {
-    title: "Cross-fetched, new crawlers",
-    help: "The share of a new crawler's first pages that another crawler fetches as well, for comparison.",
-    unit: "of its pages",
-    origin: "measured, test/bench/results/trust.md",
-    previews: ["second-fetches"],
-  }),
+  /**
+   * The share of a new crawler's first pages that another crawler fetches as well, for comparison. In of its pages. Source:
+   * measured, test/bench/results/trust.md.
+   */
+  newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
   newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
   /** Of the next pages of a crawler whose page stood alone. */
   watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
@@ -298,26 +238,23 @@ const trust = z.strictObject({
   slotSeconds: seconds(86_400).default(600),
   /** Of a liar's pages, the altered ones: what is looked for. */
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
-  threshold: policy(z.number().min(1).max(100).default(defaultTrustRule.threshold), {
-    title: "Evidence to distrust",
-    help: "A crawler is no longer trusted when the evidence against it (a natural logarithm of likelihoods) reaches this.",
-    unit: null,
-    origin: "measured, test/bench/results/trust.md",
-    previews: ["distrust"],
-  }),
+  /**
+   * A crawler is no longer trusted when the evidence against it (a natural logarithm of likelihoods) reaches this. Source: measured,
+   * test/bench/results/trust.md.
+   */
+  threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
   onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {
     title: "When a crawler is distrusted",
     help: "drain: its subnets go to others and its latest pages are fetched again; keep: it gets no new ones.",
     unit: null,
     origin: "our judgement, a liar's pages harm every reader",
-    previews: ["distrust"],
   }),
   witnesses: policy(z.boolean().default(true), {
     title: "Second witnesses",
     help: "Whether a probe report that wins a subnet is held against other crawlers' before it is believed. It costs 0.4 to 1.4 probes per subnet where nobody lies; who runs all crawlers themselves may do without.",
     unit: null,
     origin: "measured, test/bench/results/trust.md",
-    previews: ["rounds"],
+    replayed: true,
   }),
   /** Of its latest pages so many are fetched again at most. */
   refetchPages: z.int().min(0).max(1_000_000).default(10_000),
@@ -338,18 +275,18 @@ const frontier = z.strictObject({
     unit: "of its URLs",
     origin: "Anansi, section 5.1, nine new ones to one old",
   }),
-  worthShare: policy(z.number().min(0).max(mostWorthShare).default(0.75), {
-    title: "Hosts chosen by their best URL",
-    help: "Of the hosts that a crawler gets, the share chosen by how early their best due URL comes in the order. The rest have been due longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it.",
-    unit: "of the hosts",
-    origin: "our judgement; measured, test/bench/results/anansi.md",
-  }),
-  linkTypeChecks: policy(z.int().min(0).max(maxLinkTypeChecks).default(0), {
-    title: "Links checked for their type",
-    help: "How many of a page's links to its own site are checked by HEAD, at the host's usual pace; links that are not pages are not fetched. Each check takes as long as a fetch; 0 means none.",
-    unit: "links per page",
-    origin: "our judgement; Anansi, section 4.2, asks them all",
-  }),
+  /**
+   * Of the hosts that a crawler gets, the share chosen by how early their best due URL comes in the order. The rest have been due
+   * longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it. Source:
+   * our judgement; measured, test/bench/results/anansi.md.
+   */
+  worthShare: z.number().min(0).max(mostWorthShare).default(0.75),
+  /**
+   * How many of a page's links to its own site are checked by HEAD, at the host's usual pace; links that are not pages are not
+   * fetched. Each check takes as long as a fetch; 0 means none. In links per page. Source: our judgement; Anansi, section 4.2, asks
+   * them all.
+   */
+  linkTypeChecks: z.int().min(0).max(maxLinkTypeChecks).default(0),
 });
 
 /** When crawlers are told to slow down or to hurry up (frontier/pace), in host slices due or in hand. */
@@ -367,12 +304,11 @@ const workPace = z.strictObject({
     unit: "host slices",
     origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice a crawler's initial places",
   }),
-  everySeconds: policy(seconds(86_400).default(10), {
-    title: "Check the work every",
-    help: "How often each crawler's due work is counted. Its places for hosts follow that count, up and down.",
-    unit: "s",
-    origin: "our judgement",
-  }),
+  /**
+   * How often each crawler's due work is counted. Its places for hosts follow that count, up and down. In seconds. Source: our
+   * judgement.
+   */
+  everySeconds: seconds(86_400).default(10),
 });
 
 /** The change feed. */

@@ -7,13 +7,11 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { createCrawlerStore } from "../crawlers/crawler-store.ts";
-import { createDelegationStore } from "../delegation/store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
-import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { type KnownPolicies, knownPolicies, type PoliciesInForce, type PolicyStore } from "./change.ts";
-import { createPolicySamples } from "./preview/sample-reads.ts";
+import { sampledRounds } from "./preview/round-sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import { policyRoutes } from "./routes.ts";
 import type { PolicySettings } from "./schema.ts";
@@ -56,17 +54,12 @@ export function policyPart({ pool, log }: Pick<RoomOptions, "pool" | "log">): We
 }
 
 /** What a preview reads with, here and in the command. */
-export function previewPorts(pool: Pool, log: Log, now: () => Date = () => new Date()): PreviewPorts {
-  return {
-    samples: createPolicySamples(pool, now),
-    crawlers: createCrawlerStore(pool),
-    delegations: createDelegationStore(pool),
-    recrawlPlan: async () => await createRecrawlPlanStore(pool).latest(),
-    clock: systemClock,
-    log,
-    now,
-  };
-}
+export const previewPorts = (pool: Pool, log: Log): PreviewPorts => ({
+  samples: async (most) => await sampledRounds(pool, most),
+  crawlers: createCrawlerStore(pool),
+  clock: systemClock,
+  log,
+});
 
 // The policies in force in a running coordinator: read at its start, and again whenever somebody changes them. Where
 // the database does not answer, what was known stays in force.

@@ -252,7 +252,7 @@ it("probes decisions again that are a month old", async () => {
   expect(duties.requested).toEqual([[[old], "refresh"]]);
 });
 
-it("keeps to the policies in force at each turn: when it runs, and what counts as old", async () => {
+it("keeps to the policies in force at each turn: what counts as old", async () => {
   const north = await world.arrived("north");
   const old = await world.site(1);
   await world.delegations.saveRound(roundOf(old, [[north, 5]]));
@@ -262,12 +262,9 @@ it("keeps to the policies in force at each turn: when it runs, and what counts a
   await duties.run("refresh-delegations");
   expect(duties.requested).toEqual([]);
   duties.change("recalibration.refreshDays", 7);
-  duties.change("balance.everySeconds", 5);
-  duties.change("recalibration.everySeconds", 2);
   await duties.run("refresh-delegations");
 
   expect(duties.requested).toEqual([[[old], "refresh"]]);
-  expect(["rebalance-load", "recalibrate"].map(duties.everyMs)).toEqual([5000, 2000]);
 });
 
 it("returns leases that ran out", async () => {

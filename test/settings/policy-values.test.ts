@@ -45,7 +45,7 @@ it("refuses what the file would refuse, with the value and what it may be", () =
   expect(valueFault("delegation.lambdaMs", 1001)).toBe(
     "delegation.lambdaMs: 1001 is not a number from 0 to 1,000",
   );
-  expect(valueFault("probe.tries", 1.5)).toBe("probe.tries: 1.5 is not a whole number from 1 to 20");
+  expect(valueFault("scope.maxDepth", 1.5)).toBe("scope.maxDepth: 1.5 is not a whole number from 0 to 1,000");
   expect(valueFault("recrawl.intervalHours", 0)).toContain("above 0");
   expect(valueFault("balance.policy", "moon")).toBe(
     'balance.policy: "moon" is not one of min-cost-flow, variance-rule, none',
@@ -78,15 +78,13 @@ describe("refuses what contradicts itself", () => {
     );
 
   it("a lease that is shorter than its URLs take", () => {
-    expect(faults([["lease.seconds", 19]])).toEqual([
+    const of = (lease: object) =>
+      contradictionsIn(policiesOf(readCoordinatorConfig({ lease })), ["lease.seconds"]);
+
+    expect(of({ seconds: 19 })).toEqual([
       "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 19 s",
     ]);
-    expect(
-      faults([
-        ["lease.seconds", 19],
-        ["lease.urlsPerHost", 19],
-      ]),
-    ).toEqual([]);
+    expect(of({ seconds: 19, urlsPerHost: 19 })).toEqual([]);
   });
 
   it("a limit that another one never lets be reached", () => {
@@ -103,8 +101,13 @@ describe("refuses what contradicts itself", () => {
   });
 
   it("checks of links' types that outlast a lease", () => {
-    expect(faults([["frontier.linkTypeChecks", 20]])[0]).toContain("take 420 s");
-    expect(faults([["frontier.linkTypeChecks", 14]])).toEqual([]);
+    const of = (linkTypeChecks: number) =>
+      contradictionsIn(policiesOf(readCoordinatorConfig({ frontier: { linkTypeChecks } })), [
+        "frontier.linkTypeChecks",
+      ]);
+
+    expect(of(20)[0]).toContain("take 420 s");
+    expect(of(14)).toEqual([]);
   });
 
   it("a crawler that is to slow down and to hurry up at once", () => {
@@ -113,6 +116,8 @@ describe("refuses what contradicts itself", () => {
   });
 
   it("and not what nobody touched", () => {
-    expect(contradictionsIn(withChanges(file, new Map([["lease.seconds", 1]])), ["trust.share"])).toEqual([]);
+    expect(
+      contradictionsIn(policiesOf(readCoordinatorConfig({ lease: { seconds: 1 } })), ["trust.share"]),
+    ).toEqual([]);
   });
 });

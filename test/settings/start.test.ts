@@ -6,7 +6,6 @@ import { following } from "#coordinator/live-config";
 import {
   outboxSettings,
   queueSettings,
-  recalibrationRule,
   takeResultsSettings,
 } from "#coordinator/room-settings";
 import type { NewPolicyVersion } from "#coordinator/settings/change";
@@ -74,14 +73,12 @@ it("what keeps its settings from the start reads them as they are now", async ()
   const { config, start, stop } = await coordinator();
   await start();
   const queue = following(() => queueSettings(config));
-  const rule = following(() => recalibrationRule(config));
   const taking = takeResultsSettings(config);
   const outbox = outboxSettings(config, { known: new KnownUrls(16) });
   const changes = [
     { name: "delegation.policy", before: null, after: "ipmicra" },
     { name: "probe.pace.perSecond", before: null, after: 700 },
     { name: "probe.method", before: null, after: "head" },
-    { name: "recalibration.slowerThanFactor", before: null, after: 2 },
     { name: "recrawl.intervalHours", before: null, after: 24 },
     { name: "scope.newHostsPerCrawlerAndDay", before: null, after: 7 },
     { name: "trust.witnesses", before: null, after: false },
@@ -96,7 +93,6 @@ it("what keeps its settings from the start reads them as they are now", async ()
     hasWitnesses: false,
     probe: { method: "head", pace: { perSecond: 700 } },
   });
-  expect(rule).toMatchObject({ factor: 2, inARow: 2 });
   expect(taking.recrawl.intervalSeconds).toBe(86_400);
   expect(outbox.newHosts?.left(asCrawlerId(1), noon)).toBe(7);
   await stop();
@@ -106,7 +102,7 @@ it("ignores rows that are wrong, says which, and starts all the same", async () 
   await database.pool.query(
     `insert into setting (name, value, changed_by) values
        ('delegation.lambdaMs', '-1', 'psql'), ('delegation.moon', '1', 'psql'),
-       ('lease.seconds', 'null', 'psql'), ('trust.share', '0.2', 'psql')`,
+       ('recrawl.intervalHours', 'null', 'psql'), ('trust.share', '0.2', 'psql')`,
   );
 
   const { config, warned } = await coordinator({ delegation: { lambdaMs: 5 } });
@@ -114,9 +110,11 @@ it("ignores rows that are wrong, says which, and starts all the same", async () 
   expect(warned.map(({ fault }) => fault)).toEqual([
     "delegation.lambdaMs: -1 is not a number from 0 to 1,000",
     "delegation.moon: there is no such policy",
-    "lease.seconds: null is not a number above 0, 86,400 at most",
+    "recrawl.intervalHours: null is not a number above 0, 87,600 at most",
   ]);
-  expect([config.delegation.lambdaMs, config.lease.seconds, config.trust.share]).toEqual([5, 300, 0.2]);
+  expect([config.delegation.lambdaMs, config.recrawl.intervalHours, config.trust.share]).toEqual([
+    5, 168, 0.2,
+  ]);
 });
 
 it("of twenty who save at once on the same version one succeeds, and the others are told", async () => {

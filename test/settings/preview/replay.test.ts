@@ -1,14 +1,12 @@
 /**
- * Past rounds and fetches played again. Three crawlers, none of whose subnets have anything to do with the targets:
+ * Past rounds played again. Three crawlers, none of whose subnets have anything to do with the targets:
  * 1 and 2 are 40 ms apart, 3 is 30 ms from 1 and 20 ms from 2.
  */
 import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/delegation/placement";
-import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
-import { differenceOf, replayRounds } from "#coordinator/settings/preview/delegation";
-import { hostDays, roundsBy } from "#coordinator/settings/preview/rates-and-trust";
-import type { PastFetch, PastRound } from "#coordinator/settings/preview/types";
-import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
+import { differenceOf, replayRounds } from "#coordinator/settings/preview/preview";
+import type { PastRound } from "#coordinator/settings/preview/types";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 const placeOf = (subnetKey: number): Placement => ({
   subnetKey,
@@ -70,26 +68,4 @@ it("a crawler that had no answer then has none in the replay", () => {
   const [all] = replayRounds(input, [exhaustive]);
 
   expect(all!.rounds).toEqual([{ crawlerId: 2, probes: 3, rttMs: 35, isMeasured: true }]);
-});
-
-it("weighs fetches again under another factor, and a subnet counts once an hour", () => {
-  // Ten hosts of two subnets: 60 fetches of 100 ms, then eight of 180 ms, one a minute.
-  const fetches = Array.from({ length: 10 }, (_, host) =>
-    Array.from(
-      { length: 68 },
-      (_, at): PastFetch => ({
-        hostKey: `host ${host}`,
-        subnetId: asSubnetId(1 + (host % 2)),
-        crawlerId: asCrawlerId(1 + host),
-        atMs: at * 60_000,
-        connectMs: null,
-        firstByteMs: at < 60 ? 100 : 180,
-      }),
-    ),
-  ).flat();
-  const rule = { ...defaultRecalibrationRule, leastChangeFactor: 10 };
-
-  expect(roundsBy({ ...rule, factor: 1.5 }, fetches)).toBe(2);
-  expect(roundsBy({ ...rule, factor: 2 }, fetches)).toBe(0);
-  expect(hostDays(fetches)).toBeCloseTo((10 * 67) / 1440);
 });
