@@ -1,10 +1,10 @@
-/** The fleet in a box (test/bench/fleet.bench.ts), small: what it measures is a fleet that works. */
+/** The fleet in a box (test/lab/fleet.bench.ts), small: what it measures is a fleet that works. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { FleetBox } from "../bench/fleet/box.ts";
-import { FigureList, growth } from "../bench/fleet/figures.ts";
-import { Histogram } from "../bench/fleet/histogram.ts";
-import { steps } from "../bench/fleet/steps.ts";
-import { addressText, crawlerBlock, folderOf, placeOf, rttMs, targetBlock } from "../bench/fleet/world.ts";
+import { FleetBox } from "../lab/fleet/box.ts";
+import { FigureList, growth } from "../lab/fleet/figures.ts";
+import { Histogram } from "../lab/fleet/histogram.ts";
+import { steps } from "../lab/fleet/steps.ts";
+import { addressText, crawlerBlock, folderOf, placeOf, rttMs, targetBlock } from "../lab/fleet/world.ts";
 import { builtDoors } from "../support/built-command.ts";
 
 const crawlers = 20;

@@ -9,7 +9,7 @@ import {
   rateKeysOf,
   usualRate,
 } from "#coordinator/delegation/recalibration/ageing";
-import { equalKinds, simulateAgeing, usualKinds } from "#coordinator/delegation/simulation/ageing";
+import { equalKinds, simulateAgeing, usualKinds } from "../../lab/simulate/calibration/ageing.ts";
 import { seededRandom } from "#core/random";
 
 const keys = (holderKey: number, asKey: string): RateKeys => rateKeysOf({ holderKey, asKey, country: "NL" });

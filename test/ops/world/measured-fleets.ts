@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { type MatrixSlice, matrixFile, matrixSlices } from "#ops/simulate/instances/named-instance";
+import { type MatrixSlice, matrixFile, matrixSlices } from "../../lab/simulate/instances/named-instance.ts";
 import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { sharedData } from "../../support/shared-data.ts";

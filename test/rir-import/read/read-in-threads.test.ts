@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { formatRange } from "#core/ip/range";
-import { generateRegistry } from "#ops/generate/generate-registry";
+import { generateRegistry } from "../../lab/generate/generate-registry.ts";
 import { listSourceFiles } from "#rir-import/read/open-source";
 import { readInThreads } from "#rir-import/read/read-in-threads";
 import { buildState } from "#rir-import/tree/to-subnets";
