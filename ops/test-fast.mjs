@@ -18,11 +18,7 @@ const longFiles = [
   ...["migrating-crawler/extract/extraction-pool", "migrating-crawler/fetch/slowed-bodies"],
   ...["migrating-crawler/live-settings", "migrating-crawler/supervisor/supervisor"],
   ...["migrating-crawler/supervisor/return-release", "migrating-crawler/traps/trap-sites"],
-  ...[
-    "ops/reproducible-bundle",
-    "ops/world/figures",
-    "ops/world/odd-world",
-  ],
+  ...["ops/reproducible-bundle", "ops/world/figures", "ops/world/odd-world"],
   ...["ops/world/running-world", "rir-import/formats/ipv6-text", "rir-import/lookup-random"],
   ...["rir-import/lookup-suite", "rir-import/read/read-in-threads", "subnets/subnet-tree"],
 ].map((name) => `test/${name}.test.ts`);

@@ -7,12 +7,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { oneSlice } from "#coordinator/database/slices";
-import {
-  comparePolicies,
-  nearness,
-  policyTable,
-  worldParameters,
-} from "#ops/cli/up/policy-comparison";
+import { comparePolicies, nearness, policyTable, worldParameters } from "#ops/cli/up/policy-comparison";
 import { worldFromFixture } from "#ops/world/fixture-world";
 import type { World } from "#ops/world/model";
 import { newWorld, noon, roundOf, scope, seeds } from "../../support/store-world.ts";
