@@ -25,7 +25,7 @@ export interface ChaosRun extends FleetSize {
   readonly stillMs: number;
 }
 
-export interface DoneFault {
+interface DoneFault {
   readonly kind: FaultKind;
   readonly target: string;
   /** From the plan's beginning. */

@@ -1,90 +1,80 @@
 /**
- * Balance: CPU time of a plan from scratch against the dense solver that keeps a cost for every pair (where that
- * still fits), of a re-plan against a plan from scratch, of the variance rule, and memory. Run: npm run bench -- balance
+ * Balance at the size of 1,000 crawlers and a million subnets: the plan over likely crawlers against the exact one where
+ * that fits, from scratch and after changes, in CPU time, memory and extra ms.
+ * Run: npm run bench -- balance [CRAWLERS SUBNETS [heavy-tailed] [likely]]; likely: without the exact plan.
  */
 
-import { type BalanceInput, noHysteresis } from "#coordinator/balance/plan";
-import { BalancePlanner } from "#coordinator/balance/planner";
-import { planByVarianceRule } from "#coordinator/balance/rebalance";
+import { noHysteresis } from "#coordinator/balance/plan";
+import { type BalancePlan, BalancePlanner } from "#coordinator/balance/planner";
 import { asCrawlerId } from "#core/ids";
-import { DenseFlow } from "../balance/dense-flow.ts";
-import { keptBytes, plane, type Shape, seconds } from "./balance/plane.ts";
+import { keptBytes, type Plane, plane, type Shape, seconds } from "./balance/plane.ts";
 
-for (const unitLoads of [true, false]) {
-  compareWithDense({ crawlers: 50, subnets: 5_000, unitLoads });
-  measureScale({ crawlers: 200, subnets: 100_000, unitLoads });
-  measureScale({ crawlers: 200, subnets: 1_000_000, unitLoads });
+const [crawlers, subnets, ...words] = process.argv.slice(2).filter((word) => word !== "--");
+const shapes: Shape[] =
+  crawlers === undefined
+    ? [
+        { crawlers: 50, subnets: 5_000, unitLoads: true },
+        { crawlers: 200, subnets: 100_000, unitLoads: true },
+        { crawlers: 200, subnets: 100_000, unitLoads: false },
+      ]
+    : [{ crawlers: Number(crawlers), subnets: Number(subnets), unitLoads: !words.includes("heavy-tailed") }];
+
+for (const shape of shapes) {
+  const world = plane(shape);
+  if (!words.includes("likely")) measure(world, shape, Number.POSITIVE_INFINITY);
+  measure(world, shape, 0);
 }
 
-function compareWithDense(shape: Shape): void {
-  const input = plane(shape);
-  const ratios = [1, 2, 3].map(() => {
-    const ours = seconds(() => plannerOf(input).plan());
-    const dense = seconds(() => relieveDensely(input));
-    return { ours, dense, ratio: dense / ours };
-  });
-  const middle = ratios.toSorted((a, b) => a.ratio - b.ratio)[1]!;
-  const spread = `${Math.min(...ratios.map((one) => one.ratio)).toFixed(1)} to ${Math.max(...ratios.map((one) => one.ratio)).toFixed(1)}`;
-  console.log(
-    `${nameOf(shape)}: plan ${middle.ours.toFixed(2)} s, dense solver ${middle.dense.toFixed(2)} s, ratio ${middle.ratio.toFixed(1)} (${spread})`,
-  );
-}
-
-/** With the same knowledge: every pair's RTT, as the planner's table works it out. */
-function relieveDensely(input: BalanceInput): void {
-  const crawlers = input.crawlers.length;
-  const costs = new Float64Array(input.subnets.length * crawlers);
-  input.subnets.forEach(({ rttMs }, subnet) => {
-    for (let crawler = 0; crawler < crawlers; crawler++) {
-      const id = asCrawlerId(crawler + 1);
-      let [least, most] = [0, Number.POSITIVE_INFINITY];
-      for (const [witness, ms] of rttMs) {
-        const apart = witness === id ? 0 : input.crawlerRttMs(witness, id)!;
-        least = Math.max(least, Math.abs(apart - ms));
-        most = Math.min(most, apart + ms);
-      }
-      costs[subnet * crawlers + crawler] = rttMs.get(id) ?? (least + most) / 2;
-    }
-  });
-  new DenseFlow({
-    capacities: Float64Array.from(
-      input.crawlers,
-      ({ capacityPagesPerDay }) => Math.floor(capacityPagesPerDay / 10) * 10,
-    ),
-    loads: Float64Array.from(input.subnets, ({ loadPagesPerDay }) => loadPagesPerDay),
-    costs,
-    origins: Int32Array.from(input.subnets, ({ crawlerId }) => crawlerId - 1),
-  }).relieve();
-}
-
-function measureScale(shape: Shape): void {
-  const input = plane(shape);
+function measure(world: Plane, { crawlers, subnets, unitLoads }: Shape, exactPairs: number): void {
   const before = keptBytes();
-  const planner = plannerOf(input);
-  let moves = 0;
+  const planner = new BalancePlanner(world.crawlerRttMs, noHysteresis, exactPairs);
+  const taking = seconds(() => planner.note(world));
+  let plan: BalancePlan = { moves: [], probes: [] };
   const scratch = seconds(() => {
-    moves = planner.plan().moves.length;
+    plan = planner.plan();
   });
-  const bytes = (keptBytes() - before) / shape.subnets;
-  const [first] = input.crawlers;
-  const smaller = { ...first!, capacityPagesPerDay: 0.9 * first!.capacityPagesPerDay };
-  const changed = input.subnets.slice(0, 300).map((subnet) => ({ ...subnet, crawlerId: asCrawlerId(1) }));
-  const capacity = seconds(() => planner.update({ crawlers: [smaller] }));
-  const appeared = seconds(() => planner.update({ subnets: changed }));
-  const variance = seconds(() => planByVarianceRule(input));
-  const times = (one: number) => `${one.toFixed(2)} s (1/${(scratch / one).toFixed(0)})`;
+  const bytes = (keptBytes() - before) / subnets;
+  const added = addedMs(world, plan);
+  planner.note({ made: plan.moves });
+  planner.plan();
+  const [first, other] = [world.crawlers[0]!, world.crawlers[4]!];
+  const replanned = {
+    "a capacity lost a tenth": {
+      crawlers: [{ ...first, capacityPagesPerDay: 0.9 * first.capacityPagesPerDay }],
+    },
+    "300 subnets went to another crawler": {
+      subnets: world.subnets.slice(0, 300).map((subnet) => ({ ...subnet, crawlerId: asCrawlerId(1) })),
+    },
+    "300 loads changed": {
+      loads: world.subnets.slice(300, 600).map(({ subnetId, loadPagesPerDay }) => ({
+        subnetId,
+        loadPagesPerDay: 1.3 * loadPagesPerDay,
+      })),
+    },
+    "a crawler left": { crawlers: [{ ...other, capacityPagesPerDay: 0 }] },
+    "it came back": { crawlers: [other] },
+  };
+  const times = Object.entries(replanned).map(
+    ([name, changes]) => `${name} ${seconds(() => planner.update(changes)).toFixed(2)} s`,
+  );
   console.log(
-    `${nameOf(shape)}: plan from scratch ${scratch.toFixed(1)} s, ${moves} moves, ${bytes.toFixed(0)} bytes a subnet kept; ` +
-      `a capacity changes ${times(capacity)}, 300 subnets change ${times(appeared)}; variance rule ${variance.toFixed(1)} s`,
+    `${crawlers} crawlers, ${subnets.toLocaleString("en")} subnets, ${unitLoads ? "equal" : "heavy-tailed"} loads, ` +
+      `${exactPairs === 0 ? "likely crawlers" : "exact"}: taken in ${taking.toFixed(1)} s, from scratch ${scratch.toFixed(1)} s, ` +
+      `${plan.moves.length} moves, ${bytes.toFixed(0)} bytes a subnet, a page is ${added.meanMs.toFixed(2)} ms away at first, then ` +
+      `${added.predictedMs.toFixed(3)} ms more as predicted, ${added.trueMs.toFixed(3)} in truth; ${times.join(", ")}`,
   );
 }
 
-function plannerOf(input: BalanceInput): BalancePlanner {
-  const planner = new BalancePlanner(input.crawlerRttMs, noHysteresis);
-  planner.note(input);
-  return planner;
-}
-
-function nameOf({ crawlers, subnets, unitLoads }: Shape): string {
-  return `${crawlers} crawlers, ${subnets.toLocaleString("en")} subnets, ${unitLoads ? "equal" : "heavy-tailed"} loads`;
+function addedMs(world: Plane, { moves }: BalancePlan) {
+  let [pages, now, predicted, inTruth] = [0, 0, 0, 0];
+  for (const { subnetId, crawlerId, loadPagesPerDay } of world.subnets) {
+    pages += loadPagesPerDay;
+    now += loadPagesPerDay * world.rttMs(subnetId, crawlerId);
+  }
+  for (const { subnetId, from, to, addedRttMs } of moves) {
+    const load = world.subnets[subnetId - 1]!.loadPagesPerDay;
+    predicted += load * addedRttMs;
+    inTruth += load * (world.rttMs(subnetId, to) - world.rttMs(subnetId, from));
+  }
+  return { meanMs: now / pages, predictedMs: predicted / pages, trueMs: inTruth / pages };
 }

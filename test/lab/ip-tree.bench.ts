@@ -1,13 +1,12 @@
 /**
  * The IP tree at its full size, ten million IPv4 ranges and two million IPv6, and on real ranges where they are
- * at hand: how long it takes to build, to write to a snapshot and to read back, what it takes per range, and look-ups beside a flat table that can do
- * nothing else (ip-tree/flat-segments.ts), on the same ranges in the same run. Addresses in random order: within
+ * at hand: how long it takes to build, to write to a snapshot and to read back, what it takes per range, and look-ups
+ * of ids and records. Addresses in random order: within
  * a range taken at random, anywhere that some range holds, and where none does. Run: npm run bench -- ip-tree
  */
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { nest } from "#coordinator/subnets/nest";
 import type { RangeColumns } from "#coordinator/subnets/range-columns";
 import { SubnetRows } from "#coordinator/subnets/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
@@ -15,10 +14,12 @@ import { readTreeSnapshot, writeTreeSnapshot } from "#coordinator/subnets/tree-s
 import type { IpAddress } from "#core/ip/address";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../support/shared-data.ts";
-import { type FlatTable, flatIpv4, flatIpv6 } from "./ip-tree/flat-segments.ts";
+import { spread } from "./crawl/spread.ts";
+import { figure } from "./figure.ts";
 import { realRanges } from "./ip-tree/real-ranges.ts";
 import { registryLikeIpv4, registryLikeIpv6 } from "./ip-tree/registry-like-ranges.ts";
 import { addressesAnywhere, addressesWithin } from "./ip-tree/sample-addresses.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const seed = Number(process.argv[2] ?? 20260301);
 const scale = Number(process.argv[3] ?? 1);
@@ -44,11 +45,6 @@ async function measureFamily(name: string, columns: RangeColumns): Promise<void>
   const { family } = columns;
   const tree = measureBuild(name, columns);
   await measureSnapshot(tree);
-  const { parents } = nest(columns);
-  const flat = family === 4 ? flatIpv4(columns, parents) : flatIpv6(columns, parents);
-  console.log(
-    `flat table: ${flat.segments} segments, ${(flat.bytes / columns.count).toFixed(1)} bytes a range`,
-  );
   const random = seededRandom(seed + 1);
   const anywhere = addressesAnywhere(family, 3 * lookUps, random);
   const isHeld = (address: IpAddress) => tree.mostSpecific(address) !== null;
@@ -58,12 +54,8 @@ async function measureFamily(name: string, columns: RangeColumns): Promise<void>
     "not held": anywhere.filter((address) => !isHeld(address)).slice(0, lookUps),
   };
   for (const [kind, addresses] of Object.entries(kinds)) {
-    // Ranges within one block of 64 bits are not in the flat table.
-    const asked = addresses.filter(
-      (address) => flat.idOf(address) === (tree.mostSpecificNonUnaryId(address) ?? 0),
-    );
-    if (asked.length < fewestAsked) continue;
-    console.log(`${kind}: ${compare(asked, tree, flat)}, ${addresses.length - asked.length} set aside`);
+    if (addresses.length >= fewestAsked)
+      console.log(`${kind}: ${lookUpTimes(`${name}, ${kind}`, addresses, tree)}`);
   }
 }
 
@@ -125,31 +117,18 @@ function fillRows(rows: SubnetRows, columns: RangeColumns): void {
 }
 
 /** Nanoseconds of CPU time per look-up, each way in turn, `rounds` times after a first one to warm up. */
-function compare(addresses: readonly IpAddress[], tree: SubnetTree, flat: FlatTable): string {
-  const ways = [
-    () => sumOfIds(tree, addresses),
-    () => sumOfFlatIds(flat, addresses),
-    () => sumOfRecords(tree, addresses),
-  ];
-  const times = ways.map((): number[] => []);
-  const sums = new Set<number>();
-  for (let round = 0; round <= rounds; round += 1) {
-    ways.forEach((run, way) => {
+function lookUpTimes(what: string, addresses: readonly IpAddress[], tree: SubnetTree): string {
+  const ways = { id: sumOfIds, record: sumOfRecords };
+  const told = Object.entries(ways).map(([way, sumOf]) => {
+    const times = Array.from({ length: rounds + 1 }, () => {
       const start = cpuMs();
-      const sum = run();
-      // The record's subnet may be unary, the others' may not.
-      if (way < 2) sums.add(sum);
-      if (round > 0) times[way]?.push((1e6 * (cpuMs() - start)) / addresses.length);
-    });
-  }
-  if (sums.size !== 1) throw new Error("the tree and the flat table do not agree");
-  const [id, flatTimes, record] = times.map((ofWay) => ofWay.sort((a, b) => a - b)) as [
-    number[],
-    number[],
-    number[],
-  ];
-  const ratio = ((id[rounds >> 1] as number) / (flatTimes[rounds >> 1] as number)).toFixed(2);
-  return `id ${spread(id)} · flat ${spread(flatTimes)} · ${ratio} times · record ${spread(record)} · ${addresses.length} addresses`;
+      sumOf(tree, addresses);
+      return (1e6 * (cpuMs() - start)) / addresses.length;
+    }).slice(1);
+    figure(`${what}, ${way}`, median(times), "ns CPU");
+    return `${way} ${spread(times, 0)} ns`;
+  });
+  return `${told.join(" · ")} · ${addresses.length} addresses`;
 }
 
 function sumOfIds(tree: SubnetTree, addresses: readonly IpAddress[]): number {
@@ -158,20 +137,10 @@ function sumOfIds(tree: SubnetTree, addresses: readonly IpAddress[]): number {
   return sum;
 }
 
-function sumOfFlatIds(flat: FlatTable, addresses: readonly IpAddress[]): number {
-  let sum = 0;
-  for (const address of addresses) sum += flat.idOf(address);
-  return sum;
-}
-
 function sumOfRecords(tree: SubnetTree, addresses: readonly IpAddress[]): number {
   let sum = 0;
   for (const address of addresses) sum += tree.mostSpecific(address)?.id ?? 0;
   return sum;
-}
-
-function spread(times: readonly number[]): string {
-  return `${times[times.length >> 1]?.toFixed(0)} ns [${times[0]?.toFixed(0)}..${times.at(-1)?.toFixed(0)}]`;
 }
 
 function cpuMs(): number {

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Pool } from "pg";
 
-export interface ProcessorTime {
+interface ProcessorTime {
   readonly ownMs: number;
   readonly serverMs: number;
 }

@@ -19,7 +19,7 @@ const tide = 0.25;
 /** A subnet's own noise from hour to hour (of the logarithm). */
 const noise = 0.1;
 
-export interface ChurnDay {
+interface ChurnDay {
   /** Of the first plan, which puts right what delegation left. */
   readonly firstMoves: number;
   /** Of all later hours. */

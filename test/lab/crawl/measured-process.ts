@@ -11,7 +11,7 @@ export interface Usage {
 }
 
 /** User and system time since the start. */
-export interface ThreadTimes {
+interface ThreadTimes {
   readonly mainMs: number;
   /** V8's helpers: the collector's and the compiler's. */
   readonly v8Ms: number;

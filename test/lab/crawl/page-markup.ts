@@ -9,7 +9,7 @@ import { capital, sentences, textLanguages, wordSource } from "./page-text.ts";
 const pageBytes = 40_000;
 const links = 101;
 
-export interface BenchPages {
+interface BenchPages {
   readonly typical: readonly string[];
   /** The same pages without a stated language: whoever wants to know has to detect it. */
   readonly undeclared: readonly string[];

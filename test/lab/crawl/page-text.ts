@@ -4,7 +4,7 @@
  */
 
 /** A language of the benchmark's pages. */
-export interface TextLanguage {
+interface TextLanguage {
   readonly code: string;
   readonly shortWords: readonly string[];
   readonly starts: readonly string[];

@@ -31,7 +31,7 @@ interface Source {
   readonly language: string;
 }
 
-export class RealPages {
+class RealPages {
   readonly #sources: readonly Source[];
   readonly #words = new Map<string, string[]>();
   /** Paths that links of the pages lead to on their own site. */

@@ -39,7 +39,7 @@ export interface StageTime {
   readonly ms: number;
 }
 
-export interface StageProfile {
+interface StageProfile {
   readonly stages: readonly StageTime[];
   /** Functions with the most time of their own, callees left out. */
   readonly functions: readonly StageTime[];

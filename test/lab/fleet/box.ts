@@ -18,7 +18,7 @@ import { type SeedSettings, seed } from "./seed.ts";
 import type { SessionOrder, SessionReport } from "./session-process.ts";
 import { Tally, type TallySheet } from "./tally.ts";
 
-export interface BoxSettings extends SeedSettings {
+interface BoxSettings extends SeedSettings {
   /** The coordinator's, beside where it listens. */
   readonly coordinator: object;
   readonly concurrentHosts: number;

@@ -43,7 +43,7 @@ export interface CoordinatorFigures {
   readonly duties: Readonly<Record<string, DutyFigures>>;
 }
 
-export interface DutyFigures {
+interface DutyFigures {
   readonly turns: number;
   readonly ms: number;
 }

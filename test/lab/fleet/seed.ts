@@ -61,7 +61,7 @@ async function addSubnets(pool: Pool, from: number, count: number): Promise<void
   );
 }
 
-export interface WorkSettings {
+interface WorkSettings {
   /** Sets the hosts of one step apart from those of another. */
   readonly name: string;
   readonly hosts: number;

@@ -5,15 +5,14 @@
  */
 
 import { createWriteStream } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Writable } from "node:stream";
-import { finished } from "node:stream/promises";
+import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { UsageError } from "#core/errors";
 import { fileDay } from "./dates.ts";
 import { type FileAccount, FileTally } from "./file-tally.ts";
-import { isRegistryFileName, type RegistryFile, registryFiles } from "./registry-files.ts";
+import { type RegistryFile, registryFiles } from "./registry-files.ts";
 import {
   type GenerateSettings,
   maxGeneration,
@@ -37,8 +36,6 @@ export interface GenerateOptions {
   readonly changedShare?: number;
   /** One malformed record of every kind in each file. */
   readonly faults?: boolean;
-  /** Replace a set that was generated into this folder before. */
-  readonly mayReplace?: boolean;
 }
 
 /** What was written, and what an importer must find in it. */
@@ -54,7 +51,7 @@ export interface RegistryAccount {
   readonly changes: ExpectedChanges | null;
 }
 
-export interface GenerateProgress {
+interface GenerateProgress {
   readonly file: string;
   /** Records written so far, and about how many there will be. */
   readonly records: number;
@@ -69,7 +66,7 @@ export async function generateRegistry(
   onProgress: (progress: GenerateProgress) => void = () => {},
 ): Promise<RegistryAccount> {
   const settings = checkedSettings(options);
-  await prepareFolder(options.folder, options.mayReplace ?? false);
+  await prepareFolder(options.folder);
   const plans = planRegistries(settings);
   const tree = new TreeTally();
   const progress = { records: 0, recordsTotal: recordsOf(plans) };
@@ -81,7 +78,8 @@ export async function generateRegistry(
     files.push(await writeRegistryFile({ file, options, settings, tree, onText }));
   }
   const account = accountOf(settings, files, tree);
-  await writeAccount(options.folder, account);
+  // Hidden: imports pass over it.
+  await writeFile(join(options.folder, accountFileName), `${JSON.stringify(account, null, 2)}\n`);
   return account;
 }
 
@@ -151,51 +149,13 @@ function requireWhole(name: string, value: number, from: number, to: number): vo
   throw new UsageError(`${name} is ${value}: a whole number from ${from} to ${to} is expected`);
 }
 
-// The folder that a generated registry is written to. It has to be empty or not there: an import reads every
-// file of a folder, and real downloads bear the same names. A hidden file, which imports pass over, says that
-// the folder was generated and what is in it; with its word, and only then, an earlier set is replaced.
-
 export const accountFileName = ".generated-registry.json";
 
-/** Makes the folder ready. Throws UsageError when something is in it that this may not remove. */
-async function prepareFolder(folder: string, mayReplace: boolean): Promise<void> {
+/** Empty or not there: an import reads every file of a folder, and real downloads bear the same names. */
+async function prepareFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const names = await readdir(folder);
-  if (names.length > 0) {
-    if (!mayReplace) {
-      throw new UsageError(
-        `${folder} is not empty: name another folder, or replace an earlier set with --force`,
-      );
-    }
-    await removeGenerated(folder, names);
-  }
-  await writeFile(join(folder, accountFileName), `${JSON.stringify({ complete: false })}\n`);
+  if ((await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty: name another folder`);
 }
-
-async function writeAccount(folder: string, account: unknown): Promise<void> {
-  await writeFile(join(folder, accountFileName), `${JSON.stringify({ complete: true, account }, null, 2)}\n`);
-}
-
-async function removeGenerated(folder: string, names: readonly string[]): Promise<void> {
-  const marker = await readFile(join(folder, accountFileName), "utf8").catch(() => "");
-  if (!marker.startsWith('{"complete":') && !marker.startsWith('{\n  "complete":')) {
-    throw new UsageError(`${folder} was not made by this command: --force replaces generated files only`);
-  }
-  const others = names.filter(
-    (name) => name !== accountFileName && !isRegistryFileName(name.replace(/\.part$/, "")),
-  );
-  if (others.length > 0) {
-    const shown = others.slice(0, 3).join(", ");
-    throw new UsageError(`${folder} holds more than a generated registry (${shown}): nothing is removed`);
-  }
-  for (const name of names) await rm(join(folder, name));
-}
-
-// Writes a file of any size from short texts: into blocks of a megabyte, compressed on the way where asked
-// for, with the writer of texts made to wait when the disk is behind. The file bears its name only when it
-// is whole; until then it ends in `.part`, which imports pass over.
-
-const blockBytes = 1_048_576;
 
 interface TextFileOptions {
   readonly path: string;
@@ -204,102 +164,33 @@ interface TextFileOptions {
   readonly isCrLf: boolean;
 }
 
-/** Writes and counts; `textBytes` are those before compression. */
-export async function writeTextFile(
+/** A file of any size from short texts; `textBytes` are those before compression. */
+async function writeTextFile(
   texts: Iterable<string>,
-  options: TextFileOptions,
+  { path, isGzip, encoding, isCrLf }: TextFileOptions,
   onText: () => void,
 ): Promise<{ readonly textBytes: number; readonly bytesOnDisk: number }> {
-  const partPath = `${options.path}.part`;
-  try {
-    const textBytes = await writePart(texts, { ...options, path: partPath }, onText);
-    await rename(partPath, options.path);
-    return { textBytes, bytesOnDisk: (await stat(options.path)).size };
-  } catch (error) {
-    await rm(partPath, { force: true });
-    throw error;
-  }
-}
-
-async function writePart(
-  texts: Iterable<string>,
-  options: TextFileOptions,
-  onText: () => void,
-): Promise<number> {
-  const file = createWriteStream(options.path, { highWaterMark: 4 * blockBytes });
-  const target = options.isGzip ? createGzip({ level: 1, chunkSize: 262_144 }) : file;
-  if (target !== file) target.on("error", (error: Error) => file.destroy(error)).pipe(file);
-  const done = finished(file);
-  done.catch(() => {});
-  try {
-    const textBytes = await writeBlocks(blocksOf(texts, options, onText), target, done);
-    target.end();
-    await done;
-    return textBytes;
-  } catch (error) {
-    target.destroy();
-    file.destroy();
-    throw error;
-  }
-}
-
-async function writeBlocks(blocks: Iterable<Buffer>, target: Writable, done: Promise<void>): Promise<number> {
-  let bytes = 0;
-  for (const block of blocks) {
-    bytes += block.length;
-    const isFull = !target.write(block);
-    // `done` settles early only when the disk fails: then it throws here.
-    if (isFull) await Promise.race([new Promise((resolve) => target.once("drain", resolve)), done]);
-  }
-  return bytes;
-}
-
-/** Short texts are joined before they become bytes: a call for each costs more than the bytes. */
-const joinedLength = 16_384;
-
-function* blocksOf(
-  texts: Iterable<string>,
-  { encoding, isCrLf }: TextFileOptions,
-  onText: () => void,
-): Generator<Buffer> {
-  const block = new Block(encoding, isCrLf);
-  let joined = "";
-  for (const text of texts) {
-    joined += text;
-    onText();
-    if (joined.length < joinedLength) continue;
-    yield* block.add(joined);
-    joined = "";
-  }
-  yield* block.add(joined);
-  yield* block.rest();
-}
-
-/** The block that is being filled. */
-class Block {
-  readonly #encoding: "latin1" | "utf8";
-  readonly #isCrLf: boolean;
-  #bytes = Buffer.allocUnsafe(blockBytes);
-  #used = 0;
-
-  constructor(encoding: "latin1" | "utf8", isCrLf: boolean) {
-    this.#encoding = encoding;
-    this.#isCrLf = isCrLf;
-  }
-
-  /** Takes the text; first gives the bytes so far when it does not fit behind them. */
-  *add(text: string): Generator<Buffer> {
-    const written = this.#isCrLf ? text.replaceAll("\n", "\r\n") : text;
-    const mostBytes = written.length * (this.#encoding === "latin1" ? 1 : 3);
-    if (this.#used + mostBytes > this.#bytes.length) {
-      yield* this.rest();
-      this.#bytes = Buffer.allocUnsafe(Math.max(blockBytes, mostBytes));
+  let textBytes = 0;
+  function* blocks(): Generator<Buffer> {
+    let joined = "";
+    const block = () => {
+      const bytes = Buffer.from(isCrLf ? joined.replaceAll("\n", "\r\n") : joined, encoding);
+      joined = "";
+      textBytes += bytes.length;
+      return bytes;
+    };
+    for (const text of texts) {
+      joined += text;
+      onText();
+      // A write for each would cost more than the bytes.
+      if (joined.length >= joinedLength) yield block();
     }
-    this.#used += this.#bytes.write(written, this.#used, this.#encoding);
+    if (joined !== "") yield block();
   }
-
-  *rest(): Generator<Buffer> {
-    if (this.#used > 0) yield this.#bytes.subarray(0, this.#used);
-    this.#used = 0;
-  }
+  const target = createWriteStream(path);
+  if (isGzip) await pipeline(blocks, createGzip({ level: 1, chunkSize: 262_144 }), target);
+  else await pipeline(blocks, target);
+  return { textBytes, bytesOnDisk: (await stat(path)).size };
 }
+
+const joinedLength = 262_144;

@@ -13,7 +13,7 @@ import type { FileTally } from "./file-tally.ts";
 import type { GenerateSettings } from "./registry-plan.ts";
 import type { TreeTally } from "./tree-tally.ts";
 
-export interface IanaWork {
+interface IanaWork {
   readonly settings: GenerateSettings;
   readonly tree: TreeTally;
   readonly file: FileTally;

@@ -18,7 +18,7 @@ import { draw } from "./path-random.ts";
 import { countryOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";
 
-export interface OddObject {
+interface OddObject {
   readonly family: 4 | 6;
   readonly text: string;
   /** Why the importer drops it; null for what it keeps. */

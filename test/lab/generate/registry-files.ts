@@ -4,7 +4,6 @@
  */
 import type { Registry } from "#coordinator/subnets/subnet";
 import type { SourceFormat } from "#rir-import/read/sniff";
-import type { RegionalRegistry } from "./address-blocks.ts";
 import { compactDay, fileDay } from "./dates.ts";
 import type { FileTally } from "./file-tally.ts";
 import { ianaIpv4File, ianaIpv6File } from "./iana-contents.ts";
@@ -130,19 +129,3 @@ function splitFiles(
     organisation,
   ];
 }
-
-/** Every name that a generated registry may have a file under, packing aside. */
-export function isRegistryFileName(name: string): boolean {
-  return fileNames.test(name);
-}
-
-const registryName: Readonly<Record<RegionalRegistry, true>> = {
-  afrinic: true,
-  apnic: true,
-  arin: true,
-  lacnic: true,
-  ripencc: true,
-};
-const fileNames = new RegExp(
-  `^(?:ipv4-address-space\\.xml|ipv6-unicast-address-assignments\\.xml|delegated-(?:${Object.keys(registryName).join("|")})-extended-\\d{8}|(?:ripe|apnic)\\.db\\.(?:inetnum|inet6num|organisation)|afrinic\\.db|lacnic\\.db|arin_db\\.xml)(?:\\.gz)?$`,
-);

@@ -19,15 +19,15 @@ export interface Life {
   readonly innerSince: number;
 }
 
-export type Edit = "name" | "holder" | "country";
+type Edit = "name" | "holder" | "country";
 
-export interface LifeRules {
+interface LifeRules {
   readonly generation: number;
   readonly changedShare: number;
 }
 
 /** What may happen to an object; every object may be edited. */
-export interface Mortality {
+interface Mortality {
   readonly mayGo: boolean;
   readonly mayGrow: boolean;
 }

@@ -15,7 +15,7 @@ import type { BlockPlan, RegistryPlan } from "./registry-plan.ts";
 import type { Slot, Span } from "./slot.ts";
 import { innerLife, lifeOf } from "./slot-life.ts";
 
-export interface WalkOptions extends SlotSource {
+interface WalkOptions extends SlotSource {
   /** Only blocks and allocations: for the statistics, which list nothing below. */
   readonly onlyAllocations?: boolean;
 }

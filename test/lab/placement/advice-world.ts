@@ -14,7 +14,7 @@ import { seededRandom } from "#core/random";
 import { worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 
-export interface AdviceShape {
+interface AdviceShape {
   readonly seed: number;
   readonly crawlers: number;
   readonly sites: number;
@@ -24,7 +24,7 @@ export interface AdviceShape {
   readonly most: number;
 }
 
-export interface AdviceFigures {
+interface AdviceFigures {
   readonly candidates: number;
   /** By number of places chosen: what they truly save, as a share of what the best set of as many does. */
   readonly advised: readonly number[];

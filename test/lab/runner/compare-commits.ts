@@ -5,7 +5,7 @@ import { type TwoCheckouts, withCommit, withoutCommit } from "./other-checkout.t
 import type { QuickBench } from "./quick-benches.ts";
 import { type BenchRun, type Checkout, runBench } from "./run-bench.ts";
 
-export interface Measuring {
+interface Measuring {
   readonly root: string;
   readonly quick: readonly QuickBench[];
   readonly say: (line: string) => void;

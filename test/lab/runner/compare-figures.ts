@@ -5,7 +5,7 @@ import type { Figure } from "../figure.ts";
 const noticed = 1.05;
 
 /** `worse?`: by the medians, but within what the rounds differ by. */
-export type Mark = "" | "better" | "worse?" | "worse";
+type Mark = "" | "better" | "worse?" | "worse";
 
 export interface Compared {
   readonly name: string;

@@ -73,7 +73,7 @@ export async function withCommit<Result>(
   }
 }
 
-export interface CheckoutOptions {
+interface CheckoutOptions {
   readonly root: string;
   readonly commit: string;
   /** dist/ is built in both. */

@@ -12,13 +12,12 @@ export interface QuickBench {
 }
 
 export const quickBenches: readonly QuickBench[] = [
-  { name: "crawl", args: ["real", "made", "short", "alone"] },
-  { name: "extract", args: ["short"] },
+  { name: "crawl", args: ["real", "made", "short"] },
   { name: "wire", args: ["short"] },
   { name: "ingest", args: ["20000", "5"] },
   { name: "leases", args: ["orders", "--rounds", "1"] },
   { name: "delegation", args: ["nearest", "200"] },
   { name: "search", args: ["--pages", "20000", "--users", "4", "--seconds", "6"] },
   { name: "start", args: ["--rounds", "3"], isBuilt: true },
-  { name: "coordinator-start", args: ["short"], isBuilt: true },
+  { name: "ip-tree", args: ["20260301", "0.05"] },
 ];

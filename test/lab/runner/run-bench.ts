@@ -27,7 +27,7 @@ const graceMs = 10_000;
 const keptOutput = 4000;
 
 /** What starts a bench: TypeScript as it is, and a collection when it asks for one. */
-export const benchNodeArgs = ["--expose-gc", "--conditions=nearcrawl-source", "--import", "tsx"] as const;
+const benchNodeArgs = ["--expose-gc", "--conditions=nearcrawl-source", "--import", "tsx"] as const;
 
 export function benchNames(folder: string): readonly string[] {
   const files = readdirSync(folder).filter((file) => file.endsWith(".bench.ts"));

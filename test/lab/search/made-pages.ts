@@ -26,7 +26,7 @@ const day = 86_400_000;
 /** A page in so many has nearly the text of the host's first. */
 const duplicateEvery = 40;
 
-export interface MadePage {
+interface MadePage {
   /** A line of COPY's text format. */
   readonly line: string;
   readonly titleRanks: readonly number[];

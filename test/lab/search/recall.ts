@@ -15,7 +15,7 @@ import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./que
 export const recallQuestions = 1000;
 
 /** Ages are counted from here, whenever the bench runs. */
-export const recallNow = new Date(fetchedBefore);
+const recallNow = new Date(fetchedBefore);
 
 const best = 10;
 

@@ -105,7 +105,7 @@ const tables: Readonly<Record<string, (plan: Plan) => readonly Run[]>> = {
       })),
     ),
 };
-export const figureNames = [...Object.keys(tables), "download"];
+const figureNames = [...Object.keys(tables), "download"];
 
 export function evaluateCommand(): Command {
   return new Command("evaluate")

@@ -53,7 +53,7 @@ export function fixedSource(instance: SimulationInstance, tuning: Tuning): Insta
   return { seedChanges: "order", tuning, instance: () => instance };
 }
 
-export interface RepeatSettings {
+interface RepeatSettings {
   readonly source: InstanceSource;
   readonly variants: readonly PolicyVariant[];
   readonly seeds: readonly number[];
@@ -61,7 +61,7 @@ export interface RepeatSettings {
   readonly onProgress?: (progress: SimulationProgress) => void;
 }
 
-export interface SimulationProgress {
+interface SimulationProgress {
   /** From 1. */
   readonly run: number;
   readonly runs: number;
@@ -137,7 +137,7 @@ export interface ProbeNoise {
 /** Tries as the coordinator asks for by default. */
 export const noNoise: ProbeNoise = { noiseMs: 0, spikeShare: 0, spikeMs: 50, lossShare: 0, tries: 6 };
 
-export function isQuiet({ noiseMs, spikeShare, lossShare }: ProbeNoise): boolean {
+function isQuiet({ noiseMs, spikeShare, lossShare }: ProbeNoise): boolean {
   return noiseMs === 0 && spikeShare === 0 && lossShare === 0;
 }
 

@@ -7,7 +7,7 @@ const everyMs = 200;
 /** Work that is done sooner shows no line at all. */
 const quietMs = 1000;
 
-export interface WorkProgress {
+interface WorkProgress {
   /** `done` of `total`, in `unit`s; a new `what` begins a new count of time. */
   show(what: string, done: number, total: number): void;
   done(): void;

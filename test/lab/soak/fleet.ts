@@ -25,7 +25,7 @@ import { MeasuredProcess } from "../crawl/measured-process.ts";
 import type { CoordinatorFigures, CoordinatorOrder } from "../fleet/coordinator-process.ts";
 import { BoxProcess, residentBytesOf } from "../fleet/processes.ts";
 
-export interface SoakSize {
+interface SoakSize {
   readonly sites: number;
   readonly crawlers: number;
   /** How long a day of the coordinator takes. */

@@ -17,7 +17,7 @@ import { asCrawlerId, asSubnetId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
 import { noisyProbes } from "../simulate/repeat-policies.ts";
 
-export interface LiarSettings {
+interface LiarSettings {
   readonly seed: number;
   /** The first so many crawlers lie. */
   readonly liars: number;

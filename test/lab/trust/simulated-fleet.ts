@@ -41,7 +41,7 @@ import {
 export const lies = ["text", "links", "spam", "missing", "stale", "mixed"] as const;
 export type Lie = (typeof lies)[number];
 
-export interface Liar {
+interface Liar {
   readonly crawler: number;
   readonly lie: Lie;
   readonly share: number;
@@ -55,7 +55,7 @@ export interface Liar {
   readonly states?: "made-up" | "offered";
 }
 
-export interface FleetSettings {
+interface FleetSettings {
   readonly seed: number;
   readonly crawlers: number;
   readonly pagesEach: number;
@@ -67,13 +67,13 @@ export interface FleetSettings {
   readonly sampling?: SamplingRule;
 }
 
-export interface Accusation {
+interface Accusation {
   readonly crawler: number;
   readonly atPage: number;
   readonly suspicion: Suspicion;
 }
 
-export interface FleetOutcome {
+interface FleetOutcome {
   readonly accused: readonly Accusation[];
   readonly checks: number;
   /** The highest score that each crawler ever had. */

@@ -118,7 +118,7 @@ export function viewOf(
 }
 
 /** How often the page has changed by then. */
-export function versionAt(host: SimulatedHost, page: number, minute: number): number {
+function versionAt(host: SimulatedHost, page: number, minute: number): number {
   const { lively, phase } = drawsOf(host.id, page);
   const isLively = lively < host.lively;
   const every = isLively ? livelyMinutes : host.changeDays * minutesADay * (0.3 + 2 * phase);

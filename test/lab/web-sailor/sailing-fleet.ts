@@ -29,7 +29,7 @@ import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
 import { type CountingRelay, startCountingRelay } from "./counting-relay.ts";
 
-export interface SailingSettings {
+interface SailingSettings {
   /** Sites by top-level domain. */
   readonly sites: Readonly<Record<string, number>>;
   /** By the site's number. */

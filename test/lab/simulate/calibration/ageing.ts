@@ -21,7 +21,7 @@ import {
 } from "#coordinator/delegation/recalibration/ageing";
 import { seededRandom } from "#core/random";
 
-export interface NetworkKind {
+interface NetworkKind {
   readonly name: string;
   readonly movesPerMonth: number;
   /** Of the subnets. */
@@ -39,10 +39,10 @@ export const usualKinds: readonly NetworkKind[] = [
 /** For one who does not know that networks differ, they should not. */
 export const equalKinds: readonly NetworkKind[] = [{ name: "all alike", movesPerMonth: 0.13, share: 1 }];
 
-export const checkRules = ["none", "oldest first", "chance × loss", "price", "price, true rates"] as const;
-export type CheckRule = (typeof checkRules)[number];
+const checkRules = ["none", "oldest first", "chance × loss", "price", "price, true rates"] as const;
+type CheckRule = (typeof checkRules)[number];
 
-export interface AgeingOptions {
+interface AgeingOptions {
   readonly subnets: number;
   readonly days: number;
   /** Rounds a day: subnets / meanDays. */
@@ -53,7 +53,7 @@ export interface AgeingOptions {
   readonly seed: number;
 }
 
-export interface AgeingResult {
+interface AgeingResult {
   readonly rule: CheckRule;
   /** Over all pages of the year, and of its second half. */
   readonly meanExcessMs: number;

@@ -38,7 +38,7 @@ export interface CalibrationOptions {
   readonly seed: number;
 }
 
-export interface CalibrationResult {
+interface CalibrationResult {
   readonly hostDays: number;
   readonly falseAlarms: number;
   /** False alarms for 100 host-days. */

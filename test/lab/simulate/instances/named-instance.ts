@@ -17,7 +17,7 @@ export type MatrixSlice = (typeof matrixSlices)[number];
 /** The file in the folder of shared data. */
 export const matrixFile = (slice: MatrixSlice) => `latency/PlanetLabData_${slice}.gz`;
 
-export interface InstanceFamily {
+interface InstanceFamily {
   readonly name: string;
   readonly words: string;
   readonly tuning: Tuning;
@@ -26,7 +26,7 @@ export interface InstanceFamily {
   source(size: FamilySize, matrix: LatencyMatrix | null): InstanceSource;
 }
 
-export type FamilySize = Omit<InstanceSize, "seed">;
+type FamilySize = Omit<InstanceSize, "seed">;
 
 /** Fleets from these matrices are what the expected saving of a probe was fitted to. */
 const drawn = (slice: MatrixSlice, tree: TreeKind): InstanceFamily => ({
@@ -67,7 +67,7 @@ export function familyOf(name: string): InstanceFamily | null {
   return instanceFamilies.find((family) => family.name === name) ?? null;
 }
 
-export interface InstanceName {
+interface InstanceName {
   readonly family: InstanceFamily;
   readonly crawlers: number;
   /** Null: not said. */

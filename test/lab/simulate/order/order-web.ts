@@ -7,7 +7,7 @@ import { linkGraph } from "#coordinator/web-graph/link-graph";
 import { pageRank } from "#coordinator/web-graph/page-rank";
 import { seededRandom } from "#core/random";
 
-export interface OrderWebSettings {
+interface OrderWebSettings {
   readonly pages: number;
   readonly hosts: number;
   /** Links on a page, on average. */

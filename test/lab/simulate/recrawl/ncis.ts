@@ -17,7 +17,7 @@ interface SignalQuality {
   readonly falseShare: number;
 }
 
-export interface SignalScenario {
+interface SignalScenario {
   readonly seed: number;
   readonly pages: number;
   /** Fetches in all; each page gets one a day on the average, and changes as often. */
@@ -25,7 +25,7 @@ export interface SignalScenario {
   readonly quality: SignalQuality;
 }
 
-export const signalStrategies = ["fixed", "optimal", "greedy", "ncis"] as const;
+const signalStrategies = ["fixed", "optimal", "greedy", "ncis"] as const;
 export type SignalStrategy = (typeof signalStrategies)[number];
 
 /** 0, 50 and 90 % of the changes signalled; 0, 10 and 50 % of the signals false. */

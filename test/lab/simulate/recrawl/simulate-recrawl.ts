@@ -45,7 +45,7 @@ export interface RecrawlFigures {
   readonly reassignments: number;
 }
 
-export interface RecrawlRun {
+interface RecrawlRun {
   readonly strategy: StrategyName;
   readonly scenario: RecrawlScenario;
   readonly world?: RecrawlWorld;
