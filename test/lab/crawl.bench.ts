@@ -2,23 +2,20 @@
  * CPU a page of our one-file bundle (robots, fetching, extraction, lexemes, digest, simhash, spool, compression, everything) in
  * a process of its own; the sites and the coordinator's side are in other processes. First on real pages, at first sight
  * (hosts that the process has never asked, pages that it has never seen) and later (the same URLs once more, a twentieth of
- * the long words changed); then on made-up ones of 40 KB. Then where the CPU goes, by thread and by stage. How others fare on
- * the same sites is in test/bench/results/crawl.md. Run: npm run bench -- crawl
- * With the word `short` after it, a quick one; with `real`, `made` or `stages`, that part alone.
+ * the long words changed); then on made-up ones of 40 KB. How others fare on the same sites is in test/bench/results/crawl.md. Run: npm run bench -- crawl
+ * With the word `short` after it, a quick one; with `real` or `made`, that part alone.
  */
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { type CrawlGround, crawlGround, realHosts, realUrls } from "./crawl/crawl-ground.ts";
 import type { MeasuredProcess } from "./crawl/measured-process.ts";
 import { type OurCrawler, startOurCrawler } from "./crawl/our-crawler.ts";
 import { goodHosts } from "./crawl/site-hosts.ts";
 import { spread } from "./crawl/spread.ts";
-import { type StageTime, stageProfile } from "./crawl/stage-profile.ts";
 import { figure } from "./figure.ts";
 import { median } from "./runner/compare-figures.ts";
 
 const asked = new Set(process.argv.slice(2));
-const parts = ["real", "made", "stages"].filter((part) => asked.has(part));
+const parts = ["real", "made"].filter((part) => asked.has(part));
 const isWanted = (part: string) => parts.length === 0 || parts.includes(part);
 
 const hostsAtATime = 32;
@@ -37,7 +34,6 @@ console.log(`${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParal
 try {
   if (isWanted("real")) await compareOnReal(ground);
   if (isWanted("made")) await compareOnMade(ground);
-  if (isWanted("stages")) await showStages(ground);
 } finally {
   ground.close();
 }
@@ -148,50 +144,6 @@ async function tellPeak({ ours: [threaded, inOne] }: Sides): Promise<void> {
   console.log(
     `our peak memory: ${megabytes(withThread)} MB with the extraction thread, ${megabytes(without)} MB without`,
   );
-}
-
-/** As partners run it, by thread; then by the stage of the samples of main thread and extraction thread. */
-async function showStages(here: CrawlGround): Promise<void> {
-  const ours = await startOurCrawler(here.bundle, here.scratch);
-  const isReal = here.realPages !== null;
-  const urls = (round: number) => (isReal ? realUrls(here, round) : madeUrls(here, "p", round));
-  const pages = urls(0).length;
-  console.log(`\nwhere it goes, ms a page of ${isReal ? "real" : "made-up"} pages at first sight`);
-  await here.serve(0);
-  for (const round of [0, 1]) await ours.crawl(urls(round));
-  const before = await ours.process.threads();
-  for (const round of [2, 3]) await ours.crawl(urls(round));
-  const after = await ours.process.threads();
-  const line = (name: string, ms: number) => console.log(`  ${name.padEnd(40)} ${ms.toFixed(2)}`);
-  const spent = (of: (times: typeof after) => number) => (of(after) - of(before)) / (2 * pages);
-  line(
-    "main thread",
-    spent(({ mainMs }) => mainMs),
-  );
-  line(
-    "extraction thread",
-    spent(({ othersMs: [busiest = 0] }) => busiest),
-  );
-  line(
-    "V8's helper threads",
-    spent(({ v8Ms }) => v8Ms),
-  );
-  line(
-    "libuv's pool and the rest",
-    spent(({ othersMs }) => othersMs.slice(1).reduce((a, b) => a + b, 0)),
-  );
-  const files = await ours.process.profile(join(here.scratch, "profile.json"), () => ours.crawl(urls(4)));
-  for (const [index, file] of files.entries()) {
-    const { stages, functions } = stageProfile(file, here.bundle);
-    const show = ({ name, ms }: StageTime) => line(name, ms / pages);
-    console.log(
-      `by stage, ${index === 0 ? "main thread" : "extraction thread"} (samples under the profiler)`,
-    );
-    stages.forEach(show);
-    console.log("  functions with the most time of their own");
-    functions.slice(0, 25).forEach(show);
-  }
-  await ours.stop();
 }
 
 function madeUrls({ port }: CrawlGround, kind: keyof typeof kindNames, round: number): readonly string[] {

@@ -1,13 +1,11 @@
 /**
  * What a delegation costs: the CPU time of a whole decision, from the address as text to the state that
  * remembers it, among fleets of 12 to 1,000 crawlers, beside one look-up of who has an address; and what each
- * delegated subnet takes in the coordinator's memory, beside maps of records. Probes answer at once and nothing
+ * delegated subnet takes in the coordinator's memory. Probes answer at once and nothing
  * is stored. The tree is as registries nest it (delegation/registry-world.ts). Run: npm run
  * bench -- delegation.bench; or this file alone with the policy (nearest unless told) and the size of one fleet.
  */
 
-import type { Delegation } from "#coordinator/delegation/delegation";
-import { backOffLevels } from "#coordinator/delegation/knowledge";
 import type { Placement } from "#coordinator/delegation/placement";
 import {
   learnFromRound,
@@ -17,9 +15,10 @@ import {
   startRound,
 } from "#coordinator/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
-import { CoordinatorState } from "#coordinator/delegation/state";
+import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { delegationsIn, stateWith } from "./delegation/delegated-state.ts";
+import { spread } from "./crawl/spread.ts";
+import { stateWith } from "./delegation/delegated-state.ts";
 import { liveRounds } from "./delegation/live-rounds.ts";
 import {
   type Crawlers,
@@ -29,6 +28,7 @@ import {
   targetsIn,
 } from "./delegation/registry-world.ts";
 import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const policy = policyNames.find((name) => name === process.argv[2]) ?? "nearest";
 const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000, 3000, 10_000];
@@ -166,36 +166,9 @@ function decide(
 
 function measureMemory(): void {
   const crawlers = crawlersIn(200);
-  const columns = bytesOf(() => stateWith(world, crawlers, delegated));
-  const maps = bytesOf(() => obviousMaps(crawlers));
-  const each = (bytes: number) => `${(bytes / delegated).toFixed(0)} bytes`;
-  console.log(
-    `\n${delegated} delegated subnets, each: ${each(columns)} in the coordinator's state (tree aside),`,
-  );
-  console.log(`${each(maps)} in maps of records, sets and counts, ratio ${(maps / columns).toFixed(1)}`);
-  const state = stateWith(world, crawlers, delegated);
-  const start = cpuUs();
-  state.setTree(world.tree, 2);
-  console.log(`learned anew under another tree in ${((cpuUs() - start) / 1e6).toFixed(2)} s of CPU time`);
-}
-
-/** The same as one would first write it. */
-function obviousMaps(crawlers: Crawlers) {
-  const records = new Map<SubnetId, Delegation>();
-  const owned = new Map<CrawlerId, Set<SubnetId>>();
-  const counts = new Map<string, Map<CrawlerId, number>>();
-  const tree = new CoordinatorState();
-  tree.setTree(world.tree, 1);
-  for (const delegation of delegationsIn(world, crawlers, delegated)) {
-    const { subnetId, crawlerId } = delegation;
-    records.set(subnetId, delegation);
-    owned.set(crawlerId, (owned.get(crawlerId) ?? new Set()).add(subnetId));
-    for (const { kind, key } of backOffLevels(tree.placementOf(subnetId) as Placement)) {
-      const owners = counts.get(`${kind} ${key}`) ?? new Map<CrawlerId, number>();
-      counts.set(`${kind} ${key}`, owners.set(crawlerId, (owners.get(crawlerId) ?? 0) + 1));
-    }
-  }
-  return { records, owned, counts };
+  const bytes = bytesOf(() => stateWith(world, crawlers, delegated)) / delegated;
+  figure("a delegated subnet in the coordinator's state, tree aside", bytes, "bytes");
+  console.log(`\n${delegated} delegated subnets, each: ${bytes.toFixed(0)} bytes in the coordinator's state`);
 }
 
 /** On the heap and in typed arrays. */
@@ -218,12 +191,4 @@ function bytesInUse(): number {
 function cpuUs(): number {
   const { user, system } = process.cpuUsage();
   return user + system;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
-}
-
-function spread(values: readonly number[]): string {
-  return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
 }

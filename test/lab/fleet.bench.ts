@@ -6,20 +6,18 @@
  *   storm    all connect at once; a refused one comes back when it was told to, as the real one does (its own code)
  *   idle     nobody has anything to do
  *   work     a fifth of the fleet has due URLs, and delivers a small page for each
- *   slices   the same, but each slice is given back as it came
  *   rounds   hosts come in subnets that nobody has
  *   restart  the coordinator is killed and comes again
- *   bad      one asks 1,000 times a second, a fifth reads slowly, the clock jumps a day, all are cut off again and again
  *
- * Run: npm run bench -- fleet --crawlers 100,1000,3000 [--steps storm,idle,work] [--out FILE.md] [--json FILE]
+ * Run: npm run bench -- fleet --crawlers 100,1000,3000 [--steps storm,idle,work] [--out FILE]
  * `npm run bench -- fleet --help` lists all options. Every step is bounded in time, and nothing is left behind.
  */
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { FleetBox } from "./fleet/box.ts";
-import { FigureList, markdown, printed, type Run, tableOf } from "./fleet/figures.ts";
+import { FigureList, type Run, tableOf } from "./fleet/figures.ts";
 import { type StepSettings, steps } from "./fleet/steps.ts";
 
 const numbers = {
@@ -32,8 +30,6 @@ const numbers = {
   "work-hosts": [60_000, "hosts that are due, over all of them"],
   "urls-per-host": [1, "due URLs of each"],
   "rounds-seconds": [60, "probe rounds are measured for so long at most"],
-  "bad-seconds": [20, "for each kind of trouble"],
-  reconnects: [3, "how often all are cut off at once"],
   "concurrent-hosts": [32, "hosts that a crawler crawls at a time"],
   "fetch-ms": [100, "what fetching a URL takes"],
   subnets: [4, "subnets of each crawler beside its own"],
@@ -44,10 +40,7 @@ const texts = {
   crawlers: ["100", "sizes of the fleet, one after the other: 100,1000"],
   steps: [Object.keys(steps).join(","), "what is done, in this order"],
   settings: ["{}", "of the coordinator, as JSON"],
-  from: ["", "files of --json, comma between: their figures in one table, in place of a run"],
-  out: ["", "a file for the table, in Markdown"],
-  json: ["", "a file for all figures"],
-  title: ["", "the heading of the table in the file"],
+  out: ["", "a file for the table"],
 } as const;
 
 const all = { ...texts, ...numbers };
@@ -69,14 +62,8 @@ const sizes = text("crawlers")
   .split(",")
   .map((one) => within("--crawlers", Number(one), 1, 20_000));
 const wanted = text("steps").split(",").map(stepOf);
-let runs: Run[] = [];
-if (text("from") === "") for (const crawlers of sizes) runs.push(await run(crawlers));
-else
-  runs = joined(
-    text("from")
-      .split(",")
-      .flatMap((file) => JSON.parse(readFileSync(file, "utf8")).runs),
-  );
+const runs: Run[] = [];
+for (const crawlers of sizes) runs.push(await run(crawlers));
 report();
 process.exit();
 
@@ -109,7 +96,7 @@ async function run(crawlers: number): Promise<Run> {
     await box.close();
   }
   const done = { crawlers, ...list };
-  console.log(`${printed(tableOf([done]))}\n${list.notes.join("\n")}`);
+  console.log(`${tableOf([done])}\n${list.notes.join("\n")}`);
   return done;
 }
 
@@ -124,37 +111,18 @@ function stepSettings(): StepSettings {
     workHosts: number("work-hosts"),
     urlsPerHost: number("urls-per-host"),
     roundsSeconds: number("rounds-seconds"),
-    badSeconds: number("bad-seconds"),
-    reconnects: number("reconnects"),
   };
-}
-
-/** Steps of the same fleet that were measured one after the other, as one run. */
-function joined(parts: readonly Run[]): Run[] {
-  const found = [...new Set(parts.map(({ crawlers }) => crawlers))].sort((a, b) => a - b);
-  return found.map((crawlers) => {
-    const same = parts.filter((part) => part.crawlers === crawlers);
-    const figures = same.flatMap((part) => part.figures);
-    return { crawlers, figures, notes: same.flatMap((part) => part.notes) };
-  });
 }
 
 function report(): void {
   const table = tableOf(runs);
-  if (runs.length > 1 || text("from") !== "") console.log(`\n${printed(table)}`);
-  if (text("json") !== "")
-    writeFileSync(text("json"), `${JSON.stringify({ commit: commit(), runs }, null, 2)}\n`);
+  if (runs.length > 1) console.log(`\n${table}`);
   if (text("out") === "") return;
   const [{ model = "unknown" } = {}] = cpus();
   const [day] = new Date().toISOString().split("T");
-  const heading = text("title") === "" ? "" : `## ${text("title")}\n\n`;
-  const words = process.argv.slice(2).join(" ");
   const machine = `${day}, ${commit()}, Node ${process.versions.node}, ${cpus().length} cores (${model}).`;
   const notes = runs.flatMap((one) => one.notes.map((note) => `- ${one.crawlers}, ${note}`)).join("\n");
-  writeFileSync(
-    text("out"),
-    `${heading}${machine} \`npm run bench -- fleet ${words}\`\n\n${markdown(table)}\n\n${notes}\n`,
-  );
+  writeFileSync(text("out"), `${machine}\n\n${table}\n\n${notes}\n`);
 }
 
 function commit(): string {

@@ -1,16 +1,13 @@
 /**
  * What it costs to take results: CPU of the database's backend and of the coordinator, a page, in batches of 100
  * through the flow that the gateway uses. Pages of 300 lexemes and 20 links: texts too short to be compared (the
- * baseline), texts that nobody else has, and near-duplicates of one of a thousand; the three take turns. Beside a
- * table of 200,000 texts. The second kind once more without the statements of the change feed, and without those of the
- * web graph (links, adjacency, back-links): what each of them costs. Every page is a first visit, so that all of its links
- * and a change are written. Linux: the backend's CPU is read from /proc.
+ * baseline), texts that nobody else has, and near-duplicates of one of a thousand, and pages taken before with
+ * other words by now, in turns. Beside a table of 200,000 texts. Linux: the backend's CPU is read from /proc.
  * Run: npm run bench -- ingest (behind it, other numbers of texts and of rounds)
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pool, PoolClient } from "pg";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
@@ -24,7 +21,9 @@ import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { FetchResult } from "#protocol/result";
+import { spread } from "./crawl/spread.ts";
 import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const texts = Number(process.argv[2] ?? 200_000);
 const rounds = Number(process.argv[3] ?? 12);
@@ -37,8 +36,6 @@ interface Kind {
   readonly name: string;
   readonly words: number;
   readonly isNear?: true;
-  /** Statements that are left out, as if they had found and written nothing. */
-  readonly without?: RegExp;
   /** Pages that were taken before, and have five other words by now. */
   readonly isChanged?: true;
 }
@@ -46,19 +43,7 @@ const kinds: readonly Kind[] = [
   { name: "too short to compare (baseline)", words: 20 },
   { name: "a text of its own", words: 300 },
   { name: "near-duplicate", words: 300, isNear: true },
-  { name: "own text, without the change feed", words: 300, without: /page_change_inbox|as "wasRead"/ },
-  {
-    name: "own text, without the web graph",
-    words: 300,
-    without: /page_links|out_link/,
-  },
   { name: "changed", words: 300, isChanged: true },
-  {
-    name: "changed, without the text's difference",
-    words: 300,
-    isChanged: true,
-    without: /p\.headings, p\.excerpt/,
-  },
 ];
 
 const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
@@ -105,7 +90,7 @@ try {
       const before = [backendCpuMs(pid), ownCpuMs()] as const;
       await takeResults(
         { crawlerId, spoolId, results: batch },
-        createResultStore(kind.without === undefined ? pool : poolWithout(pool, kind.without)),
+        createResultStore(pool),
         { scope, recrawl: defaultRecrawlSettings },
         new Date(),
       );
@@ -119,8 +104,9 @@ try {
     `${rounds} rounds of batches of ${pagesPerBatch} pages, beside ${texts} texts: median (least to most), ms CPU a page`,
   );
   for (const [kind, { backend, coordinator }] of cpu.entries()) {
-    console.log(`${kinds[kind]!.name.padEnd(34)} backend ${line(backend)}  coordinator ${line(coordinator)}`);
-    if (kinds[kind]!.without !== undefined) continue;
+    console.log(
+      `${kinds[kind]!.name.padEnd(34)} backend ${spread(backend)}  coordinator ${spread(coordinator)}`,
+    );
     figure(`${kinds[kind]!.name}, backend`, median(backend), "ms CPU a page");
     figure(`${kinds[kind]!.name}, coordinator`, median(coordinator), "ms CPU a page");
   }
@@ -129,18 +115,6 @@ try {
     `backend, of the baseline: own text ${(median(cpu[1]!.backend) / baseline).toFixed(2)}, near-duplicate ${(median(cpu[2]!.backend) / baseline).toFixed(2)}`,
   );
 
-  for (const [index, what] of [
-    [3, "change feed"],
-    [4, "web graph"],
-    [6, "text's difference, of a changed page"],
-  ] as const) {
-    const both = ({ backend, coordinator }: (typeof cpu)[number]) => median(backend) + median(coordinator);
-    const whole = cpu[index === 6 ? 5 : 1]!;
-    const costMs = both(whole) - both(cpu[index]!);
-    console.log(
-      `the ${what}: ${Math.round(1000 * costMs)} µs a result, ${((100 * costMs) / both(whole)).toFixed(0)} %`,
-    );
-  }
   console.log(
     `load average ${loadavg()
       .map((one) => one.toFixed(1))
@@ -302,26 +276,6 @@ function keyOf(url: string) {
   return key;
 }
 
-/** A pool whose transactions leave these statements out. */
-function poolWithout(pool: Pool, left: RegExp): Pool {
-  const connect = async (): Promise<PoolClient> => {
-    const client = await pool.connect();
-    // Streams of COPY are given back as they are.
-    const query = (asked: string | { readonly text: string }, values?: unknown[]): unknown =>
-      left.test(typeof asked === "string" ? asked : asked.text)
-        ? Promise.resolve({ rows: [], rowCount: 0 })
-        : client.query(asked as string, values);
-    return new Proxy(client, {
-      get: (target, name) => {
-        if (name === "query") return query;
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-  };
-  return Object.assign(Object.create(pool) as Pool, { connect });
-}
-
 /** Time on a processor, ns (Documentation/scheduler/sched-stats.rst). */
 function backendCpuMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
@@ -330,13 +284,4 @@ function backendCpuMs(pid: number): number {
 function ownCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
-}
-
-function line(values: readonly number[]): string {
-  return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -2,13 +2,10 @@
  * What handing out work costs, in parts, of which those are measured that are named behind the word; all without one:
  *
  *   orders    slices of 20 URLs of 20 hosts with 2,000 due URLs each, in every order, against breadth-first
- *   host      one host with 2,000, 100,000 and 1,000,000 due URLs
  *   subnet    20 of 1,000, 100,000 and 1,000,000 hosts in one subnet; and of a crawler that others stand before
- *   lopsided  12 crawlers, of which the first has 90 % of the subnets
- *   sharing   50,000 hosts, with every address its host's own, and with four hosts of different crawlers at each
  *   turns     2,000 crawlers that ask, give back and ask again: slices a second
  *
- * Run: npm run bench -- leases [part …] [--most 100000] (no host or subnet larger than that) [--rounds 3]
+ * Run: npm run bench -- leases [part …] [--most 100000] (no subnet larger than that) [--rounds 3]
  */
 import { parseArgs } from "node:util";
 import type { FrontierOrder, OrderName } from "#coordinator/frontier/order/strategies";
@@ -38,10 +35,7 @@ const sizes = [2_000, 100_000, 1_000_000].filter((size) => size <= most);
 
 const parts: Readonly<Record<string, (world: LeaseWorld) => Promise<void>>> = {
   orders,
-  host,
   subnet,
-  lopsided,
-  sharing,
   turns,
 };
 const world = await leaseWorld();
@@ -110,24 +104,6 @@ function sumOf(a: LeaseTimes, b: LeaseTimes): LeaseTimes {
   };
 }
 
-async function host(on: LeaseWorld): Promise<void> {
-  await seedFleet(on.pool, { crawlers: 1, subnets: 1 });
-  console.log("| due URLs | order | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |");
-  console.log("|---|---|---|---|---|");
-  for (const urlsPerHost of sizes) {
-    await seedHosts(on.pool, { hosts: 1, urlsPerHost, subnets: 1 });
-    await seedRanks(on.pool);
-    for (const name of orderNames) {
-      await on.pool.query("truncate url_shortlist");
-      const ask = { crawler: 1, hosts: 1, urlsPerHost: 20, order: inOrder(name) };
-      // All orders together lease less than the smallest host has due.
-      const asks = Array.from({ length: 15 }, () => [ask]);
-      const times = await measureAsks(on, asks, { atOnce: 1, finish: true });
-      console.log(`| ${urlsPerHost} | ${name} | ${costs(times)} |`);
-    }
-  }
-}
-
 /** Crawler 1 has the subnet; crawler 2 has 20 hosts of another, all of which became due after them. */
 async function subnet(on: LeaseWorld): Promise<void> {
   console.log(
@@ -157,47 +133,6 @@ async function subnet(on: LeaseWorld): Promise<void> {
         console.log(`| ${hosts} | ${who} | ${name} | ${costs(times)} |`);
       }
     }
-  }
-}
-
-async function lopsided(on: LeaseWorld): Promise<void> {
-  const [crawlers, subnets] = [12, 1_000];
-  console.log(
-    "| order | who asks | asks | slices | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |",
-  );
-  console.log("|---|---|---|---|---|---|---|");
-  for (const name of ["breadth-first", "back-links"] as const) {
-    await seedFleet(on.pool, { crawlers, subnets, firstShare: 0.9 });
-    await seedHosts(on.pool, { hosts: 50_000, urlsPerHost: 20, subnets });
-    const ask = (crawler: number) => ({ crawler, hosts: 20, urlsPerHost: 20, order: inOrder(name) });
-    const first = Array.from({ length: 40 }, () => [ask(1)]);
-    const others = Array.from({ length: 4 }, () => Array.from({ length: 11 }, (_, index) => ask(index + 2)));
-    const all = Array.from({ length: 10 }, () => Array.from({ length: 12 }, (_, index) => ask(index + 1)));
-    for (const [who, asks, atOnce] of [
-      ["the first", first, 1],
-      ["the others", others, 1],
-      ["all at once", all, 12],
-    ] as const) {
-      const times = await measureAsks(on, asks, { atOnce, finish: false });
-      console.log(`| ${name} | ${who} | ${times.asks} | ${times.slices} | ${costs(times)} |`);
-    }
-  }
-}
-
-async function sharing(on: LeaseWorld): Promise<void> {
-  const crawlers = 12;
-  await seedFleet(on.pool, { crawlers, subnets: crawlers });
-  console.log(
-    "| hosts an address | slices | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |",
-  );
-  console.log("|---|---|---|---|---|");
-  for (const perAddress of [1, 4]) {
-    await seedHosts(on.pool, { hosts: 50_000, urlsPerHost: 20, subnets: crawlers, perAddress });
-    const asks = Array.from({ length: 5 }, () =>
-      Array.from({ length: crawlers }, (_, index) => ({ crawler: index + 1, hosts: 20, urlsPerHost: 20 })),
-    );
-    const times = await measureAsks(on, asks, { atOnce: 1, finish: false });
-    console.log(`| ${perAddress} | ${times.slices} | ${costs(times)} |`);
   }
 }
 

@@ -27,29 +27,9 @@ export function processorTime(server: number): ProcessorTime {
   return { ownMs: (user + system) / 1000, serverMs: 10 * serverTicks };
 }
 
-export function timeSince(before: ProcessorTime, server: number): ProcessorTime {
-  const now = processorTime(server);
-  return { ownMs: now.ownMs - before.ownMs, serverMs: now.serverMs - before.serverMs };
-}
-
-let leastWorkMs = Number.POSITIVE_INFINITY;
-
-/**
- * Processor time itself grows where others share the processor's caches and halves: by how much, told by the same work
- * over and over (median), against the least that it took since the start.
- */
-export function workInflation(): number {
-  const took = Array.from({ length: 25 }, workMs).sort((a, b) => a - b);
-  leastWorkMs = Math.min(leastWorkMs, took[0]!);
-  return took[12]! / leastWorkMs;
-}
-
-function workMs(): number {
-  const before = process.cpuUsage();
-  let sum = 0;
-  for (let index = 0; index < 2_000_000; index++) sum = (sum * 31 + index) | 0;
-  const { user, system } = process.cpuUsage(before);
-  return (user + system + (sum === 1 ? 1 : 0)) / 1000;
+/** User and system time of one process; 0 when it is gone. */
+export function cpuMsOf(pid: number): number {
+  return 10 * (tryStat(pid)?.ticks ?? 0);
 }
 
 interface Stat {

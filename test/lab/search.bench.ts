@@ -21,12 +21,11 @@ import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { figure } from "./figure.ts";
+import { cpuMsOf, processorTime, serverPid } from "./processor-time.ts";
 import { resultFile } from "./result-file.ts";
-import { cpuMs, postgresCpuMs } from "./search/cpu-time.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
 import { type Recall, recallBy, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
-import { type Way, ways } from "./search/ways.ts";
 
 const {
   values: options,
@@ -44,6 +43,9 @@ const {
   },
 });
 const [pages, users, seconds] = [Number(options.pages), Number(options.users), Number(options.seconds)];
+/** The ways of looking for pages that are held against each other. */
+const ways = ["database", "index"] as const;
+type Way = (typeof ways)[number];
 const rounds = 3;
 
 /** More than are asked in all rounds of one way, so that none is answered from what was kept. */
@@ -222,12 +224,11 @@ async function ask(
   await Promise.all(Array.from({ length: users }, user));
 }
 
-/** NaN where it cannot be told. */
 async function cpuNow({ child, indexPid }: Server) {
   return {
-    server: cpuMs(child.pid ?? 0) ?? Number.NaN,
-    index: indexPid === null ? 0 : (cpuMs(indexPid) ?? Number.NaN),
-    postgres: (await postgresCpuMs(pool)) ?? Number.NaN,
+    server: cpuMsOf(child.pid!),
+    index: indexPid === null ? 0 : cpuMsOf(indexPid),
+    postgres: processorTime(await serverPid(pool)).serverMs,
   };
 }
 

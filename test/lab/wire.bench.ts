@@ -1,31 +1,17 @@
 /**
- * What shipping a result costs, in bytes and in CPU, packed (protocol version 2) and as JSON (version 1), with
- * the parts that the bytes are made of. Bytes are exact and the same in every run; times are CPU, as ratios to
+ * What shipping a result costs, in bytes and in CPU, packed (protocol version 2) and as JSON (version 1). Bytes are exact and the same in every run; times are CPU, as ratios to
  * JSON in the same round, median and range of the rounds. On the benchmark's own pages, and on the real pages
- * of the shared data where they are at hand. Run: npm run bench -- wire; with `short` behind it, without parts and
- * dictionaries.
+ * of the shared data where they are at hand. Run: npm run bench -- wire; with `short` behind it, fewer
+ * rounds.
  */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  constants,
-  createBrotliCompress,
-  createDeflateRaw,
-  deflateRawSync,
-  type ZlibOptions,
-} from "node:zlib";
 import { canParseUrl } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
 import { decodeCrawlerMessage, decodePackedMessage } from "#protocol/codec";
-import {
-  flushTail,
-  MessageDeflater,
-  type MessageInflater,
-  NodeInflater,
-  windowBytes,
-} from "#protocol/deflate";
+import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import {
   FrameReader,
   FrameWriter,
@@ -33,11 +19,12 @@ import {
   type MessageParts,
   packResult,
 } from "#protocol/packed/message-frames";
-import type { FetchResult, PageExtract } from "#protocol/result";
+import type { FetchResult } from "#protocol/result";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { sharedData } from "../support/shared-data.ts";
 import { benchPages } from "./crawl/page-markup.ts";
 import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const isShort = process.argv.includes("short");
 const rounds = isShort ? 5 : 9;
@@ -60,11 +47,6 @@ await report(
 const real = realPages();
 if (real.length > 0) {
   await report("the real pages, by host", real);
-  if (!isShort) {
-    await reportParts(real);
-    await reportDictionary(real);
-    await reportCodings(real);
-  }
 }
 
 async function report(what: string, pages: readonly Page[]): Promise<void> {
@@ -119,148 +101,6 @@ async function reportTimes(results: readonly FetchResult[], sent: Sent, what: st
       `  ${name.padEnd(36)} ${median(times[at]!).toFixed(0).padStart(5)} µs a result, ${median(ratios).toFixed(2)} (${range}) of JSON and deflate`,
     );
   });
-}
-
-/**
- * JSON against what a preset dictionary (RFC 1950 section 2.2) saves: of the first half of the pages, for the second.
- * With a stream for the whole session it helps the first messages alone; with one for each message, all of them.
- */
-async function reportDictionary(pages: readonly Page[]): Promise<void> {
-  const half = pages.length >> 1;
-  const [known, sent] = [await resultsOf(pages.slice(0, half)), await resultsOf(pages.slice(half))];
-  const texts = asJson(sent);
-  const dictionary = dictionaryOf(asJson(known));
-  const packed = await wireBytes(sent);
-  const variants: [string, number][] = [
-    ["JSON in one deflate stream", bytesOf(await deflateAll(texts))],
-    ["the same, with a dictionary", await streamBytes(texts, { level: 4, dictionary })],
-    ["the same, at level 9", await streamBytes(texts, { level: 9, dictionary })],
-    ["JSON in one Brotli stream, 4 MiB", await brotliBytes(texts)],
-    ["each JSON by itself, with it", bytesOf(texts.map((text) => deflateRawSync(text, { dictionary })))],
-    ["packed", packed],
-  ];
-  console.log(
-    `\nthe second half of the real pages, with a dictionary of ${dictionary.length} bytes of the first:`,
-  );
-  for (const [name, bytes] of variants) {
-    const each = Math.round(bytes / sent.length);
-    console.log(`  ${name.padEnd(34)} ${each} bytes a result, ${(bytes / packed).toFixed(2)} of packed`);
-  }
-}
-
-/** What other codings make of the packed texts, each in one stream that is flushed after every result. */
-async function reportCodings(pages: readonly Page[]): Promise<void> {
-  const parts = asParts(await resultsOf(pages));
-  const numbers = bytesOf(parts.map((part) => part.numbers));
-  const texts = parts.map(({ text }) => text);
-  const htmlBytes = pages.reduce((sum, { html }) => sum + html.length, 0);
-  const deflate = (level: number) => () => streamBytes(texts, { level, windowBits: 15, memLevel: 8 });
-  const brotli = (quality: number, window: number) => () => brotliBytes(texts, quality, window);
-  const codings: [string, () => Promise<number>][] = [
-    ["deflate 4, as it is sent", deflate(4)],
-    ["deflate 6", deflate(6)],
-    ["Brotli 1, 256 KiB", brotli(1, 18)],
-    ["Brotli 2, 256 KiB", brotli(2, 18)],
-    ["Brotli 3, 256 KiB", brotli(3, 18)],
-    ["Brotli 5, 256 KiB", brotli(5, 18)],
-    ["Brotli 5, 4 MiB", brotli(5, 22)],
-  ];
-  const times = codings.map((): number[] => []);
-  const bytes = codings.map(() => 0);
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const [at, [, pack]] of codings.entries()) {
-      const ms = await cpuMs(async () => {
-        bytes[at] = await pack();
-      });
-      if (round > 0) times[at]!.push((1000 * ms) / pages.length);
-    }
-  }
-  console.log(
-    "\nthe packed texts of the real pages in one stream of each coding, with the numbers beside them:",
-  );
-  for (const [at, [name]] of codings.entries()) {
-    const ratios = times[at]!.map((time, round) => time / times[0]![round]!);
-    const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-    const sent = bytes[at]! + numbers;
-    console.log(
-      `  ${name.padEnd(26)} ${Math.round(sent / pages.length)} bytes a result, HTML ${(htmlBytes / sent).toFixed(1)} : 1, ${median(times[at]!).toFixed(0).padStart(4)} µs, ${median(ratios).toFixed(2)} (${range})`,
-    );
-  }
-}
-
-/** As many pieces of as many texts as the window holds, those of the first texts last: deflate reaches them longest. */
-function dictionaryOf(texts: readonly string[]): Buffer {
-  const each = Math.floor(windowBytes / texts.length);
-  const pieces = texts.map((text) => {
-    const from = Math.max(0, (text.length - each) >> 1);
-    return Buffer.from(text.slice(from, from + each));
-  });
-  return Buffer.concat(pieces.reverse()).subarray(-windowBytes);
-}
-
-async function streamBytes(texts: readonly string[], options: ZlibOptions): Promise<number> {
-  const stream = createDeflateRaw({ ...options, memLevel: 8, flush: constants.Z_SYNC_FLUSH });
-  let bytes = 0;
-  stream.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-  });
-  for (const text of texts) await new Promise<void>((resolve) => stream.write(text, () => resolve()));
-  stream.close();
-  return bytes - texts.length * flushTail.length;
-}
-
-/** RFC 7932; by itself at the quality whose time is nearest to deflate's level 6. */
-async function brotliBytes(texts: readonly string[], quality = 5, windowBits = 22): Promise<number> {
-  const params = { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: windowBits };
-  const stream = createBrotliCompress({ params, flush: constants.BROTLI_OPERATION_FLUSH });
-  let bytes = 0;
-  stream.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-  });
-  for (const text of texts) await new Promise<void>((resolve) => stream.write(text, () => resolve()));
-  stream.close();
-  return bytes;
-}
-
-/** What each part of a result adds: the stream without it against the stream with it. */
-async function reportParts(pages: readonly Page[]): Promise<void> {
-  const results = await resultsOf(pages);
-  const whole = await wireBytes(results);
-  const without: [string, (page: PageExtract) => Partial<PageExtract>][] = [
-    ["links", () => ({ links: [] })],
-    ["anchors alone", ({ links }) => ({ links: links.map((link) => ({ ...link, anchor: "" })) })],
-    ["lexemes", () => ({ lexemes: "" })],
-    ["headings", () => ({ headings: [] })],
-    ["excerpt", () => ({ excerpt: "" })],
-    ["title and description", () => ({ title: "", description: "" })],
-  ];
-  console.log("\nwhat the parts of a result add, bytes a page:");
-  for (const [name, change] of without) {
-    const less = await wireBytes(
-      results.map((result) =>
-        result.page ? { ...result, page: { ...result.page, ...change(result.page) } } : result,
-      ),
-    );
-    console.log(`  ${name.padEnd(34)} ${Math.round((whole - less) / pages.length)}`);
-  }
-  const { places, words } = vectorSizes(results);
-  console.log(`  of the lexemes: ${places} bytes of places, ${words} of words before deflate`);
-}
-
-function vectorSizes(results: readonly FetchResult[]): { places: number; words: number } {
-  const empty = results.map((result) =>
-    result.page ? { ...result, page: { ...result.page, lexemes: "" } } : result,
-  );
-  const numbers = (all: readonly FetchResult[]) => bytesOf(asParts(all).map((part) => part.numbers));
-  const texts = (all: readonly FetchResult[]) => bytesOf(asParts(all).map(({ text }) => Buffer.from(text)));
-  const each = (bytes: number) => Math.round(bytes / results.length);
-  return { places: each(numbers(results) - numbers(empty)), words: each(texts(results) - texts(empty)) };
-}
-
-async function wireBytes(results: readonly FetchResult[]): Promise<number> {
-  const parts = asParts(results);
-  const deflated = await deflateAll(parts.map(({ text }) => text));
-  return bytesOf(parts.map(({ numbers }, at) => joinFrame(numbers, deflated[at]!)));
 }
 
 async function resultsOf(pages: readonly Page[]): Promise<FetchResult[]> {
@@ -344,11 +184,6 @@ async function cpuMs(work: () => unknown): Promise<number> {
   await work();
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
 function bytesOf(items: readonly Buffer[]): number {

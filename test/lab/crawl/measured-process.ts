@@ -10,20 +10,10 @@ export interface Usage {
   readonly peakBytes: number;
 }
 
-/** User and system time since the start. */
-interface ThreadTimes {
-  readonly mainMs: number;
-  /** V8's helpers: the collector's and the compiler's. */
-  readonly v8Ms: number;
-  /** Workers and libuv's pool, the busiest first. */
-  readonly othersMs: readonly number[];
-}
-
 export class MeasuredProcess {
   readonly #child: ChildProcess;
   #output = "";
 
-  /** `cores`: which processors it may use, as taskset has it; undefined: all. */
   constructor(
     script: string,
     options: { readonly args?: readonly string[]; readonly execArgv?: readonly string[] },
@@ -47,20 +37,8 @@ export class MeasuredProcess {
     return this.ask<Usage>({ type: "usage" }, "usage");
   }
 
-  /** CPU by kind of thread; Linux alone can tell. */
-  threads(): Promise<ThreadTimes> {
-    return this.ask<ThreadTimes>({ type: "threads" }, "threads");
-  }
-
   tell(message: object): void {
     if (this.#child.connected) this.#child.send(message, () => {});
-  }
-
-  /** CPU profiles while the work is done, one file a thread: the main one first, then the workers. */
-  async profile(file: string, work: () => Promise<unknown>): Promise<readonly string[]> {
-    await this.ask({ type: "profile" }, "profiling");
-    await work();
-    return (await this.ask<{ files: readonly string[] }>({ type: "profiled", file }, "profiled")).files;
   }
 
   /** Sends a message and resolves with the answer of that type; throws with the process's words when it ends. */

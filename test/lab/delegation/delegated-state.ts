@@ -21,7 +21,7 @@ export function stateWith(world: RegistryWorld, crawlers: Crawlers, count: numbe
 }
 
 /** So many different subnets of the world, and who has them. */
-export function* delegationsIn(
+function* delegationsIn(
   { columns }: RegistryWorld,
   crawlers: Crawlers,
   count: number,

@@ -1,4 +1,5 @@
-/** Figures of the steps, and the tables that are made of them: a column for each size of the fleet, and how they grow. */
+/** Figures of the steps, and the tables that are made of them: a column for each size of the fleet. */
+import { formatTable } from "#ops/cli/output";
 import type { Standing } from "./box.ts";
 import { Histogram } from "./histogram.ts";
 import type { TallySheet } from "./tally.ts";
@@ -77,45 +78,22 @@ export class Change {
   }
 }
 
-/** How a figure grows with the fleet: b of a × N^b by least squares over the logarithms; null where there is no telling. */
-export function growth(points: readonly (readonly [number, number | null])[]): number | null {
-  const logs = points.flatMap(([n, value]) =>
-    value !== null && value > 0 ? [[Math.log(n), Math.log(value)]] : [],
-  );
-  if (logs.length < 2 || logs.length < points.length) return null;
-  const mean = (at: 0 | 1) => logs.reduce((sum, point) => sum + point[at]!, 0) / logs.length;
-  const [meanX, meanY] = [mean(0), mean(1)];
-  const over = logs.reduce((sum, [x = 0, y = 0]) => sum + (x - meanX) * (y - meanY), 0);
-  const under = logs.reduce((sum, [x = 0]) => sum + (x - meanX) ** 2, 0);
-  return under === 0 ? null : over / under;
-}
-
-export function tableOf(runs: readonly Run[]): string[][] {
+/** A row for each figure, a column for each fleet. */
+export function tableOf(runs: readonly Run[]): string {
   const rows = new Map<string, Figure>();
   for (const { figures } of runs)
     for (const figure of figures) rows.set(`${figure.step} ${figure.name}`, figure);
-  const isSeveral = runs.length > 1;
-  const heads = [
-    "step",
-    "figure",
-    ...runs.map(({ crawlers }) => grouped(crawlers)),
-    ...(isSeveral ? ["grows as"] : []),
-  ];
-  // A figure that came up in a later run alone stands with its step all the same.
-  const steps = [...new Set([...rows.values()].map(({ step }) => step))];
-  const ordered = steps.flatMap((step) => [...rows.values()].filter((figure) => figure.step === step));
-  return [heads, ...ordered.map((figure) => rowOf(figure, runs, isSeveral))];
-}
-
-function rowOf({ step, name, unit }: Figure, runs: readonly Run[], isSeveral: boolean): string[] {
-  const valueIn = ({ figures }: Run) => figures.find((one) => one.step === step && one.name === name)?.value;
-  const exponent = growth(runs.map((run) => [run.crawlers, valueIn(run) ?? null]));
-  return [
-    step,
-    unit === "" ? name : `${name} (${unit})`,
-    ...runs.map((run) => cell(valueIn(run))),
-    ...(isSeveral ? [exponent === null ? "" : `N^${exponent.toFixed(1)}`] : []),
-  ];
+  const columns = runs.map(({ crawlers }) => ({ title: grouped(crawlers), align: "right" as const }));
+  return formatTable(
+    [{ title: "step" }, { title: "figure" }, ...columns],
+    [...rows.values()].map(({ step, name, unit }) => [
+      step,
+      unit === "" ? name : `${name}, ${unit}`,
+      ...runs.map(({ figures }) =>
+        cell(figures.find((one) => one.step === step && one.name === name)?.value),
+      ),
+    ]),
+  );
 }
 
 function cell(value: number | null | undefined): string {
@@ -128,18 +106,4 @@ function cell(value: number | null | undefined): string {
 
 function grouped(value: number): string {
   return value.toLocaleString("en");
-}
-
-export function printed(table: readonly (readonly string[])[]): string {
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) =>
-    row.map((text, at) => (at < 2 ? text.padEnd(widths[at]!) : text.padStart(widths[at]!))).join("  ");
-  return table.map(line).join("\n");
-}
-
-export function markdown(table: readonly (readonly string[])[]): string {
-  const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
-  const [heads = [], ...rows] = table;
-  const rule = heads.map((_, at) => (at < 2 ? "---" : "---:"));
-  return [line(heads), line(rule), ...rows.map(line)].join("\n");
 }

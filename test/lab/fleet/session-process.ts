@@ -13,10 +13,6 @@ export type SessionOrder =
   | { readonly type: "set"; readonly settings: Partial<SessionSettings> }
   /** All connections break, at this moment. */
   | { readonly type: "drop" }
-  /** Of the connections that stand, so large a part is read for a moment now and then alone; 0: all are read again. */
-  | { readonly type: "slow"; readonly share: number }
-  /** One crawler asks for work so many times a second; 0: no more. */
-  | { readonly type: "flood"; readonly at: number; readonly perSecond: number }
   | { readonly type: "end" };
 
 export interface SessionReport {
@@ -28,16 +24,10 @@ export interface SessionReport {
 const reportMs = 200;
 /** The coordinator takes 500 connections of one address. */
 const crawlersPerAddress = 400;
-/** A slow reader reads for so long, once in so long. */
-const slowReading = { forMs: 50, everyMs: 5000 };
-
 const tally = new Tally();
-const settings = { concurrentHosts: 32, fetchMs: 100, answer: "results" as SessionSettings["answer"] };
+const settings = { concurrentHosts: 32, fetchMs: 100 };
 let sessions: FleetSession[] = [];
-let first = 0;
 const sockets = new Set<net.Socket>();
-let slow: NodeJS.Timeout[] = [];
-let endFlood = () => {};
 
 process.on("message", (order: SessionOrder) => void obey(order));
 // Whoever started this is gone: nobody else would end it.
@@ -47,7 +37,6 @@ setInterval(report, reportMs);
 async function obey(order: SessionOrder): Promise<void> {
   switch (order.type) {
     case "open":
-      first = order.from;
       spreadAddresses(order.from, order.to);
       sessions = Array.from(
         { length: order.to - order.from },
@@ -64,13 +53,6 @@ async function obey(order: SessionOrder): Promise<void> {
     case "drop":
       for (const socket of sockets) socket.destroy();
       return;
-    case "slow":
-      readSlowly(order.share);
-      return;
-    case "flood":
-      endFlood();
-      if (order.perSecond > 0) endFlood = sessions[order.at - first]?.flood(order.perSecond) ?? (() => {});
-      return;
     case "end":
       await Promise.all(sessions.map((session) => session.stop()));
       report();
@@ -82,19 +64,6 @@ async function obey(order: SessionOrder): Promise<void> {
 function report(): void {
   const said: SessionReport = { type: "report", sessions: sessions.length, sheet: tally.take() };
   process.send?.(said);
-}
-
-function readSlowly(share: number): void {
-  for (const timer of slow) clearInterval(timer);
-  const chosen = [...sockets].filter((_, at) => Math.floor(at * share) < Math.floor((at + 1) * share));
-  for (const socket of sockets) socket.resume();
-  slow = chosen.map((socket) => {
-    socket.pause();
-    return setInterval(() => {
-      socket.resume();
-      setTimeout(() => socket.pause(), slowReading.forMs);
-    }, slowReading.everyMs);
-  });
 }
 
 /** The links say only where to; the system may be told from where. */

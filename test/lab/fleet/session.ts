@@ -26,8 +26,6 @@ export interface SessionSettings {
   readonly concurrentHosts: number;
   /** What fetching one URL takes. */
   readonly fetchMs: number;
-  /** `results`: a page for each URL; `returns`: slices go back as they came. */
-  readonly answer: "results" | "returns";
 }
 
 /** As the real task loop has them. */
@@ -211,16 +209,6 @@ export class FleetSession {
     this.#askSoon();
   }
 
-  /** Asks so many times a second, whatever it was told; returns how to end that. */
-  flood(perSecond: number): () => void {
-    const everyMs = 20;
-    const timer = setInterval(() => {
-      for (let times = (perSecond * everyMs) / 1000; times > 0; times -= 1)
-        this.#send({ type: "crawler:ready", freeHosts: 1 });
-    }, everyMs);
-    return () => clearInterval(timer);
-  }
-
   #onTasks(leases: readonly OfferedLease[], askAgainMs: number): void {
     if (this.#asked !== null) {
       clearTimeout(this.#asked);
@@ -235,31 +223,19 @@ export class FleetSession {
   }
 
   #begin(lease: Lease): void {
-    const { answer, fetchMs } = this.#settings;
+    const { fetchMs } = this.#settings;
     this.#slices.add(lease.leaseId);
     this.#tally.counts.openSlices += 1;
-    const isReturned = answer === "returns";
-    const meanMs = isReturned ? fetchMs : fetchMs * lease.urls.length;
     setTimeout(
       () => {
         this.#slices.delete(lease.leaseId);
         this.#tally.counts.openSlices -= 1;
-        if (isReturned) this.#giveBack(lease.leaseId);
-        else this.#keep(lease);
+        this.#keep(lease);
         this.#askSoon();
         // All of a wave would end in the same second, and none begin until then.
       },
-      2 * meanMs * Math.random(),
+      2 * fetchMs * lease.urls.length * Math.random(),
     );
-  }
-
-  #giveBack(leaseId: string): void {
-    const isSent = this.#send({
-      type: "crawler:lease-end",
-      leaseId,
-      reason: "the benchmark gives all of them back",
-    });
-    if (isSent) this.#tally.counts.returned += 1;
   }
 
   #keep({ leaseId, urls, addresses }: Lease): void {

@@ -4,7 +4,6 @@ import type { FleetBox } from "./box.ts";
 import { Change, type FigureList } from "./figures.ts";
 import { PageWatch } from "./page-watch.ts";
 import { addWork, putOff } from "./seed.ts";
-import type { SessionSettings } from "./session.ts";
 
 export interface StepSettings {
   readonly stormSeconds: number;
@@ -18,10 +17,6 @@ export interface StepSettings {
   readonly workHosts: number;
   readonly urlsPerHost: number;
   readonly roundsSeconds: number;
-  /** For each of what goes on beside the others' work. */
-  readonly badSeconds: number;
-  /** How often all are cut off at once. */
-  readonly reconnects: number;
 }
 
 export type Step = (box: FleetBox, settings: StepSettings, figures: FigureList) => Promise<void>;
@@ -157,25 +152,10 @@ async function watched(box: FleetBox, seconds: number): Promise<Change> {
 }
 
 /** A share of the fleet has due URLs: a page is delivered for each. */
-export const work: Step = async (box, settings, list) => {
-  await working(box, "work", "results", settings, list);
-};
-
-/** The same, but that slices go back as they came: what handing out alone costs. */
-export const slices: Step = async (box, settings, list) => {
-  await working(box, "slices", "returns", settings, list);
-};
-
-async function working(
-  box: FleetBox,
-  step: string,
-  answer: SessionSettings["answer"],
-  settings: StepSettings,
-  list: FigureList,
-): Promise<void> {
+const work: Step = async (box, settings, list) => {
+  const step = "work";
   const { crawlers, subnetsPerCrawler } = box.settings;
   const { counts } = box.tally;
-  box.tellSessions({ type: "set", settings: { answer } });
   const busy = Math.max(1, Math.round(settings.busyShare * crawlers));
   const hosts = await addWork(box.pool, {
     name: step,
@@ -196,7 +176,7 @@ async function working(
   list.add(step, "first slice after", noticed ? (performance.now() - dueMs) / 1000 : null, "s");
   await box.coordinatorState();
   const before = await box.standing();
-  const isDone = () => answer === "results" && counts.acknowledged - resultsBefore >= urls;
+  const isDone = () => counts.acknowledged - resultsBefore >= urls;
   await box.until(isDone, settings.workSeconds, () => {
     const [taken, delivered] = [counts.slices - slicesBefore, counts.acknowledged - resultsBefore];
     return `${taken} slices, ${delivered} results acknowledged, ${counts.up} up, ${counts.lost} lost so far`;
@@ -207,23 +187,17 @@ async function working(
   list.add(step, "slices a second", taken / change.seconds);
   list.add(step, "results a second", delivered / change.seconds);
   list.times(step, "request for work", change.times("request"));
-  if (answer === "results") list.times(step, "acknowledgement", change.times("acknowledge"));
+  list.times(step, "acknowledgement", change.times("acknowledge"));
   cores(change, step, list);
-  const done = answer === "results" ? delivered : taken;
-  const [unit, what] = ["ms", answer === "results" ? "result" : "slice"];
-  list.add(
-    step,
-    `coordinator's processor a ${what}`,
-    done ? change.of("coordinatorCpuMs") / done : null,
-    unit,
-  );
-  list.add(step, `Postgres' processor a ${what}`, done ? change.of("postgresCpuMs") / done : null, unit);
+  const each = (ms: number) => (delivered ? ms / delivered : null);
+  list.add(step, "coordinator's processor a result", each(change.of("coordinatorCpuMs")), "ms");
+  list.add(step, "Postgres' processor a result", each(change.of("postgresCpuMs")), "ms");
   list.add(step, "up at the end", counts.up);
   list.add(step, "sessions lost", change.count("lost"));
   await state(box, step, list);
   for (const [reason, count] of change.each("reasons").slice(0, 6)) list.note(step, `${count} × ${reason}`);
   await endWork(box, step);
-}
+};
 
 /** The next step is not to find this one's work. */
 async function endWork(box: FleetBox, step: string): Promise<void> {
@@ -306,74 +280,4 @@ export const rounds: Step = async (box, settings, list) => {
   await state(box, "rounds", list);
 };
 
-/** Slices a second that the busy crawlers take together while others misbehave: little, so that times tell something. */
-const calmSlices = 100;
-const floodPerSecond = 1000;
-const slowShare = 0.2;
-const dayMs = 86_400_000;
-const goneSeconds = 10;
-
-/** What partners and clocks do: others' work beside it, and how all come back. */
-export const bad: Step = async (box, settings, list) => {
-  const { crawlers, subnetsPerCrawler } = box.settings;
-  const busy = Math.max(1, Math.round(settings.busyShare * crawlers));
-  const calm = { answer: "results", concurrentHosts: 2, fetchMs: (2 * busy * 1000) / calmSlices } as const;
-  box.tellSessions({ type: "set", settings: calm });
-  const place = { firstTarget: 0, targets: busy * subnetsPerCrawler, apart: 1 };
-  const hosts = calmSlices * (6 * settings.badSeconds + 60);
-  await addWork(box.pool, { name: "bad", hosts, urlsPerHost: 1, ...place });
-  const { slices } = box.tally.counts;
-  await box.until(
-    () => box.tally.counts.slices > slices,
-    noticeSeconds,
-    () => "nobody has noticed yet",
-  );
-  await beside("alone", box, settings, list);
-  box.tellSessions({ type: "flood", at: crawlers - 1, perSecond: floodPerSecond });
-  await beside(`beside one that asks ${floodPerSecond} times a second`, box, settings, list);
-  box.tellSessions({ type: "flood", at: crawlers - 1, perSecond: 0 });
-  box.tellSessions({ type: "slow", share: slowShare });
-  await beside("beside a fifth of slow readers", box, settings, list);
-  box.tellSessions({ type: "slow", share: 0 });
-  box.tellCoordinator({ type: "jump", byMs: dayMs });
-  await beside("the clock a day ahead", box, settings, list);
-  box.tellCoordinator({ type: "jump", byMs: -dayMs });
-  await beside("the clock back again", box, settings, list);
-  for (let time = 1; time <= settings.reconnects; time += 1) {
-    const { lost } = box.tally.counts;
-    const { up } = box.tally.counts;
-    const came = await arrival(box, settings.stormSeconds, async () => {
-      box.tellSessions({ type: "drop" });
-      await box.until(
-        () => box.tally.counts.lost >= lost + up,
-        goneSeconds,
-        () => "connections break",
-      );
-    });
-    brief(came, `bad, all cut off, time ${time}`, box, list);
-  }
-  await state(box, "bad", list);
-  await endWork(box, "bad");
-};
-
-/** Some seconds of calm work, while something else goes on. */
-async function beside(what: string, box: FleetBox, settings: StepSettings, list: FigureList): Promise<void> {
-  box.settings.say(`  ${what}`);
-  const step = `bad, ${what}`;
-  const health = new PageWatch(`${box.pagesUrl}/health`, healthEveryMs);
-  const change = await watched(box, settings.badSeconds);
-  await health.stop();
-  list.add(step, "slices a second", change.count("slices") / change.seconds);
-  const [, asked = 0] = change.each("sent").find(([type]) => type === "crawler:ready") ?? [];
-  list.add(step, "requests for work sent a second", asked / change.seconds);
-  const [, answered = 0] = change.each("received").find(([type]) => type === "coordinator:tasks") ?? [];
-  list.add(step, "requests for work answered a second", answered / change.seconds);
-  list.times(step, "request for work", change.times("request"));
-  list.times(step, "/health", health.times);
-  cores(change, step, list);
-  list.add(step, "sessions lost", change.count("lost"));
-  list.add(step, "up at the end", box.tally.counts.up);
-  for (const [reason, count] of change.each("reasons").slice(0, 3)) list.note(step, `${count} × ${reason}`);
-}
-
-export const steps = { storm, idle, work, slices, rounds, restart, bad } as const;
+export const steps = { storm, idle, work, rounds, restart } as const;

@@ -11,7 +11,6 @@ const counterNames = [
   "slices",
   "results",
   "acknowledged",
-  "returned",
   "probes",
   "peersToMeasure",
   "openSlices",

@@ -10,8 +10,6 @@ import { mix32, seededRandom } from "#core/random";
 const crawlersFrom = 20 * 2 ** 24;
 const targetsFrom = 30 * 2 ** 24;
 export const blockBytes = 4096;
-/** 30.0.0.0 to 79.255.255.255. */
-export const mostTargets: number = (50 * 2 ** 24) / blockBytes;
 
 export function crawlerBlock(at: number): number {
   return crawlersFrom + at * blockBytes;

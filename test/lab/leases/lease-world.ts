@@ -45,11 +45,9 @@ export async function leaseWorld(): Promise<LeaseWorld> {
 export interface Fleet {
   readonly crawlers: number;
   readonly subnets: number;
-  /** Of the subnets the share that crawler 1 has; the others share what is left evenly. Left out: all share evenly. */
-  readonly firstShare?: number;
 }
 
-export async function seedFleet(pool: Pool, { crawlers, subnets, firstShare }: Fleet): Promise<void> {
+export async function seedFleet(pool: Pool, { crawlers, subnets }: Fleet): Promise<void> {
   await pool.query(
     "truncate frontier_host, frontier_url, url_rank, lease, address_turn, delegation, subnet, crawler restart identity cascade",
   );
@@ -64,13 +62,8 @@ export async function seedFleet(pool: Pool, { crawlers, subnets, firstShare }: F
   );
   await pool.query(
     `insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
-     select subnet_id,
-       case when $3::float8 is null then 1 + subnet_id % $1::int
-         when subnet_id <= $2::int * $3::float8 then 1
-         else 2 + subnet_id % ($1::int - 1) end,
-       'own-subnet', true, now()
-     from subnet`,
-    [crawlers, subnets, firstShare ?? null],
+     select subnet_id, 1 + subnet_id % $1::int, 'own-subnet', true, now() from subnet`,
+    [crawlers],
   );
   await pool.query("analyze crawler, subnet, delegation");
 }
@@ -78,25 +71,20 @@ export async function seedFleet(pool: Pool, { crawlers, subnets, firstShare }: F
 export interface Hosts {
   readonly hosts: number;
   readonly urlsPerHost: number;
-  /** Hosts at each address, all in one subnet. */
-  readonly perAddress?: number;
   /** Spread evenly over the first so many subnets. */
   readonly subnets: number;
 }
 
 /** All due; half of the URLs were visited before, with what orders ask of them. */
-export async function seedHosts(
-  pool: Pool,
-  { hosts, urlsPerHost, subnets, perAddress = 1 }: Hosts,
-): Promise<void> {
+export async function seedHosts(pool: Pool, { hosts, urlsPerHost, subnets }: Hosts): Promise<void> {
   await pool.query("truncate frontier_host, frontier_url, url_rank, lease, address_turn");
-  if (await hasShortlists(pool)) await pool.query("truncate url_shortlist");
+  await pool.query("truncate url_shortlist");
   await pool.query(
     `insert into frontier_host (host_hash, host, state, addresses, subnet_id, due_at, url_count)
-     select hashint8extended(n, 7), 'h' || n || '.example', 'resolved', array['32.0.0.0'::inet + n / $4::int],
+     select hashint8extended(n, 7), 'h' || n || '.example', 'resolved', array['32.0.0.0'::inet + n],
        1 + n % $3::int, now() - interval '1 day' + n * interval '1 ms', $2
      from generate_series(1, $1::int) n`,
-    [hosts, urlsPerHost, subnets, perAddress],
+    [hosts, urlsPerHost, subnets],
   );
   await pool.query(
     `insert into frontier_url (host_hash, url_hash, url, back_links, next_fetch_at, last_fetched_at, out_links,
@@ -118,19 +106,11 @@ export async function seedRanks(pool: Pool): Promise<void> {
   await pool.query("analyze url_rank");
 }
 
-async function hasShortlists(pool: Pool): Promise<boolean> {
-  const { rows } = await pool.query<{ has: boolean }>(
-    "select to_regclass('url_shortlist') is not null as has",
-  );
-  return rows[0]!.has;
-}
-
-export interface Ask {
+interface Ask {
   readonly crawler: number;
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly order?: FrontierOrder;
-  readonly dueSubnets?: readonly number[];
 }
 
 /** Sums over all requests: `serverMs` and `ownMs` of processor time, Postgres' and this process'. */
@@ -152,7 +132,7 @@ export interface LeaseTimes {
 export async function measureAsks(
   world: LeaseWorld,
   rounds: readonly (readonly Ask[])[],
-  options: { readonly atOnce: number; readonly finish: boolean; readonly restSeconds?: number },
+  options: { readonly atOnce: number; readonly finish: boolean },
 ): Promise<LeaseTimes> {
   const sums = { slices: 0, urls: 0, asks: 0, empty: 0, serverMs: 0, ownMs: 0, wallMs: 0 };
   const tookMs: number[] = [];
@@ -162,14 +142,13 @@ export async function measureAsks(
     const beganMs = performance.now();
     const lane = async () => {
       for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) {
-        const { crawler, dueSubnets, ...request } = ask;
+        const { crawler, ...request } = ask;
         const askedMs = performance.now();
         const leases = await world.frontier.leaseHosts({
           ...request,
-          ...(dueSubnets === undefined ? {} : { dueSubnets: dueSubnets as never }),
           crawlerId: asCrawlerId(crawler),
           leaseSeconds: 300,
-          addressRestSeconds: options.restSeconds ?? 0,
+          addressRestSeconds: 0,
           now: new Date(),
         });
         tookMs.push(performance.now() - askedMs);
@@ -257,9 +236,4 @@ async function finishLeases(pool: Pool): Promise<void> {
      from closed where h.host_hash = closed.host_hash`,
   );
   await pool.query("update address_turn set leases = 0");
-}
-
-/** Microseconds of processor time a slice: Postgres and this process. */
-export function perSlice({ slices, serverMs, ownMs }: LeaseTimes): { serverUs: number; ownUs: number } {
-  return { serverUs: (1000 * serverMs) / slices, ownUs: (1000 * ownMs) / slices };
 }

@@ -20,7 +20,7 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import type { Figure } from "../figure.ts";
 import { resultFile, shortenedVariable } from "../result-file.ts";
-import { compareWith, measureHere } from "./compare-commits.ts";
+import { compareWith } from "./compare-commits.ts";
 import { compareFigures } from "./compare-figures.ts";
 import { commitNamed } from "./other-checkout.ts";
 import { quickBenches } from "./quick-benches.ts";
@@ -45,16 +45,6 @@ describe("a figure of two commits", () => {
 
   it("is doubtful where the rounds differ by as much as the commits", () => {
     expect(markOf([10, 11, 9], [10.8, 12, 10.7])).toEqual(["worse?"]);
-  });
-
-  it("is better by more than 5 %, too", () => {
-    expect(markOf([10, 10.2, 9.8], [9, 9.2, 8.8])).toEqual(["better"]);
-    expect(markOf([10, 10.2, 8.9], [9, 9.2, 8.8])).toEqual([""]);
-  });
-
-  it("is judged the other way around where more is better", () => {
-    expect(markOf([100, 102, 98], [90, 91, 89], true)).toEqual(["worse"]);
-    expect(markOf([100, 102, 98], [110, 111, 109], true)).toEqual(["better"]);
   });
 
   it("is compared round by round, and told with the spread of the ratios", () => {
@@ -178,27 +168,6 @@ if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other
     expect(comparisonCode(all.slice(2))).toBe(0);
   });
 
-  it("is removed when the comparison is interrupted, and what ran is ended", async () => {
-    const root = repository({});
-    put(root, {
-      "test/lab/endless.bench.ts": `import { writeFileSync } from "node:fs";
-writeFileSync("${root}/pid", String(process.pid));
-setInterval(() => {}, 1000);`,
-    });
-    const stopping = new AbortController();
-    const measuring = { root, quick: quick("endless"), say: () => {}, signal: stopping.signal };
-
-    const comparing = compareWith("HEAD", 1, measuring);
-    await until(() => existsSync(join(root, "pid")), 30_000);
-    const pid = Number(readFileSync(join(root, "pid"), "utf8"));
-    stopping.abort(new Error("interrupted"));
-
-    await expect(comparing).rejects.toThrow("interrupted");
-    expect(() => process.kill(pid, 0)).toThrow();
-    expect(checkouts(root)).toBe(1);
-    expect(leftOver()).toEqual([]);
-  });
-
   it("has to exist", async () => {
     const root = repository({});
 
@@ -206,15 +175,6 @@ setInterval(() => {}, 1000);`,
       await expect(commitNamed(root, name)).rejects.toThrow(`"${name}" names no commit of this repository`);
     expect(await commitNamed(root, "HEAD")).toBe(git(root, "rev-parse", "HEAD"));
   });
-});
-
-it("a bench that fails in this checkout is told, and the command ends with 3", async () => {
-  const root = repository({ "test/lab/broken.bench.ts": 'throw new Error("no disk")' });
-
-  const [one] = await measureHere({ root, quick: quick("broken"), ...quietly });
-
-  expect(one).toEqual({ bench: "broken", run: { type: "failed", words: "it ended with 1: Error: no disk" } });
-  expect(comparisonCode([{ bench: "broken", type: "failed", side: "here", words: "" }])).toBe(3);
 });
 
 it("an interrupted bench takes the server of its database along", async () => {

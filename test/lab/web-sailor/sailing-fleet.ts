@@ -57,7 +57,7 @@ export interface Client {
   readonly wire: CountingRelay;
 }
 
-export type SailingFleet = Awaited<ReturnType<typeof sailingFleet>>;
+
 
 export async function sailingFleet(settings: SailingSettings) {
   const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
