@@ -60,25 +60,6 @@ describe("policies over several seeds", () => {
     const orders = new Set(nearest!.results.map((result) => result.arrival.join()));
     expect(orders.size).toBe(4);
   });
-
-  it("say how far they are, target by target and run by run", () => {
-    const seen: string[] = [];
-
-    repeatPolicies({
-      source: generatedSource({ crawlers: 2, sites: 3 }),
-      variants,
-      seeds: seedsFrom(1, 2),
-      noise: noNoise,
-      onProgress: ({ run, runs, doneTargets, targets }) =>
-        seen.push(`${run}/${runs} ${doneTargets}/${targets}`),
-    });
-
-    expect(seen).toEqual(["1/2 1/3", "1/2 2/3", "1/2 3/3", "2/2 1/3", "2/2 2/3", "2/2 3/3"]);
-  });
-
-  it("begin again at seed 0 after the largest", () => {
-    expect(seedsFrom(2 ** 32 - 1, 2)).toEqual([2 ** 32 - 1, 0]);
-  });
 });
 
 describe("a spread", () => {

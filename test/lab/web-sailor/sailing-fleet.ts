@@ -57,8 +57,6 @@ export interface Client {
   readonly wire: CountingRelay;
 }
 
-
-
 export async function sailingFleet(settings: SailingSettings) {
   const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
   const world = namedWorld(settings);
