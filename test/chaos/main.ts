@@ -29,6 +29,7 @@ same faults at the same times.
 Examples:
   npm run chaos -- --minutes 10 --seed 7
   npm run chaos -- --minutes 10 --seeds 1..10                 # a night
+  npm run chaos -- --minutes 360 --faults 0                   # a soak
   npm run chaos -- --minutes 2 --kinds kill-database,fill-database-disk --keep
 
 Disks are filled where this process may mount a file system in memory; elsewhere files are kept from growing. Linux only.
@@ -43,6 +44,7 @@ interface Options {
   readonly crawlers: string;
   readonly coordinators: string;
   readonly kinds?: string;
+  readonly faults: string;
   readonly json?: boolean;
   readonly keep?: boolean;
 }
@@ -55,6 +57,7 @@ const program = new Command("npm run chaos --")
   .option("--crawlers <n>", "crawlers, 2 to 30", "5")
   .option("--coordinators <n>", "coordinators, 1 to 4", "2")
   .option("--kinds <names>", `faults, with commas between them (default all: ${faultKinds.join(", ")})`)
+  .option("--faults <n>", "a minute, 0 to 60; 0: nothing is broken, and processes must not grow", "8")
   .option("--keep", "keep the folder of a run that failed: database, logs, spools")
   .option("--json", "print the outcomes for programs; progress goes to standard error")
   .addHelpText("after", helpText)
@@ -132,10 +135,10 @@ function askedFor(options: Options) {
       urlsPerLease: 4,
       fetchesBefore: 0,
     },
-    sites: Math.ceil(20 + 50 * minutes),
+    sites: Math.ceil(20 + 50 * Math.min(minutes, 60)),
     ...{
       lengthMs: minutes * 60_000,
-      faultsPerMinute: 8,
+      faultsPerMinute: whole("faults", options.faults, [0, 60]),
       stillMs: 240_000,
       settleSeconds: 3,
       addressRestSeconds: 1,

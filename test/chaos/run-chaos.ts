@@ -8,6 +8,7 @@ import { contradictionsIn, damagedIndexes, databaseChecks } from "../support/dat
 import * as check from "./checks.ts";
 import { applyFault, databaseAnswers, targetWords } from "./faults.ts";
 import { ChaosFleet, type Death, type FleetSize, type Programs } from "./fleet.ts";
+import { GrowthWatch } from "./growth.ts";
 import { areOfOneThing, drawPlan, type FaultKind, type PlannedFault } from "./plan.ts";
 
 export interface ChaosRun extends FleetSize {
@@ -81,13 +82,21 @@ async function breakAndJudge(
   const size = `${sites} sites, ${crawlers} crawlers, ${coordinators} coordinators`;
   say(`seed ${seed}: ${size}; ${plan.length} faults in ${(lengthMs / 1000).toFixed(0)} s`);
   const over = new AbortController();
+  const growth = new GrowthWatch(() =>
+    [...fleet.coordinators, ...fleet.crawlers].map(({ process: { name, pid } }) => ({ name, pid })),
+  );
   const [{ done, pauses }] = await Promise.all([
-    doPlan(fleet, plan, { run, say }).finally(() => over.abort()),
+    doPlan(fleet, plan, { run, say }).finally(() => {
+      over.abort();
+      growth.stop();
+    }),
     wantAgain(fleet, run, over.signal),
   ]);
   const restedMs = await rest(fleet, run.stillMs, say);
   const totals = await overviewTotals(fleet);
-  const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
+  const verdicts = [...(await judge(fleet, { run, pauses, lateness, totals, faults: done }))];
+  if (plan.length === 0)
+    verdicts.push(check.verdict("growth", "no process grows all through the run", growth.growing()));
   const figures = await figuresOf(fleet);
   const disks = fleet.databaseDisk.type;
   const seconds = (performance.now() - startMs) / 1000;

@@ -1,6 +1,5 @@
 // Preloaded into every process that the crawl benchmark measures: answers over the IPC channel what the process
-// has used so far (CPU of all its threads, memory now and at its peak, what its heap holds on to).
-import { collectGarbage } from "../soak/collect-garbage.mjs";
+// has used so far (CPU of all its threads, memory now and at its peak).
 
 process.on("message", async (message) => {
   if (message?.type === "usage") {
@@ -12,10 +11,6 @@ process.on("message", async (message) => {
       rssBytes: process.memoryUsage.rss(),
       peakBytes: maxRSS * 1024,
     });
-  } else if (message?.type === "heap") {
-    collectGarbage();
-    const { heapUsed, external } = process.memoryUsage();
-    process.send({ type: "heap", heapBytes: heapUsed, externalBytes: external });
   }
 });
 // The benchmark is gone: nobody else would end this process.

@@ -123,10 +123,6 @@ export class FleetBox {
     this.#lastCpuMs = 0;
   }
 
-  tellCoordinator(order: CoordinatorOrder): void {
-    this.#coordinator?.tell(order);
-  }
-
   async #openSessions(): Promise<void> {
     const { crawlers, concurrentHosts, fetchMs, built } = this.settings;
     const processes = Math.ceil(crawlers / mostPerProcess);

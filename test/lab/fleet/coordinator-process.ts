@@ -1,16 +1,14 @@
 /**
- * The coordinator in a process of its own, as `nearcrawl coordinator` starts it, but for a clock that can be moved, and
- * for what it tells over the channel: processor, memory, the delay of its event loop, and what it logged.
+ * The coordinator in a process of its own, as `nearcrawl coordinator` starts it, but for
+ * what it tells over the channel: processor, memory, the delay of its event loop, and what it logged.
  */
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { startCoordinator } from "#coordinator/main";
 import type { Log } from "#core/log";
-import { Timekeeper } from "#core/scheduler";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
-import { collectGarbage } from "../soak/collect-garbage.mjs";
 
 export type CoordinatorOrder =
   | {
@@ -20,12 +18,8 @@ export type CoordinatorOrder =
       readonly port: number;
       readonly pagesPort: number;
       readonly settings: object;
-      /** Duties that are done less often are done so often: where a day takes a minute. */
-      readonly longestDutyMs?: number;
     }
-  /** `collects`: garbage is collected first, so that the heap is what is held on to. */
-  | { readonly type: "figures"; readonly collects?: boolean }
-  | { readonly type: "jump"; readonly byMs: number }
+  | { readonly type: "figures" }
   | { readonly type: "stop" };
 
 export interface CoordinatorFigures {
@@ -39,21 +33,12 @@ export interface CoordinatorFigures {
   readonly delayMs: { readonly p50: number; readonly p99: number; readonly max: number };
   /** Lines of the log at `warn` and `error`, by their fixed messages. */
   readonly logged: Readonly<Record<string, number>>;
-  /** Turns of each duty since the last time it was asked, and what they took together. */
-  readonly duties: Readonly<Record<string, DutyFigures>>;
-}
-
-interface DutyFigures {
-  readonly turns: number;
-  readonly ms: number;
 }
 
 /** The histogram counts from one look to the next, and these are so far apart. */
 const resolutionMs = 10;
 const loop = monitorEventLoopDelay({ resolution: resolutionMs });
 const logged: Record<string, number> = {};
-const duties = new Map<string, DutyFigures>();
-let aheadMs = 0;
 let stop = async () => {};
 
 process.on("message", async (order: CoordinatorOrder) => {
@@ -62,11 +47,7 @@ process.on("message", async (order: CoordinatorOrder) => {
       process.send?.({ type: "listening", webUrl: await start(order) });
       return;
     case "figures":
-      process.send?.(figures(order.collects ?? false));
-      return;
-    case "jump":
-      aheadMs += order.byMs;
-      process.send?.({ type: "jumped" });
+      process.send?.(figures());
       return;
     case "stop":
       await stop();
@@ -77,26 +58,8 @@ process.on("message", async (order: CoordinatorOrder) => {
 // Whoever started this is gone: nobody else would end it.
 process.once("disconnect", () => process.exit());
 
-let longestDutyMs = Number.POSITIVE_INFINITY;
-
-/** How long each duty takes, whoever schedules it. */
-const schedule = Timekeeper.prototype.every;
-Timekeeper.prototype.every = function timed(name, every, work) {
-  const everyMs = () => Math.min(longestDutyMs, typeof every === "number" ? every : every());
-  schedule.call(this, name, everyMs, async () => {
-    const beganMs = performance.now();
-    try {
-      await work();
-    } finally {
-      const { turns, ms } = duties.get(name) ?? { turns: 0, ms: 0 };
-      duties.set(name, { turns: turns + 1, ms: ms + performance.now() - beganMs });
-    }
-  });
-};
-
 async function start(order: Extract<CoordinatorOrder, { type: "start" }>): Promise<string> {
   const { home, schema, port, pagesPort, settings } = order;
-  longestDutyMs = order.longestDutyMs ?? longestDutyMs;
   const database = await openDatabase({ databaseUrl: null, home, schema });
   await migrate(database);
   const coordinator = await startCoordinator({
@@ -104,7 +67,6 @@ async function start(order: Extract<CoordinatorOrder, { type: "start" }>): Promi
     ...{ database, log: countingLog() },
     version: "bench",
     snapshotFolder: join(home, "snapshots"),
-    now: () => new Date(Date.now() + aheadMs),
   });
   loop.enable();
   stop = async () => {
@@ -123,19 +85,16 @@ function countingLog(): Log {
   return { debug() {}, info() {}, warn: count("warn"), error: count("error") };
 }
 
-function figures(collects: boolean): CoordinatorFigures {
-  if (collects) collectGarbage();
+function figures(): CoordinatorFigures {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, external } = process.memoryUsage();
   const delay = (ns: number) => Math.max(0, ns / 1e6 - resolutionMs);
   const delayMs = { p50: delay(loop.percentile(50)), p99: delay(loop.percentile(99)), max: delay(loop.max) };
   loop.reset();
-  const taken = Object.fromEntries(duties);
-  duties.clear();
   return {
     type: "figures",
     cpuMs: (user + system) / 1000,
     ...{ rssBytes: rss, heapBytes: heapUsed, externalBytes: external },
-    ...{ delayMs, logged, duties: taken },
+    ...{ delayMs, logged },
   };
 }
