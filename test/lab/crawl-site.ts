@@ -3,16 +3,15 @@
  *   127.0.1.1 … 127.0.2.250   500 good sites: robots.txt, gzipped 40 KB pages with 101 links: typical ones below
  *                             /p/, the same without a stated language below /u/, all text below /t/; where the
  *                             shared data is at hand, real pages below /r/ and where their links lead on the site
- *   127.0.3.1 … 127.0.3.100   100 sites that take a connection and never answer
  * Tells its port over the IPC channel, or says why it could not listen. Told an edition there, it serves the real pages
  * with a few words changed.
  */
 import { createServer as createHttpServer, type RequestListener, type ServerResponse } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { gzipSync } from "node:zlib";
 import { benchPages } from "./crawl/page-markup.ts";
 import { realPages } from "./crawl/real-pages.ts";
-import { deadHosts, goodHosts } from "./crawl/site-hosts.ts";
+import { goodHosts } from "./crawl/site-hosts.ts";
 
 const distinctPages = 400;
 
@@ -74,13 +73,6 @@ function hostNumber(address = ""): number {
 let port = 0;
 for (const host of goodHosts) {
   port = await listen(createHttpServer({ keepAliveTimeout: 120_000 }, answer), host, port);
-}
-for (const host of deadHosts) {
-  await listen(
-    createServer((socket) => socket.on("error", () => {}).resume()),
-    host,
-    port,
-  );
 }
 process.send?.({
   port,

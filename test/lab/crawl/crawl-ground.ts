@@ -19,7 +19,6 @@ export interface CrawlGround {
   readonly realPages: { readonly count: number; readonly bytes: number } | null;
   /** From now on the sites serve the real pages in this edition. */
   serve(edition: number): Promise<void>;
-  readonly sitesPid: number;
   /** A folder for the crawlers' homes; removed in the end. */
   readonly scratch: string;
   close(): void;
@@ -51,5 +50,5 @@ export async function crawlGround(): Promise<CrawlGround> {
     sites.send({ edition });
     await once(sites, "message");
   };
-  return { bundle, port, pageBytes, realPages, serve, sitesPid: sites.pid!, scratch, close };
+  return { bundle, port, pageBytes, realPages, serve, scratch, close };
 }

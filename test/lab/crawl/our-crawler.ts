@@ -10,11 +10,8 @@ import { WorkGiver } from "./work-giver.ts";
 export interface OurCrawler {
   readonly process: MeasuredProcess;
   readonly giver: WorkGiver;
-  /**
-   * Crawls the URLs; throws when one is not fetched. The number of pages. Sites that are known to be silent count
-   * for nothing: neither are they waited for, nor must anything of them be fetched.
-   */
-  crawl(urls: readonly string[], silent?: ReadonlySet<string>): Promise<number>;
+  /** Throws when one is not fetched. The number of pages. */
+  crawl(urls: readonly string[]): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -44,11 +41,9 @@ export async function startOurCrawler(
     await process.stop();
     await giver.stop();
   };
-  const crawl = async (urls: readonly string[], silent: ReadonlySet<string> = new Set()) => {
-    const counts = (url: string) => !silent.has(new URL(url).hostname);
-    const results = urls.filter(counts).length;
-    await giver.give({ urlsOfHost: byHost(urls), results, counts, faultOf: notFetched });
-    return results;
+  const crawl = async (urls: readonly string[]) => {
+    await giver.give({ urlsOfHost: byHost(urls), results: urls.length, faultOf: notFetched });
+    return urls.length;
   };
   return { process, giver, crawl, stop };
 }

@@ -15,9 +15,8 @@ const leaseSeconds = 3600;
 export interface Work {
   /** Each host's URLs, in the order in which the hosts are leased. */
   readonly urlsOfHost: ReadonlyMap<string, readonly string[]>;
-  /** The work is done when so many results that count are committed. */
+  /** The work is done when so many results are committed. */
   readonly results: number;
-  readonly counts: (url: string) => boolean;
   /** The words of a fault end the work. */
   readonly faultOf: (result: FetchResult) => string | null;
 }
@@ -29,7 +28,6 @@ export class WorkGiver {
   #left = 0;
   #nextLease = 1;
   #done: (fault?: Error) => void = () => {};
-  #wireBytes = 0;
 
   static async start(): Promise<WorkGiver> {
     let giver: WorkGiver | undefined;
@@ -38,7 +36,7 @@ export class WorkGiver {
       settings: { inflatedBytesPerSecond: 1e12, heartbeatMs: 600_000 },
       handlers: {
         async onResults({ results }) {
-          for (const { result, wireBytes } of results) giver?.take(result, wireBytes);
+          for (const { result } of results) giver?.take(result);
         },
         async onMessage(crawlerId, message) {
           if (message.type === "crawler:ready") giver?.hand(crawlerId, message.freeHosts);
@@ -59,11 +57,6 @@ export class WorkGiver {
 
   readonly name = "amber";
   readonly key = keyOf("amber");
-
-  /** Compressed bytes of the results so far. */
-  get wireBytes(): number {
-    return this.#wireBytes;
-  }
 
   async give(work: Work): Promise<void> {
     this.#waiting = [...work.urlsOfHost];
@@ -86,9 +79,8 @@ export class WorkGiver {
     });
   }
 
-  take(result: FetchResult, wireBytes: number): void {
-    this.#wireBytes += wireBytes;
-    if (this.#work === null || !this.#work.counts(result.url)) return;
+  take(result: FetchResult): void {
+    if (this.#work === null) return;
     const fault = this.#work.faultOf(result);
     if (fault !== null) this.#done(new Error(fault));
     else if (--this.#left === 0) this.#done();

@@ -20,7 +20,7 @@ import {
   planRegistries,
   type RegistryPlan,
 } from "./registry-plan.ts";
-import { type ExpectedChanges, type ExpectedState, type MakeUp, TreeTally } from "./tree-tally.ts";
+import { type ExpectedChanges, type ExpectedState, TreeTally } from "./tree-tally.ts";
 
 export interface GenerateOptions {
   /** Network objects (inetnum, inet6num, net) in generation 0: 1 to 100 million. */
@@ -46,7 +46,6 @@ export interface RegistryAccount {
   readonly changedShare: number;
   readonly files: readonly FileAccount[];
   readonly state: ExpectedState;
-  readonly makeUp: MakeUp;
   /** Since the generation before; null in generation 0. */
   readonly changes: ExpectedChanges | null;
 }
@@ -120,7 +119,6 @@ function accountOf(
     changedShare,
     files,
     state: tree.state(),
-    makeUp: tree.makeUp(),
     changes,
   };
 }

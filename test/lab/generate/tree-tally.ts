@@ -6,19 +6,11 @@ import type { StateSummary } from "#rir-import/tree/registry-state";
 import type { RegionalRegistry } from "./address-blocks.ts";
 import type { HolderChoice } from "./holder-choice.ts";
 import type { RegistryPlan } from "./registry-plan.ts";
-import type { Slot, Span } from "./slot.ts";
+import type { Slot } from "./slot.ts";
 import { isSeenChanged, type SlotView } from "./slot-view.ts";
 
 /** What the importer's summary of a correct import has, but for the samples. */
 export type ExpectedState = Omit<StateSummary, "crossingSamples">;
-
-/** What was put in, for those who want to know how real it is. */
-export interface MakeUp {
-  /** Ranges at each depth; the first is depth 1. */
-  readonly depths: readonly number[];
-  readonly ipv4NotCidr: number;
-  readonly unary: number;
-}
 
 /** Since the generation before, in ranges; reparented ones (a range between came or went) are not counted. */
 export interface ExpectedChanges {
@@ -37,8 +29,6 @@ export class TreeTally {
   #withoutHolder = 0;
   #duplicates = 0;
   #crossings = 0;
-  #ipv4NotCidr = 0;
-  #unary = 0;
   #added = 0;
   #removed = 0;
   #changed = 0;
@@ -60,8 +50,8 @@ export class TreeTally {
     }
     if (!isNamed) this.#withoutHolder += ranges;
     if (slot.crossesNext) this.#crossings++;
-    this.#range(slot, slot.span);
-    if (secondSpan !== null) this.#range(slot, secondSpan);
+    this.#range(slot);
+    if (secondSpan !== null) this.#range(slot);
   }
 
   /** A range of IANA's registries. */
@@ -101,20 +91,12 @@ export class TreeTally {
     };
   }
 
-  makeUp(): MakeUp {
-    const depths = Array.from(this.#depths, (count) => count ?? 0);
-    return { depths, ipv4NotCidr: this.#ipv4NotCidr, unary: this.#unary };
-  }
-
   changes(): ExpectedChanges {
     return { added: this.#added, removed: this.#removed, changed: this.#changed };
   }
 
-  #range(slot: Slot, span: Span): void {
-    const { family } = slot.block;
-    this.#count(family, slot.above + 1);
-    if (span.bits < 0) this.#ipv4NotCidr++;
-    if (slot.isHost || (family === 4 && span.bits === 0)) this.#unary++;
+  #range(slot: Slot): void {
+    this.#count(slot.block.family, slot.above + 1);
   }
 
   #count(family: 4 | 6, depth: number): void {

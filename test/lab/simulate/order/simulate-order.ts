@@ -18,7 +18,7 @@ import { pageRank } from "#coordinator/web-graph/page-rank";
 import { seededRandom } from "#core/random";
 import { graphOf, type OrderWeb } from "./order-web.ts";
 
-export interface OrderRun {
+interface OrderRun {
   readonly web: OrderWeb;
   readonly order: FrontierOrder;
   /** `hosts`: slices of one host, chosen as the order says; `whole-web`: one list for everything. */

@@ -1,6 +1,5 @@
 /** `npm run lab -- recrawl`: section 4 of the paper on scale-adaptable recrawl strategies, and "optimal" beside it. */
-import { Command, InvalidArgumentError, Option } from "commander";
-import { UsageError } from "#core/errors";
+import { Command, Option } from "commander";
 import { boundedInteger, listOf } from "#ops/cli/bounded-number";
 import { printAnswer } from "#ops/cli/output";
 import { workProgress } from "../work-progress.ts";
@@ -13,7 +12,6 @@ import {
   paperChannels,
   type RecrawlScenario,
   type StrategyName,
-  scenarioFaults,
   strategyNames,
 } from "./scenario.ts";
 import { simulateRecrawl } from "./simulate-recrawl.ts";
@@ -24,9 +22,6 @@ interface RecrawlOptions {
   readonly seed: number;
   readonly steps: number;
   readonly channels: number;
-  readonly encourageRate: number;
-  readonly smallestMultiple: number;
-  readonly biggestMultiple: number;
   readonly json?: boolean;
 }
 
@@ -46,10 +41,8 @@ weighted freshness is greatest. Tables 1 to 4 of Xu et al. (NPC 2010), whose fig
 export function recrawlCommand(): Command {
   const whole = (flags: string, words: string, [value, least, largest]: readonly [number, number, number]) =>
     new Option(flags, words).default(value).argParser(boundedInteger(least, largest));
-  const decimal = (flags: string, words: string, value: number) =>
-    new Option(flags, words).default(value).argParser(finite);
   const caseNames = Object.keys(cases) as CaseName[];
-  const { seed, steps, encourageRate, smallestMultiple, biggestMultiple } = defaultScenario;
+  const { seed, steps } = defaultScenario;
   return new Command("recrawl")
     .description(
       "recrawl channels with crawlers that come and go, and compare strategies with the paper's tables",
@@ -67,11 +60,6 @@ export function recrawlCommand(): Command {
     .addOption(whole("--seed <number>", "which world", [seed, 0, 0xffff_fff0]))
     .addOption(whole("--steps <n>", "minutes", [steps, 1, most.steps]))
     .addOption(whole("--channels <n>", "hosts; crawlers in proportion", [paperChannels, 1, most.channels]))
-    .addOption(
-      decimal("--encourage-rate <δ>", "iir, icr: a group that does better is tried at", encourageRate),
-    )
-    .addOption(decimal("--smallest-multiple <σ>", "of the interval of the group before", smallestMultiple))
-    .addOption(decimal("--biggest-multiple <μ>", "of the interval of the group before", biggestMultiple))
     .option("--json", "print JSON: a list with one object per case")
     .addHelpText("after", help)
     .action(runRecrawl);
@@ -79,18 +67,16 @@ export function recrawlCommand(): Command {
 
 function runRecrawl(options: RecrawlOptions): void {
   const scenarios = options.case.map((name) => ({ name, scenario: scenarioOf(name, options) }));
-  const faults = scenarioFaults(scenarios[0]!.scenario);
-  if (faults.length > 0) throw new UsageError(faults.join("\n"));
   const reports = scenarios.map(({ name, scenario }) => simulateCase(name, scenario, options.strategy));
   printAnswer(options, reports, reports.map(recrawlTables).join("\n\n\n"));
 }
 
 /** Everything that is not asked for as in the paper, with its ratio of crawlers to channels. */
 function scenarioOf(name: CaseName, options: RecrawlOptions): RecrawlScenario {
-  const { seed, steps, channels, encourageRate, smallestMultiple, biggestMultiple } = options;
+  const { seed, steps, channels } = options;
   return {
     ...defaultScenario,
-    ...{ seed, steps, channels, encourageRate, smallestMultiple, biggestMultiple },
+    ...{ seed, steps, channels },
     crawlers: Math.max(1, Math.round((cases[name] * channels) / paperChannels)),
   };
 }
@@ -115,10 +101,4 @@ function simulateCase(
   } finally {
     progress.done();
   }
-}
-
-function finite(text: string): number {
-  const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("a number is expected");
-  return value;
 }

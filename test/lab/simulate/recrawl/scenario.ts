@@ -3,8 +3,6 @@
  * Distributed Web Crawling System" (NPC 2010), and, where the paper is silent, values found by trying which come
  * nearest to its tables (test/bench/results/sarss.md). A step is one minute.
  */
-import { encourageRateFault, priorityLimitsFault } from "#coordinator/recrawl/priority-groups";
-
 export const strategyNames = ["fixed", "iir", "icr", "optimal"] as const;
 export type StrategyName = (typeof strategyNames)[number];
 
@@ -80,32 +78,4 @@ export const defaultScenario: Omit<RecrawlScenario, "crawlers"> = {
 /** 2^rank, the most urgent of the groups having the highest rank (section 4.1). */
 export function weightOf(group: number, groups: number): number {
   return 2 ** (groups - 1 - group);
-}
-
-/** Everything that makes no sense, a sentence each. */
-export function scenarioFaults(scenario: RecrawlScenario): string[] {
-  const { smallestMultiple, biggestMultiple, encourageRate } = scenario;
-  const faults = [
-    atLeast("channels", scenario.channels, 1),
-    atLeast("crawlers", scenario.crawlers, 1),
-    atLeast("steps", scenario.steps, 1),
-    atLeast("threads", scenario.threads, 1),
-    encourageRateFault(encourageRate),
-    priorityLimitsFault({ smallestMultiple, biggestMultiple }),
-    orderFault(scenario.changeMinutes),
-  ];
-  return faults.filter((fault) => fault !== null);
-}
-
-function atLeast(name: string, value: number, least: number): string | null {
-  return Number.isInteger(value) && value >= least
-    ? null
-    : `${name} is ${value}: a whole number from ${least} on is needed`;
-}
-
-function orderFault(minutes: readonly number[]): string | null {
-  const wrong = minutes.findIndex((value, index) => !(value > (minutes[index - 1] ?? 0)));
-  return wrong < 0
-    ? null
-    : `the change intervals are ${minutes.join(", ")} minutes: each has to be longer than the one before it`;
 }

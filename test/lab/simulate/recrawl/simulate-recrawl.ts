@@ -11,7 +11,7 @@ import { SeededRandom } from "#ops/world/seeded-random";
 import { ChannelManager, currentShare } from "./channel-manager.ts";
 import { CrawlerFleet, type TaskCounts } from "./crawler-fleet.ts";
 import { type RecrawlWorld, recrawlWorld } from "./recrawl-world.ts";
-import { type RecrawlScenario, type StrategyName, scenarioFaults, weightOf } from "./scenario.ts";
+import { type RecrawlScenario, type StrategyName, weightOf } from "./scenario.ts";
 
 export interface GroupFigures {
   /** 4 for the most urgent of five. */
@@ -54,11 +54,8 @@ interface RecrawlRun {
   readonly onStep?: (fleet: CrawlerFleet, step: number) => void;
 }
 
-/** RangeError: the scenario makes no sense. */
 export function simulateRecrawl(run: RecrawlRun): RecrawlFigures {
   const { scenario, onProgress, onStep } = run;
-  const faults = scenarioFaults(scenario);
-  if (faults.length > 0) throw new RangeError(faults.join("; "));
   const world = run.world ?? recrawlWorld(scenario);
   const random = new SeededRandom(scenario.seed + 1);
   const manager = new ChannelManager(scenario, world, random);
