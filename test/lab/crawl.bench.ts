@@ -20,7 +20,7 @@ const isWanted = (part: string) => parts.length === 0 || parts.includes(part);
 
 const hostsAtATime = 32;
 const rounds = asked.has("short") ? 2 : 5;
-const madeHosts = goodHosts.slice(0, 200);
+const madeHosts = goodHosts.slice(0, asked.has("short") ? 40 : 200);
 const madePagesPerHost = 5;
 
 /** Of the pages that are asked for; the CPU is of those that are crawled. */

@@ -63,5 +63,7 @@ function notFetched({ url, outcome, page }: FetchResult): string | null {
   // Some real pages ask not to be indexed.
   const isRead = page !== null && (page.lexemes !== "" || page.robots.noindex);
   if (outcome.type === "fetched" && isRead) return null;
+  // One of the real pages is a bot gate, which is read as well before it is known for one.
+  if (outcome.type === "failed" && outcome.code === "challenged") return null;
   return `${url} was not fetched and extracted: ${JSON.stringify(outcome)}`;
 }
