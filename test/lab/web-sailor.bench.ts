@@ -277,7 +277,9 @@ function steadinessOf(
   };
 }
 
-const meanOf = (values: readonly number[]) => (values.length === 0 ? 0 : sumOf(values) / values.length);
+function meanOf(values: readonly number[]): number {
+  return values.length === 0 ? 0 : sumOf(values) / values.length;
+}
 
 function setOf(text: string) {
   const set = parseDomainSet(text);
