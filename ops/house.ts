@@ -85,7 +85,7 @@ const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["cli"],
   ],
   "rir-import": [["formats", "tree", "read"], ["database"], ["download", "rdap"], [wiring]],
-  ops: [["generate", "world"], ["simulate"], ["evaluate"], ["cli", "pictures"], [wiring]],
+  ops: [["world"], ["cli", "pictures"], [wiring]],
 };
 
 export function readHouse(root: string): House {

@@ -10,7 +10,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const slow = ["database", "database-holder", "built-command", "browser"].map(
   (name) => `test/support/${name}.ts`,
 );
-const slowFolders = ["test/bench/", "test/end-to-end/", "test/fuzz/"];
+const slowFolders = ["test/lab/", "test/end-to-end/", "test/fuzz/"];
 /** Over five seconds each beside others: many seeds, whole fleets in one process, waits on the wire. */
 const longFiles = [
   ...["balance/newcomer", "gateway/hostile-crawlers", "gateway/hostile-sessions", "overview/readiness"],
@@ -18,12 +18,7 @@ const longFiles = [
   ...["migrating-crawler/extract/extraction-pool", "migrating-crawler/fetch/slowed-bodies"],
   ...["migrating-crawler/live-settings", "migrating-crawler/supervisor/supervisor"],
   ...["migrating-crawler/supervisor/return-release", "migrating-crawler/traps/trap-sites"],
-  ...[
-    "ops/generate/generate-registry",
-    "ops/reproducible-bundle",
-    "ops/world/figures",
-    "ops/world/odd-world",
-  ],
+  ...["ops/reproducible-bundle", "ops/world/figures", "ops/world/odd-world"],
   ...["ops/world/running-world", "rir-import/formats/ipv6-text", "rir-import/lookup-random"],
   ...["rir-import/lookup-suite", "rir-import/read/read-in-threads", "subnets/subnet-tree"],
 ].map((name) => `test/${name}.test.ts`);

@@ -914,7 +914,7 @@ export const alertRules = [
   {
     name: "accuracy-low",
     severity: "warning",
-    /** A share. Below nine of ten the policy does worse than any we measured (ops/evaluate: 90 to 99 %). */
+    /** A share. Below nine of ten the policy does worse than any we measured (test/bench/results/delegation.md: 90 to 99 %). */
     threshold: 0.9,
     looksFor: (share) =>
       `under ${share * 100} % of the samples (${leastSamples} at least) are with a crawler that is nearly the nearest`,

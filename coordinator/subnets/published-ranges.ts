@@ -16,7 +16,7 @@ import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
 import { GrowingColumn } from "#core/text-pool";
 import { compareWords, emptyColumns, type RangeColumns, rangeAt, sortedOrder } from "./range-columns.ts";
 
-/** More published ranges are not kept: some 32 bytes each (test/bench/published-ranges.bench.ts). */
+/** More published ranges are not kept: some 32 bytes each. */
 export const mostPublishedRanges = 1_000_000;
 
 /** A subnet that holds more published ranges than this is too wide for any of them to speak for it. */

@@ -2,6 +2,11 @@
  * What it takes to compare delegation policies on one world without running each: the world as an instance
  * for the simulator, and how long a download takes by the model that the emulated Internet's proxies follow.
  */
+import type {
+  SimulatedHost,
+  SimulatedTarget,
+  SimulationInstance,
+} from "#coordinator/delegation/simulation/simulation";
 import { pathOf, type World } from "./model.ts";
 
 export interface Download {
@@ -58,6 +63,39 @@ function hostOf(
     org: holder === null ? "" : (world.holders[holder]?.name ?? ""),
     cc: host.country ?? "",
   };
+}
+
+/**
+ * The same instance as `instanceOf`, where each target's RTTs are made when they are read: a hundred thousand sites and a
+ * thousand crawlers need no more memory than the sites themselves.
+ */
+export function worldInstance(world: World): SimulationInstance {
+  const { crawlers, crawlerRtt } = instanceOf({ ...world, sites: [] });
+  const hosts = instanceOf({ ...world, crawlers: [], rttRow: () => {} }).targets;
+  const targets = hosts.map((host, site) => new WorldTarget(host, world, site));
+  return { crawlers, crawlerRtt, targets };
+}
+
+class WorldTarget implements SimulatedTarget {
+  readonly path: readonly string[];
+  readonly org: string;
+  readonly cc: string;
+  readonly #world: World;
+  readonly #site: number;
+
+  constructor(host: SimulatedHost, world: World, site: number) {
+    this.path = host.path;
+    this.org = host.org;
+    this.cc = host.cc;
+    this.#world = world;
+    this.#site = site;
+  }
+
+  get rtt(): Float64Array {
+    const row = new Float64Array(this.#world.crawlers.length);
+    this.#world.rttRow(this.#site, row);
+    return row;
+  }
 }
 
 // When the bytes of a server's answer leave it: TCP slow start in rounds (RFC 5681, initial window of

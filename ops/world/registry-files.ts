@@ -4,19 +4,27 @@
  * registries, RPSL (RIPE split by object class, the others whole, LACNIC in its own dialect), ARIN's XML.
  * Some are compressed. The same world gives the same bytes.
  */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Registry } from "#coordinator/subnets/subnet";
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
-import { paddedIpv4Text } from "../generate/address-text.ts";
-import { element, escapeXml, netBlockText } from "../generate/arin-elements.ts";
-import { type IanaRecord, ianaFileText } from "../generate/iana-contents.ts";
-import { delegationLine, summaryLine, versionLine } from "../generate/statistics-contents.ts";
 import type { World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
 import { registryNames } from "./plan-registry.ts";
+import {
+  delegationLine,
+  element,
+  escapeXml,
+  type IanaRecord,
+  ianaFileText,
+  netBlockText,
+  paddedIpv4Text,
+  summaryLine,
+  versionLine,
+} from "./registry-text.ts";
 import {
   arinHandle,
   compactDay,

@@ -3,12 +3,12 @@
  * write `inetnum: a - b` with an `org:` that an organisation object explains; LACNIC writes shortened CIDR
  * blocks (`200.3.12/22`) and the owner's name itself. ARIN publishes XML: see arin-xml-text.ts.
  */
+
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
-import { shortBlockText } from "../generate/address-text.ts";
-import { attribute } from "../generate/rpsl-networks.ts";
 import type { SubnetKind, World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
+import { attribute, shortBlockText } from "./registry-text.ts";
 import { hashText } from "./seeded-random.ts";
 
 export type RpslRegistry = Exclude<RegionalRegistry, "arin" | "lacnic">;

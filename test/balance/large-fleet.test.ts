@@ -4,8 +4,8 @@ import { BalancePlanner } from "#coordinator/balance/planner";
 import { LikelyCrawlers, RttTable } from "#coordinator/balance/rtt-table";
 import { WayFinder } from "#coordinator/balance/shortest-path";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { churnDay } from "../bench/balance/churn-day.ts";
-import { type Plane, plane } from "../bench/balance/plane.ts";
+import { churnDay } from "../lab/balance/churn-day.ts";
+import { type Plane, plane } from "../lab/balance/plane.ts";
 
 const likelyOnly = 0;
 const exact = Number.POSITIVE_INFINITY;

@@ -16,6 +16,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { hastyRequests, requestsWithoutLease } from "./checks.ts";
 import { closeDisk, fillDisk, openDisk } from "./disks.ts";
+import { growthOf } from "./growth.ts";
 import { areOfOneThing, drawPlan, faultKinds, type PlanSize } from "./plan.ts";
 import { FaultyRelay } from "./relay.ts";
 import { type ChaosRun, runChaos } from "./run-chaos.ts";
@@ -68,6 +69,18 @@ describe("a plan", () => {
       }
     }
   });
+});
+
+it.each([
+  ["goes up all the time", (minute: number) => 100 + minute, true],
+  ["fills up at first", (minute: number) => Math.min(100, 20 + 5 * minute), false],
+  ["wavers", (minute: number) => 100 + ((minute * 7) % 13), false],
+  ["jumps now and then", (minute: number) => (minute % 10 === 9 ? 1000 : 100), false],
+  ["shrinks", (minute: number) => 200 - minute, false],
+])("a process's memory that %s is told from one that does not", (_, valueAt, grows) => {
+  const samples = Array.from({ length: 60 }, (_, minute) => ({ hours: minute / 60, value: valueAt(minute) }));
+
+  expect(growthOf("athens, MB", samples) !== null).toBe(grows);
 });
 
 describe("a relay", () => {

@@ -35,7 +35,7 @@ interface ExpectedUrl {
 const isRead = ["fetched", "unchanged"];
 
 /** What is reached from the front pages of all sites, by the world's own plan. */
-export function expectedUrls(world: World): readonly ExpectedUrl[] {
+function expectedUrls(world: World): readonly ExpectedUrl[] {
   return world.sites.flatMap((site) => {
     const plan = planSite(world, site);
     const closed = plan.robots?.includes("Disallow: /private/") === true ? "/private/" : null;
@@ -123,7 +123,7 @@ export async function fetchesNobodyAsked(
 /** For a name's look-up, a handshake and half a round trip, on a machine that has other work too. */
 const lateMs = 5000;
 
-export interface LeaseSpan {
+interface LeaseSpan {
   readonly host: string;
   readonly crawler: string;
   readonly grantedMs: number;
@@ -182,7 +182,7 @@ export function requestsWithoutLease({
 }
 
 /** When this process came late to what arrived, and by how much: what comes while it is busy is logged too close together. */
-export interface Lateness {
+interface Lateness {
   readonly atMs: number;
   readonly lateMs: number;
 }

@@ -6,7 +6,7 @@ import type { ChaosFleet } from "./fleet.ts";
 import type { FaultKind, PlannedFault } from "./plan.ts";
 import type { FaultyRelay, RelayMode } from "./relay.ts";
 
-export type Undo = () => Promise<void> | void;
+type Undo = () => Promise<void> | void;
 type Apply = (fleet: ChaosFleet, fault: PlannedFault) => Promise<Undo> | Undo;
 
 const slow: RelayMode = { type: "slow", delayMs: 150, bytesPerSecond: 50_000 };
@@ -112,7 +112,7 @@ export function through(relay: FaultyRelay, mode: RelayMode): Undo {
   };
 }
 
-export function signalTo(pids: readonly number[], signal: NodeJS.Signals): void {
+function signalTo(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal);

@@ -52,7 +52,7 @@ export interface Programs {
   readonly crawler: string;
 }
 
-export const crawlScope = { pagesPerHost: 100, maxDepth: 20 } as const;
+const crawlScope = { pagesPerHost: 100, maxDepth: 20 } as const;
 
 const schema = "chaos";
 const databaseMegabytes = 900;
@@ -73,7 +73,7 @@ export interface Death {
 }
 
 /** A process that is to run, or not; between the two it is killed, stopped and let go on. */
-export class KeptProcess {
+class KeptProcess {
   readonly name: string;
   readonly logFile: string;
   readonly #start: () => ChildProcess;

@@ -10,7 +10,6 @@ import type { Verdict } from "./checks.ts";
 import type { Programs } from "./fleet.ts";
 import { drawPlan, type FaultKind, faultKinds } from "./plan.ts";
 import { type ChaosOutcome, type ChaosRun, runChaos } from "./run-chaos.ts";
-import { standstillKinds, standstillText } from "./standstill.ts";
 
 const exitCodes = { held: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
@@ -30,6 +29,7 @@ same faults at the same times.
 Examples:
   npm run chaos -- --minutes 10 --seed 7
   npm run chaos -- --minutes 10 --seeds 1..10                 # a night
+  npm run chaos -- --minutes 360 --faults 0                   # a soak
   npm run chaos -- --minutes 2 --kinds kill-database,fill-database-disk --keep
 
 Disks are filled where this process may mount a file system in memory; elsewhere files are kept from growing. Linux only.
@@ -44,7 +44,7 @@ interface Options {
   readonly crawlers: string;
   readonly coordinators: string;
   readonly kinds?: string;
-  readonly standstills?: string;
+  readonly faults: string;
   readonly json?: boolean;
   readonly keep?: boolean;
 }
@@ -57,10 +57,7 @@ const program = new Command("npm run chaos --")
   .option("--crawlers <n>", "crawlers, 2 to 30", "5")
   .option("--coordinators <n>", "coordinators, 1 to 4", "2")
   .option("--kinds <names>", `faults, with commas between them (default all: ${faultKinds.join(", ")})`)
-  .option(
-    "--standstills <n>",
-    `no plan: the coordinator that leads is frozen, cut off and slowed down so many times each, and one beside a frozen one is started; how long the fleet stands still is measured`,
-  )
+  .option("--faults <n>", "a minute, 0 to 60; 0: nothing is broken, and processes must not grow", "8")
   .option("--keep", "keep the folder of a run that failed: database, logs, spools")
   .option("--json", "print the outcomes for programs; progress goes to standard error")
   .addHelpText("after", helpText)
@@ -116,7 +113,6 @@ async function oneRun(
         seed: asked.seed,
         plan: drawPlan(asked),
         faults: [],
-        standstills: [],
         restedMs: 0,
         seconds: 0,
         disks: "limited",
@@ -139,10 +135,10 @@ function askedFor(options: Options) {
       urlsPerLease: 4,
       fetchesBefore: 0,
     },
-    sites: Math.ceil(20 + 50 * minutes),
+    sites: Math.ceil(20 + 50 * Math.min(minutes, 60)),
     ...{
       lengthMs: minutes * 60_000,
-      faultsPerMinute: 8,
+      faultsPerMinute: whole("faults", options.faults, [0, 60]),
       stillMs: 240_000,
       settleSeconds: 3,
       addressRestSeconds: 1,
@@ -150,17 +146,8 @@ function askedFor(options: Options) {
       wantedAgain: 12,
     },
     ...(options.kinds === undefined ? {} : { kinds: kindsIn(options.kinds) }),
-    ...(options.standstills === undefined
-      ? {}
-      : standstillsOf(whole("standstills", options.standstills, [1, 100]))),
   };
   return { size, seeds: seedsOf(options) };
-}
-
-/** Pages are wanted again all the time, so that there is always something to store. */
-function standstillsOf(times: number) {
-  const standstills = standstillKinds.flatMap((kind) => Array.from({ length: times }, () => kind));
-  return { standstills, wantedAgain: 30, wantedEveryMs: 1000, lengthMs: 0, coordinators: 2 };
 }
 
 function whole(name: string, text: string, [least, most]: readonly [number, number]): number {
@@ -224,21 +211,10 @@ function outcomeText(outcome: ChaosOutcome): string {
     "",
     formatTable([{ title: "check" }, { title: "" }, { title: "what holds" }], checkRows),
     ...details,
-    ...(outcome.standstills.length === 0
-      ? []
-      : ["", formatTable(standstillColumns, standstillText(outcome.standstills))]),
     "",
     `seed ${seed}: ${faults.length} faults, ${figures.urls} URLs, ${figures.fetches} fetches of ${figures.requests} requests, at rest after ${(restedMs / 1000).toFixed(0)} s; ${resultWords(outcome)}`,
   ].join("\n");
 }
-
-const standstillColumns = [
-  { title: "it is" },
-  { title: "times", align: "right" },
-  { title: "a crawler moved, s: least / median / most" },
-  { title: "its result stored, s" },
-  { title: "joined again, s" },
-] as const;
 
 const resultWords = (outcome: ChaosOutcome): string => {
   const failed = failedOf(outcome);

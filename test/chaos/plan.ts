@@ -34,7 +34,7 @@ interface FaultRule {
 }
 
 /** Link: a crawler's way to its coordinator. Way: a coordinator's way to the database; its crawlers' way to it is `coordinator`. */
-export const faultRules: Readonly<Record<FaultKind, FaultRule>> = {
+const faultRules: Readonly<Record<FaultKind, FaultRule>> = {
   "kill-crawler": { thing: "crawler", weight: 4, lastsSeconds: [0, 8] },
   "stop-crawler": { thing: "crawler", weight: 3, lastsSeconds: [1, 25] },
   "kill-coordinator": { thing: "coordinator", weight: 3, lastsSeconds: [0, 8] },

@@ -14,7 +14,7 @@ export type RelayMode =
   | { readonly type: "slow"; readonly delayMs: number; readonly bytesPerSecond: number };
 
 /** A port on loopback, or a Unix socket. */
-export type RelayEnd = number | string;
+type RelayEnd = number | string;
 
 export class FaultyRelay {
   readonly #server: Server;

@@ -8,24 +8,21 @@ import { contradictionsIn, damagedIndexes, databaseChecks } from "../support/dat
 import * as check from "./checks.ts";
 import { applyFault, databaseAnswers, targetWords } from "./faults.ts";
 import { ChaosFleet, type Death, type FleetSize, type Programs } from "./fleet.ts";
+import { GrowthWatch } from "./growth.ts";
 import { areOfOneThing, drawPlan, type FaultKind, type PlannedFault } from "./plan.ts";
-import { measureStandstill, type Standstill, type StandstillKind } from "./standstill.ts";
 
 export interface ChaosRun extends FleetSize {
   readonly lengthMs: number;
   readonly faultsPerMinute: number;
   readonly kinds?: readonly FaultKind[];
   readonly longestMs?: number;
-  /** Pages that somebody wants again, every ten seconds, or so often. */
+  /** Pages that somebody wants again, every ten seconds. */
   readonly wantedAgain: number;
-  readonly wantedEveryMs?: number;
-  /** In place of the plan: how long the fleet stands still by each (standstill.ts). */
-  readonly standstills?: readonly StandstillKind[];
   /** The fleet is left alone until all is fetched, or nothing has moved for so long. */
   readonly stillMs: number;
 }
 
-export interface DoneFault {
+interface DoneFault {
   readonly kind: FaultKind;
   readonly target: string;
   /** From the plan's beginning. */
@@ -38,7 +35,6 @@ export interface ChaosOutcome {
   readonly plan: readonly PlannedFault[];
   readonly faults: readonly DoneFault[];
   readonly verdicts: readonly check.Verdict[];
-  readonly standstills: readonly Standstill[];
   readonly restedMs: number;
   /** Without the start. */
   readonly seconds: number;
@@ -82,39 +78,29 @@ async function breakAndJudge(
 ): Promise<ChaosOutcome> {
   const startMs = performance.now();
   const { seed, sites, crawlers, coordinators, lengthMs } = run;
-  const plan = run.standstills === undefined ? drawPlan(run) : [];
-  const standstills: Standstill[] = [];
+  const plan = drawPlan(run);
   const size = `${sites} sites, ${crawlers} crawlers, ${coordinators} coordinators`;
   say(`seed ${seed}: ${size}; ${plan.length} faults in ${(lengthMs / 1000).toFixed(0)} s`);
   const over = new AbortController();
+  const growth = new GrowthWatch(() =>
+    [...fleet.coordinators, ...fleet.crawlers].map(({ process: { name, pid } }) => ({ name, pid })),
+  );
   const [{ done, pauses }] = await Promise.all([
-    standStill(fleet, run.standstills ?? [], { standstills, say })
-      .then(async () => await doPlan(fleet, plan, { run, say }))
-      .finally(() => over.abort()),
+    doPlan(fleet, plan, { run, say }).finally(() => {
+      over.abort();
+      growth.stop();
+    }),
     wantAgain(fleet, run, over.signal),
   ]);
   const restedMs = await rest(fleet, run.stillMs, say);
   const totals = await overviewTotals(fleet);
-  const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
+  const verdicts = [...(await judge(fleet, { run, pauses, lateness, totals, faults: done }))];
+  if (plan.length === 0)
+    verdicts.push(check.verdict("growth", "no process grows all through the run", growth.growing()));
   const figures = await figuresOf(fleet);
   const disks = fleet.databaseDisk.type;
   const seconds = (performance.now() - startMs) / 1000;
-  return { seed, plan, faults: done, verdicts, standstills, restedMs, seconds, figures, disks };
-}
-
-async function standStill(
-  fleet: ChaosFleet,
-  kinds: readonly StandstillKind[],
-  { standstills, say }: { readonly standstills: Standstill[]; readonly say: Say },
-): Promise<void> {
-  for (const kind of kinds) {
-    const { movedMs, storedMs, joinedMs, ...one } = await measureStandstill(fleet, kind);
-    standstills.push({ ...one, movedMs, storedMs, joinedMs });
-    const [moved, stored, joined] = [movedMs, storedMs, joinedMs].map((ms) => (ms / 1000).toFixed(1));
-    say(
-      `${kind}: a crawler moved after ${moved} s, its result stored after ${stored} s; joined ${joined} s after its end`,
-    );
-  }
+  return { seed, plan, faults: done, verdicts, restedMs, seconds, figures, disks };
 }
 
 /** A fault waits until the one before it at the same thing is undone, which may take longer than was planned. */
@@ -165,7 +151,7 @@ const wantEveryMs = 10_000;
 async function wantAgain(fleet: ChaosFleet, run: ChaosRun, over: AbortSignal): Promise<void> {
   const { pool } = fleet.database;
   for (let at = 1; run.wantedAgain > 0; at += 1) {
-    await delay(run.wantedEveryMs ?? wantEveryMs, undefined, { signal: over }).catch(() => {});
+    await delay(wantEveryMs, undefined, { signal: over }).catch(() => {});
     if (over.aborted) return;
     try {
       const { rows } = await pool.query<UrlAddress>(

@@ -1,16 +1,16 @@
-/** The fleet in a box (test/bench/fleet.bench.ts), small: what it measures is a fleet that works. */
+/** The fleet in a box (test/lab/fleet.bench.ts), small: what it measures is a fleet that works. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { FleetBox } from "../bench/fleet/box.ts";
-import { FigureList, growth } from "../bench/fleet/figures.ts";
-import { Histogram } from "../bench/fleet/histogram.ts";
-import { steps } from "../bench/fleet/steps.ts";
-import { addressText, crawlerBlock, folderOf, placeOf, rttMs, targetBlock } from "../bench/fleet/world.ts";
+import { FleetBox } from "../lab/fleet/box.ts";
+import { FigureList } from "../lab/fleet/figures.ts";
+import { Histogram } from "../lab/fleet/histogram.ts";
+import { steps } from "../lab/fleet/steps.ts";
+import { addressText, crawlerBlock, folderOf, placeOf, rttMs, targetBlock } from "../lab/fleet/world.ts";
 import { builtDoors } from "../support/built-command.ts";
 
 const crawlers = 20;
 const settings = {
   ...{ stormSeconds: 110, stormOverSeconds: 0, restSeconds: 0, idleSeconds: 1, workSeconds: 60 },
-  ...{ busyShare: 0.2, workHosts: 30, urlsPerHost: 2, roundsSeconds: 60, badSeconds: 1, reconnects: 1 },
+  ...{ busyShare: 0.2, workHosts: 30, urlsPerHost: 2, roundsSeconds: 60 },
 };
 /** A coordinator's start takes seconds, and a busy machine ten times as long. */
 const mostMs = 300_000;
@@ -91,31 +91,12 @@ it(
   mostMs,
 );
 
-it("gives slices back without a page", async () => {
-  const { returned } = box.tally.counts;
-  const list = new FigureList();
-  await steps.slices(box, { ...settings, workSeconds: 3 }, list);
-
-  expect(box.tally.counts.returned).toBeGreaterThan(returned);
-  const pages =
-    "select count(*)::int as number from page join frontier_host h using (host_hash) where h.host like 'slices-%'";
-  expect(await numberOf(pages)).toBe(0);
-});
-
 it("gives every crawler and target a place of its own", () => {
   expect(addressText(crawlerBlock(16) + 1)).toBe("20.1.0.1");
   expect(addressText(targetBlock(1))).toBe("30.0.16.0");
   expect(placeOf("30.0.16.9")).toEqual(placeOf("30.0.31.254"));
   expect(placeOf("30.0.16.9")).not.toEqual(placeOf("30.0.32.9"));
   expect(rttMs({ latitude: 0, longitude: 0 }, { latitude: 0, longitude: 180 })).toBeCloseTo(322, 0);
-});
-
-it("tells what grows as N and as N²", () => {
-  const sizes = [100, 1000, 10_000];
-  expect(growth(sizes.map((n) => [n, 3 * n]))).toBeCloseTo(1);
-  expect(growth(sizes.map((n) => [n, n * n]))).toBeCloseTo(2);
-  expect(growth([[100, 5]])).toBeNull();
-  expect(growth(sizes.map((n) => [n, n === 100 ? null : n]))).toBeNull();
 });
 
 it("adds up times of several processes within 5 %", () => {

@@ -3,7 +3,7 @@ import { seededRandom } from "#core/random";
 import { hostileText } from "./mutate.ts";
 import type { Target } from "./targets.ts";
 
-export interface FuzzFailure {
+interface FuzzFailure {
   readonly target: string;
   /** `checkSeed` of it shows the failure again. */
   readonly seed: number;
@@ -33,7 +33,7 @@ const smallCharacters = 8 * 1024;
 const mostTimes = 5 * growth;
 const quickMs = 250;
 
-export interface Growth {
+interface Growth {
   readonly token: string;
   readonly smallMs: number;
   readonly largeMs: number;

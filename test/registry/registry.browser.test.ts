@@ -11,7 +11,7 @@ import { registryPart } from "#coordinator/registry/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { registryHost } from "#ops/cli/commands/coordinator";
-import { generateRegistry } from "#ops/generate/generate-registry";
+import { generateRegistry } from "../lab/generate/generate-registry.ts";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { builtProgram } from "../support/built-command.ts";

@@ -5,7 +5,7 @@ import { expectedReach, leastInPlace } from "#coordinator/reports/expected-reach
 import type { MeasuredPiece } from "#coordinator/reports/piece-distances";
 import { adviseSites } from "#coordinator/reports/reports";
 import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId } from "#core/ids";
-import { adviceFigures } from "../bench/placement/advice-world.ts";
+import { adviceFigures } from "../lab/placement/advice-world.ts";
 
 const home = { medianMs: 10, spreadMs: 2, subnets: 40, country: null };
 let ids = 0;

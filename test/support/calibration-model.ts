@@ -1,5 +1,5 @@
 /** Fetch times with 4 ms of exponential noise and nothing else, a route that gets half as long again after four days. */
-import type { CalibrationOptions } from "#coordinator/delegation/simulation/calibration";
+import type { CalibrationOptions } from "../lab/simulate/calibration/calibration.ts";
 
 export const quietModel: CalibrationOptions = {
   hosts: 400,

@@ -1,6 +1,6 @@
-/** Small simulated fleets; test/bench/trust.bench.ts has thousands of them. */
+/** Small simulated fleets; test/lab/trust.bench.ts has thousands of them. */
 import { describe, expect, it } from "vitest";
-import { simulateFleet } from "../bench/trust/simulated-fleet.ts";
+import { simulateFleet } from "../lab/trust/simulated-fleet.ts";
 
 const fleet = { crawlers: 12, hostsEach: 120, pagesEach: 2000 };
 const liarOf = (lie: "text" | "spam" | "missing", steady: boolean) => ({

@@ -7,14 +7,7 @@ import type { CandidateFleet } from "../fleet.ts";
 import { DelegationKnowledge } from "../knowledge.ts";
 import type { PlaceKey, Placement, PublishedPlace } from "../placement.ts";
 import { LearnedRtts } from "../policies/learned-rtts.ts";
-import {
-  learnFromRound,
-  nextStep,
-  observe,
-  type PolicyName,
-  type ProbeRound,
-  startRound,
-} from "../policies/policies.ts";
+import { learnFromRound, nextStep, observe, type PolicyName, startRound } from "../policies/policies.ts";
 import {
   defaultParameters,
   type Observation,
@@ -54,21 +47,7 @@ export interface ArrivedTarget {
 export interface DelegatedTarget extends SimulatedRound {
   /** Position of the crawler that got it. */
   readonly chosen: number;
-  /** Null: its leaf was delegated already, or rounds are not followed. */
-  readonly order: AskingOrder | null;
 }
-
-/** Whom a round asked, one after the other, and whom it would have asked had it not been decided. */
-export interface AskingOrder {
-  /** Undisturbed, in the order of the asking. */
-  readonly rttsMs: readonly number[];
-  /** How many of them the policy itself asked. */
-  readonly asked: number;
-  readonly bestRttMs: number;
-}
-
-/** Whether a round that is decided is asked for one more crawler, to see what another rule would have met. */
-export type AsksFurther = (order: AskingOrder) => boolean;
 
 export interface SimulationRunSettings {
   readonly variant: PolicyVariant;
@@ -78,8 +57,6 @@ export interface SimulationRunSettings {
   readonly observe: ProbeModel;
   /** For the policy `random`. */
   readonly draw: () => number;
-  /** Follows rounds beyond their decision; what is asked there teaches the policy nothing. */
-  readonly asksFurther?: AsksFurther;
 }
 
 /** Crawler ids start at 1, as in the database. */
@@ -112,25 +89,20 @@ export class SimulationRun {
   /** A leaf that is owned already is its owner's, without a probe (paper section 4.3). */
   delegate(arrived: ArrivedTarget): DelegatedTarget {
     const owner = this.#owners.get(arrived.placement.subnetKey);
-    const { crawlerId, probes, order } = owner
-      ? { crawlerId: owner, probes: 0, order: null }
-      : this.#decide(arrived);
+    const { crawlerId, probes } = owner ? { crawlerId: owner, probes: 0 } : this.#decide(arrived);
     const chosen = indexOf(crawlerId);
-    return { chosen, probes, order, rttMs: arrived.rttsMs[chosen]!, bestRttMs: arrived.bestRttMs };
+    return { chosen, probes, rttMs: arrived.rttsMs[chosen]!, bestRttMs: arrived.bestRttMs };
   }
 
-  #decide(arrived: ArrivedTarget): { crawlerId: CrawlerId; probes: number; order: AskingOrder | null } {
+  #decide(arrived: ArrivedTarget): { crawlerId: CrawlerId; probes: number } {
     const { target, placement, rttsMs } = arrived;
     const { variant, draw } = this.#settings;
     let round = startRound(variant.policy, { ...this.#input, placement, random: draw() });
-    const askedMs: number[] = [];
     let probes = 0;
     for (;;) {
       const step = nextStep(round);
       if (step.type === "nobody") throw new RangeError("the instance has no crawlers");
       if (step.type === "decided") {
-        const { asksFurther } = this.#settings;
-        const order = asksFurther ? this.#followed(round, { askedMs, arrived, asksFurther }) : null;
         // The round is finished, and `round.state` holds every observation. As in the coordinator, a guess that
         // nobody measured teaches nothing, and the next target in the leaf tries again.
         if (step.measured) {
@@ -138,39 +110,13 @@ export class SimulationRun {
           this.#knowledge.record(placement, step.crawlerId);
           learnFromRound(round);
         }
-        return { crawlerId: step.crawlerId, probes, order };
+        return { crawlerId: step.crawlerId, probes };
       }
       if (step.how === "probe") probes += 1;
       const crawler = indexOf(step.crawlerId);
       const seen = this.#settings.observe({ target, crawler, rttMs: rttsMs[crawler]!, how: step.how });
       round = observe(round, step.crawlerId, seen);
-      askedMs.push(rttsMs[crawler]!);
     }
-  }
-
-  /** A decided round, asked on by a policy that never has enough: states are values, so the round itself stays as it is. */
-  #followed(
-    { policy, state }: ProbeRound,
-    of: {
-      readonly askedMs: readonly number[];
-      readonly arrived: ArrivedTarget;
-      readonly asksFurther: AsksFurther;
-    },
-  ): AskingOrder {
-    const { target, rttsMs, bestRttMs } = of.arrived;
-    const order = { rttsMs: [...of.askedMs], asked: of.askedMs.length, bestRttMs };
-    const parameters = { ...state.parameters, lambdaMs: 0, thresholdMs: 0 };
-    let further: ProbeRound = { policy, state: { ...state, parameters } };
-    while (of.asksFurther(order)) {
-      const step = nextStep(further);
-      if (step.type !== "probe") break;
-      const crawler = indexOf(step.crawlerId);
-      const rttMs = rttsMs[crawler]!;
-      const seen = this.#settings.observe({ target, crawler, rttMs, how: step.how });
-      further = observe(further, step.crawlerId, seen);
-      order.rttsMs.push(rttMs);
-    }
-    return order;
   }
 }
 

@@ -12,8 +12,6 @@ import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } 
 import type { PublishedPlace } from "../placement.ts";
 import {
   type ArrivedTarget,
-  type AskingOrder,
-  type AsksFurther,
   type DelegatedTarget,
   type Figures,
   figuresOf,
@@ -55,8 +53,6 @@ export interface SimulationSettings {
   readonly seed?: number;
   /** What a crawler measures; the undisturbed RTT when absent. */
   readonly observe?: ProbeModel;
-  /** Whether rounds are followed beyond their decision; they are not when absent. */
-  readonly asksFurther?: AsksFurther;
   /** Called after each target. */
   readonly onProgress?: (doneTargets: number, targets: number) => void;
 }
@@ -74,8 +70,6 @@ export interface SimulationResult extends Figures {
   /** Per target, in the instance's order: RTT in ms from the crawler that got it, and from the fastest. */
   readonly rttsMs: readonly number[];
   readonly bestRttsMs: readonly number[];
-  /** Per target, in the instance's order; null: its leaf was delegated already, or rounds were not followed. */
-  readonly orders: readonly (AskingOrder | null)[];
   /** Positions of the targets in the order in which they arrived. */
   readonly arrival: readonly number[];
 }
@@ -100,11 +94,7 @@ export function simulatePolicies(
   const runs = variants.map((variant) => {
     const { draw } = orderOf(instance, settings);
     const observe = settings.observe ?? (({ rttMs }) => ({ rttMs }));
-    const { asksFurther } = settings;
-    return new SimulationRun({
-      ...{ variant, fleet, crawlerPlacements, observe, draw },
-      ...(asksFurther ? { asksFurther } : {}),
-    });
+    return new SimulationRun({ variant, fleet, crawlerPlacements, observe, draw });
   });
   const delegated: DelegatedTarget[][] = runs.map(() => []);
   arrival.forEach((target, position) => {
@@ -143,7 +133,7 @@ function orderOf(
 function inInstanceOrder(
   delegated: readonly DelegatedTarget[],
   arrival: readonly number[],
-): Pick<SimulationResult, "chosen" | "probes" | "rttsMs" | "bestRttsMs" | "orders"> {
+): Pick<SimulationResult, "chosen" | "probes" | "rttsMs" | "bestRttsMs"> {
   const ofTarget = new Array<DelegatedTarget>(arrival.length);
   arrival.forEach((target, position) => {
     ofTarget[target] = delegated[position]!;
@@ -153,7 +143,6 @@ function inInstanceOrder(
     probes: ofTarget.map(({ probes }) => probes),
     rttsMs: ofTarget.map(({ rttMs }) => rttMs),
     bestRttsMs: ofTarget.map(({ bestRttMs }) => bestRttMs),
-    orders: ofTarget.map(({ order }) => order),
   };
 }
 

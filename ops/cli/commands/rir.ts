@@ -17,7 +17,6 @@ import {
   withMigrated,
 } from "../rir/cache-options.ts";
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
-import { generateCommand } from "../rir/generate-command.ts";
 import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
 import { planCommand } from "../rir/plan-page.ts";
@@ -55,7 +54,6 @@ export function rirCommand(): Command {
     jobsCommand,
     lookUpCommand,
     rdapCommand,
-    generateCommand,
   ]) {
     command.addCommand(subcommand());
   }

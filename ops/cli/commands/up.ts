@@ -10,7 +10,6 @@ import { printJson } from "../output.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 import { runEmulated } from "../up/emulated-run.ts";
 import { limitText } from "../up/follow-run.ts";
-import { comparePoliciesLive } from "../up/live-comparison.ts";
 import { policyTable, worldParameters } from "../up/policy-comparison.ts";
 import { notCrawled, realWebParameters, runRealWeb } from "../up/real-web-run.ts";
 import { createRunVoice } from "../up/run-voice.ts";
@@ -18,7 +17,6 @@ import { createRunVoice } from "../up/run-voice.ts";
 interface UpOptions extends ContextOptions {
   readonly [option: string]: unknown;
   readonly world: boolean;
-  readonly compare?: "computed" | "live";
   readonly exit?: boolean;
   readonly json?: boolean;
   readonly fresh?: boolean;
@@ -40,11 +38,6 @@ export function upCommand(): Command {
       "mean of an exponential delay on every round trip of the emulated Internet (default 0)",
     )
     .option("--fixture <file>", "measured round-trip times in place of the generated ones")
-    .addOption(
-      new Option("--compare <how>", "compute the other policies, or run all four live one after the other")
-        .choices(["computed", "live"])
-        .default("computed"),
-    )
     .option("--no-world", "crawl the real web")
     .option("--url <url...>", "real web: where to begin; its host is crawled")
     .option("--url-file <file>", "real web: a file with one URL a line")
@@ -94,10 +87,7 @@ async function runUp(options: UpOptions): Promise<void> {
   const parameters = worldParameters(options);
   const { sites, crawlers } = parameters;
   voice.begin(`an emulated Internet of ${sites} sites, its registries, ${crawlers} crawlers`);
-  const run =
-    options.compare === "live"
-      ? await comparePoliciesLive({ ...common, parameters })
-      : await runEmulated({ ...common, parameters, schema: "world" });
+  const run = await runEmulated({ ...common, parameters });
   const { webUrl, outcome, policies } = run;
   if (options.json) printJson({ parameters, webUrl, ...outcome, policies });
   else process.stdout.write(`${resultText(run)}\n`);
@@ -127,8 +117,8 @@ const tableWords = [
   "best crawler: the share of the subnets that their nearest crawler has; within 5 ms: that one, or one nearly as near.",
   "live: measured in this run, by sockets. computed: the same sites and crawlers by the simulator, with the delays of",
   "the emulated Internet's model and the pages that were fetched. They differ a little: live, probe rounds run at once and",
-  "in another order, so that they learn less from each other, and a round trip holds what the machine adds. --compare live",
-  "runs every policy by sockets.",
+  "in another order, so that they learn less from each other, and a round trip holds what the machine adds. --policy runs",
+  "another one by sockets.",
 ];
 
 interface EndingRun {

@@ -23,10 +23,11 @@ import type { RunVoice } from "./run-voice.ts";
 import { ServerWatch } from "./server-watch.ts";
 import { SystemProcesses } from "./system-processes.ts";
 
+const schema = "world";
+
 export interface EmulatedRunOptions {
   readonly context: CommandContext;
   readonly parameters: WorldParameters;
-  readonly schema: string;
   readonly port: number;
   readonly fresh: boolean;
   readonly voice: RunVoice;
@@ -45,12 +46,12 @@ export interface EmulatedRun {
 
 export async function runEmulated(options: EmulatedRunOptions): Promise<EmulatedRun> {
   const { context, parameters, voice } = options;
-  const folder = join(context.home, options.schema);
+  const folder = join(context.home, schema);
   const { databaseUrl, home } = context;
   const watch = new ServerWatch(voice);
   const steadily = throughOutages(voice, Promise.race([options.stopRequested, watch.ended]));
   const opening = openRun({
-    database: { databaseUrl, home, schema: options.schema, onServer: watch.onServer },
+    database: { databaseUrl, home, schema, onServer: watch.onServer },
     throughOutages: steadily,
     parameters,
     folder,
@@ -127,7 +128,7 @@ async function startSystem(
   processes: SystemProcesses,
   options: EmulatedRunOptions & { readonly steadily: ThroughOutages },
 ): Promise<string> {
-  const { context, parameters, schema, steadily } = options;
+  const { context, parameters, steadily } = options;
   const internet = await processes.startWorld([JSON.stringify(worldArguments(parameters))]);
   const resolvers = [String(internet.dnsAddress)];
   const proxies = internet.proxyUrls as readonly string[];

@@ -11,8 +11,7 @@ import { z } from "zod";
 import { type PolicyName, policyNames } from "#coordinator/delegation/policies/policies";
 import { type SimulationResult, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
-import { worldInstance } from "../../simulate/repeat-policies.ts";
-import { downloadTimeMs } from "../../world/compare.ts";
+import { downloadTimeMs, worldInstance } from "../../world/compare.ts";
 import type { World } from "../../world/model.ts";
 import { formatTable } from "../output.ts";
 
@@ -57,8 +56,7 @@ export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
   return inTableOrder([live, ...computed]);
 }
 
-export async function liveRow(run: ComparedRun, pages?: readonly FetchedPage[]): Promise<PolicyRow> {
-  const fetched = pages ?? (await readFetchedPages(run.pool, run.world));
+async function liveRow(run: ComparedRun, fetched: readonly FetchedPage[]): Promise<PolicyRow> {
   return {
     policy: run.parameters.policy,
     source: "live",
@@ -67,7 +65,7 @@ export async function liveRow(run: ComparedRun, pages?: readonly FetchedPage[]):
   };
 }
 
-export function inTableOrder(rows: readonly PolicyRow[]): PolicyRow[] {
+function inTableOrder(rows: readonly PolicyRow[]): PolicyRow[] {
   return rows.toSorted((a, b) => policyNames.indexOf(a.policy) - policyNames.indexOf(b.policy));
 }
 
@@ -227,7 +225,7 @@ const worldSchema = z.strictObject({
   seed: count(0, 0xffff_ffff).default(1),
   pagesPerSite: count(1, 1000).default(5),
   noiseMs: amount(0, 100).default(0),
-  /** A fixture file (format of `simulate delegation`) in place of the generated world; null: generated. */
+  /** A fixture file (format of ops/world/read-fixture.ts) in place of the generated world; null: generated. */
   fixture: z.string().nullable().default(null),
   thresholdMs: amount(0, 10_000).default(50),
   lambdaMs: amount(0, 1000).default(2),

@@ -9,8 +9,8 @@ import {
   rateKeysOf,
   usualRate,
 } from "#coordinator/delegation/recalibration/ageing";
-import { equalKinds, simulateAgeing, usualKinds } from "#coordinator/delegation/simulation/ageing";
 import { seededRandom } from "#core/random";
+import { equalKinds, simulateAgeing, usualKinds } from "../../lab/simulate/calibration/ageing.ts";
 
 const keys = (holderKey: number, asKey: string): RateKeys => rateKeysOf({ holderKey, asKey, country: "NL" });
 

@@ -8,7 +8,7 @@ import {
   median,
   type TimesAlarm,
 } from "#coordinator/delegation/recalibration/rule";
-import { simulateCalibration } from "#coordinator/delegation/simulation/calibration";
+import { simulateCalibration } from "../../lab/simulate/calibration/calibration.ts";
 import { quietModel } from "../../support/calibration-model.ts";
 
 const rule = defaultRecalibrationRule;

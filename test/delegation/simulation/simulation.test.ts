@@ -77,7 +77,6 @@ describe("a simulated run", () => {
       probes: [3, 3, 3, 3, 3, 3],
       rttsMs: [4, 6, 3, 3, 9, 7],
       bestRttsMs: [4, 6, 3, 3, 9, 7],
-      orders: [null, null, null, null, null, null],
       arrival: expect.toSatisfy((order: number[]) => order.toSorted().join() === "0,1,2,3,4,5"),
     });
   });
@@ -149,41 +148,6 @@ describe("a simulated run", () => {
     const result = simulateDelegation(instance, { policy: "exhaustive", observe: silent });
 
     expect(result.probes).toEqual([3, 3, 3]);
-  });
-
-  describe("followed beyond its decisions", () => {
-    const instance = clusteredInstance(6, 10, 150);
-    const variant = { policy: "nearest", parameters: { lambdaMs: 8 } } as const;
-    const alone = simulateDelegation(instance, variant);
-    const followed = simulateDelegation(instance, { ...variant, asksFurther: () => true });
-
-    it("decides and learns as if nobody had looked", () => {
-      expect({ ...followed, orders: [] }).toEqual({ ...alone, orders: [] });
-      expect(alone.orders.every((order) => order === null)).toBe(true);
-    });
-
-    it("begins with what the policy asked, and goes on to crawlers that it did not", () => {
-      const orders = followed.orders.map((order) => order!);
-
-      expect(orders.map(({ asked }) => asked)).toEqual(followed.probes);
-      orders.forEach(({ rttsMs, asked, bestRttMs }, target) => {
-        expect(Math.min(...rttsMs.slice(0, asked))).toBe(followed.rttsMs[target]);
-        expect(bestRttMs).toBe(followed.bestRttsMs[target]);
-        expect(new Set(rttsMs).size).toBe(rttsMs.length);
-        expect(rttsMs.length).toBeLessThanOrEqual(10);
-      });
-      expect(orders.filter(({ rttsMs, asked }) => rttsMs.length > asked).length).toBeGreaterThan(30);
-    });
-
-    it("is followed as far as is asked for", () => {
-      const { orders } = simulateDelegation(instance, {
-        ...variant,
-        asksFurther: ({ rttsMs }) => rttsMs.length < 4,
-      });
-
-      expect(Math.max(...orders.map((order) => order!.rttsMs.length - order!.asked))).toBeLessThan(4);
-      expect(orders.filter((order) => order!.rttsMs.length === 4).length).toBeGreaterThan(30);
-    });
   });
 
   it("is the same for the same seed and another for another seed", () => {

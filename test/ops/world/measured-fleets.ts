@@ -5,9 +5,9 @@
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { type MatrixSlice, matrixFile, matrixSlices } from "#ops/simulate/instances/named-instance";
 import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
+import { type MatrixSlice, matrixFile, matrixSlices } from "../../lab/simulate/instances/named-instance.ts";
 import { sharedData } from "../../support/shared-data.ts";
 
 const slices = matrixSlices.map((slice) => sharedData(matrixFile(slice)));

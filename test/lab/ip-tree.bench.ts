@@ -1,0 +1,149 @@
+/**
+ * The IP tree at its full size, ten million IPv4 ranges and two million IPv6, and on real ranges where they are
+ * at hand and the size is not less: how long it takes to build, to write to a snapshot and to read back, what it takes per range, and look-ups
+ * of ids and records. Addresses in random order: within
+ * a range taken at random, anywhere that some range holds, and where none does. Run: npm run bench -- ip-tree
+ */
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RangeColumns } from "#coordinator/subnets/range-columns";
+import { SubnetRows } from "#coordinator/subnets/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
+import { readTreeSnapshot, writeTreeSnapshot } from "#coordinator/subnets/tree-snapshot-store";
+import type { IpAddress } from "#core/ip/address";
+import { seededRandom } from "#core/random";
+import { sharedData } from "../support/shared-data.ts";
+import { spread } from "./crawl/spread.ts";
+import { figure } from "./figure.ts";
+import { realRanges } from "./ip-tree/real-ranges.ts";
+import { registryLikeIpv4, registryLikeIpv6 } from "./ip-tree/registry-like-ranges.ts";
+import { addressesAnywhere, addressesWithin } from "./ip-tree/sample-addresses.ts";
+import { median } from "./runner/compare-figures.ts";
+
+const seed = Number(process.argv[2] ?? 20260301);
+const scale = Number(process.argv[3] ?? 1);
+const lookUps = 500_000;
+const rounds = 5;
+/** Fewer say nothing. */
+const fewestAsked = 1000;
+
+await measureFamily("registry-like IPv4", registryLikeIpv4(10_000_000 * scale, seed));
+await measureFamily("registry-like IPv6", registryLikeIpv6(2_000_000 * scale, seed));
+for (const [name, path] of [
+  ["ipfire-libloc 2022", sharedData("rir/geo/ipfire-libloc-20221029.rpsl.gz")],
+  ["routing table (bart)", sharedData("rir/bgp/bart-prefixes.txt.gz")],
+] as const) {
+  if (path === null || scale < 1) continue;
+  const columns = await realRanges(path);
+  await measureFamily(`${name}, IPv4`, columns[4]);
+  await measureFamily(`${name}, IPv6`, columns[6]);
+}
+console.log(`\nmost memory: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MB`);
+
+async function measureFamily(name: string, columns: RangeColumns): Promise<void> {
+  const { family } = columns;
+  const tree = measureBuild(name, columns);
+  await measureSnapshot(tree);
+  const random = seededRandom(seed + 1);
+  const anywhere = addressesAnywhere(family, 3 * lookUps, random);
+  const isHeld = (address: IpAddress) => tree.mostSpecific(address) !== null;
+  const kinds = {
+    "within a range": addressesWithin(columns, lookUps, random),
+    "anywhere held": anywhere.filter(isHeld).slice(0, lookUps),
+    "not held": anywhere.filter((address) => !isHeld(address)).slice(0, lookUps),
+  };
+  for (const [kind, addresses] of Object.entries(kinds)) {
+    if (addresses.length >= fewestAsked)
+      console.log(`${kind}: ${lookUpTimes(`${name}, ${kind}`, addresses, tree)}`);
+  }
+}
+
+function measureBuild(name: string, columns: RangeColumns): SubnetTree {
+  const rows = new SubnetRows();
+  const filling = cpuMs();
+  fillRows(rows, columns);
+  const building = cpuMs();
+  const tree = treeOfRows(rows);
+  const built = cpuMs();
+  const { bytes } = tree;
+  const per = (part: number) => (part / tree.size).toFixed(2);
+  console.log(`\n## ${name}: ${tree.size} ranges`);
+  console.log(
+    `rows ${(building - filling).toFixed(0)} ms, tree ${(built - building).toFixed(0)} ms of CPU time`,
+  );
+  console.log(
+    `bytes a range: ranges and parents ${per(bytes.ipv4Ranges + bytes.ipv6Ranges)}, label ${per(bytes.labels)}, id ${per(bytes.ids)}, holder ${per(bytes.holderIds)}, id index ${per(bytes.idIndex)}, names ${per(bytes.names)}`,
+  );
+  return tree;
+}
+
+/** To a file and back, with its checksum and sync; wall time too, as the disk takes its share. */
+async function measureSnapshot(tree: SubnetTree): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "nearcrawl-bench-"));
+  const file = join(folder, "bench.tree");
+  const registry = { generation: 1, appliedAt: "2026-03-01T12:00:00.000000Z" };
+  try {
+    const written = await timed(() => writeTreeSnapshot(file, tree, registry));
+    const { size } = await stat(file);
+    const read = await timed(() => readTreeSnapshot(file, registry));
+    console.log(`snapshot ${(size / 1e6).toFixed(0)} MB: written in ${written}, read in ${read}`);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<string> {
+  const [start, startCpu] = [performance.now(), cpuMs()];
+  await work();
+  return `${((performance.now() - start) / 1000).toFixed(2)} s (${((cpuMs() - startCpu) / 1000).toFixed(2)} s of CPU)`;
+}
+
+/** Ids are the places + 1, in the order in which the ranges come. */
+function fillRows(rows: SubnetRows, columns: RangeColumns): void {
+  const { first, last, words, count } = columns;
+  for (let place = 0; place < count; place += 1) {
+    const facts = {
+      id: place + 1,
+      holderId: place % 99_991,
+      country: "CY",
+      registry: "ripencc" as const,
+      name: `NET-${place % 1_000_003}`,
+    };
+    if (words === 1) rows.addIpv4(first[place] as number, last[place] as number, facts);
+    else
+      rows.addIpv6(first.subarray(4 * place, 4 * place + 4), last.subarray(4 * place, 4 * place + 4), facts);
+  }
+}
+
+/** Nanoseconds of CPU time per look-up, each way in turn, `rounds` times after a first one to warm up. */
+function lookUpTimes(what: string, addresses: readonly IpAddress[], tree: SubnetTree): string {
+  const ways = { id: sumOfIds, record: sumOfRecords };
+  const told = Object.entries(ways).map(([way, sumOf]) => {
+    const times = Array.from({ length: rounds + 1 }, () => {
+      const start = cpuMs();
+      sumOf(tree, addresses);
+      return (1e6 * (cpuMs() - start)) / addresses.length;
+    }).slice(1);
+    figure(`${what}, ${way}`, median(times), "ns CPU");
+    return `${way} ${spread(times, 0)} ns`;
+  });
+  return `${told.join(" · ")} · ${addresses.length} addresses`;
+}
+
+function sumOfIds(tree: SubnetTree, addresses: readonly IpAddress[]): number {
+  let sum = 0;
+  for (const address of addresses) sum += tree.mostSpecificNonUnaryId(address) ?? 0;
+  return sum;
+}
+
+function sumOfRecords(tree: SubnetTree, addresses: readonly IpAddress[]): number {
+  let sum = 0;
+  for (const address of addresses) sum += tree.mostSpecific(address)?.id ?? 0;
+  return sum;
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

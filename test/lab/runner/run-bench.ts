@@ -1,0 +1,152 @@
+/** One bench of a checkout, run to its end: its figures, or why there are none. */
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "#core/errors";
+import { dataFolderOf } from "#db/embedded-cluster";
+import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { sharedDataFolder } from "../../support/shared-data.ts";
+import { type Figure, figuresVariable } from "../figure.ts";
+import { shortenedFolder, shortenedVariable } from "../result-file.ts";
+
+export interface Checkout {
+  readonly root: string;
+  /** Its benches, from the root. */
+  readonly benches: string;
+  /** Where they may leave what they find again in the next round; whoever made it removes it. */
+  readonly scratch: string;
+}
+
+export type BenchRun =
+  | { readonly type: "measured"; readonly figures: readonly Figure[] }
+  | { readonly type: "failed"; readonly words: string };
+
+const longestMs = 10 * 60_000;
+/** From being asked to end until being ended. */
+const graceMs = 10_000;
+const keptOutput = 4000;
+
+/** What starts a bench: TypeScript as it is, and a collection when it asks for one. */
+const benchNodeArgs = ["--expose-gc", "--conditions=nearcrawl-source", "--import", "tsx"] as const;
+
+export function benchNames(folder: string): readonly string[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith(".bench.ts"));
+  return files.map((file) => file.slice(0, -".bench.ts".length)).sort();
+}
+
+/** The one of that name; otherwise all that have the word in theirs. Throws UsageError where none has. */
+export function benchesCalled(word: string, names: readonly string[]): readonly string[] {
+  const found = names.includes(word) ? [word] : names.filter((name) => name.includes(word));
+  if (found.length === 0) throw new UsageError(`no bench has "${word}" in its name; --list names them`);
+  return found;
+}
+
+function benchFile({ root, benches }: Pick<Checkout, "root" | "benches">, name: string): string | null {
+  const file = join(root, benches, `${name}.bench.ts`);
+  return existsSync(file) ? file : null;
+}
+
+/** Rejects with the signal's reason when that comes first; what the bench has started is ended then. */
+export async function runBench(
+  checkout: Checkout,
+  { name, args }: { readonly name: string; readonly args: readonly string[] },
+  signal: AbortSignal,
+): Promise<BenchRun> {
+  const file = benchFile(checkout, name);
+  if (file === null) return { type: "failed", words: "there is no such bench" };
+  const figuresFile = join(checkout.scratch, "figures.jsonl");
+  rmSync(figuresFile, { force: true });
+  const { status, output } = await run([...benchNodeArgs, file, ...args], checkout, {
+    env: { [figuresVariable]: figuresFile },
+    signal,
+  });
+  signal.throwIfAborted();
+  if (status !== 0) return { type: "failed", words: `it ended with ${status}: ${lastWords(output)}` };
+  if (!existsSync(figuresFile)) return { type: "failed", words: "it states no figures" };
+  const lines = readFileSync(figuresFile, "utf8").trimEnd().split("\n");
+  return { type: "measured", figures: lines.map((line) => JSON.parse(line) as Figure) };
+}
+
+/** With what it prints, as a person runs it. Gives how it ended; its temporary files and its database's server end with it. */
+export async function runOpenly(
+  checkout: Checkout,
+  { name, args }: { readonly name: string; readonly args: readonly string[] },
+  signal: AbortSignal,
+): Promise<number | string> {
+  const file = join(checkout.benches, `${name}.bench.ts`);
+  const env = { [shortenedVariable]: shortenedFolder() };
+  const { status } = await run([...benchNodeArgs, file, ...args], checkout, { env, signal, isOpen: true });
+  signal.throwIfAborted();
+  return status;
+}
+
+/** In a process group of its own: what a bench starts ends with it. The other checkout lies elsewhere and finds the same data. */
+async function run(
+  args: readonly string[],
+  { root, scratch }: Checkout,
+  how: { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal; readonly isOpen?: boolean },
+): Promise<{ readonly status: number | string; readonly output: string }> {
+  const { env, signal, isOpen = false } = how;
+  signal.throwIfAborted();
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: {
+      ...process.env,
+      TMPDIR: scratch,
+      NEARCRAWL_DATA: sharedDataFolder,
+      ...env,
+    },
+    stdio: isOpen ? "inherit" : ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on("data", (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-keptOutput);
+    });
+  const end = (by: NodeJS.Signals) => {
+    try {
+      process.kill(-child.pid!, by);
+    } catch {
+      // It has ended by itself.
+    }
+  };
+  let hard: NodeJS.Timeout | undefined;
+  const interrupt = () => {
+    end("SIGINT");
+    hard = setTimeout(() => end("SIGKILL"), graceMs);
+  };
+  const tooLong = setTimeout(interrupt, longestMs);
+  signal.addEventListener("abort", interrupt, { once: true });
+  const status = await new Promise<number | string>((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("close", (code, by) => resolve(code ?? by ?? "no status"));
+  });
+  clearTimeout(tooLong);
+  clearTimeout(hard);
+  signal.removeEventListener("abort", interrupt);
+  if (status !== 0) {
+    end("SIGKILL");
+    await stopServersIn(scratch);
+  }
+  return { status, output };
+}
+
+/** Servers of embedded databases that benches left behind: they are in nobody's process group. */
+export async function stopServersIn(folder: string): Promise<void> {
+  for (const home of homesIn(folder, 3)) await stopEmbeddedPostgres(home).catch(() => {});
+}
+
+function homesIn(folder: string, depth: number): readonly string[] {
+  const own = existsSync(dataFolderOf(folder)) ? [folder] : [];
+  if (depth === 0 || own.length > 0) return own;
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return folders.flatMap(({ name }) => homesIn(join(folder, name), depth - 1));
+}
+
+/** The line that names the error, if there is one. */
+function lastWords(output: string): string {
+  const lines = output.split("\n").map((line) => line.trim());
+  const said = lines.filter((line) => line !== "");
+  return (said.find((line) => /^\w*Error\b/.test(line)) ?? said.at(-1) ?? "it said nothing").slice(0, 200);
+}

@@ -1,0 +1,229 @@
+/**
+ * IPMicra's figures beside ours, as tables in Markdown: accuracy and probes by policy, threshold and λ (figure 4), what is
+ * learned on the way (figure 5), from 6 crawlers to 1,000, worlds that nothing was tuned on, and download time (figure 3).
+ * test/bench/results/delegation.md keeps them.
+ */
+import { Command } from "commander";
+import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
+import { simulatePolicies } from "#coordinator/delegation/simulation/simulation";
+import { UsageError } from "#core/errors";
+import { sharedFile } from "#ops/cli/shared-data";
+import { downloadTimeMs, worldInstance } from "#ops/world/compare";
+import { worldFromFixture } from "#ops/world/fixture-world";
+import { generateWorld } from "#ops/world/generate-world";
+import type { World } from "#ops/world/model";
+import { readFixture } from "#ops/world/read-fixture";
+import { familyOf } from "./instances/named-instance.ts";
+import {
+  fixedSource,
+  generatedSource,
+  type InstanceSource,
+  noNoise,
+  repeatPolicies,
+  spreadText,
+  tuningOfFixture,
+  tuningWords,
+} from "./repeat-policies.ts";
+import { workProgress } from "./work-progress.ts";
+
+interface NamedVariant {
+  readonly name: string;
+  readonly variant: PolicyVariant;
+}
+
+const ipmicra = (thresholdMs: number): NamedVariant => ({
+  name: `ipmicra ${thresholdMs} ms`,
+  variant: { policy: "ipmicra", parameters: { thresholdMs } },
+});
+const nearestAt = (lambdaMs: number, getFirst: boolean): NamedVariant => ({
+  name: `nearest${getFirst ? ", get-first" : ""}, λ ${lambdaMs} ms`,
+  variant: { policy: "nearest", parameters: { lambdaMs, getFirst } },
+});
+const random: NamedVariant = { name: "random", variant: { policy: "random" } };
+const nearest: NamedVariant = { name: "nearest", variant: { policy: "nearest" } };
+const exhaustive: NamedVariant = { name: "exhaustive", variant: { policy: "exhaustive" } };
+const usual = [random, ipmicra(50), ipmicra(25), nearest];
+
+/** What the paper states in its text (section 4.5) for twelve crawlers; its figures have no other numbers that can be read. */
+const paper: Readonly<Record<string, string>> = {
+  "ipmicra 25 ms": "90 %, 6.5 probes",
+  "ipmicra 50 ms": "75 %, 3 probes (last 50: 2.66)",
+};
+
+/** One world, or what stands in place of one, and the policies that are compared on it. */
+interface Run {
+  readonly name: string;
+  readonly source: InstanceSource;
+  readonly compared: readonly NamedVariant[];
+  readonly seeds: readonly number[];
+}
+
+/** Small worlds say little, and take seconds. */
+interface Plan {
+  readonly sites: number;
+  readonly seeds: readonly number[];
+  readonly fleets: readonly number[];
+  readonly measured: readonly Measured[];
+}
+
+interface Measured {
+  readonly name: string;
+  readonly source: InstanceSource;
+  readonly world: World;
+}
+
+const worldRun = (plan: Plan, crawlers: number, compared: readonly NamedVariant[]): Run => ({
+  name: `${crawlers} crawlers, ${plan.sites} sites, generated`,
+  source: generatedSource({ crawlers, sites: plan.sites }),
+  compared,
+  // Fifty crawlers and more have few worlds: these take longer than all the rest.
+  seeds: crawlers < 50 ? plan.seeds : plan.seeds.slice(0, 1),
+});
+
+const knobs = [
+  ...[125, 75, 50, 25, 15, 10].map(ipmicra),
+  ...[false, true].flatMap((getFirst) => [8, 4, 2, 1, 0.5, 0.2].map((ms) => nearestAt(ms, getFirst))),
+];
+
+const tables: Readonly<Record<string, (plan: Plan) => readonly Run[]>> = {
+  thresholds: (plan) => {
+    const compared = [random, ...[25, 50, 75, 100, 125].map(ipmicra), nearest, exhaustive];
+    const measured = plan.measured.map(({ name, source }) => ({ name, source, compared, seeds: plan.seeds }));
+    return [worldRun(plan, 12, compared), ...measured];
+  },
+  learning: (plan) => [6, 12].map((crawlers) => worldRun(plan, crawlers, [ipmicra(50), nearest])),
+  frontier: (plan) => plan.fleets.slice(0, 2).map((crawlers) => worldRun(plan, crawlers, knobs)),
+  scale: (plan) =>
+    // Rounds in which every one of 1,000 crawlers probes are too much to compute.
+    plan.fleets.map((crawlers) => worldRun(plan, crawlers, crawlers > 200 ? usual : [...usual, exhaustive])),
+  untuned: (plan) =>
+    ["delay-space", "world"].flatMap((family) =>
+      plan.fleets.map((crawlers) => ({
+        ...worldRun(plan, crawlers, usual),
+        name: `${family}, ${crawlers} crawlers`,
+        source: familyOf(family)!.source({ crawlers, sites: plan.sites }, null),
+      })),
+    ),
+};
+const figureNames = [...Object.keys(tables), "download"];
+
+export function evaluateCommand(): Command {
+  return new Command("evaluate")
+    .description("the paper's figures on delegation beside ours, as tables in Markdown")
+    .argument("[names...]", `which: ${figureNames.join(", ")}; all when left out`)
+    .option("--quick", "small worlds, for a look or a test")
+    .addHelpText(
+      "after",
+      "\nPL12.json and PL50.json in latency/ of the folder NEARCRAWL_DATA are used where they are there.",
+    )
+    .action(async (names: string[], { quick = false }: { quick?: boolean }) => {
+      const unknown = names.find((name) => !figureNames.includes(name));
+      if (unknown !== undefined)
+        throw new UsageError(`"${unknown.slice(0, 40)}" is not a figure: ${figureNames.join(", ")} are`);
+      const plan: Plan = quick
+        ? { sites: 120, seeds: [1, 2], fleets: [6, 12], measured: [] }
+        : {
+            sites: 1000,
+            seeds: [1, 2, 3, 4, 5],
+            fleets: [12, 50, 200, 1000],
+            measured: await readMeasured(),
+          };
+      for (const name of names.length === 0 ? figureNames : names)
+        process.stdout.write(
+          `## ${name}\n\n${name === "download" ? downloadTable(plan) : table(name, plan)}\n\n`,
+        );
+    });
+}
+
+async function readMeasured(): Promise<Measured[]> {
+  const files = ["latency/PL12.json", "latency/PL50.json"]
+    .map((file) => sharedFile(file))
+    .filter(({ isThere }) => isThere);
+  return await Promise.all(
+    files.map(async ({ path }) => {
+      const json = await readFixture(path);
+      const world = worldFromFixture({ json, seed: 1, sites: json.targets.length });
+      return { name: json.name, source: fixedSource(json, tuningOfFixture(json.name)), world };
+    }),
+  );
+}
+
+function table(figure: string, plan: Plan): string {
+  const progress = workProgress("targets");
+  const rows = tables[figure]!(plan).flatMap(({ name, source, compared, seeds }) => {
+    const results = repeatPolicies({
+      source,
+      variants: compared.map(({ variant }) => variant),
+      seeds,
+      noise: noNoise,
+      onProgress: ({ run, runs, doneTargets, targets }) =>
+        progress.show(`${figure}: ${name}`, (run - 1) * targets + doneTargets, runs * targets),
+    });
+    return results.map(({ figures, results: runs, tuning }, at) => [
+      name,
+      tuningWords[tuning],
+      compared[at]!.name,
+      spreadText(figures.optimalPct, 1),
+      spreadText(figures.within5msPct, 1),
+      spreadText(figures.meanExcessMs, 2),
+      spreadText(figures.probesPerUrl, 2),
+      mean(runs.map(({ arrival, probes }) => mean(arrival.slice(0, 50).map((one) => probes[one]!)))).toFixed(
+        2,
+      ),
+      spreadText(figures.probesPerUrlLast50, 2),
+      runs[0]!.crawlers === 12 ? (paper[compared[at]!.name] ?? "–") : "–",
+    ]);
+  });
+  progress.done();
+  const titles = ["world", "tuning", "policy", "the best, %", "within 5 ms, %", "mean excess, ms"];
+  return markdownTable([...titles, "probes per URL", "first 50", "last 50", "the paper"], rows);
+}
+
+/** What the emulated sites' pages have on the wire in the mean, headers included. */
+const pageBytes = 12_800;
+
+/** The paper states a tenth of the time for the nearest of 4 crawlers against a random one. */
+function downloadTable(plan: Plan): string {
+  const worlds = [
+    ...[4, 12].map((crawlers) => generateWorld({ crawlers, sites: plan.sites, seed: 1 })),
+    ...plan.measured.map(({ world }) => world),
+  ];
+  const rows = worlds.flatMap((world) => {
+    const instance = worldInstance(world);
+    const compared = [...usual, exhaustive];
+    const results = simulatePolicies(
+      instance,
+      compared.map(({ variant }) => variant),
+    );
+    const times = results.map(({ chosen }) => downloadsOf(world, chosen));
+    const best = times.at(-1)!;
+    return times.map(({ rttMs, pageMs }, at) => [
+      `${world.crawlers.length} crawlers, ${world.name}`,
+      compared[at]!.name,
+      rttMs.toFixed(1),
+      pageMs.toFixed(0),
+      (pageMs / best.pageMs).toFixed(2),
+      (rttMs / best.rttMs).toFixed(2),
+    ]);
+  });
+  const titles = ["world", "policy", "mean RTT, ms", "a page, ms", "times exhaustive", "its RTT"];
+  return markdownTable(titles, rows);
+}
+
+/** Over a new connection: two round trips, the server's own time, and the bytes at the site's bandwidth. */
+function downloadsOf(world: World, chosen: readonly number[]): { rttMs: number; pageMs: number } {
+  const rtts = world.sites.map(({ address }, site) => world.rttMs(chosen[site]!, address) ?? 0);
+  const times = world.sites.map(({ bandwidthKbps, serverDelayMs }, site) =>
+    downloadTimeMs({ rttMs: rtts[site]!, bodyBytes: pageBytes, bandwidthKbps, serverDelayMs }),
+  );
+  return { rttMs: mean(rtts), pageMs: mean(times) };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
+
+function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(titles), `|${"---|".repeat(titles.length)}`, ...rows.map(line)].join("\n");
+}

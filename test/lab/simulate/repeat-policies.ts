@@ -1,0 +1,192 @@
+/**
+ * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
+ * orders of the same targets where it was measured.
+ */
+import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/delegation/simulation/run";
+import {
+  type SimulationInstance,
+  type SimulationResult,
+  simulatePolicies,
+} from "#coordinator/delegation/simulation/simulation";
+import { mix32, seededRandom } from "#core/random";
+import { triesAgree } from "#crawler/probe/http-head";
+import { worldInstance } from "#ops/world/compare";
+import { generateWorld } from "#ops/world/generate-world";
+
+export interface InstanceSource {
+  /** What another seed changes. */
+  readonly seedChanges: "world" | "order";
+  readonly tuning: Tuning;
+  instance(seed: number): SimulationInstance;
+}
+
+/**
+ * Whether constants of a policy were fitted or chosen on it, so that good figures may say less than they seem to: on this
+ * very instance, on others of its kind (the same generator or matrix, another seed), or on nothing like it. What
+ * was done with an instance that somebody brings is not known.
+ */
+export type Tuning = "itself" | "kind" | "none" | "unknown";
+
+export const tuningWords: Readonly<Record<Tuning, string>> = {
+  itself: "tuned on",
+  kind: "tuned on its kind",
+  none: "not tuned on",
+  unknown: "unknown",
+};
+
+/** Instances from measured round trips that constants of `nearest` were chosen on (test/bench/results/delegation.md). */
+const tunedFixtures: readonly string[] = ["PL12", "PL50"];
+
+/** Of an instance from a file, by the name that stands in it. */
+export const tuningOfFixture = (name: string): Tuning =>
+  tunedFixtures.includes(name) ? "itself" : "unknown";
+
+export function generatedSource(size: { readonly crawlers: number; readonly sites: number }): InstanceSource {
+  return {
+    seedChanges: "world",
+    tuning: "kind",
+    instance: (seed) => worldInstance(generateWorld({ ...size, seed })),
+  };
+}
+
+export function fixedSource(instance: SimulationInstance, tuning: Tuning): InstanceSource {
+  return { seedChanges: "order", tuning, instance: () => instance };
+}
+
+interface RepeatSettings {
+  readonly source: InstanceSource;
+  readonly variants: readonly PolicyVariant[];
+  readonly seeds: readonly number[];
+  readonly noise: ProbeNoise;
+  readonly onProgress?: (progress: SimulationProgress) => void;
+}
+
+interface SimulationProgress {
+  /** From 1. */
+  readonly run: number;
+  readonly runs: number;
+  readonly doneTargets: number;
+  readonly targets: number;
+}
+
+/** What several runs of one policy came to. */
+export interface RepeatedResult {
+  readonly variant: PolicyVariant;
+  /** The source's. */
+  readonly tuning: Tuning;
+  /** One per seed, in their order. */
+  readonly results: readonly SimulationResult[];
+  readonly figures: Readonly<Record<keyof Figures, Spread>>;
+}
+
+/** One result per variant, in their order. */
+export function repeatPolicies(settings: RepeatSettings): RepeatedResult[] {
+  const { source, variants, seeds, noise } = settings;
+  const perSeed = seeds.map((seed, index) =>
+    simulatePolicies(source.instance(seed), variants, {
+      seed,
+      observe: noisyProbes(noise, seed),
+      onProgress: (doneTargets, targets) =>
+        settings.onProgress?.({ run: index + 1, runs: seeds.length, doneTargets, targets }),
+    }),
+  );
+  return variants.map((variant, index) => {
+    const results = perSeed.map((ofSeed) => ofSeed[index]!);
+    return { variant, tuning: source.tuning, results, figures: spreadsOf(results) };
+  });
+}
+
+function spreadsOf(results: readonly Figures[]): Readonly<Record<keyof Figures, Spread>> {
+  const of = (field: keyof Figures) => spreadOf(results.map((result) => result[field]));
+  return {
+    optimalPct: of("optimalPct"),
+    within2msPct: of("within2msPct"),
+    within5msPct: of("within5msPct"),
+    meanExcessMs: of("meanExcessMs"),
+    p95ExcessMs: of("p95ExcessMs"),
+    probesPerUrl: of("probesPerUrl"),
+    p95ProbesPerUrl: of("p95ProbesPerUrl"),
+    probesPerUrlLast50: of("probesPerUrlLast50"),
+  };
+}
+
+/** `count` seeds from `first`, one after the other; past the largest they begin again at 0. */
+export function seedsFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => (first + index) % 2 ** 32);
+}
+
+// What a crawler measures in a simulated run: the undisturbed RTT, a delay that differs from try to try, now and
+// then a spike, now and then nothing. A probe is the smallest of its tries, which end as those of the live
+// crawler do: when two of them agree, or at the most that are allowed.
+//
+// A disturbance hangs on the seed, the target, the crawler and the way it asks, not on the order of the asking:
+// every policy meets the same weather, so that the exhaustive one under the same noise is a fair yardstick.
+
+export interface ProbeNoise {
+  /** Mean of an exponential delay on every try, in ms. */
+  readonly noiseMs: number;
+  /** Share of tries that are delayed by a further exponential with the mean `spikeMs`. */
+  readonly spikeShare: number;
+  readonly spikeMs: number;
+  /** Share of tries without an answer; a probe whose tries are all lost failed. */
+  readonly lossShare: number;
+  /** Most tries of a probe. The crawl's own GET is always one. */
+  readonly tries: number;
+}
+
+/** Tries as the coordinator asks for by default. */
+export const noNoise: ProbeNoise = { noiseMs: 0, spikeShare: 0, spikeMs: 50, lossShare: 0, tries: 6 };
+
+function isQuiet({ noiseMs, spikeShare, lossShare }: ProbeNoise): boolean {
+  return noiseMs === 0 && spikeShare === 0 && lossShare === 0;
+}
+
+export function noisyProbes(noise: ProbeNoise, seed: number): ProbeModel {
+  if (isQuiet(noise)) return ({ rttMs }) => ({ rttMs });
+  return ({ target, crawler, rttMs, how }) => {
+    const pair = mix32(mix32(seed ^ 0x6e6f6973) ^ Math.imul(target + 1, 0x9e3779b1));
+    const draw = seededRandom(mix32(pair ^ Math.imul(crawler + 1, 0x85ebca6b)) ^ (how === "get" ? 1 : 0));
+    const triesMs: number[] = [];
+    const most = how === "get" ? 1 : noise.tries;
+    for (let tried = 0; tried < most && !triesAgree(triesMs); tried++) {
+      const delayMs = drawDelayMs(noise, draw);
+      if (delayMs !== null) triesMs.push(rttMs + delayMs);
+    }
+    return triesMs.length > 0 ? { rttMs: Math.min(...triesMs) } : { failed: "lost" };
+  };
+}
+
+/** Of one try; null: lost. Always four draws, so that a knob that is turned leaves the other draws alone. */
+function drawDelayMs(noise: ProbeNoise, draw: () => number): number | null {
+  const [lost, spike, delay, height] = [draw(), draw(), draw(), draw()] as const;
+  if (lost < noise.lossShare) return null;
+  const spikeMs = spike < noise.spikeShare ? exponential(noise.spikeMs, height) : 0;
+  return exponential(noise.noiseMs, delay) + spikeMs;
+}
+
+const exponential = (mean: number, uniform: number) => -mean * Math.log(1 - uniform);
+
+/** Several values of one figure, from runs with other seeds, as a person reads them. */
+export interface Spread {
+  readonly mean: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Rounded to four decimals, as the figures themselves. Zeros for no value. */
+export function spreadOf(values: readonly number[]): Spread {
+  if (values.length === 0) return { mean: 0, least: 0, most: 0 };
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return { mean: rounded(mean), least: Math.min(...values), most: Math.max(...values) };
+}
+
+/** `96.1` for one value, `96.1 (95.2 to 97.0)` for several that differ. */
+export function spreadText({ mean, least, most }: Spread, digits: number): string {
+  const text = mean.toFixed(digits);
+  const [low, high] = [least.toFixed(digits), most.toFixed(digits)];
+  return low === high ? text : `${text} (${low} to ${high})`;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1e4) / 1e4;
+}

@@ -1,0 +1,153 @@
+/**
+ * WEB-SAILOR's set-up in the emulated Internet: one coordinator (their Seed-server), crawlers with domain sets (their
+ * Crawl-clients), and sites whose names end in .com, .edu, .net and .org. Everything in this process, on loopback; no
+ * name leaves the emulated name server and the crawlers' proxies.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
+import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import type { OrderName } from "#coordinator/frontier/order/strategies";
+import { startCoordinator } from "#coordinator/main";
+import { silentLog } from "#core/log";
+import type { RunningCrawler } from "#crawler/crawler-process";
+import { startCrawler } from "#crawler/main";
+import { crawlerConfig } from "#crawler/settings/config";
+import { limitsSchema } from "#crawler/settings/limits-config";
+import { openDatabase } from "#db/connect";
+import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { migrate } from "#db/migrate";
+import { newCrawlerKey } from "#ops/cli/crawler-key";
+import { generateWorld } from "#ops/world/generate-world";
+import { startWorld } from "#ops/world/main";
+import type { World } from "#ops/world/model";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { applyImport } from "#rir-import/apply";
+import { type CountingRelay, startCountingRelay } from "./counting-relay.ts";
+
+interface SailingSettings {
+  /** Sites by top-level domain. */
+  readonly sites: Readonly<Record<string, number>>;
+  /** By the site's number. */
+  readonly pagesOf: (site: number) => number;
+  /** Between two requests to a host: what a connection works through. */
+  readonly politenessFloorMs: number;
+  /** Left out: the coordinator's own. */
+  readonly pace?: {
+    readonly slowDownUnder: number;
+    readonly hurryUpOver: number;
+    readonly everySeconds: number;
+  };
+  /** Which URLs of a host go first; left out: the coordinator's own. */
+  readonly order?: OrderName;
+  /** URLs of a host in one lease: 4 when left out. */
+  readonly urlsPerHost?: number;
+}
+
+export interface Client {
+  readonly name: string;
+  /** Connections at a time, as its host allows. */
+  readonly connections: number;
+  readonly crawler: RunningCrawler;
+  /** Between it and the coordinator. */
+  readonly wire: CountingRelay;
+}
+
+export async function sailingFleet(settings: SailingSettings) {
+  const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
+  const world = namedWorld(settings);
+  const database = await openDatabase({ databaseUrl: null, home, schema: `bench_${process.pid}` });
+  await migrate(database);
+  const { pool } = database;
+  await applyImport(database, await writeRegistryFiles(world, join(home, "registry")), {});
+  const internet = await startWorld(world);
+  const pagesPerHost = Math.max(...world.sites.map(({ pages }) => pages));
+  const scope = { pagesPerHost, maxDepth: 10, admitNewHosts: false };
+  const coordinator = await startCoordinator({
+    database,
+    log: silentLog,
+    version: "bench",
+    config: readCoordinatorConfig({
+      listen: { host: "127.0.0.1", port: 0 },
+      resolvers: [internet.dnsAddress],
+      logLevel: "silent",
+      delegation: { settleSeconds: 3 },
+      lease: { urlsPerHost: settings.urlsPerHost ?? 4, hostsPerRequest: 20, addressRestSeconds: 1 },
+      scope,
+      trust: { share: 0, newcomerShare: 0 },
+      ...(settings.pace === undefined ? {} : { pace: settings.pace }),
+      ...(settings.order === undefined ? {} : { frontier: { order: settings.order } }),
+    }),
+  });
+  const clients: Client[] = [];
+
+  /** Its domain sets are given before it comes. */
+  async function addClient(connections: number, sets: readonly string[]): Promise<Client> {
+    const index = clients.length;
+    const { name, address } = world.crawlers[index]!;
+    const { key, keyHash } = newCrawlerKey();
+    await createCrawlerStore(pool).register({ name, keyHash });
+    await giveDomainSets(pool, name, sets);
+    const wire = await startCountingRelay(new URL(coordinator.webUrl));
+    const config = crawlerConfig({
+      coordinatorUrl: `ws://127.0.0.1:${wire.port}/crawler`,
+      ...{ key, name, home: join(home, name), publicAddress: address },
+      proxy: internet.proxyUrlOf(index),
+      resolvers: [internet.dnsAddress],
+      responseTimeFactor: 0,
+      politenessFloorMs: settings.politenessFloorMs,
+      probeMethods: ["connect"],
+      limits: limitsSchema.parse({ concurrentHosts: connections, priority: 0 }),
+    });
+    const client = { name, connections, wire, crawler: await startCrawler(config) };
+    clients.push(client);
+    return client;
+  }
+
+  return {
+    pool,
+    world,
+    clients,
+    addClient,
+    give: async (client: Client, sets: readonly string[]) => await giveDomainSets(pool, client.name, sets),
+    /** Front pages: the seeds. */
+    admit: async (hosts: readonly string[]) => {
+      const ports = { frontier: createFrontierStore(pool), rejected: createRejectedUrlStore(pool) };
+      const urls = hosts.map((host) => `http://${host}/`);
+      return await admitUrls(urls, ports, { scope: { ...scope, admitNewHosts: true }, now: new Date() });
+    },
+    close: async () => {
+      await Promise.all(clients.map(({ crawler }) => crawler.stop()));
+      await Promise.all(clients.map(({ wire }) => wire.close()));
+      await coordinator.stop();
+      await internet.close();
+      await database.close();
+      await stopEmbeddedPostgres(home);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/**
+ * The generator draws crawlers before sites, so another number of crawlers gives another web. Fleets of fewer clients have
+ * the web of the largest one, or their orders could not be compared.
+ */
+const mostClients = 3;
+
+/** Sites with one address that everybody sees, renamed, each of so many pages. */
+function namedWorld({ sites: wanted, pagesOf }: SailingSettings): World {
+  const domains = Object.entries(wanted).flatMap(([domain, count]) =>
+    Array.from({ length: count }, () => domain),
+  );
+  const world = generateWorld({ seed: 2006, sites: domains.length, crawlers: mostClients });
+  const sites = world.sites.map((site, at) => ({
+    ...site,
+    host: site.host.replace(/\.[a-z]+$/, `.${domains[(at * 7919) % domains.length]!}`),
+    pages: pagesOf(at),
+  }));
+  return { ...world, sites };
+}
