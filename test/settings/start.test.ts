@@ -3,11 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { KnownUrls } from "#coordinator/frontier/known-urls";
 import { following } from "#coordinator/live-config";
-import {
-  outboxSettings,
-  queueSettings,
-  takeResultsSettings,
-} from "#coordinator/room-settings";
+import { outboxSettings, queueSettings, takeResultsSettings } from "#coordinator/room-settings";
 import type { NewPolicyVersion } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { policyDuties } from "#coordinator/settings/start";
