@@ -1,4 +1,4 @@
-/** Small simulated fleets; the trust bench has thousands of them. */
+/** Small simulated fleets; test/bench/trust.bench.ts has thousands of them. */
 import { describe, expect, it } from "vitest";
 import { simulateFleet } from "../bench/trust/simulated-fleet.ts";
 
