@@ -167,13 +167,21 @@ export type CoordinatorConfig = DeepReadonly<z.infer<typeof configSchema> & { us
 
 /** Checks the settings; throws one ConfigError that lists every fault. */
 export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
-  const checked = configSchema.safeParse(values);
+  const checked = configSchema.safeParse(withoutFormer(values));
   const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
   const { parent, userAgent = defaultUserAgent(checked.data) } = checked.data;
   const ofParent = parentFaults(parent, checked.data);
   if (ofParent.length > 0) throw new ConfigError(ofParent);
   return frozen({ ...checked.data, userAgent });
+}
+
+/** A file that an earlier version wrote goes on working: hints are gone, and the strategy *ncis* is *optimal* now. */
+function withoutFormer(values: unknown): unknown {
+  if (typeof values !== "object" || values === null || Array.isArray(values)) return values;
+  const { hints: _, ...kept } = values as Record<string, unknown>;
+  const recrawl = kept.recrawl as { readonly strategy?: unknown } | null | undefined;
+  return recrawl?.strategy === "ncis" ? { ...kept, recrawl: { ...recrawl, strategy: "optimal" } } : kept;
 }
 
 /** Of the page and the contact, what somebody outside can reach. */

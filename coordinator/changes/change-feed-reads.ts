@@ -3,7 +3,7 @@ import { inflateRawSync } from "node:zlib";
 import type { Pool } from "pg";
 import { urlHost } from "#core/ip/url-host";
 import { hostHashOf, type UrlAddress } from "#core/url-key";
-import { type ChangeFilter, changeFits, type PageChange } from "./page-change.ts";
+import { type ChangeFilter, changeFits, everyChange, type PageChange } from "./page-change.ts";
 import { readDifference } from "./text-difference.ts";
 
 /** Changes that one answer looks at, those of one host where one is named: 0.1 s. */
@@ -13,13 +13,11 @@ const rowsAtOnce = 1000;
 
 export function createChangeFeed(pool: Pool): ChangeFeed {
   return {
-    state: async () => (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state,
+    state: async () => (await readRows(pool, everyChange, { above: 0, through: 0, most: 1 })).state,
     after: async (since, query) => await after(pool, since, query),
     latest: async (query) => await latest(pool, query),
   };
 }
-
-const everything: ChangeFilter = { kinds: [], host: null, prefix: null, domains: null };
 
 async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery): Promise<ChangesRead> {
   const changes: PageChange[] = [];
@@ -55,7 +53,7 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
 
 async function latest(pool: Pool, { filter, limit, before }: ChangeQuery): Promise<FeedRead> {
   const found: PageChange[] = [];
-  const { last } = (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state;
+  const { last } = (await readRows(pool, everyChange, { above: 0, through: 0, most: 1 })).state;
   const above = Math.max(0, last - lookedAt(filter));
   let through = before === undefined ? last : Math.min(last, before - 1);
   for (

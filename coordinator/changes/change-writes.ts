@@ -207,7 +207,7 @@ async function differencesOf(
 
 /** Nothing of the texts of what opted out stays. `sql`: of rows `p` with a host's hash and a URL. */
 export async function forgetDifferencesOf(
-  pool: Pool,
+  pool: Pool | PoolClient,
   { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
 ): Promise<void> {
   for (const table of ["page_change_inbox", "page_change"])
@@ -219,15 +219,10 @@ export async function forgetDifferencesOf(
 /** What was kept of a page's text goes when it is not to be searched any more. */
 async function forgetDifferences(client: PoolClient, results: readonly CountedResult[]): Promise<void> {
   if (results.length === 0) return;
-  const keys = [results.map(({ key }) => key.hostHash), results.map(({ key }) => key.urlHash)];
-  for (const table of ["page_change_inbox", "page_change"])
-    await client.query(
-      `update ${table} c
-       set difference = null
-       from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-       where c.host_hash = given.host_hash and c.url_hash = given.url_hash and c.difference is not null`,
-      keys,
-    );
+  await forgetDifferencesOf(client, {
+    sql: "(p.host_hash, p.url_hash) in (select * from unnest($1::bigint[], $2::bigint[]))",
+    values: [results.map(({ key }) => key.hostHash), results.map(({ key }) => key.urlHash)],
+  });
 }
 
 /** Name of the row's field, column and its type. */

@@ -11,7 +11,7 @@ import { changeKinds, changeWords, kindWords, type PageChange } from "./page-cha
 import type { ChangesAsked } from "./read-changes.ts";
 import { differenceText } from "./text-difference.ts";
 
-export interface ChangesPage {
+interface ChangesPage {
   readonly asked: ChangesAsked;
   /** By rising numbers. */
   readonly changes: readonly PageChange[];

@@ -24,7 +24,7 @@ import {
 } from "./read-changes.ts";
 import { ChangeStream, mostChangeReaders } from "./stream-routes.ts";
 
-export interface ChangeRoutePorts {
+interface ChangeRoutePorts {
   readonly feed: ChangeFeed;
   readonly log: Log;
   readonly version: string;

@@ -8,7 +8,7 @@ import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
 import { changeRoutes } from "./routes.ts";
 
-export interface ChangeDutyPorts {
+interface ChangeDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly keepDays: () => number;

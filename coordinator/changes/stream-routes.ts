@@ -42,7 +42,7 @@ interface Kept {
   readonly end: number;
 }
 
-export interface ChangeStreamPorts {
+interface ChangeStreamPorts {
   readonly feed: ChangeFeed;
   readonly onError: (error: unknown) => void;
   /** A clock that never goes back. */

@@ -105,7 +105,6 @@ interface CountedChannel {
   readonly knownDigests: readonly string[];
 }
 
-/** `pool`: of the slice of its host; `shared`: where channels are written. */
 export async function countPages(
   pool: Pool,
   { channelId, hostHash, directories }: KeptChannel,
@@ -135,7 +134,7 @@ export async function countPages(
   );
 }
 
-// Which channel a URL of the frontier lies in, in SQL: of several the earliest, as admission has it (channel-filter.ts).
+// Which channel a URL of the frontier lies in, in SQL: of several the earliest, as admission has it (`withinChannels`).
 
 /** Path and query of the canonical URL in a column. */
 export const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;

@@ -34,7 +34,7 @@ export function leftOut(channel: ChannelRules, { url, depth }: ChannelUrl): stri
   return isIncluded ? null : "none of its filters includes it";
 }
 
-export interface ChannelUrl {
+interface ChannelUrl {
   /** Canonical, of the channel's host. */
   readonly url: string;
   readonly depth: number;

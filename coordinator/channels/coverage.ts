@@ -8,11 +8,11 @@ import { howMany } from "#core/format";
  * blocked      nobody may or can crawl the host
  */
 export const coverageStates = ["in-progress", "complete", "cut", "blocked"] as const;
-export type CoverageState = (typeof coverageStates)[number];
+type CoverageState = (typeof coverageStates)[number];
 
 /** `budget`: its host has as many URLs as it has earned, or may have. `depth`: links beyond the depth that is allowed. */
 export const coverageCuts = ["budget", "depth"] as const;
-export type CoverageCut = (typeof coverageCuts)[number];
+type CoverageCut = (typeof coverageCuts)[number];
 
 export interface CoveredSeed {
   readonly url: string;
@@ -53,7 +53,7 @@ export interface Coverage extends CoverageCounts {
   readonly words: string;
 }
 
-export interface CoverageFacts extends Omit<Coverage, "state" | "cutBy" | "words"> {
+interface CoverageFacts extends Omit<Coverage, "state" | "cutBy" | "words"> {
   /** Why nobody may or can crawl the host; null: it is crawled. */
   readonly blocked: string | null;
 }

@@ -8,7 +8,7 @@ import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.t
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { Channel } from "./channel-reads.ts";
 
-export interface ChannelsPage {
+interface ChannelsPage {
   readonly channels: readonly Channel[];
   readonly viewer: PageViewer;
   /** What was typed, and what is wrong with it. */

@@ -11,7 +11,7 @@ import { coverageBody, coverageCsv } from "./coverage-page.ts";
 import type { CoverageList, CoverageQuery } from "./coverage-reads.ts";
 import { channelChange, channelsBody, channelsCsv, placeWords, toldChannel } from "./page.ts";
 
-export interface ChannelPorts {
+interface ChannelPorts {
   readonly store: ChannelStore;
   /** Null: there is no such channel, submission or host. `maxDepth`: as the scope has it now. */
   readonly coverage: (query: Omit<CoverageQuery, "maxDepth">) => Promise<CoverageList | null>;

@@ -130,7 +130,7 @@ function languageCondition(languages: DomainSet["languages"], column: string, pa
   return `(${column} is null or ${column} ${compared}(${parameter([...languages.keys()])}::text[]))`;
 }
 
-/** Names have letters, digits, `-`, `_` and dots (domain-sets/name-term). */
+/** Names have letters, digits, `-`, `_` and dots. */
 function endsWithOneOf(names: readonly string[]): string {
   return `(^|\\.)(${names.map((name) => name.replaceAll(".", "\\.")).join("|")})$`;
 }

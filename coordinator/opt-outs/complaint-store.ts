@@ -121,66 +121,36 @@ const answersShown = 12;
 
 export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Promise<Deeds> {
   const since = new Date(now.getTime() - deedsHours * 3_600_000);
-  const { hosts, hours, crawlers, answers, atWork } = await deedsIn(pool, target, since, now);
-  const measurements = await measurementsOf(pool, target, {
-    since,
-    now,
-    addresses: [...new Set(hosts.flatMap((host) => host.addresses))],
-  });
-  return {
-    since: iso(since),
-    hosts: hosts.length,
-    requests: hours.reduce((sum, { requests }) => sum + requests, 0),
-    mostInAnHour: Math.max(0, ...hours.map(({ requests }) => requests)),
-    bytes: hours.reduce((sum, { bytes }) => sum + bytes, 0),
-    firstAt: hours.length === 0 ? null : iso(hours.map(({ first_at }) => first_at).reduce(earlier)),
-    lastAt: hours.length === 0 ? null : iso(hours.map(({ last_at }) => last_at).reduce(later)),
-    measurements,
-    crawlers: crawlers
-      .toSorted((a, b) => b.requests - a.requests || (a.name < b.name ? -1 : 1))
-      .slice(0, crawlersShown)
-      .map(({ last_at, ...row }) => ({ ...row, lastAt: iso(last_at) })),
-    answers: answers
-      .toSorted((a, b) => b.requests - a.requests || (a.outcome < b.outcome ? -1 : 1))
-      .slice(0, answersShown),
-    robots: countBy(hosts.map((host) => host.robots_state ?? "not asked for")),
-    crawlDelayMs: longest(hosts.map((host) => host.crawl_delay_ms)),
-    backOffMs: longest(hosts.map((host) => host.back_off_ms)),
-    atWork: atWork.toSorted(),
-  };
-}
-
-const earlier = (a: Date, b: Date) => (a < b ? a : b);
-const later = (a: Date, b: Date) => (a > b ? a : b);
-
-interface DeedRows {
-  readonly hosts: readonly HostRow[];
-  readonly hours: readonly HourRow[];
-  readonly crawlers: readonly CrawlerRow[];
-  readonly answers: readonly AnswerRow[];
-  readonly atWork: readonly string[];
-}
-
-async function deedsIn(pool: Pool, target: OptOutTarget, since: Date, now: Date): Promise<DeedRows> {
   const hosts = await hostsOf(pool, target);
   const hashes = hosts.map((host) => host.host_hash);
   const { first, last } = target.network ?? { first: null, last: null };
   const given = [hashes, since, now, first, last];
-  const [hours, crawlers, answers, atWork] = await Promise.all([
-    pool.query<HourRow>(hoursSql, given),
+  const addresses = [...new Set(hosts.flatMap((host) => host.addresses))];
+  const [sums, crawlers, answers, atWork, measurements] = await Promise.all([
+    pool.query<SumsRow>(sumsSql, given),
     pool.query<CrawlerRow>(crawlersSql, given),
-    pool.query<AnswerRow>(answersSql, given),
+    pool.query<Deeds["answers"][number]>(answersSql, given),
     pool.query<{ name: string }>(
-      `select distinct c.name from lease l join crawler c using (crawler_id)
-       where l.host_hash = any($1::bigint[]) and l.closed_at is null`,
+      `select distinct c.name collate "C" as name from lease l join crawler c using (crawler_id)
+       where l.host_hash = any($1::bigint[]) and l.closed_at is null
+       order by 1`,
       [hashes],
     ),
+    measurementsOf(pool, target, { since, now, addresses }),
   ]);
+  const { firstAt, lastAt, ...counts } = sums.rows[0]!;
   return {
-    hosts,
-    hours: hours.rows,
-    crawlers: crawlers.rows,
+    since: iso(since),
+    hosts: hosts.length,
+    ...counts,
+    firstAt: isoOrNull(firstAt),
+    lastAt: isoOrNull(lastAt),
+    measurements,
+    crawlers: crawlers.rows.map((row) => ({ ...row, lastAt: iso(row.lastAt) })),
     answers: answers.rows,
+    robots: countBy(hosts.map((host) => host.robots_state ?? "not asked for")),
+    crawlDelayMs: longest(hosts.map((host) => host.crawl_delay_ms)),
+    backOffMs: longest(hosts.map((host) => host.back_off_ms)),
     atWork: atWork.rows.map(({ name }) => name),
   };
 }
@@ -219,42 +189,35 @@ const fetchesSql = `with fetched as (
       and ($4::inet is null or address between $4::inet and $5::inet)
   )`;
 
-interface HourRow {
-  readonly hour: Date;
-  readonly requests: number;
-  readonly bytes: number;
-  readonly first_at: Date;
-  readonly last_at: Date;
+interface SumsRow extends Pick<Deeds, "requests" | "mostInAnHour" | "bytes"> {
+  readonly firstAt: Date | null;
+  readonly lastAt: Date | null;
 }
 
-const hoursSql = `${fetchesSql}
-  select date_trunc('hour', fetched_at, 'UTC') as hour, count(*)::int as requests,
-    coalesce(sum(wire_bytes), 0)::float8 as bytes, min(fetched_at) as first_at, max(fetched_at) as last_at
-  from fetched group by 1`;
+const sumsSql = `${fetchesSql}
+  select coalesce(sum(requests), 0)::int as requests, coalesce(max(requests), 0)::int as "mostInAnHour",
+    coalesce(sum(bytes), 0)::float8 as bytes, min(first_at) as "firstAt", max(last_at) as "lastAt"
+  from (
+    select count(*) as requests, sum(wire_bytes) as bytes, min(fetched_at) as first_at, max(fetched_at) as last_at
+    from fetched
+    group by date_trunc('hour', fetched_at, 'UTC')
+  ) hours`;
 
-interface CrawlerRow {
-  name: string;
-  address: string | null;
-  place: string | null;
-  contact: string | null;
-  requests: number;
-  last_at: Date;
-}
+type CrawlerRow = Omit<Deeds["crawlers"][number], "lastAt"> & { readonly lastAt: Date };
 
 const crawlersSql = `${fetchesSql}
-  select c.name, host(c.address) as address, c.place, c.partner_contact as contact, count(*)::int as requests, max(f.fetched_at) as last_at
+  select c.name, host(c.address) as address, c.place, c.partner_contact as contact, count(*)::int as requests,
+    max(f.fetched_at) as "lastAt"
   from fetched f join crawler c using (crawler_id)
-  group by c.crawler_id`;
-
-interface AnswerRow {
-  outcome: string;
-  status: number | null;
-  requests: number;
-}
+  group by c.crawler_id
+  order by count(*) desc, c.name collate "C"
+  limit ${crawlersShown}`;
 
 const answersSql = `${fetchesSql}
   select outcome, status, count(*)::int as requests from fetched
-  group by outcome, status`;
+  group by outcome, status
+  order by count(*) desc, outcome collate "C", status
+  limit ${answersShown}`;
 
 async function measurementsOf(
   pool: Pool,

@@ -57,7 +57,7 @@ export interface Deeds {
   readonly atWork: readonly string[];
 }
 
-export interface DeedsCrawler {
+interface DeedsCrawler {
   readonly name: string;
   readonly address: string | null;
   readonly place: string | null;

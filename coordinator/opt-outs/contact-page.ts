@@ -72,7 +72,7 @@ function honourSection(politenessSeconds: number | null): Html {
 <div><dt>Uses</dt><dd>A page whose <code>Content-Signal</code>, <code>Content-Usage</code> or license denies search is not indexed or shown. What you state about AI or text and data mining is kept with the page and passed on.</dd></div>
 <div><dt>402</dt><dd>We do not pay, and do not request the page again for a month.</dd></div>
 <div><dt>Links</dt><dd><code>rel="nofollow"</code> is not followed.</dd></div>
-<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>), and use what you report as changed: <code>lastmod</code> in sitemaps, IndexNow at <code>/indexnow</code>.</dd></div>
+<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>), and use what you report as changed: <code>lastmod</code> in sitemaps and feeds.</dd></div>
 <div><dt>Measuring</dt><dd>Occasionally a few crawlers measure how far away your server is, with a TCP connection or a <code>HEAD</code> request, once for your whole network.</dd></div>
 <div><dt>Storage</dt><dd>We keep what an index needs (title, words, links), not your pages.</dd></div>
 </dl></section>`;

@@ -21,7 +21,7 @@ const leastLeftDays = 1;
 const dayMs = 86_400_000;
 
 /** Header fields; `bodyFields`: of an answer with the body alone. */
-export interface DirectorySignature {
+interface DirectorySignature {
   readonly "signature-input": string;
   readonly signature: string;
   readonly bodyFields: { readonly "content-digest": string };

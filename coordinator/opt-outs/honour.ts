@@ -45,7 +45,7 @@ const mostHostsOfFile = 2;
 
 const stopWords = "the site has opted out";
 
-export interface OptOutPorts {
+interface OptOutPorts {
   readonly optOuts: OptOutStore;
   readonly marks: OptOutMarks;
   readonly online: () => readonly CrawlerId[];

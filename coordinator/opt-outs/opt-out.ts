@@ -193,7 +193,7 @@ export interface StoppedPart extends SitePart {
 /** Brings the frontier and the index in line with the opt-outs (idempotent; several coordinators may do it at once). */
 export interface OptOutMarks {
   apply(now: Date): Promise<AppliedOptOuts>;
-  /** Of one that erases its page: that is done when this returns; rows by table. Throws a DatabaseError while a slice is away. */
+  /** Of one that erases its page: that is done when this returns; rows by table. */
   erase(optOutId: number, now: Date): Promise<AppliedOptOuts["erased"]>;
 }
 

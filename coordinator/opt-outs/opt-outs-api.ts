@@ -231,6 +231,12 @@ const complaintBody = z.strictObject({
   text: z.string().min(1).max(5000),
 });
 
+const usualRefusals = { ...refusals, 429: errorAnswer("Too many failures from this address") };
+const unreadable = { 400: errorAnswer("The body is not as described") };
+const notOpen = { 404: errorAnswer("There is no open one with this number") };
+const tooWide = { 422: errorAnswer("So much goes that removePages has to say how many pages") };
+const numbered = { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } };
+
 export const optOutsApi = {
   fleetOptOuts: {
     method: "get",
@@ -242,7 +248,7 @@ export const optOutsApi = {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: {
         description: "The answer",
         schema: fleetOptOuts,
@@ -250,7 +256,6 @@ export const optOutsApi = {
           optOuts: [fleetOptOutExample],
         },
       },
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   previewOptOut: {
@@ -269,7 +274,7 @@ export const optOutsApi = {
       },
     },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: {
         description: "The answer",
         schema: optOutPreview,
@@ -285,7 +290,6 @@ export const optOutsApi = {
         },
       },
       400: errorAnswer("The target or the scope names nothing"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   erasePage: {
@@ -300,7 +304,7 @@ export const optOutsApi = {
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
     },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: {
         description: "The answer",
         schema: erasedPage,
@@ -311,9 +315,7 @@ export const optOutsApi = {
           rows: { page: 1, page_fetch: 3, out_link: 1, frontier_url: 1 },
         },
       },
-      400: errorAnswer("The body is not as described"),
-      429: errorAnswer("Too many failures from this address"),
-      503: errorAnswer("A slice of the web does not answer: erase the page again later"),
+      ...unreadable,
     },
   },
   addOptOut: {
@@ -327,11 +329,10 @@ export const optOutsApi = {
       example: { target: "www.example.org", words: "by letter" },
     },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
-      400: errorAnswer("The body is not as described"),
-      422: errorAnswer("So much goes that removePages has to say how many pages"),
-      429: errorAnswer("Too many failures from this address"),
+      ...unreadable,
+      ...tooWide,
     },
   },
   fleetComplaints: {
@@ -342,30 +343,20 @@ export const optOutsApi = {
     description: "Scope fleet-read.",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: {
         description: "The answer",
         schema: fleetComplaints,
         example: {
           complaints: [
             {
-              complaintId: 12,
-              target: "www.example.org",
-              source: "operator",
-              reporter: "abuse@isp.example",
-              words: "too fast",
-              requester: null,
-              createdAt: "2026-03-01T12:00:00.000Z",
-              deeds: deedsExample,
-              closedAt: null,
-              closingWords: null,
+              ...fleetComplaintExample,
               answer:
                 "On 2026-03-01 12:00:00 UTC a report about our crawler's requests to www.example.org reached us.",
             },
           ],
         },
       },
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   addComplaint: {
@@ -379,10 +370,9 @@ export const optOutsApi = {
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
-      400: errorAnswer("The body is not as described"),
-      429: errorAnswer("Too many failures from this address"),
+      ...unreadable,
     },
   },
   confirmOptOut: {
@@ -391,15 +381,14 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Confirm an opt-out: it becomes permanent",
     description: "Scope fleet-write.",
-    parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
+    parameters: numbered,
     body: { schema: confirmBody, example: {} },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no open one with this number"),
-      422: errorAnswer("So much goes that removePages has to say how many pages"),
-      429: errorAnswer("Too many failures from this address"),
+      ...unreadable,
+      ...notOpen,
+      ...tooWide,
     },
   },
   liftOptOut: {
@@ -408,17 +397,16 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Lift an opt-out",
     description: "Scope fleet-write.",
-    parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
+    parameters: numbered,
     body: {
       schema: liftBody,
       example: { words: "the owner did not request it" },
     },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no open one with this number"),
-      429: errorAnswer("Too many failures from this address"),
+      ...unreadable,
+      ...notOpen,
     },
   },
   closeComplaint: {
@@ -427,14 +415,13 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Close a complaint",
     description: "Scope fleet-write.",
-    parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
+    parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
     answers: {
-      ...refusals,
+      ...usualRefusals,
       200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no open one with this number"),
-      429: errorAnswer("Too many failures from this address"),
+      ...unreadable,
+      ...notOpen,
     },
   },
 } satisfies ApiOperations;

@@ -18,7 +18,7 @@ import {
 } from "./opt-out.ts";
 import { proofFileOf } from "./proof-file.ts";
 
-export interface OptOutsPage {
+interface OptOutsPage {
   readonly optOuts: readonly OptOut[];
   /** Also what was lifted or has lapsed. */
   readonly all: boolean;

@@ -10,7 +10,7 @@ import { connectorTo, firstWords, type OutsideRules, outsideAddress } from "../w
 export const proofFileOf = (site: string): string =>
   `https://${hostInUrl(site)}/.well-known/nearcrawl-opt-out.txt`;
 
-export interface ProofFileRules extends OutsideRules {
+interface ProofFileRules extends OutsideRules {
   readonly userAgent: string;
   /** Who may have signed the site's certificate, in PEM form; left out: the public authorities. */
   readonly authorities?: string;

@@ -31,7 +31,7 @@ const mayKeep = (seconds: number) => `public, max-age=${seconds}`;
 
 const digestOf = (text: string | Buffer) => createHash("sha256").update(text).digest("base64url");
 
-export interface PublishedContext {
+interface PublishedContext {
   readonly settings: PublishedSettings;
   readonly now: () => Date;
 }

@@ -1,6 +1,5 @@
 /** Opt-outs and complaints for operators: lists, and what the commands do with each. */
 
-import { DatabaseError } from "#core/errors";
 import { howMany } from "#core/format";
 import type { ActionFault, Actions, Outcome } from "../web/actions.ts";
 import { numberOrNull } from "../web/form-fields.ts";
@@ -112,9 +111,8 @@ function addOptOutActions(actions: Actions, { optOuts, marks }: WishPorts): void
   actions.describe({
     ...{ path: `${optOutsPath}/erase`, operation: optOutsApi.erasePage },
     act: async ({ body, now }) => {
-      const erased = await erasePageOf({ optOuts, marks }, body, now).catch(awayFault);
+      const erased = await erasePageOf({ optOuts, marks }, body, now);
       if (typeof erased === "string") return badTarget(erased);
-      if ("type" in erased) return erased;
       const change = changeOfErasure(erased);
       return { type: "done", value: erased, goTo: optOutsPath, said: change.words, change };
     },
@@ -159,12 +157,6 @@ function notMeant(
   if (isSaid || (wide === null && said === undefined)) return null;
   const words = `${wide === null ? "" : `${wide}. `}This takes ${previewWords(preview)}. Nothing was changed. If that is meant, type how many pages go, ${pages} (API: "removePages": ${pages}).`;
   return { type: "fault", status: 422, title: "Not confirmed", words, again };
-}
-
-/** A slice that is away keeps what it has of the page for now. */
-function awayFault(error: unknown): ActionFault {
-  if (!(error instanceof DatabaseError)) throw error;
-  return { type: "fault", status: 503, title: "Not erased everywhere", words: error.message };
 }
 
 const optOutWords = {

@@ -21,7 +21,7 @@ const confirmMs = 60_000;
 const duty = "honour-opt-outs";
 const proofs = "confirm-opt-outs";
 
-export interface OptOutDuties {
+interface OptOutDuties {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** A crawler was welcomed. */

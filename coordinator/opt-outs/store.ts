@@ -1,4 +1,4 @@
-/** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
+/** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: mark-writes.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { isPublicSuffix, registrableDomain } from "#core/ip/registrable-domain";

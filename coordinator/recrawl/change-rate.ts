@@ -87,12 +87,6 @@ export function addSums(a: VisitSums, b: VisitSums): VisitSums {
   };
 }
 
-/** Changes for each visit's gap, of a page seen at one distance; null without visits. */
-export function changesPerGap(visits: number, changes: number): number | null {
-  if (!(visits > 0)) return null;
-  return -Math.log((visits - changes + 0.5) / (visits + 0.5));
-}
-
 /** Changes a day by the visits alone, bias-reduced; null without visits, 0 where none found a change. */
 export function changesPerDay(sums: VisitSums): number | null {
   const { comparedVisits, contentChanges, changedSeconds, unchangedSeconds } = sums;

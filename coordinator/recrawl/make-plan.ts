@@ -21,7 +21,7 @@ export interface PlannedGroup {
 }
 
 /** A plan as it is kept. */
-export interface RecrawlPlan extends PlanInForce, CapacityState, LastLeases {
+export interface RecrawlPlan extends PlanInForce, CapacityState {
   readonly madeAt: Date;
   /** When this strategy took effect without a break. */
   readonly since: Date;
@@ -37,13 +37,8 @@ export interface RecrawlPlan extends PlanInForce, CapacityState, LastLeases {
   readonly achievedPerDay: number | null;
   /** Expected share of pages whose stored copy is the current one, weighted by importance; null: not worked out. */
   readonly freshness: number | null;
-}
-
-/** The latest leases when a plan was made: later ones are its tasks. */
-export interface LastLeases {
+  /** The latest lease when it was made: later ones are its tasks. */
   readonly lastLeaseId: string;
-  /** By number, of slices that number theirs apart; left out: there are none. */
-  readonly lastLeaseIdOf?: Readonly<Record<string, string>>;
 }
 
 export interface MeasuredWindow {
@@ -62,14 +57,9 @@ export interface SampledPages {
   readonly pageRank: Float64Array;
   /** Index into `hosts`. */
   readonly hostOf: Uint32Array;
-  readonly hosts: readonly SampledHost[];
+  readonly hosts: readonly { readonly hostHash: HostHash; readonly crawlDelayMs: number }[];
   /** Of all pages, the sample's share. */
   readonly share: number;
-}
-
-export interface SampledHost {
-  readonly hostHash: HostHash;
-  readonly crawlDelayMs: number;
 }
 
 export interface RecrawlGroups {
@@ -99,7 +89,7 @@ export interface RecrawlPlanStore {
   /** Fetches a day that online crawlers' budgets allow. */
   allowedPerDay(): Promise<number>;
   measured(window: MeasuredWindow): Promise<MeasuredFetches>;
-  lastLeases(): Promise<LastLeases>;
+  lastLeaseId(): Promise<string>;
   /** Runs `work` unless another coordinator does; null: another one does. */
   alone<T>(work: () => Promise<T>): Promise<T | null>;
 }

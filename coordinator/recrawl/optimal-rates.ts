@@ -30,7 +30,7 @@ interface HostBounds {
   readonly mostPerDay: Float64Array;
 }
 
-export interface RefreshPlan {
+interface RefreshPlan {
   readonly ratesPerDay: Float64Array;
   /** What one more fetch a day adds to the sum of importance times freshness; 0: every page is at its most. */
   readonly multiplier: number;

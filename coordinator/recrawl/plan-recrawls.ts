@@ -117,7 +117,7 @@ async function saveGroups(
     ),
     allowedPerDay: await store.allowedPerDay(),
     achievedPerDay: achieved,
-    ...(await store.lastLeases()),
+    lastLeaseId: await store.lastLeaseId(),
   };
   await store.save(plan, new Map());
   return plan;
@@ -160,11 +160,11 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
   const { store, policies, now } = ports;
   const before = last?.strategy === "optimal" ? last : null;
   await store.refreshChannels(before?.madeAt ?? null);
-  const [sample, allowedPerDay, rankedPages, lastLeases] = await Promise.all([
+  const [sample, allowedPerDay, rankedPages, lastLeaseId] = await Promise.all([
     store.pages(mostPages),
     store.allowedPerDay(),
     store.rankedPages(),
-    store.lastLeases(),
+    store.lastLeaseId(),
   ]);
   if (sample.changesPerDay.length === 0 || allowedPerDay === 0) return null;
   const pages = Math.round(sample.changesPerDay.length / sample.share);
@@ -183,8 +183,11 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
   const plan: RecrawlPlan = {
     ...emptyPlan(ports, last),
     ...capacity,
-    ...{ allowedPerDay, totalPerDay: worked.mostPerDay ?? totalPerDay, rankedPages, pages },
-    ...lastLeases,
+    allowedPerDay,
+    totalPerDay: worked.mostPerDay ?? totalPerDay,
+    rankedPages,
+    pages,
+    lastLeaseId,
     bounds: worked.bounds,
     multiplier: worked.multiplier,
     freshness: worked.freshness,

@@ -27,7 +27,7 @@ export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
     rankedPages: async () => await rankedPages(pool),
     allowedPerDay: async () => await allowedPerDay(pool),
     measured: async (window) => await measured(pool, window),
-    lastLeases: async () => ({ lastLeaseId: await lastLeaseId(pool) }),
+    lastLeaseId: async () => await lastLeaseId(pool),
     alone: async (work) => await alone(pool, lockName, work),
   };
 }

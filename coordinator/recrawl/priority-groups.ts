@@ -1,7 +1,7 @@
 /**
  * Priority groups of channels that are recrawled at one interval each, and the records on which the strategies IIR
  * and ICR decide (Xu et al., "Scale-adaptable Recrawl Strategies for DHT-based Distributed Web Crawling System",
- * NPC 2010, section 3.1; shared by iterated-interval.ts and iterated-capacity.ts).
+ * NPC 2010, section 3.1).
  *
  * The paper calls the most urgent group rank 0 in section 3 and rank 4 in section 4. Here, as in its arrays, lists of
  * groups begin with the most urgent one, which has the shortest interval. Everything is in seconds, but any unit does.
@@ -220,8 +220,8 @@ export function capacityFactor(
 // updates really were, shortened where the success rate rose, and in order of urgency.
 //
 // Read where the pseudocode says something else than the text: its loop over channels ends at `C = number of
-// channels`, one past the last (each channel counts once here); its counts are never reset (encouragement.ts); and a
-// channel without an update since the last reassignment has no interval (priority-group.ts).
+// channels`, one past the last (each channel counts once here); its counts are never reset (`encourage`); and a
+// channel without an update since the last reassignment has no interval.
 
 interface IteratedIntervalInput extends EncouragementInput {
   /** The intervals in force, most urgent group first; a group without channels keeps its own. */

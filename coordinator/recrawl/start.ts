@@ -11,7 +11,7 @@ import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
 import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
 
-export interface RecrawlDuties {
+interface RecrawlDuties {
   /** What results are to be taken by. */
   readonly plan: () => PlanInForce;
   /** From one fetch of a page to its next, over all pages, by what is planned. */

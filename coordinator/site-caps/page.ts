@@ -6,7 +6,7 @@ import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type ListedCap, mostDelaySeconds, mostWords } from "./site-cap.ts";
 
-export interface SiteCapsPage {
+interface SiteCapsPage {
   readonly caps: readonly ListedCap[];
   readonly viewer: PageViewer;
   /** What was typed, and what is wrong with it. */

@@ -55,7 +55,7 @@ export function readDelayMs(seconds: number): number {
 }
 
 /** `one request every 10 s`. */
-export function capWords({ delayMs }: Pick<SiteCap, "delayMs">): string {
+function capWords({ delayMs }: Pick<SiteCap, "delayMs">): string {
   return `one request every ${delayMs / 1000} s to each of its hosts`;
 }
 

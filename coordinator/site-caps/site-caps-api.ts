@@ -14,7 +14,7 @@ const siteCap = z
   })
   .meta({ id: "SiteCap" });
 
-export const setCapBody = z.strictObject({
+const setCapBody = z.strictObject({
   site: z.string().min(1).max(2100).describe("A host's name, or a URL of it."),
   seconds: z
     .number()

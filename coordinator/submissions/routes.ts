@@ -19,7 +19,7 @@ import {
 } from "./submission.ts";
 import { submissionsApi } from "./submissions-api.ts";
 
-export interface SubmissionPorts {
+interface SubmissionPorts {
   readonly store: SubmissionStore;
   /** In force now. */
   readonly scope: () => CrawlScope;

@@ -18,7 +18,7 @@ export type SubmissionDeed = (typeof submissionDeeds)[number];
 
 export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
 
-export type UrlAnswer = (typeof urlAnswers)[number];
+type UrlAnswer = (typeof urlAnswers)[number];
 
 export const submissionBounds = {
   /** In one request over HTTP. */
@@ -129,7 +129,7 @@ export const followedStates = [
   "due",
 ] as const;
 
-export type FollowedState = (typeof followedStates)[number];
+type FollowedState = (typeof followedStates)[number];
 
 /** A URL of a receipt, with what has become of it. */
 export interface FollowedUrl extends AnsweredUrl {
@@ -265,7 +265,7 @@ export interface SubmissionStore {
   forgetOld(now: Date): Promise<number>;
 }
 
-export interface Submitting {
+interface Submitting {
   readonly deed: SubmissionDeed;
   readonly submittedBy: string;
   readonly scope: CrawlScope;

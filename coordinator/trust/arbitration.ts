@@ -51,11 +51,11 @@ export type Verdict =
   | { readonly type: "by-visit"; readonly volatility: Volatility; readonly words: string }
   | { readonly type: "cannot-tell"; readonly words: string };
 
-export type ArbitrationStep =
+type ArbitrationStep =
   | { readonly type: "ask"; readonly asked: Asked }
   | { readonly type: "verdict"; readonly verdict: Verdict };
 
-export interface Arbitration {
+interface Arbitration {
   /** In the order in which they came. */
   readonly opinions: readonly Opinion[];
   /** What is known of the page's host. */

@@ -113,7 +113,7 @@ const runsWhatWeOffered = (crawler: string): string =>
   });
 
 /** What a crawler says that it runs, and whether that is ours: the tables of releases are where the crawlers are registered. */
-export interface CrawlerSoftware {
+interface CrawlerSoftware {
   readonly version: string;
   readonly isOffered: boolean;
 }

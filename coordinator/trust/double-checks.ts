@@ -42,7 +42,7 @@ export interface DoubleCheckPorts {
   readonly onDecided: (check: OpenCheck, step: Extract<CheckStep, { type: "verdict" }>) => Promise<void>;
 }
 
-export interface DoubleCheckSettings {
+interface DoubleCheckSettings {
   readonly sampling: SamplingRule;
   /** The second fetch follows the first within so long, and so each further one the one before. */
   readonly slotMs: number;

@@ -32,7 +32,7 @@ export interface TrustRule {
 export const defaultTrustRule: TrustRule = { alteredShare: 0.05, threshold: 8.5 };
 
 /** How often honest crawlers stand alone, per comparison; `wholly` per host. */
-export interface HonestRates {
+interface HonestRates {
   readonly alone: number;
   readonly once: number;
   readonly wholly: number;
@@ -68,7 +68,7 @@ export function isUnproven({ untold, told }: UntoldChecks): boolean {
 }
 
 /** Hosts that say nothing: they differ by place or visit, or more than one crawler stood alone on them. */
-export type SilentHosts = ReadonlySet<HostHash>;
+type SilentHosts = ReadonlySet<HostHash>;
 
 /** Of one crawler's comparisons, oldest first. */
 export function evidenceOf(

@@ -17,7 +17,7 @@ import {
   type TrustRule,
 } from "./evidence.ts";
 
-export interface JudgePorts {
+interface JudgePorts {
   readonly trust: TrustStore;
   readonly state: CoordinatorState;
   readonly incidents: IncidentNotes;
@@ -27,7 +27,7 @@ export interface JudgePorts {
   readonly now: () => Date;
 }
 
-export interface JudgeSettings {
+interface JudgeSettings {
   readonly rule: TrustRule;
   readonly watchedPages: number;
   /** `drain`: its subnets go to others; `keep`: it keeps those that it has. */

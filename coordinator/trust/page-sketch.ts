@@ -33,7 +33,7 @@ export interface PageSketch {
 }
 
 /** A link's target, as its 64-bit hash in decimal. */
-export interface SketchedLink {
+interface SketchedLink {
   readonly urlHash: string;
 }
 

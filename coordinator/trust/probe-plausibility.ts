@@ -40,7 +40,7 @@ export interface ProbeLie {
   readonly tested: number;
 }
 
-export interface ProbeLieRule {
+interface ProbeLieRule {
   /** Part of D that is believed. */
   readonly trust: number;
   /** Impossible reports on so many distinct subnets at least. */

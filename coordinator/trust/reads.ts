@@ -17,32 +17,21 @@ const mostEvidence = 100;
 
 /** Null: there is no crawler of that name. */
 export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
-  const { rows } = await pool.query<ReportRow>(
-    `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0) as score,
-       coalesce(t.watched_until_page > t.pages, false) as watched,
-       t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
-       (select count(*)::int from crawler where state <> 'offline') as connected,
-       o.agreed, o.alone, o.once,
-       (select count(*)::int from double_check n
-        where n.crawler_id = c.crawler_id and n.verdict = 'cannot-tell'
-          and n.decided_at >= coalesce(t.restored_at, '-infinity')) as untold
-     from crawler c
-     left join crawler_trust t using (crawler_id)
-     cross join lateral (
-       select count(*) filter (where outcome = 'agree')::int as agreed,
-         count(*) filter (where outcome = 'alone')::int as alone,
-         count(*) filter (where outcome = 'once')::int as once
-       from check_outcome
-       where crawler_id = c.crawler_id and decided_at >= coalesce(t.restored_at, '-infinity')
-     ) o
-     where c.name = $1`,
-    [name],
+  const [row] = await trustRows(pool, name);
+  if (row === undefined) return null;
+  const { rows } = await pool.query<{ connected: number }>(
+    "select count(*)::int as connected from crawler where state <> 'offline'",
   );
-  const row = rows[0];
-  return row === undefined ? null : { ...summaryOf(row), evidence: await evidenceAgainst(pool, row) };
+  return {
+    ...standOf(row),
+    distrusted: row.distrusted_at && { since: row.distrusted_at, words: row.distrust_words ?? "" },
+    probesDoubted: row.probes_doubted_at && { since: row.probes_doubted_at, words: row.probes_words ?? "" },
+    connected: rows[0]!.connected,
+    evidence: await evidenceAgainst(pool, row),
+  };
 }
 
-interface ReportRow {
+interface TrustRow {
   crawler_id: number;
   name: string;
   pages: number;
@@ -53,14 +42,39 @@ interface ReportRow {
   probes_doubted_at: Date | null;
   probes_words: string | null;
   restored_at: Date | null;
-  connected: number;
   agreed: number;
   alone: number;
   once: number;
   untold: number;
 }
 
-function summaryOf(row: ReportRow): Omit<TrustReport, "evidence"> {
+/** Those that are not believed first. */
+async function trustRows(pool: Pool, name: string | null): Promise<TrustRow[]> {
+  const { rows } = await pool.query<TrustRow>(
+    `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
+       coalesce(t.watched_until_page > t.pages, false) as watched,
+       t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
+       coalesce(o.agreed, 0)::int as agreed, coalesce(o.alone, 0)::int as alone, coalesce(o.once, 0)::int as once,
+       coalesce(u.untold, 0)::int as untold
+     from crawler c
+     left join crawler_trust t using (crawler_id)
+     left join (
+       select o.crawler_id, count(*) filter (where o.outcome = 'agree') as agreed,
+         count(*) filter (where o.outcome = 'alone') as alone, count(*) filter (where o.outcome = 'once') as once
+       from check_outcome o
+       left join crawler_trust t using (crawler_id)
+       where o.decided_at >= coalesce(t.restored_at, '-infinity')
+       group by o.crawler_id
+     ) o using (crawler_id)
+     left join (${untoldByCrawler}) u using (crawler_id)
+     where $1::text is null or c.name = $1
+     order by t.distrusted_at is null, t.probes_doubted_at is null, score desc, c.name`,
+    [name],
+  );
+  return rows;
+}
+
+function standOf(row: TrustRow) {
   const { agreed, alone, once, untold } = row;
   return {
     crawler: row.name,
@@ -74,10 +88,7 @@ function summaryOf(row: ReportRow): Omit<TrustReport, "evidence"> {
     pages: row.pages,
     comparisons: { agreed, alone, once, untold },
     score: row.score,
-    distrusted: row.distrusted_at && { since: row.distrusted_at, words: row.distrust_words ?? "" },
-    probesDoubted: row.probes_doubted_at && { since: row.probes_doubted_at, words: row.probes_words ?? "" },
     restoredAt: row.restored_at,
-    connected: row.connected,
   };
 }
 
@@ -110,7 +121,7 @@ interface EvidenceRow {
   names: Record<string, string>;
 }
 
-async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<TrustEvidence[]> {
+async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: TrustRow): Promise<TrustEvidence[]> {
   const { rows } = await pool.query<EvidenceRow>(
     `select c.check_id, c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
        coalesce(h.silent, false) as silent, c.crawler_id = $1 as is_own,
@@ -163,68 +174,19 @@ function saidOf({ kind, digest, linkCount }: PageSketch): string {
   return kind === "other" ? "content that is not read" : "nothing";
 }
 
-// Whether each crawler is believed, for operators: those that are not stand first.
-
-interface TrustRow {
-  name: string;
-  pages: number;
-  score: number;
-  watched: boolean;
-  distrusted_at: Date | null;
-  distrust_words: string | null;
-  probes_doubted_at: Date | null;
-  probes_words: string | null;
-  restored_at: Date | null;
-  agreed: number;
-  alone: number;
-  once: number;
-  untold: number;
-}
-
+/** Whether each crawler is believed, for operators: those that are not stand first. */
 export async function trustList(pool: Pool): Promise<TrustLine[]> {
-  const { rows } = await pool.query<TrustRow>(
-    `select c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
-       coalesce(t.watched_until_page > t.pages, false) as watched,
-       t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
-       coalesce(o.agreed, 0)::int as agreed, coalesce(o.alone, 0)::int as alone, coalesce(o.once, 0)::int as once,
-       coalesce(u.untold, 0)::int as untold
-     from crawler c
-     left join crawler_trust t using (crawler_id)
-     left join (
-       select o.crawler_id, count(*) filter (where o.outcome = 'agree') as agreed,
-         count(*) filter (where o.outcome = 'alone') as alone, count(*) filter (where o.outcome = 'once') as once
-       from check_outcome o
-       left join crawler_trust t using (crawler_id)
-       where o.decided_at >= coalesce(t.restored_at, '-infinity')
-       group by o.crawler_id
-     ) o using (crawler_id)
-     left join (${untoldByCrawler}) u using (crawler_id)
-     order by t.distrusted_at is null, t.probes_doubted_at is null, score desc, c.name`,
-  );
-  return rows.map(lineOf);
-}
-
-function lineOf(row: TrustRow): TrustLine {
-  const { agreed, alone, once, untold } = row;
-  const comparisons = { agreed, alone, once, untold };
-  const standing = standingOf({
-    distrustedAt: row.distrusted_at,
-    probesDoubtedAt: row.probes_doubted_at,
-    watched: row.watched,
-    told: agreed + alone + once,
-    untold,
+  return (await trustRows(pool, null)).map((row) => {
+    const { standing, comparisons, ...stand } = standOf(row);
+    const unproven = standing === "unproven" ? unprovenWords(comparisons) : "";
+    return {
+      ...stand,
+      standing,
+      comparisons,
+      since: row.distrusted_at ?? row.probes_doubted_at,
+      words: row.distrust_words ?? row.probes_words ?? unproven,
+    };
   });
-  return {
-    crawler: row.name,
-    standing,
-    pages: row.pages,
-    comparisons,
-    score: row.score,
-    since: row.distrusted_at ?? row.probes_doubted_at,
-    words:
-      row.distrust_words ?? row.probes_words ?? (standing === "unproven" ? unprovenWords(comparisons) : ""),
-    restoredAt: row.restored_at,
-  };
 }
 
 export interface TrustLine {

@@ -24,7 +24,7 @@ import { evidenceDays, judgeCheck } from "./judge-crawler.ts";
 import { createTrustStore } from "./trust-store.ts";
 import { doubtImpossibleProbes } from "./watch-probes.ts";
 
-export interface TrustingPorts {
+interface TrustingPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly crawlers: Pick<CrawlerStore, "rtts">;
@@ -44,7 +44,7 @@ export interface TrustingPorts {
   readonly now: () => Date;
 }
 
-export interface Trusting {
+interface Trusting {
   /** In place of those given: comparisons are taken out of results, and handed out with the leases. */
   readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;

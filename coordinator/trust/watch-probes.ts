@@ -15,7 +15,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import type { TrustStore } from "./comparison.ts";
 import { impossibleReports, type ProbeLie, type ProbingFleet, probeLies } from "./probe-plausibility.ts";
 
-export interface WatchProbesPorts {
+interface WatchProbesPorts {
   readonly trust: Pick<TrustStore, "probedSubnets" | "doubtProbes">;
   readonly state: CoordinatorState;
   /** Between crawlers, by direction: what the first measured to the second. */

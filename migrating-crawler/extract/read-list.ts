@@ -68,8 +68,6 @@ interface Dialect {
   readonly fields: Readonly<Record<string, Field>>;
   /** Atom: the URL is in the attribute of an empty element. */
   readonly linkAttribute: string | null;
-  /** Atom's links outside of the entries, which RSS borrows. */
-  readonly ownLink: RegExp | null;
 }
 
 /** Names as they stand in the document: with the root's prefix, where the list's own elements have one. */
@@ -83,7 +81,6 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
         entries: [`${prefix}url`, `${prefix}sitemap`],
         fields: named({ loc: "href", lastmod: "modified", changefreq: "frequency" }),
         linkAttribute: null,
-        ownLink: null,
       };
     case "atom":
       return {
@@ -96,7 +93,6 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
           issued: "published",
         }),
         linkAttribute: `${prefix}link`,
-        ownLink: new RegExp(`^${prefix}link$`),
       };
     default:
       return {
@@ -110,7 +106,6 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
           "dc:date": "published",
         },
         linkAttribute: null,
-        ownLink: /^(?:atom\w{0,8}|a10):link$/,
       };
   }
 }

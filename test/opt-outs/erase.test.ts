@@ -69,7 +69,7 @@ const visit = async (
   return await world.take(crawlerId, [result]);
 };
 
-/** A page, fetched twice so that it has changed, that another links to; with a hint, a comparison, a rank and a receipt. */
+/** A page, fetched twice so that it has changed, that another links to; with a comparison, a rank and a receipt. */
 async function pageThatIsKnownEverywhere(): Promise<void> {
   const of = (words: string) => ({ title: `Jane ${words}`, description: words, excerpt: `${words} text` });
   for (const round of ["one", "two"]) {
@@ -85,10 +85,6 @@ async function pageThatIsKnownEverywhere(): Promise<void> {
     `the ${secret} page`,
   ]);
   await world.pool.query("insert into url_rank values ($1, $2, 0.1, now())", key);
-  await world.pool.query(
-    "insert into hint (host_hash, url_hash, source, url, received_at) values ($1, $2, 'indexnow', $3, now())",
-    [...key, jane],
-  );
   await world.pool.query(
     `insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by, verdict, words)
      values ($1, $2, $3, $4, $5, 'sample', $6, '{}', now(), 'alone', $7)`,
@@ -118,7 +114,7 @@ test("nothing of it is left but its URL, and the counts say what went where", as
   expect(await tablesWith(secret)).toEqual([]);
   expect(await tablesWith(jane)).toEqual(["frontier_url", "page_change", "page_change_inbox"]);
   expect(erased.rows).toMatchObject({
-    ...{ page: 1, page_fetch: 2, out_link: 1, url_rank: 1, hint: 1, double_check: 1, frontier_url: 1 },
+    ...{ page: 1, page_fetch: 2, out_link: 1, url_rank: 1, double_check: 1, frontier_url: 1 },
     ...{ anchors: 2, submission_url: 1, rejected_url: 1 },
   });
   expect(again).toMatchObject({ optOutId: erased.optOutId, urlDigest: erased.urlDigest });

@@ -62,3 +62,27 @@ test("a sitemap's words are kept of its own host, the latest holds, and a page i
   expect(await rateOf(page("silent"))).toBeCloseTo(0.1, 3);
   expect(await rateOf(page("seldom"))).toBeLessThan(0.01);
 });
+
+test("a page is due when a list of its host says that it changed after its last fetch, and not in the future", async () => {
+  await world.rows(`
+    update frontier_url set state = 'due', last_outcome = 'fetched', last_fetched_at = '2029-12-01T12:00:00Z',
+      next_fetch_at = '${secondsAfterNoon(900_000).toISOString()}'
+    where url <> '${map}'`);
+  const entries = [
+    listed(page("often"), { modifiedAt: "2029-12-01T13:00:00Z" }),
+    listed(page("seldom"), { modifiedAt: "2029-12-01T11:00:00Z" }),
+    listed(page("silent"), { modifiedAt: "2126-01-01" }),
+  ];
+
+  await world.rows(`update frontier_url set next_fetch_at = '${noon.toISOString()}' where url = '${map}'`);
+  await world.ship(
+    crawlerId,
+    { [map]: { page: { kind: "sitemap", links: entries } } },
+    secondsAfterNoon(700_000),
+  );
+
+  const due = await world.rows(
+    `select url from frontier_url where next_fetch_at <= '${secondsAfterNoon(700_000).toISOString()}' and url <> '${map}'`,
+  );
+  expect(due).toEqual([{ url: page("often") }]);
+});

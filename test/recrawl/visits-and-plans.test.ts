@@ -113,6 +113,12 @@ test("optimal: nothing is planned before a page is known, then the changing page
   expect(changing).toBeLessThan(still / 2);
   expect(Math.abs((1 / changing + 1 / still) / 4 - 1)).toBeLessThan(0.3);
   expect(await store().latest()).toEqual(made);
+
+  // What the fleet was found to manage goes on from plan to plan, a ninth more of one that is not late.
+  await world.pool.query("update frontier_host set due_at = $1", [secondsAfterNoon(9 * day)]);
+  await world.rows("update recrawl_plan set plan = plan || '{\"capacityPerDay\": 1000}'");
+  const next = await planRecrawls({ ...ports, now: secondsAfterNoon(37 * hour) });
+  expect(Math.round(next!.capacityPerDay)).toBe(1111);
 });
 
 test("a sample of pages is never empty, tells its share as it is, and leaves out what is no rate", async () => {

@@ -170,7 +170,6 @@ const emptied = [
   "frontier_host",
   "recrawl_plan",
   "recrawl_host",
-  "host_signals",
   "delegation_history",
   "delegation",
   "anycast_check",

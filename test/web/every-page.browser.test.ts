@@ -43,7 +43,6 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   "/fleet": ["/fleet"],
   "/fleet/complaints": ["/fleet/complaints"],
   "/fleet/failures": ["/fleet/failures"],
-  "/fleet/hints": ["/fleet/hints"],
   "/fleet/in-hand": ["/fleet/in-hand"],
   "/fleet/incidents": ["/fleet/incidents"],
   "/fleet/invitations": ["/fleet/invitations"],
@@ -79,16 +78,7 @@ const elsewhere = [
   ...["/fleet/invitations/:number", "/submissions/:number"],
 ];
 /** Nobody looks at them. */
-const noPages = [
-  "/assets/:name",
-  "/releases/:digest",
-  "/websub/:token",
-  "/indexnow",
-  "/events",
-  "/health",
-  "/ready",
-  "/metrics",
-];
+const noPages = ["/assets/:name", "/releases/:digest", "/events", "/health", "/ready", "/metrics"];
 
 describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () => {
   let database: Database;

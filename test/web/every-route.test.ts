@@ -32,8 +32,6 @@ const publicReads = [
   "/releases/timestamp.json",
   "/releases/:digest",
   "/releases/:digest/manifest.json",
-  "/indexnow",
-  "/websub/:token",
   "/health",
   "/ready",
   "/sign-in",
@@ -103,9 +101,7 @@ const staffsReads = [
     "/events",
     "/api/changes/stream",
   ]);
-/** Of protocols: no forms, and a session counts for nothing there. */
-const protocolSends = ["/indexnow", "/websub/:token"];
-const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report", ...protocolSends];
+const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
 /** With a form token of the session: what everybody does with what is one's own. */
 const ownSends = [
   ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
@@ -252,9 +248,8 @@ it("no form is taken that another site's page sent, or that lacks the session's 
   const framed = { cookie: headers.cookie, origin: "null" };
 
   expect(await takenFrom(without(sends, publicSends), { headers, from: "10.0.1.1" })).toEqual([]);
-  const forms = without(sends, protocolSends);
-  expect(await takenFrom(forms, { headers: elsewhere, formToken, from: "10.0.1.2" })).toEqual([]);
-  expect(await takenFrom(forms, { headers: framed, formToken, from: "10.0.1.3" })).toEqual([]);
+  expect(await takenFrom(sends, { headers: elsewhere, formToken, from: "10.0.1.2" })).toEqual([]);
+  expect(await takenFrom(sends, { headers: framed, formToken, from: "10.0.1.3" })).toEqual([]);
 });
 
 /** Their answers do not end. */

@@ -31,7 +31,6 @@ describe("the navigation", () => {
     expect(where("/fleet")).toEqual(["Fleet", "Crawlers", null]);
     expect(where("/crawlers/berlin")).toEqual(["Fleet", "Crawlers", null]);
     expect(where("/fleet/queue")).toEqual(["Crawl", "Queue", "Queue"]);
-    expect(where("/fleet/hints")).toEqual(["Crawl", "Queue", "Hints"]);
     expect(where("/registry/jobs/7")).toEqual(["Crawl", "Registry", null]);
     expect(where("/submissions/3")).toEqual(["Sites and webmasters", "Channels", "Submit"]);
     expect(where("/account")).toBeNull();

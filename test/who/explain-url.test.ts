@@ -42,8 +42,7 @@ async function seedPast(): Promise<void> {
      set visits = 60, depth = 1, back_links = 12, out_links = 8, change_ratio = 0.7, changes_per_day = 0.5,
        compared_visits = 59, content_changes = 30, last_fetched_at = $3::timestamptz - interval '18 days',
        last_outcome = 'fetched', last_status = 200, etag = '"a1"', digest = '\\xab', state = 'due',
-       next_fetch_at = $3::timestamptz - interval '1 hour',
-       signals = 2, signalled_at = $3::timestamptz - interval '1 day'
+       next_fetch_at = $3::timestamptz - interval '1 hour'
      where host_hash = $1 and url_hash = $2`,
     [key.hostHash, key.urlHash, worldNow],
   );
@@ -131,7 +130,6 @@ describe("its record", () => {
         contentChanges: 30,
         outLinks: 8,
         linkRatio: 0.7,
-        signals: 2,
       },
     });
     expect(url?.fetches).toHaveLength(50);
@@ -149,7 +147,7 @@ describe("its record", () => {
     );
     expect(text).toContain("priority: 1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
     expect(text).toContain(
-      "changes: 30 changes in 59 compared visits, about 0.5 per day; 8 links, 0.7 of them changed at the last visit; 2 signals of a change since the last fetch",
+      "changes: 30 changes in 59 compared visits, about 0.5 per day; 8 links, 0.7 of them changed at the last visit",
     );
     expect(text).toContain('validators: ETag "a1", SHA-256 ab');
     expect(text).toMatch(/2026-02-11 12:00:00 UTC +athens +fetched 200 +changed/);

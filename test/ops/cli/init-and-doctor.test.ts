@@ -120,7 +120,7 @@ describe("init", () => {
     expect([made.code, followed.code, wrong.code]).toEqual([0, 0, 2]);
     expect(wrong.err).toContain("must be one of these-sites, follow-links");
     expect([these, links].map((config) => config!.scope.admitNewHosts)).toEqual([false, true]);
-    expect(these).toMatchObject({ recrawl: { strategy: "ncis" }, frontier: { order: "back-links" } });
+    expect(these).toMatchObject({ recrawl: { strategy: "optimal" }, frontier: { order: "back-links" } });
     expect(found.map(({ state, subject }) => [subject, state])).toEqual([
       ["scope", "note"],
       ["recrawl", "ok"],
@@ -140,7 +140,7 @@ describe("init", () => {
 
     expect(config).toMatchObject({ recrawl: { strategy: "fixed" }, frontier: { order: "breadth-first" } });
     expect(words).toContainEqual(
-      "note every page is fetched again after 168 hours, however often it changes: nearcrawl policy set recrawl.strategy=ncis goes by how often each changes.",
+      "note every page is fetched again after 168 hours, however often it changes: nearcrawl policy set recrawl.strategy=optimal goes by how often each changes.",
     );
     expect(words).toContainEqual(
       expect.stringMatching(/^note of a host's URLs those due longest come first/),

@@ -86,7 +86,7 @@ it("crawls one's own network where it is allowed, and no other", { timeout: 120_
   site.close();
 
   expect(JSON.parse(crawled.out).pages).toBe(1);
-  expect(await crawledBy()).toEqual([{ strategy: "ncis", order: "back-links" }]);
+  expect(await crawledBy()).toEqual([{ strategy: "optimal", order: "back-links" }]);
   expect([crawled.code, crawled.err]).toEqual([2, expect.stringContaining("not crawled: http://10.1.2.3/")]);
   expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--allow mine: must be a range")]);
 });
