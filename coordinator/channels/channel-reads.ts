@@ -105,7 +105,6 @@ interface CountedChannel {
   readonly knownDigests: readonly string[];
 }
 
-/** `pool`: of the slice of its host; `shared`: where channels are written. */
 export async function countPages(
   pool: Pool,
   { channelId, hostHash, directories }: KeptChannel,

@@ -313,7 +313,6 @@ export const optOutsApi = {
       },
       400: errorAnswer("The body is not as described"),
       429: errorAnswer("Too many failures from this address"),
-      503: errorAnswer("A slice of the web does not answer: erase the page again later"),
     },
   },
   addOptOut: {

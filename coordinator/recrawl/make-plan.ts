@@ -42,8 +42,6 @@ export interface RecrawlPlan extends PlanInForce, CapacityState, LastLeases {
 /** The latest leases when a plan was made: later ones are its tasks. */
 export interface LastLeases {
   readonly lastLeaseId: string;
-  /** By number, of slices that number theirs apart; left out: there are none. */
-  readonly lastLeaseIdOf?: Readonly<Record<string, string>>;
 }
 
 export interface MeasuredWindow {
