@@ -31,7 +31,7 @@ const keepAliveMs = 10_000;
 
 const usualWatchMs = 5000;
 
-export interface ServerPoolOptions {
+interface ServerPoolOptions {
   readonly url: string;
   readonly maxConnections: number;
   /** A statement that takes longer is ended; 0: it may take its time. */

@@ -83,7 +83,7 @@ export function sampleOf(share: number, { isSteady = false } = {}): string {
   return `tablesample system (${Number((100 * share).toPrecision(6))})${isSteady ? " repeatable (1)" : ""}`;
 }
 
-export interface TablePart {
+interface TablePart {
   /** As statements take it. */
   readonly name: string;
   /** Which rows are its own: what stands behind `partition of`, in the session's time zone. */

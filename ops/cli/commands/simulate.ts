@@ -64,7 +64,7 @@ A crawl of as many fetches as the web has pages takes a month; a page is due aga
 ten times a day and once in a hundred days. "hosts": leases of 20 URLs of the longest due host, 20 hosts being in hand at
 once; "hosts-by-worth": as the coordinator grants them, a share of the hosts by what their best new URL is worth, with the
 URLs that are worth as much as the next host's best; "whole-web": one list for all, as WEB-SAILOR's and Anansi's servers
-keep it. For new URLs back-links, anansi and freshness are the same order by definition; they differ in what is visited
+keep it. For new URLs back-links and anansi are the same order by definition; they differ in what is visited
 again.
 
 Exit codes: 0 done, 2 wrong usage.

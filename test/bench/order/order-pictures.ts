@@ -115,19 +115,18 @@ const orderRoles: Readonly<Record<OrderCurve["name"], Role>> = {
   "breadth-first": "random",
   "back-links": "nearest",
   anansi: "nearest",
-  freshness: "nearest",
   pagerank: "get-first",
   "best possible": "paper",
 };
 
-/** For new URLs three orders are one. */
+/** For new URLs two orders are one. */
 export function coveragePicture(curves: readonly OrderCurve[]): string {
   const linesOf = (lists: OrderCurve["lists"]) =>
     curves
-      .filter((curve) => curve.lists === lists && !["anansi", "freshness"].includes(curve.name))
+      .filter((curve) => curve.lists === lists && curve.name !== "anansi")
       .map(
         ({ name, outcome }): Line => ({
-          name: name === "back-links" ? "back-links, anansi, freshness" : name,
+          name: name === "back-links" ? "back-links, anansi" : name,
           role: orderRoles[name],
           style: name === "best possible" ? "dashed" : "line",
           points: [{ x: 0, y: 0 }, ...outcome.mass.map((mass, index) => ({ x: index + 1, y: 100 * mass }))],
