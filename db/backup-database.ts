@@ -41,7 +41,7 @@ import { ranMigrations } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
 import { estimatedRows, totalBytes } from "./table-sizes.ts";
 
-export interface BackupOptions {
+interface BackupOptions {
   /** Where the backup's folder goes; left out: `<home>/backups`. */
   readonly folder?: string | undefined;
   /** So many complete ones of this database stay in that folder, the new one included; left out: all. */

@@ -50,7 +50,7 @@ export interface KnownBackup {
 }
 
 /** When, and how: its files held against the manifest, or also started. */
-export interface Verification {
+interface Verification {
   readonly at: string;
   readonly started: boolean;
 }
@@ -133,7 +133,7 @@ export function isAbandoned(path: string, pid: number): boolean {
   return statSync(path).mtimeMs < Date.now() - process.uptime() * 1000;
 }
 
-export interface LastBackup {
+interface LastBackup {
   /** When it ended; null: there was one, and there is none any more. */
   readonly at: Date | null;
 }

@@ -64,7 +64,7 @@ export const dataOf = (backup: string) => join(backup, "data");
 export const bytesOf = ({ files }: Pick<BackupManifest, "files">) =>
   files.reduce((sum, { bytes }) => sum + bytes, 0);
 
-export interface BackedUpRows {
+interface BackedUpRows {
   readonly pages: number | null;
   readonly optOuts: number | null;
 }

@@ -93,7 +93,7 @@ async function copyTables(
   }
 }
 
-export interface CopiedTable {
+interface CopiedTable {
   readonly name: string;
   /** Those that are not computed. */
   readonly columns: readonly string[];
@@ -103,7 +103,7 @@ export interface CopiedTable {
 }
 
 /** Partitions go with their table; of migrations each end has its own account. */
-export async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
+async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; needs: string[] }>(
     `select c.relname as name,
        (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
@@ -125,7 +125,7 @@ export async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
  * of the source. The tables are empty still, so that nothing has to be moved. A part that is parted itself (fetches that are
  * older than their days) is one table there.
  */
-export async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
+async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
   // Bounds are told and read in one time zone.
   for (const client of [from, to]) await client.query("set local timezone = 'UTC'");
   const { rows } = await from.query<{ parent: string }>(
@@ -168,7 +168,7 @@ async function copyTable(
 }
 
 /** Those rows of a table for which `condition`, which is SQL, holds; returns their number. */
-export async function copyRows(
+async function copyRows(
   {
     name,
     columns,

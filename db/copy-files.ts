@@ -7,12 +7,12 @@ import { DatabaseError } from "#core/errors";
 
 const pieceBytes = 1 << 20;
 
-export interface CopiedFile {
+interface CopiedFile {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-export interface CopyWatch {
+interface CopyWatch {
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((bytes: number) => void) | undefined;
   /**

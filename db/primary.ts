@@ -85,10 +85,7 @@ export class PrimaryFinder {
 }
 
 /** The later timeline, and on the same one the first in the URL's order. Throws a DatabaseError where none takes writes. */
-export function choosePrimary(
-  answers: readonly ServerAnswer[],
-  servers: readonly ServerPlace[],
-): ServerPlace {
+function choosePrimary(answers: readonly ServerAnswer[], servers: readonly ServerPlace[]): ServerPlace {
   const ordered = servers.flatMap((server) => answers.filter((answer) => answer.server === server));
   const primaries = ordered.filter((answer): answer is Answering => answer.state === "primary");
   const [first, ...others] = primaries.sort((one, other) => other.timeline - one.timeline);

@@ -75,7 +75,7 @@ export function damaged(backup: string, faults: readonly string[]): UsageError {
   );
 }
 
-export interface LaidOut {
+interface LaidOut {
   readonly home: string;
   /** Its data folder; still ours, and closed to everybody else. */
   readonly folder: string;
@@ -105,7 +105,7 @@ export async function layOutBackup(
 /** Past so long, nobody waits for the log to be replayed. */
 const recoveryDeadlineMs = 6 * 3_600_000;
 
-export interface RecoveredServer {
+interface RecoveredServer {
   readonly server: EmbeddedServer;
   readonly timeline: number;
 }

@@ -41,7 +41,7 @@ import {
 import { ownMigrations, schemaStateOf } from "./schema-state.ts";
 import { wordsOf } from "./server-database.ts";
 
-export interface RestoreOptions extends CopyOptions {
+interface RestoreOptions extends CopyOptions {
   /** What `planRestore` has concerns about is meant. */
   readonly confirmed?: boolean | undefined;
   readonly onStep?: ((step: RestoreStep) => void) | undefined;
@@ -244,7 +244,7 @@ interface RestoredFrom {
   readonly restoredAt: string;
 }
 
-export function readRestored(dataFolder: string): RestoredFrom | null {
+function readRestored(dataFolder: string): RestoredFrom | null {
   try {
     return JSON.parse(readFileSync(restoredFileOf(dataFolder), "utf8")) as RestoredFrom;
   } catch {

@@ -20,13 +20,13 @@ export interface Migration {
   readonly needsAllStopped: boolean;
 }
 
-export interface RanMigration {
+interface RanMigration {
   readonly name: string;
   /** Of the program that ran it; null: one that did not say. */
   readonly version: string | null;
 }
 
-export interface SchemaState {
+interface SchemaState {
   /** In the order in which they are to be run. */
   readonly pending: readonly Migration[];
   /** It has all that the foundation makes, by the migrations from before it. */

@@ -43,10 +43,8 @@ export function createPool(
   maxConnections: number = defaultMaxConnections,
   /** A statement that takes longer is ended; by default it may take its time. */
   statementTimeoutMs = 0,
-  /** Where a coordinator's sessions on a server without the shared tables are checked (db/coordinator-locks). */
-  register: Pool | null = null,
 ): ServerPool {
-  return new ServerPool({ url, maxConnections, statementTimeoutMs, register });
+  return new ServerPool({ url, maxConnections, statementTimeoutMs });
 }
 
 /**

@@ -31,15 +31,13 @@ const keepAliveMs = 10_000;
 
 const usualWatchMs = 5000;
 
-export interface ServerPoolOptions {
+interface ServerPoolOptions {
   readonly url: string;
   readonly maxConnections: number;
   /** A statement that takes longer is ended; 0: it may take its time. */
   readonly statementTimeoutMs: number;
   /** Between two looks at several servers; left out: 5 s. */
   readonly watchMs?: number;
-  /** Has the list of running coordinators, where this server has not; null: it has. */
-  readonly register?: Pool | null;
 }
 
 export class ServerPool extends Pool {
@@ -50,7 +48,7 @@ export class ServerPool extends Pool {
   #watch: NodeJS.Timeout | undefined;
 
   constructor(options: ServerPoolOptions) {
-    const { url, maxConnections, statementTimeoutMs, watchMs = usualWatchMs, register = null } = options;
+    const { url, maxConnections, statementTimeoutMs, watchMs = usualWatchMs } = options;
     const serverUrl = readServerUrl(url);
     const finder = new PrimaryFinder(serverUrl);
     const { searchPath, wantsPrimary, sessionName } = serverUrl;
@@ -67,7 +65,6 @@ export class ServerPool extends Pool {
       greeting: greeting({ searchPath, statementTimeoutMs, sessionName }),
       wantsPrimary,
       coordinator: coordinatorOfSession(sessionName),
-      register,
     };
     // pg hands it the pool's own options; its types do not say so.
     super({ ...config, Client: ServerClient as unknown as NonNullable<PoolConfig["Client"]> });
@@ -149,7 +146,6 @@ interface ClientConfig extends PoolConfig {
   readonly wantsPrimary: boolean;
   /** The number of the coordinator whose connection it is; null: it is none's. */
   readonly coordinator: number | null;
-  readonly register: Pool | null;
 }
 
 /** read_only_sql_transaction: the server was demoted, and the way to it survived that. */
@@ -215,14 +211,11 @@ class ServerClient extends Client {
     const answer = (await super.query(this.#config.greeting)) as unknown as readonly {
       readonly rows: readonly { readonly is_read_only: boolean }[];
     }[];
-    const { wantsPrimary, coordinator, register } = this.#config;
+    const { wantsPrimary, coordinator } = this.#config;
     if (coordinator !== null) {
       // After the session has its name, or who replaces this coordinator meanwhile would not find it (coordinator-locks).
-      const ask = isRegisteredSql(coordinator);
-      const { rows } = (await (register === null ? super.query(ask) : register.query(ask))) as {
-        readonly rows: readonly object[];
-      };
-      if (rows.length === 0) throw new Replaced();
+      const { rowCount } = await super.query(isRegisteredSql(coordinator));
+      if (rowCount === 0) throw new Replaced();
     }
     if (!wantsPrimary || answer.at(-1)?.rows[0]?.is_read_only === false) return;
     const cause = Object.assign(new Error("read-only"), { code: readOnlyCode });

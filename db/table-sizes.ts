@@ -1,6 +1,5 @@
 /**
  * How large tables are, what parts they have, and how a share of one is read: all that is asked of the catalogue about either.
- * An engine that keeps tables on other servers knows it elsewhere, and replaces this file.
  */
 import type { Pool, PoolClient } from "pg";
 
@@ -84,18 +83,16 @@ export function sampleOf(share: number, { isSteady = false } = {}): string {
   return `tablesample system (${Number((100 * share).toPrecision(6))})${isSteady ? " repeatable (1)" : ""}`;
 }
 
-export interface TablePart {
+interface TablePart {
   /** As statements take it. */
   readonly name: string;
   /** Which rows are its own: what stands behind `partition of`, in the session's time zone. */
   readonly bounds: string;
-  /** Not: its rows lie on another server. */
-  readonly isHere: boolean;
 }
 
 /** SQL: rows of TablePart; `table` is the name of one of ours. */
 export const partsSql = (table: string): string => `
-  select c.oid::regclass::text as name, pg_get_expr(c.relpartbound, c.oid) as bounds, c.relkind <> 'f' as "isHere"
+  select c.oid::regclass::text as name, pg_get_expr(c.relpartbound, c.oid) as bounds
   from pg_catalog.pg_inherits i
   join pg_catalog.pg_class c on c.oid = i.inhrelid
   where i.inhparent = '${table}'::regclass

@@ -50,7 +50,7 @@ export interface TriedBackup {
   readonly faults: readonly string[];
 }
 
-export interface SchemaContents {
+interface SchemaContents {
   readonly name: string;
   readonly migrations: number;
   readonly newestMigration: string | null;

@@ -22,7 +22,6 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
   // Whoever led when the database went tells people of it.
   "tell-without-database",
-  "follow-slices",
   ...["review-database", "keep-journal", "forget-journal"],
   ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.
@@ -41,7 +40,7 @@ const whateverTheClock: ReadonlySet<string> = new Set([
     "send-alerts",
     "tell-without-database",
   ],
-  ...["review-database", "keep-journal", "follow-slices", "lead-slices", "honour-opt-outs"],
+  ...["review-database", "keep-journal", "honour-opt-outs"],
 ]);
 
 /** Whether time may decide (core/own-clock). */
@@ -95,7 +94,6 @@ export class Timekeeper {
   readonly #clock: DutyClock;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
-  #hasParts = false;
 
   /**
    * `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this.
@@ -123,31 +121,10 @@ export class Timekeeper {
 
   /** `every`: ms, or what gives them whenever a turn ends. */
   every(name: string, every: number | (() => number), work: () => Promise<unknown>): void {
-    this.#every(name, { every, work, isOurs: () => onEveryCoordinator.has(name) || this.#leads() });
-  }
-
-  /**
-   * For flows that are there once for each of several parts of the crawl (its slices): what is scheduled through it has the
-   * part's name behind its own, and is for whoever leads the part. One of the same name is replaced.
-   */
-  within(part: string, leads: () => boolean): PartTimekeeper {
-    const nameOf = (name: string) => `${name}@${part}`;
-    this.#hasParts = true;
-    return {
-      every: (name, every, work) => this.#every(nameOf(name), { every, work, isOurs: leads }),
-      hurry: (name, delayMs) => this.#hurry(nameOf(name), delayMs),
-      stopping: this.stopping,
-    };
-  }
-
-  #every(
-    name: string,
-    { every, work, isOurs }: Pick<Duty, "isOurs" | "work"> & { readonly every: number | (() => number) },
-  ): void {
     const everyMs = typeof every === "number" ? () => every : every;
     const duty: Duty = {
       name,
-      isOurs,
+      isOurs: () => onEveryCoordinator.has(name) || this.#leads(),
       everyMs,
       work,
       setMs: null,
@@ -177,17 +154,8 @@ export class Timekeeper {
     }
   }
 
-  /**
-   * Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more so long after its end. So does it
-   * with those of the same name of all parts.
-   */
+  /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more so long after its end. */
   hurry(name: string, delayMs = 0): void {
-    this.#hurry(name, delayMs);
-    if (this.#hasParts)
-      for (const other of this.#duties.keys()) if (other.startsWith(`${name}@`)) this.#hurry(other, delayMs);
-  }
-
-  #hurry(name: string, delayMs = 0): void {
     const duty = this.#duties.get(name);
     if (!duty || this.#stopped) return;
     if (duty.running) duty.againMs = Math.min(delayMs, duty.againMs ?? delayMs);
@@ -258,8 +226,6 @@ export class Timekeeper {
     else this.#schedule(duty, againMs);
   }
 }
-
-export type PartTimekeeper = Pick<Timekeeper, "every" | "hurry" | "stopping">;
 
 /** Names of the jobs that other rooms than their own hurry (core/scheduler). */
 export const jobs = {

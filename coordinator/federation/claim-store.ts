@@ -40,7 +40,7 @@ interface Cursor {
   readonly url_cursor_url: string | null;
 }
 
-export interface SettledPiece {
+interface SettledPiece {
   readonly handedOver: number;
   /** URLs of others that have another place now. */
   readonly moved: number;

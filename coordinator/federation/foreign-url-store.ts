@@ -13,7 +13,7 @@ import { type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { type Claims, type Owner, ownerOf, parentId, type Relatives, readClaims } from "./claims.ts";
 
-export interface ForeignUrl {
+interface ForeignUrl {
   readonly key: UrlKey;
   readonly peerId: number;
   readonly depth: number;
@@ -24,7 +24,7 @@ export interface ForeignUrl {
   readonly links: number;
 }
 
-export interface SplitUrls {
+interface SplitUrls {
   readonly own: readonly AdmittedUrl[];
   /** Null: this coordinator has neither parent nor children. */
   readonly foreign: readonly ForeignUrl[] | null;

@@ -14,7 +14,7 @@ import {
 import { pinOf } from "#protocol/identity";
 import type { ParentClient, ParentReply } from "./exchange-ports.ts";
 
-export interface ParentRoute {
+interface ParentRoute {
   /** `https://host[:port]`, or `http://` on loopback. */
   readonly url: string;
   readonly key: string;

@@ -26,7 +26,7 @@ import {
   inviteFaultWords,
 } from "./page.ts";
 
-export interface CoordinatorRoutePorts extends InviteChildPorts, ExchangeRoutePorts {
+interface CoordinatorRoutePorts extends InviteChildPorts, ExchangeRoutePorts {
   readonly coordinators: CoordinatorStore;
 }
 

@@ -21,7 +21,7 @@ import { HttpParentClient } from "./parent-client.ts";
 import { createCoordinatorStore, stateParent } from "./related-store.ts";
 import { coordinatorRoutes } from "./routes.ts";
 
-export interface CoordinatorLinkPorts {
+interface CoordinatorLinkPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly metrics: CoordinatorMetrics;

@@ -81,7 +81,7 @@ interface HostOfTurn {
   readonly address_keys: readonly string[];
 }
 
-export interface TurnTerms {
+interface TurnTerms {
   readonly addressRestSeconds?: number;
   readonly leaseSeconds: number;
   readonly now: Date;

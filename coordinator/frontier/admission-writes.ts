@@ -107,7 +107,7 @@ async function insertHosts(
 }
 
 /** Hosts that came with their first URLs: those still have to be written, by `addUrls`. */
-export interface WelcomedHosts {
+interface WelcomedHosts {
   readonly hosts: ReadonlySet<HostHash>;
   readonly placed: readonly PlacedUrl[];
 }

@@ -19,7 +19,7 @@ export interface RejectedUrl {
   readonly reason: string;
 }
 
-export interface AdmitUrlsPorts {
+interface AdmitUrlsPorts {
   readonly frontier: Pick<FrontierStore, "admit">;
   readonly rejected: RejectedUrlStore;
 }

@@ -80,7 +80,7 @@ const optOutWith = (condition: string) => `(select o.opt_out_id from opt_out o
   order by o.opt_out_id limit 1)`;
 
 /** SQL: the number of the opt-out that covers the host (as `h`); null: none does. */
-export const optOutOfHost = optOutWith(coversHost);
+const optOutOfHost = optOutWith(coversHost);
 
 /** SQL: the same, of all but the one with this number, which a replica may not know to have ended. */
 export const otherOptOutOfHost = (optOutId: string): string =>

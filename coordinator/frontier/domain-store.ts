@@ -53,7 +53,7 @@ export interface NewHosts {
   readonly floods: readonly DomainFlood[];
 }
 
-export interface NewHostTerms {
+interface NewHostTerms {
   /** In place of a crawler: people, whose hosts are always welcome. */
   readonly people: CrawlerId;
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;

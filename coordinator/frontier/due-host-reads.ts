@@ -627,7 +627,7 @@ async function lockChosen(
 
 // What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing.
 
-export interface LeaseNeeds {
+interface LeaseNeeds {
   /** What the crawler's hosts must be held by: its domain sets, after those that the request names. */
   readonly partition: Partition;
   readonly hasFinerDelegations: boolean;

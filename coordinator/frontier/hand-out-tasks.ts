@@ -10,7 +10,7 @@ import type { Partition } from "../domain-sets/partition.ts";
 import type { FrontierStore } from "./frontier.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
 
-export interface HandOutSettings {
+interface HandOutSettings {
   readonly leaseSeconds: number;
   readonly urlsPerHost: number;
   readonly hostsPerRequest: number;
@@ -33,7 +33,7 @@ export const nothingDueReason = "no URL of its subnets is due";
 export const askAgainSoonMs = 500;
 const askAgainWhenIdleMs = 2000;
 
-export interface WorkRequest {
+interface WorkRequest {
   readonly crawlerId: CrawlerId;
   readonly freeHosts: number;
   readonly draining: boolean;

@@ -16,7 +16,7 @@ import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import type { DueWorkReads, OpenWork } from "./due-work-reads.ts";
 import { askAgainSoonMs, nothing, nothingDueReason, type Tasks } from "./hand-out-tasks.ts";
 
-export interface IdleCrawlerPorts {
+interface IdleCrawlerPorts {
   readonly reads: DueWorkReads;
   readonly ownerOf: (subnetId: SubnetId) => CrawlerId | null;
   /** False: it is not connected, or too old to be woken. */

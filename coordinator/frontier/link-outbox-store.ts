@@ -332,7 +332,7 @@ async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promis
   return [...oneOfEach.values()];
 }
 
-export interface OutboxBacklog {
+interface OutboxBacklog {
   readonly rows: number;
   readonly effects: number;
   /** Of the oldest row; 0: there is none. */

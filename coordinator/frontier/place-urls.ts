@@ -7,7 +7,7 @@ import { firstHosts, type HostPages, hostBudget } from "./budgets.ts";
 import type { AdmittedUrl } from "./frontier.ts";
 
 /** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
-export const mostHeldUrls = 1000;
+const mostHeldUrls = 1000;
 
 /** Of a host that so many others of its domain were there before: all hosts of a domain together hold little more than its first ones. */
 export const mostHeldAt = (place: number): number =>

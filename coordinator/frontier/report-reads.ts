@@ -56,7 +56,7 @@ export async function urlPlace(
        select x.* from h cross join lateral (${placedUrls(as.strategy, "$3", urlsInHand("$1::bigint"))}) x
      )
      select u.back_links as "backLinks", u.out_links as "outLinks", u.change_ratio::float8 as "changeRatio",
-       u.changes_per_day::float8 as "changesPerDay", r.page_rank::float8 as "pageRank", u.depth,
+       r.page_rank::float8 as "pageRank", u.depth,
        extract(epoch from $3::timestamptz - u.last_fetched_at)::float8 as "ageSeconds",
        case when isfinite(u.next_fetch_at) then extract(epoch from $3::timestamptz - u.next_fetch_at)::float8
          else 0 end as "dueSeconds",

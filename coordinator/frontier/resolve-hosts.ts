@@ -9,13 +9,13 @@ import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-pur
 import type { NameResolver } from "#core/name-resolver";
 import type { FrontierStore, Resolution } from "./frontier.ts";
 
-export interface ResolveHostsPorts {
+interface ResolveHostsPorts {
   readonly frontier: Pick<FrontierStore, "hostsToResolve" | "saveResolutions">;
   readonly resolver: NameResolver;
   readonly subnetOf: (address: string) => SubnetId | null;
 }
 
-export interface ResolveHostsSettings {
+interface ResolveHostsSettings {
   readonly batch: number;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }

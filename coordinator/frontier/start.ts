@@ -28,7 +28,7 @@ import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
 import { resolveHosts } from "./resolve-hosts.ts";
 
-export interface HostWorthDuty {
+interface HostWorthDuty {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   /** In force now. */
@@ -129,7 +129,7 @@ interface OutboxDuties {
   start(): void;
 }
 
-export interface OutboxPorts {
+interface OutboxPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry" | "stopping">;
   readonly counters: Pick<Counters, "linksApplied" | "refusedResults">;

@@ -87,7 +87,7 @@ export async function noteServer(pool: Pool, { epoch }: Epoch, server: ServerSta
   );
 }
 
-export interface BeginningEpoch {
+interface BeginningEpoch {
   /** The one that ends with it, and the newest that anybody has seen. */
   readonly before: Epoch;
   readonly newest: number;

@@ -33,7 +33,7 @@ const entrySchema = z.object({
 export type JournalEntry = z.infer<typeof entrySchema>;
 
 /** A line that cannot be used. */
-export interface JournalFault {
+interface JournalFault {
   readonly file: string;
   readonly line: number;
   readonly words: string;

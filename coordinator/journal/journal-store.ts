@@ -28,7 +28,7 @@ interface EntryRow {
 }
 
 /** Entries above this number, and a few below; in their order, so many at most. */
-export async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]> {
+async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]> {
   const { rows } = await pool.query<EntryRow>(
     `select entry_id, entry_number::float8 as entry_number, epoch, at, kind, key, value
      from journal_entry

@@ -8,7 +8,7 @@ import { JournalError } from "./journal-file-store.ts";
 import { forgetEntries } from "./journal-store.ts";
 import { hasGoneBack, type ReviewedDatabase } from "./went-back-store.ts";
 
-export interface JournalPorts {
+interface JournalPorts {
   readonly pool: Pool;
   readonly reviewed: ReviewedDatabase;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
@@ -18,7 +18,7 @@ export interface JournalPorts {
   readonly now: () => Date;
 }
 
-export interface JournalDuties {
+interface JournalDuties {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Resolves when everything that was committed before is in the files; rejects where they cannot be written. */

@@ -30,7 +30,7 @@ import type { JournalContents, JournalEntry } from "./journal-file-store.ts";
 import { Journal, knownEntries } from "./journal-store.ts";
 import { noReplay, replayEntries } from "./replay-store.ts";
 
-export interface ReviewPorts {
+interface ReviewPorts {
   readonly pool: Pool;
   /** The folder of the home's journals; null: none is kept. */
   readonly journalRoot: string | null;
@@ -144,7 +144,7 @@ async function putBack(
 const lateMs = 3_600_000;
 
 /** Entries of the epochs before that the database does not know, from where on it knows no more of them. */
-export async function lostEntries(
+async function lostEntries(
   client: Pool | PoolClient,
   { entries }: Pick<JournalContents, "entries">,
   epoch: number,

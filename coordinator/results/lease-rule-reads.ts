@@ -10,7 +10,7 @@ import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
 import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./accepted-result.ts";
 
-export interface Sifted {
+interface Sifted {
   readonly counted: readonly CountedResult[];
   readonly refused: readonly RefusedResult[];
 }

@@ -18,7 +18,7 @@ export interface ChangedLink extends UrlAddress {
   readonly fromUrl: UrlHash;
 }
 
-export interface WrittenLinks {
+interface WrittenLinks {
   /** What the frontier learns of each URL, by its name (core/link-set). */
   readonly facts: ReadonlyMap<string, LinkFacts>;
   readonly added: readonly ChangedLink[];

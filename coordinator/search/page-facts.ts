@@ -127,8 +127,6 @@ export type NoPage =
   | { readonly type: "not-searched"; readonly stated: StatedUses }
   | { readonly type: "opted-out" }
   | { readonly type: "unknown" }
-  /** The slice of the web that would have it does not answer. */
-  | { readonly type: "silent" }
   | { readonly type: "no-page"; readonly outcome: string | null; readonly at: string | null };
 
 export interface PageOffsets {
@@ -208,6 +206,5 @@ function wordsOf(none: NoPage): string {
 const noPageWords = {
   noindex: "This page asks not to be indexed (noindex), so nothing of it is shown.",
   "opted-out": "An opt-out covers it, so nothing of it is shown.",
-  silent: "The slice of the web that this address belongs to does not answer at the moment.",
   unknown: "The index has no page at this address, and the crawl does not know it.",
 } as const;

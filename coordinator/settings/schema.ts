@@ -264,7 +264,7 @@ const frontier = z.strictObject({
   order: policy(z.enum(orderNames).default("breadth-first"), {
     title: "Order of the URLs",
     basic: true,
-    help: "Which due URLs of a host are fetched first: those due longest, those with the most links, Anansi's two lists, those with the highest PageRank, or those expected to be the most out of date.",
+    help: "Which due URLs of a host are fetched first: those due longest, those with the most links, Anansi's two lists, or those with the highest PageRank.",
     unit: null,
     origin:
       "our judgement, the longest due costs nothing; what the others have sooner is measured, test/bench/results/anansi.md",

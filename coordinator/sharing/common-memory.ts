@@ -13,7 +13,7 @@ import { inPieces, mostNumbers, type Notice } from "./notice.ts";
 import type { NoticeLine } from "./notice-store.ts";
 import type { DenyLists } from "./request-store.ts";
 
-export interface CommonMemoryPorts {
+interface CommonMemoryPorts {
   readonly number: number;
   /** Numbers of the others that run. */
   readonly others: () => ReadonlySet<number>;

@@ -10,7 +10,7 @@ import type { Fleet } from "../crawlers/crawler.ts";
 import type { Notice } from "./notice.ts";
 import type { NoticeLine } from "./notice-store.ts";
 
-export interface RelayPorts {
+interface RelayPorts {
   /** Of a crawler; null: it is connected nowhere, or here. */
   readonly coordinatorOf: (crawlerId: CrawlerId) => number | null;
   readonly line: Pick<NoticeLine, "send">;

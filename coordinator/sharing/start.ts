@@ -29,7 +29,7 @@ import { NoticeLine } from "./notice-store.ts";
 import { RelayedProbes } from "./relayed-probes.ts";
 import { DenyLists, leaveRequests, takeRequests } from "./request-store.ts";
 
-export interface SharingPorts {
+interface SharingPorts {
   readonly pool: Pool;
   readonly presence: CoordinatorPresence;
   readonly fleet: FleetLine;

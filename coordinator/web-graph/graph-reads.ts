@@ -8,7 +8,7 @@ import { type CopiedRow, readCopy } from "#db/copy";
 import { estimatedRows } from "#db/table-sizes";
 import { type LinkGraph, LinkList, linkGraph, NodeIndex } from "./link-graph.ts";
 
-export interface ReadLinks {
+interface ReadLinks {
   readonly index: NodeIndex;
   /** Nodes below this number are the frontier's URLs. */
   readonly knownNodes: number;
@@ -29,7 +29,7 @@ export interface ReadingProgress {
   readonly expected: number;
 }
 
-export type OnReading = (progress: ReadingProgress) => void;
+type OnReading = (progress: ReadingProgress) => void;
 
 const tellEvery = 50_000;
 

@@ -19,7 +19,7 @@ export interface LinkGraph {
   readonly outWeights: Float64Array | Uint32Array;
 }
 
-export interface GivenLinks {
+interface GivenLinks {
   readonly nodes: number;
   readonly from: Uint32Array;
   readonly to: Uint32Array;

@@ -22,7 +22,7 @@ export type RankProgress =
   | { readonly step: "writing"; readonly done: number };
 
 /** Processor time of each step, in ms; those of the database beside it are not in it. */
-export interface RankTimes {
+interface RankTimes {
   readonly readMs: number;
   readonly rankMs: number;
   readonly hostsMs: number;

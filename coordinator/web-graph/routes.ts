@@ -7,12 +7,12 @@ import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
 import { graphApi } from "./web-graph-api.ts";
 
-export interface KeptGraph {
+interface KeptGraph {
   readonly madeAt: Date;
   readonly summary: GraphSummary;
 }
 
-export interface GraphRoutePorts {
+interface GraphRoutePorts {
   /** Null: nobody has ranked yet. */
   readonly latest: () => Promise<KeptGraph | null>;
   /** Of the ranks that the frontier's order goes by; null: there are none. */

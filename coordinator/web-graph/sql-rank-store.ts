@@ -2,8 +2,7 @@
  * PageRank inside the database, for graphs that fit no single machine's memory: power iteration in plain statements on
  * tables that all have the host's hash as their key of distribution. Joins are on that key, so that each part of the
  * tables is joined where it lies; only the sums for the targets travel. Nothing is used that distributed Postgres engines
- * lack: no temporary tables, no data-changing CTEs, no `on conflict`, no `update … from`, no identity columns; where the
- * parts lie is decided when the tables are made (`placePart`), and by nothing after.
+ * lack: no temporary tables, no data-changing CTEs, no `on conflict`, no `update … from`, no identity columns.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -30,16 +29,6 @@ interface SqlRank {
 interface SqlRankOptions {
   readonly settings: PageRankSettings;
   readonly onIteration?: (iteration: number, residual: number) => void;
-  /** The statement that makes a part of a work table; absent: beside the others, not logged. */
-  readonly placePart?: (part: WorkPart) => string;
-}
-
-export interface WorkPart {
-  /** The partitioned table that it is part of. */
-  readonly table: string;
-  readonly name: string;
-  /** `for values with (…)` */
-  readonly bounds: string;
 }
 
 const parts = 8;
@@ -68,7 +57,7 @@ async function rankIn(client: PoolClient, options: SqlRankOptions): Promise<SqlR
   const { settings, onIteration = () => {} } = options;
   await client.query("set enable_partitionwise_join = on");
   await client.query("set enable_partitionwise_aggregate = on");
-  await makeTables(client, options.placePart ?? besideTheOthers);
+  await makeTables(client);
   const counts = await readNodes(client);
   let [from, to] = ["sql_rank_a", "sql_rank_b"];
   let iterations = 0;
@@ -89,19 +78,18 @@ async function rankIn(client: PoolClient, options: SqlRankOptions): Promise<SqlR
   };
 }
 
-async function makeTables(client: PoolClient, placePart: (part: WorkPart) => string): Promise<void> {
+async function makeTables(client: PoolClient): Promise<void> {
   await dropTables(client);
   for (const [table, columns] of Object.entries(tables)) {
     await client.query(`create table ${table} (${columns}) partition by hash (host_hash)`);
     for (let part = 0; part < parts; part++) {
-      const bounds = `for values with (modulus ${parts}, remainder ${part})`;
-      await client.query(placePart({ table, name: `${table}_${part}`, bounds }));
+      await client.query(
+        `create unlogged table ${table}_${part} partition of ${table}
+         for values with (modulus ${parts}, remainder ${part})`,
+      );
     }
   }
 }
-
-const besideTheOthers = ({ table, name, bounds }: WorkPart) =>
-  `create unlogged table ${name} partition of ${table} ${bounds}`;
 
 async function dropTables(client: PoolClient): Promise<void> {
   await client.query(`drop table if exists ${Object.keys(tables).join(", ")}`);
@@ -206,10 +194,7 @@ const lockName = "nearcrawl rank by sql";
 export async function rankInDatabase(
   database: Pick<Database, "pool" | "schema">,
   options: RankOptions,
-  {
-    onProgress = () => {},
-    placePart,
-  }: { onProgress?: (progress: RankProgress) => void } & Pick<SqlRankOptions, "placePart"> = {},
+  { onProgress = () => {} }: { onProgress?: (progress: RankProgress) => void } = {},
 ): Promise<{ summary: SqlSummary }> {
   const client = await database.pool.connect();
   try {
@@ -220,7 +205,7 @@ export async function rankInDatabase(
     }
     const { settings } = options;
     const onIteration = (done: number, residual: number) => onProgress({ step: "sweeps", done, residual });
-    const ranked = await rankBySql(client, { settings, onIteration, ...(placePart ? { placePart } : {}) });
+    const ranked = await rankBySql(client, { settings, onIteration });
     try {
       const summary = await summaryOf(database.pool, ranked, options);
       if (options.write) await write(client, ranked, options.at);

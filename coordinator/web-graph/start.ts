@@ -15,7 +15,7 @@ import { defaultPageRankSettings } from "./page-rank.ts";
 import { lastRanked, latestSummary, ranksMadeAt } from "./rank-store.ts";
 import { graphRoutes } from "./routes.ts";
 
-export interface RankingDuty {
+interface RankingDuty {
   readonly database: Pick<Database, "pool" | "url" | "schema">;
   readonly timekeeper: Pick<Timekeeper, "every" | "stopping">;
   readonly log: Pick<Log, "info" | "warn">;

@@ -45,7 +45,7 @@ export interface RankedHost {
   readonly outLinks: number;
 }
 
-export interface RankingFacts {
+interface RankingFacts {
   readonly engine: "local" | "sql";
   readonly damping: number;
   readonly tolerance: number;

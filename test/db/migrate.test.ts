@@ -203,12 +203,10 @@ describe("a migration that needs all coordinators stopped", () => {
     expect(ownMigrations(stopping).at(-1)).toEqual({
       name: "9001-stop",
       needsAllStopped: true,
-      tables: null,
     });
     expect(ownMigrations(rolling).at(-1)).toEqual({
       name: "9001-roll",
       needsAllStopped: false,
-      tables: null,
     });
     expect(() => ownMigrations(wrong)).toThrow(/9001-x\.sql: "-- needs: a pause" must be/);
     expect(readdirSync("db/migrations")[0]).toBe(`${foundation}.sql`);

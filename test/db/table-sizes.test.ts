@@ -63,8 +63,8 @@ describe("of a table, whatever its parts", () => {
     const further = await partsOf(database.pool, "parted_high");
 
     expect(parts).toEqual([
-      { name: "parted_high", bounds: "FOR VALUES FROM (1000) TO (MAXVALUE)", isHere: true },
-      { name: "parted_low", bounds: "FOR VALUES FROM (MINVALUE) TO (1000)", isHere: true },
+      { name: "parted_high", bounds: "FOR VALUES FROM (1000) TO (MAXVALUE)" },
+      { name: "parted_low", bounds: "FOR VALUES FROM (MINVALUE) TO (1000)" },
     ]);
     expect(further.map(({ name }) => name)).toEqual(['"parted odd"', "parted_higher"]);
     expect(await partsOf(database.pool, "plain")).toEqual([]);

@@ -1,4 +1,4 @@
-/** Both engines against the definition of PageRank, in one database and over two servers. */
+/** Both engines against the definition of PageRank. */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
@@ -7,7 +7,6 @@ import { rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
-import { databaseElsewhere, type FarParts, spreadOverTwo } from "./two-servers.ts";
 
 const settings = { damping: 0.85, tolerance: 1e-13, iterations: 500 };
 const at = new Date("2030-01-01T12:00:00Z");
@@ -107,51 +106,6 @@ describe("the SQL engine", () => {
     client.release(true);
   });
 });
-
-describe("the SQL engine over two servers, every other part of all tables on the second", () => {
-  let near: Database;
-  let far: Database;
-  let parts: FarParts | null;
-  beforeAll(async () => {
-    near = await testDatabase({ allParts: true });
-    far = await databaseElsewhere(near);
-    parts = await spreadOverTwo(near, far);
-  });
-  afterAll(async () => await Promise.all([near.close(), far.close()]));
-
-  it("gives the same ranks by the same statements, and writes them to both", async (context) => {
-    if (parts === null) return context.skip("postgres_fdw is not available on this server");
-    const spread = await seedGraph(near.pool, 3, settings.damping);
-
-    const { summary } = await rankInDatabase(
-      near,
-      { settings, write: true, at },
-      { placePart: parts.placePart },
-    );
-
-    expect(summary).toMatchObject({
-      nodes: graph.ranks.size,
-      links: graph.links,
-      ranking: { converged: true },
-    });
-    const known = new Map([...spread.ranks].filter(([name]) => spread.backLinks.has(name)));
-    expectClose(await writtenRanks(near.pool), known, 1e-7);
-    const { rows } = await far.pool.query("select count(*)::int as ranks from url_rank");
-    if (process.env.DATABASE_URL === undefined)
-      expect(await startOf(far.pool)).not.toEqual(await startOf(near.pool));
-    expect(rows[0].ranks).toBeGreaterThan(5);
-    expect(rows[0].ranks).toBeLessThan(known.size);
-    expect(summary.topPages[0]!.pageRank).toBeCloseTo(Math.max(...graph.ranks.values()), 9);
-  });
-});
-
-/** A server's own: its data folder, and when it started. */
-async function startOf(pool: Pool): Promise<unknown> {
-  const { rows } = await pool.query(
-    "select system_identifier, pg_postmaster_start_time() from pg_control_system()",
-  );
-  return rows[0];
-}
 
 const knownRanks = () => new Map([...graph.ranks].filter(([name]) => graph.backLinks.has(name)));
 

@@ -1,19 +1,12 @@
 /**
- * The strategies of core/order as SQL, over a row `u` of frontier_url and a row `r` of url_rank, so that the most urgent
- * URLs of a host are found where they are. A test holds both against each other. Postgres raises an error where exp()
- * underflows, which JavaScript calls 0: beyond e^-700 it is not asked.
+ * The strategies of strategies.ts as SQL, over a row `u` of frontier_url and a row `r` of url_rank, so that the most urgent
+ * URLs of a host are found where they are. A test holds both against each other.
  */
 
 import type { Pool } from "pg";
 import { firstHosts } from "../budgets.ts";
 import { mostOwed, roundingError } from "./mix.ts";
-import {
-  crawlSeconds,
-  type FrontierOrder,
-  type OrderName,
-  unknownChangeRatio,
-  unknownChangesPerDay,
-} from "./strategies.ts";
+import { crawlSeconds, type FrontierOrder, type OrderName, unknownChangeRatio } from "./strategies.ts";
 
 /** Due URLs of a host that are looked at, the longest due: what a lease of a host with a billion of them costs. */
 export const dueUrlsLookedAt = 2000;
@@ -24,10 +17,6 @@ export const isNewSql = "u.last_fetched_at is null";
 const ageSeconds = (now: string) =>
   `greatest(0, extract(epoch from ${now}::timestamptz - u.last_fetched_at))::float8`;
 
-const staleness = (now: string) =>
-  `case when ${isNewSql} then 1
-     else 1 - exp(greatest(-700, -coalesce(u.changes_per_day::float8, ${unknownChangesPerDay}) * ${ageSeconds(now)} / 86400)) end`;
-
 const scores: Readonly<Record<OrderName, (now: string) => string>> = {
   "breadth-first": (now) => `extract(epoch from ${now}::timestamptz - u.next_fetch_at)::float8`,
   "back-links": () => "u.back_links::float8",
@@ -36,7 +25,6 @@ const scores: Readonly<Record<OrderName, (now: string) => string>> = {
        else coalesce(u.change_ratio::float8, ${unknownChangeRatio}) * (${ageSeconds(now)} / ${crawlSeconds})
          * (u.back_links + coalesce(u.out_links, 0)) end`,
   pagerank: () => "coalesce(r.page_rank::float8, 0)",
-  freshness: (now) => `(${staleness(now)}) * (1 + u.back_links)::float8`,
 };
 
 /** Higher goes first. */

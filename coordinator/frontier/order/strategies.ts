@@ -1,11 +1,12 @@
-import { spanWords } from "#core/format";
 /**
  * In which order the due URLs of a host are fetched, by name. Each strategy keeps two lists, of new URLs (never visited)
  * and of old ones, and gives a URL of either a score; the higher goes first, then the longest due, then the shallowest.
- * A lease is filled from both lists (slice-mix.ts), except where a strategy wants none of that.
+ * A lease is filled from both lists (mix.ts), except where a strategy wants none of that.
  *
  * A strategy is pure. The lease asks the same in SQL (coordinator/frontier/order/order-sql.ts), which a test compares.
  */
+import { spanWords } from "#core/format";
+
 export interface UrlFacts {
   /** I: links to it, as far as they are known. */
   readonly backLinks: number;
@@ -13,8 +14,6 @@ export interface UrlFacts {
   readonly outLinks: number | null;
   /** C: the share of its links that changed between its last two visits (results/change-ratio); null: not known. */
   readonly changeRatio: number | null;
-  /** Estimated content changes a day (recrawl/change-rate); null: not known. */
-  readonly changesPerDay: number | null;
   /** PageRank, summing up to 1 over the graph; null: none was computed with this URL in it. */
   readonly pageRank: number | null;
   /** Since the last visit; null: it was never visited. */
@@ -122,42 +121,9 @@ const breadthFirst: OrderStrategy = {
     `${dueSeconds < 0 ? `due in ${spanWords(-dueSeconds)}` : `due for ${spanWords(dueSeconds)}`}, ${depth} ${depth === 1 ? "link" : "links"} from a seed`,
 };
 
-// By how stale our copy is expected to be, times how much the page counts: 1 − e^(−λ·age), the chance that a page with
-// λ changes a day (a Poisson process) is no longer what we have, by 1 + I. A page that we do not have is stale for sure.
-
-/** Of a page of which nothing is known yet: our judgement, between a news page and one that never changes. */
-export const unknownChangesPerDay = 0.1;
-
-const daySeconds = 86_400;
-
-function staleness(url: UrlFacts): number {
-  if (url.ageSeconds === null) return 1;
-  const days = Math.max(0, url.ageSeconds) / daySeconds;
-  return 1 - Math.exp(-(url.changesPerDay ?? unknownChangesPerDay) * days);
-}
-
-const score = (url: UrlFacts) => staleness(url) * (1 + url.backLinks);
-
-function freshnessReason(url: UrlFacts): string {
-  const counts = `(1 + I ${url.backLinks})`;
-  if (url.ageSeconds === null) return `${told(score(url))} = ${counts}, as we have no copy of it`;
-  const rate = `${told(url.changesPerDay ?? unknownChangesPerDay)} changes per day${url.changesPerDay === null ? " (assumed)" : ""}`;
-  const days = told(Math.max(0, url.ageSeconds) / daySeconds);
-  return `${told(score(url))} = expected staleness ${told(staleness(url))} (${rate}, ${days} days old) × ${counts}`;
-}
-
-const freshness: OrderStrategy = {
-  name: "freshness",
-  words: "what we expect to be most out of date, by how much links to it",
-  mixesNewAndOld: true,
-  newScore: score,
-  oldScore: score,
-  reason: freshnessReason,
-};
-
 // The strategies that an operator can choose from (policy `frontier.order`), the default first.
 
-export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank", "freshness"] as const;
+export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank"] as const;
 
 export type OrderName = (typeof orderNames)[number];
 
@@ -178,7 +144,6 @@ const strategies: Readonly<Record<OrderName, OrderStrategy>> = {
   "back-links": backLinks,
   anansi,
   pagerank: pageRank,
-  freshness,
 };
 
 /** What is in force (policies `frontier.order` and `frontier.newShare`). */

@@ -1,5 +1,4 @@
 /** `nearcrawl site`: the hosts that the crawl knows, filtered and sorted; `nearcrawl site HOST`: one of them. */
-
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
 import { sitesAsCsv } from "#coordinator/sites/sites-export";
@@ -74,9 +73,7 @@ export async function listSites(options: ListOptions): Promise<void> {
   if (typeof question === "string") throw new UsageError(question);
   await readDatabase(commandContext(options), async ({ pool }) => {
     const now = new Date();
-    if (options.csv) {
-      await printCsv(pool, question, now);
-    }
+    if (options.csv) return await printCsv(pool, question, now);
     const answer = await sitesAnswer(pool, question, now);
     printAnswer(options, answer, sitesText(answer));
     if (answer.sites.length === 0) process.exitCode = exitCodes.notFound;

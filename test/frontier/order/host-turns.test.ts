@@ -8,7 +8,6 @@ const url = (backLinks: number, ageSeconds: number | null = null): UrlFacts => (
   backLinks,
   outLinks: null,
   changeRatio: null,
-  changesPerDay: null,
   pageRank: null,
   ageSeconds,
   dueSeconds: 1,

@@ -48,20 +48,19 @@ async function seedUrls(count: number): Promise<void> {
       visited_ago: visited ? (random() - 0.02) * 31_000_000 : null,
       out_links: visited ? orNull(Math.floor(random() * 300)) : null,
       change_ratio: visited ? orNull(Math.floor(random() * 11) / 10) : null,
-      changes_per_day: visited ? orNull(10 ** (random() * 9 - 5)) : null,
       page_rank: orNull(random() ** 6),
     };
   });
   await database.pool.query(
     `with given as (
        select * from jsonb_to_recordset($2::jsonb) as x (url_hash bigint, depth int, back_links int, due int,
-         visited_ago float8, out_links int, change_ratio real, changes_per_day real, page_rank real)
+         visited_ago float8, out_links int, change_ratio real, page_rank real)
      ), urls as (
        insert into frontier_url (host_hash, url_hash, url, depth, back_links, next_fetch_at, last_fetched_at, out_links,
-         change_ratio, changes_per_day)
+         change_ratio)
        select ${hostHash}, url_hash, 'http://a.example/' || url_hash, depth, back_links,
          $1::timestamptz + make_interval(secs => due), $1::timestamptz - make_interval(secs => visited_ago), out_links,
-         change_ratio, changes_per_day
+         change_ratio
        from given
      )
      insert into url_rank (host_hash, url_hash, page_rank, ranked_at)
@@ -79,7 +78,7 @@ interface Seeded extends UrlFacts {
 async function seeded(): Promise<Seeded[]> {
   const { rows } = await database.pool.query<Seeded>(
     `select u.url_hash as "urlHash", u.back_links as "backLinks", u.out_links as "outLinks",
-       u.change_ratio::float8 as "changeRatio", u.changes_per_day::float8 as "changesPerDay",
+       u.change_ratio::float8 as "changeRatio",
        r.page_rank::float8 as "pageRank", extract(epoch from $1 - u.last_fetched_at)::float8 as "ageSeconds",
        extract(epoch from $1 - u.next_fetch_at)::float8 as "dueSeconds", u.depth
      from frontier_url u

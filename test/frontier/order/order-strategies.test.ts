@@ -13,7 +13,6 @@ const newUrl: UrlFacts = {
   backLinks: 12,
   outLinks: null,
   changeRatio: null,
-  changesPerDay: null,
   pageRank: null,
   ageSeconds: null,
   dueSeconds: 90,
@@ -23,7 +22,6 @@ const oldUrl: UrlFacts = {
   ...newUrl,
   outLinks: 8,
   changeRatio: 0.7,
-  changesPerDay: 0.5,
   pageRank: 0.001,
   ageSeconds: 18 * day,
 };
@@ -82,32 +80,5 @@ describe("pagerank", () => {
     expect(score("pagerank", newUrl)).toBe(0);
     expect(reason("pagerank", oldUrl)).toBe("0.001 = its PageRank");
     expect(reason("pagerank", newUrl)).toContain("no rank was computed");
-  });
-});
-
-describe("freshness", () => {
-  it("goes by the chance that our copy is outdated, times what links to the page", () => {
-    expect(score("freshness", { ...oldUrl, ageSeconds: 2 * day })).toBeCloseTo((1 - Math.exp(-1)) * 13, 12);
-    expect(reason("freshness", { ...oldUrl, ageSeconds: 2 * day })).toBe(
-      "8.22 = expected staleness 0.632 (0.5 changes per day, 2 days old) × (1 + I 12)",
-    );
-  });
-
-  it("has a page that we do not have as stale for sure", () => {
-    expect(score("freshness", newUrl)).toBe(13);
-    expect(reason("freshness", newUrl)).toBe("13 = (1 + I 12), as we have no copy of it");
-  });
-
-  it("and Anansi's take a visit that a clock set in the future for one made now", () => {
-    const future = { ...oldUrl, ageSeconds: -day };
-
-    expect(score("freshness", future)).toBe(0);
-    expect(Math.abs(score("anansi", future))).toBe(0);
-  });
-
-  it("assumes a rate where none is known, and says so", () => {
-    expect(reason("freshness", { ...oldUrl, changesPerDay: null })).toContain(
-      "0.1 changes per day (assumed)",
-    );
   });
 });

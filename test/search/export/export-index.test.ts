@@ -134,9 +134,9 @@ describe("an index of OpenSearch", () => {
       indexed: 2,
       deleted: 1,
       rejected: 0,
-      cursor: { "0": 2 },
+      cursor: 2,
     });
-    expect(second).toMatchObject({ full: null, indexed: 2, deleted: 1, cursor: { "0": 5 } });
+    expect(second).toMatchObject({ full: null, indexed: 2, deleted: 1, cursor: 5 });
     expect(titles()).toEqual({ [www("b")]: "Second, changed", [www("c")]: "Third" });
     expect(engine.bodies.get("pages")).toMatchObject({
       mappings: { dynamic: false, properties: { lexemes: { analyzer: "whitespace" } } },

@@ -13,7 +13,6 @@ import {
   type UrlFacts,
   worthShareOf,
 } from "#coordinator/frontier/order/strategies";
-import { addSums, changesPerDay, noVisits, type VisitSums } from "#coordinator/recrawl/change-rate";
 import { pageRank } from "#coordinator/web-graph/page-rank";
 import { seededRandom } from "#core/random";
 import { graphOf, type OrderWeb } from "./order-web.ts";
@@ -255,7 +254,6 @@ interface Copy {
   /** When the page changes next after the copy was taken. */
   readonly changesAt: number;
   readonly changeRatio: number | null;
-  readonly sums: VisitSums;
 }
 
 class VisitedPages {
@@ -282,21 +280,15 @@ class VisitedPages {
       day,
       changesAt: next,
       changeRatio: before === undefined ? null : ratioAfter(changes),
-      sums: before === undefined ? noVisits : addSums(before.sums, visitOf(changes > 0, day - before.day)),
     };
   }
 
-  factsOf(
-    page: number,
-    day: number,
-  ): Pick<UrlFacts, "outLinks" | "changeRatio" | "changesPerDay" | "ageSeconds"> {
+  factsOf(page: number, day: number): Pick<UrlFacts, "outLinks" | "changeRatio" | "ageSeconds"> {
     const copy = this.#copies[page];
-    if (copy === undefined)
-      return { outLinks: null, changeRatio: null, changesPerDay: null, ageSeconds: null };
+    if (copy === undefined) return { outLinks: null, changeRatio: null, ageSeconds: null };
     return {
       outLinks: this.#web.links[page]!.length,
       changeRatio: copy.changeRatio,
-      changesPerDay: changesPerDay(copy.sums),
       ageSeconds: (day - copy.day) * daySeconds,
     };
   }
@@ -325,14 +317,4 @@ class VisitedPages {
 function ratioAfter(changes: number): number {
   const kept = (1 - replacedLinks) ** changes;
   return 1 - kept / (2 - kept);
-}
-
-function visitOf(hasChanged: boolean, days: number): VisitSums {
-  const elapsed = days * daySeconds;
-  return {
-    comparedVisits: 1,
-    contentChanges: hasChanged ? 1 : 0,
-    changedSeconds: hasChanged ? elapsed : 0,
-    unchangedSeconds: hasChanged ? 0 : elapsed,
-  };
 }
