@@ -4,8 +4,8 @@
  * read of the id. It can answer nothing else: no ranges, no parents, no labels. Right where no ranges cross.
  */
 
-import { type FirstIndex, indexKeys, ipv6Slot, topBit } from "#coordinator/subnets/place-index";
 import type { RangeColumns } from "#coordinator/subnets/range-columns";
+import { type FirstIndex, indexFirsts, ipv6Slot, topBit } from "#coordinator/subnets/range-table";
 import type { IpAddress } from "#core/ip/address";
 
 export interface FlatTable {
@@ -104,7 +104,9 @@ export function flatIpv6(columns: RangeColumns, parents: Int32Array): FlatTable 
 }
 
 function ipv6Table(starts: Int32Array, ids: Int32Array): FlatTable {
-  return new FlatIpv6(indexKeys(starts, 6), starts, ids);
+  const firsts = new Int32Array(2 * starts.length);
+  for (let at = 0; at < starts.length; at += 1) firsts[2 * at - (at & 1)] = starts[at] as number;
+  return new FlatIpv6(indexFirsts(firsts, 4), starts, ids);
 }
 
 class FlatIpv6 implements FlatTable {
@@ -137,7 +139,7 @@ class FlatIpv6 implements FlatTable {
     const low = this.#scratch.getInt32(4) ^ topBit;
     const slot = ipv6Slot(this.#index, high, low);
     let from = slots[slot] as number;
-    let to = slots[slot + 1] as number;
+    let to = slots[slot + 2] as number;
     while (from < to) {
       const middle = (from + to) >>> 1;
       const start = starts[2 * middle] as number;
