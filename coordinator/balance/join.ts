@@ -14,7 +14,7 @@ import { refreshCrawlers } from "./presence.ts";
 import { makeMoves, withoutDenied } from "./successors.ts";
 import { type UnmeasuredPorts, UnmeasuredSearch } from "./unmeasured-search.ts";
 
-export interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
+interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
   readonly fleet: SearchPorts["fleet"];
   readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;
   readonly delegations: SearchPorts["delegations"] &

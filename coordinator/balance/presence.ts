@@ -18,7 +18,7 @@ import type { PlaceKey } from "../delegation/placement.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 
-export interface PresencePorts {
+interface PresencePorts {
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
   readonly frontier: FrontierStore;
@@ -26,7 +26,7 @@ export interface PresencePorts {
   readonly log?: { warn(fields: object, message: string): void };
 }
 
-export interface Arrival {
+interface Arrival {
   readonly crawlerId: CrawlerId;
   readonly hello: CrawlerHello;
   readonly remoteAddress: string;

@@ -40,7 +40,7 @@ export interface Admitted {
   readonly first: readonly CoordinatorMessage[];
 }
 
-export interface AdmissionPorts {
+interface AdmissionPorts {
   readonly crawlers: Pick<CrawlerStore, "authenticate">;
   readonly identities: Pick<IdentityStore, "noteKeyUse" | "redeem" | "readmitted" | "issueKey">;
   readonly incidents: IncidentNotes;

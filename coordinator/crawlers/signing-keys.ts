@@ -35,19 +35,19 @@ export const announcementsPerHour = 60;
 /** Beyond its age at which another is asked for: a crawler may be away for so long, and come back with it. */
 const spareDays = 7;
 
-export interface SigningKeyRule {
+interface SigningKeyRule {
   /** At which another is asked for. */
   readonly maxAgeDays: number;
 }
 
 /** What one crawler announced, and when it is published from and to. */
-export interface PublishedSigningKey {
+interface PublishedSigningKey {
   readonly publicKey: string;
   readonly announcedAt: Date;
   readonly expiresAt: Date;
 }
 
-export interface NewSigningKey {
+interface NewSigningKey {
   readonly crawlerId: CrawlerId;
   readonly identity: string;
   readonly publicKey: string;

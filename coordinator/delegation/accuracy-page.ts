@@ -7,7 +7,7 @@ import { type CsvTable, type Html, html } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
 import type { AccuracyEstimate, AccuracySampleEntry } from "./accuracy.ts";
 
-export interface AccuracyView {
+interface AccuracyView {
   readonly at: string;
   readonly estimate: AccuracyEstimate;
   /** Only samples whose crawler was not nearly the nearest are listed. */

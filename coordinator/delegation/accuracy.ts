@@ -38,7 +38,7 @@ export interface SamplingPorts {
   readonly now: () => Date;
 }
 
-export interface SamplingSettings {
+interface SamplingSettings {
   readonly probe: ProbeSettings;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }

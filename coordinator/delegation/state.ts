@@ -20,7 +20,7 @@ import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
 
 /** Told of a subnet that was delegated anew; null: the tree, or all delegations, are others now. */
-export type StateWatcher = (changed: SubnetId | null) => void;
+type StateWatcher = (changed: SubnetId | null) => void;
 
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);

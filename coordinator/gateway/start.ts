@@ -40,7 +40,7 @@ import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
 import type { Refusal } from "./connection.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
-export interface FleetMessagePorts {
+interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
   readonly frontier: FrontierStore;

@@ -22,7 +22,7 @@ export const mostPublishedRanges = 1_000_000;
 /** A subnet that holds more published ranges than this is too wide for any of them to speak for it. */
 const mostWithin = 65_536;
 
-export const publishedKinds = ["geofeed", "aws", "google", "azure", "oracle", "cloudflare"] as const;
+const publishedKinds = ["geofeed", "aws", "google", "azure", "oracle", "cloudflare"] as const;
 export type PublishedKind = (typeof publishedKinds)[number];
 
 export interface PublishedList {

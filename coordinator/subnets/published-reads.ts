@@ -25,7 +25,7 @@ interface ListRow extends PublishedList {
 }
 
 /** In the order of their numbers. */
-export async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow[]> {
+async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow[]> {
   const { rows } = await on.query<ListRow>(
     `select l.list_id as "listId", l.source, l.kind, l.is_named_by_objects as "isNamedByObjects",
        i.list_date::text as "listDate", i.version

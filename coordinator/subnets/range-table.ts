@@ -12,7 +12,7 @@ import type { Nesting } from "./nest.ts";
 import { compareWords, type RangeColumns } from "./range-columns.ts";
 
 /** What a snapshot holds: the index is made from it. */
-export interface RangeTableParts {
+interface RangeTableParts {
   /** One word an address (IPv4) or four, the most significant first, each with its top bit flipped. */
   readonly firsts: Int32Array;
   readonly lasts: Int32Array;
@@ -56,10 +56,24 @@ export function indexed(words: 1 | 4, parts: RangeTableParts): RangeTable {
 
 /** The most specific place over the IPv4 address, its top bit flipped; −1 for none. A small integer, which calls pass on without a box. */
 export function placeOfIpv4(table: RangeTable, key: number): number {
-  const { slots, firsts, lasts, parents, tangledStarts } = table;
   const slot = ipv4Slot(table, key);
-  const answer = slots[slot + 1] as number;
-  if (answer !== searched) return answer;
+  const answer = table.slots[slot + 1] as number;
+  return answer === searched ? searchIpv4(table, key, slot) : answer;
+}
+
+/** The same of more than one address: a unary range's parent is wider. No slot's answer is unary. */
+export function nonUnaryPlaceOfIpv4(table: RangeTable, key: number): number {
+  const slot = ipv4Slot(table, key);
+  const answer = table.slots[slot + 1] as number;
+  return answer === searched ? nonUnary(table, searchIpv4(table, key, slot)) : answer;
+}
+
+function nonUnary(table: RangeTable, place: number): number {
+  return place >= 0 && isUnary(table, place) ? (table.parents[place] as number) : place;
+}
+
+function searchIpv4(table: RangeTable, key: number, slot: number): number {
+  const { slots, firsts, lasts, parents, tangledStarts } = table;
   if (tangledStarts.length > 0) {
     const owner = ownerAt(table, lastStartOfIpv4(tangledStarts, key, 0, tangledStarts.length));
     if (owner !== untangled) return owner;
@@ -87,22 +101,34 @@ const ipv6Key = new Int32Array(4);
 
 /** The most specific place over the IPv6 address, or −1. */
 export function placeOfIpv6(table: RangeTable, address: bigint): number {
+  const slot = slotOfIpv6(table, address);
+  const answer = table.slots[slot + 1] as number;
+  return answer === searched ? searchIpv6(table, slot) : answer;
+}
+
+/** As `nonUnaryPlaceOfIpv4`. */
+export function nonUnaryPlaceOfIpv6(table: RangeTable, address: bigint): number {
+  const slot = slotOfIpv6(table, address);
+  const answer = table.slots[slot + 1] as number;
+  return answer === searched ? nonUnary(table, searchIpv6(table, slot)) : answer;
+}
+
+/** Writes the key. */
+function slotOfIpv6(table: RangeTable, address: bigint): number {
   scratch.setBigUint64(0, address >> 64n);
   scratch.setBigUint64(8, address);
   for (let word = 0; word < 4; word += 1) ipv6Key[word] = scratch.getInt32(4 * word) ^ topBit;
+  return ipv6Slot(table, ipv6Key[0] as number, ipv6Key[1] as number);
+}
+
+function searchIpv6(table: RangeTable, slot: number): number {
   const { slots, firsts, tangledStarts } = table;
-  const slot = ipv6Slot(table, ipv6Key[0] as number, ipv6Key[1] as number);
-  const answer = slots[slot + 1] as number;
-  if (answer !== searched) return answer;
   if (tangledStarts.length > 0) {
     const owner = ownerAt(table, lastStart(tangledStarts, ipv6Key, 4, 0, tangledStarts.length / 4));
     if (owner !== untangled) return owner;
   }
-  return reaching(
-    table,
-    lastStart(firsts, ipv6Key, 4, slots[slot] as number, slots[slot + 2] as number),
-    ipv6Key,
-  );
+  const last = lastStart(firsts, ipv6Key, 4, slots[slot] as number, slots[slot + 2] as number);
+  return reaching(table, last, ipv6Key);
 }
 
 /** As `lastStartOfIpv4`, for either family. */
@@ -136,7 +162,7 @@ export function endOf({ firsts, lasts, words }: RangeTable, place: number): numb
   return lastStart(firsts, last, words, place + 1, firsts.length / words) + 1;
 }
 
-export function isUnary({ firsts, lasts, words }: RangeTable, place: number): boolean {
+function isUnary({ firsts, lasts, words }: RangeTable, place: number): boolean {
   return compareWords(firsts, place, lasts, place, words) === 0;
 }
 

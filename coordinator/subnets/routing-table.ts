@@ -37,7 +37,7 @@ export const emptyPrefixes: OriginatedPrefixes = {
 };
 
 /** The stretch from one start to the next belongs to one AS; 0: nobody announces it. */
-export interface OriginSegments {
+interface OriginSegments {
   readonly starts: Float64Array;
   readonly asNumbers: Uint32Array;
 }
@@ -204,7 +204,7 @@ export function packPrefixes(family: Family, prefixes: OriginatedPrefixes, rows:
   return bytes;
 }
 
-export interface Prefix {
+interface Prefix {
   readonly firstBlock: number;
   readonly length: number;
 }

@@ -8,7 +8,16 @@
  */
 import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import type { IpAddress } from "#core/ip/address";
-import { endOf, isUnary, placeOfIpv4, placeOfIpv6, rangeOfPlace, tableBytes, topBit } from "./range-table.ts";
+import {
+  endOf,
+  nonUnaryPlaceOfIpv4,
+  nonUnaryPlaceOfIpv6,
+  placeOfIpv4,
+  placeOfIpv6,
+  rangeOfPlace,
+  tableBytes,
+  topBit,
+} from "./range-table.ts";
 import { countryOf, registryOf, type Subnet } from "./subnet.ts";
 import { noId, SubnetRows } from "./subnet-rows.ts";
 import { layOutColumns, type TreeColumns } from "./tree-columns.ts";
@@ -43,7 +52,7 @@ export function treeOfRows(rows: SubnetRows): SubnetTree {
 }
 
 /** What the tree takes in memory, in bytes; each part is for all subnets of both families. */
-export interface TreeBytes {
+interface TreeBytes {
   /** Ranges, parents and what look-ups need besides. */
   readonly ipv4Ranges: number;
   readonly ipv6Ranges: number;
@@ -162,14 +171,11 @@ export class SubnetTree {
     return place < 0 ? -1 : ipv6Base + place;
   }
 
-  /** A unary range's parent is wider. */
   #nonUnaryPlaceOf(address: IpAddress): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    const table = address.family === 4 ? ipv4 : ipv6;
-    const found =
-      address.family === 4 ? placeOfIpv4(ipv4, address.value ^ topBit) : placeOfIpv6(ipv6, address.value);
-    const place = found >= 0 && isUnary(table, found) ? (table.parents[found] as number) : found;
-    return place < 0 || address.family === 4 ? place : ipv6Base + place;
+    if (address.family === 4) return nonUnaryPlaceOfIpv4(ipv4, address.value ^ topBit);
+    const place = nonUnaryPlaceOfIpv6(ipv6, address.value);
+    return place < 0 ? -1 : ipv6Base + place;
   }
 
   #parentOf(place: number): number {

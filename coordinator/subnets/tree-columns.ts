@@ -52,7 +52,7 @@ export function layOutColumns(rows: SubnetRows): TreeColumns {
 }
 
 /** The ranges of one family on their way into the tree. */
-export interface NestedRanges {
+interface NestedRanges {
   /** In the order of places. */
   readonly columns: RangeColumns;
   /** For each place the index of its range as it arrived. */
@@ -71,7 +71,7 @@ export function nestRanges(arrived: RangeColumns): NestedRanges {
 }
 
 /** The same ranges in another order. */
-export function reordered({ family, words, first, last }: RangeColumns, order: Int32Array): RangeColumns {
+function reordered({ family, words, first, last }: RangeColumns, order: Int32Array): RangeColumns {
   const sorted = emptyColumns(family, order.length);
   for (let place = 0; place < order.length; place += 1) {
     const from = words * (order[place] as number);

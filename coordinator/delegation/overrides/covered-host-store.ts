@@ -37,7 +37,7 @@ const finerIdIn = (finer: string, host: HostColumns, held = ""): string => `coal
 
 const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addresses[1]" };
 
-export type CoveredHosts =
+type CoveredHosts =
   | { readonly ofSubnet: number }
   | { readonly hashes: readonly HostHash[] }
   /** Those that had one of these. */

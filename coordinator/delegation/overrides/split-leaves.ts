@@ -13,7 +13,7 @@ import { type FinerDecision, type FinerDelegationStore, type PlannedPart, review
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 import { isAlike, type JudgedAddress, type LeafPart, leafParts } from "./sub-ranges.ts";
 
-export interface SplitLeavesPorts extends FinerRoundPorts {
+interface SplitLeavesPorts extends FinerRoundPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound" | "partsOf" | "setParts">;
   readonly leaves: LeafWatch;
 }

@@ -57,7 +57,7 @@ async function fetchesOf(slices: Slices, subnetIds: readonly number[]): Promise<
   return sums;
 }
 
-export interface SubnetOutcome extends CheckOutcome {
+interface SubnetOutcome extends CheckOutcome {
   readonly subnetId: ReturnType<typeof asSubnetId>;
 }
 

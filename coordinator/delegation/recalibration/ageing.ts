@@ -39,7 +39,7 @@ export interface CheckOutcome {
   readonly lostMs: number | null;
 }
 
-export interface MoveRate {
+interface MoveRate {
   readonly perMonth: number;
   /** By which a move makes the crawler slower than the nearest. */
   readonly lossMs: number;

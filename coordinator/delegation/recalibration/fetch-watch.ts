@@ -13,7 +13,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
 
 const timeKinds = ["connect", "firstByte"] as const;
-export type TimeKind = (typeof timeKinds)[number];
+type TimeKind = (typeof timeKinds)[number];
 
 export interface WatchedFetch {
   readonly hostKey: string;
