@@ -130,7 +130,7 @@ function areApart(one: string | null, other: string | null, state: CoordinatorSt
   if (was.country !== is.country) return true;
   const isSame = (a: PlaceKey | null = null, b: PlaceKey | null = null) => a !== null && a === b;
   const areFamilies = parseAddress(one)?.family !== parseAddress(other)?.family;
-  return !areFamilies && !isSame(was.holderKey, is.holderKey) && !isSame(was.asKey, is.asKey);
+  return !areFamilies && !isSame(was.holderKey, is.holderKey);
 }
 
 /** Delegations that are read at once. */

@@ -1,5 +1,5 @@
 /**
- * What past delegations teach: for every key of a placement (subnet, less specific subnets, holder, AS,
+ * What past delegations teach: for every key of a placement (subnet, less specific subnets, holder,
  * country, /8, root) how many subnets under that key each crawler owns. Seeded with each crawler's own
  * subnet, where the paper (section 4.1) delegates without a probe; fed with every decision after.
  *
@@ -18,16 +18,7 @@ import type { PlaceKey, Placement } from "./placement.ts";
  * `children` those directly under it. There is one root, with the key 0.
  */
 export interface Level {
-  readonly kind:
-    | "published"
-    | "holder"
-    | "subnet"
-    | "own"
-    | "children"
-    | "as"
-    | "country"
-    | "slash8"
-    | "root";
+  readonly kind: "published" | "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
   readonly key: PlaceKey;
 }
 
@@ -42,7 +33,6 @@ export function backOffLevels(placement: Placement): Level[] {
   if (placement.holderKey !== null) levels.push({ kind: "holder", key: placement.holderKey });
   levels.push({ kind: "subnet", key: placement.subnetKey });
   for (const key of placement.ancestorKeys) levels.push({ kind: "subnet", key });
-  if (placement.asKey != null) levels.push({ kind: "as", key: placement.asKey });
   if (placement.country !== null) levels.push({ kind: "country", key: placement.country });
   levels.push({ kind: "slash8", key: placement.slash8Key }, rootLevel);
   return levels;
@@ -70,7 +60,6 @@ export class DelegationKnowledge {
     subnet: new OwnerCounts(this.#lists),
     own: new OwnerCounts(this.#lists),
     children: new OwnerCounts(this.#lists),
-    as: new OwnerCounts(this.#lists),
     country: new OwnerCounts(this.#lists),
     slash8: new OwnerCounts(this.#lists),
     root: new OwnerCounts(this.#lists),
@@ -133,8 +122,8 @@ export class DelegationKnowledge {
   }
 
   #eachKey(placement: Placement, change: ChangeCount): void {
-    const { holderKey, subnetKey, ancestorKeys, widerKeys = [], asKey, country, slash8Key } = placement;
-    const { published, holder, subnet, own, children, as, country: countries, slash8, root } = this.#counts;
+    const { holderKey, subnetKey, ancestorKeys, widerKeys = [], country, slash8Key } = placement;
+    const { published, holder, subnet, own, children, country: countries, slash8, root } = this.#counts;
     const parentKey = ancestorKeys[0] ?? widerKeys[0];
     eachPlace(placement, (place) => change(published, place));
     if (holderKey !== null) change(holder, holderKey);
@@ -143,7 +132,6 @@ export class DelegationKnowledge {
     change(subnet, subnetKey);
     for (const key of ancestorKeys) change(subnet, key);
     for (const key of widerKeys) change(subnet, key);
-    if (asKey != null) change(as, asKey);
     if (country !== null) change(countries, country);
     change(slash8, slash8Key);
     change(root, rootLevel.key);

@@ -12,7 +12,6 @@ import type { SubnetId } from "#core/ids";
 import { formatRange } from "#core/ip/range";
 import { nothingPublished, type PublishedRanges, type PublishedWord } from "../subnets/published-ranges.ts";
 import { type RangeTable, rangeOfPlace, topBit } from "../subnets/range-table.ts";
-import { asText, type OriginTable } from "../subnets/routing-table.ts";
 import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
@@ -31,8 +30,6 @@ export interface Placement {
   readonly widerKeys?: readonly PlaceKey[];
   readonly country: string | null;
   readonly slash8Key: PlaceKey;
-  /** The autonomous system that announces the range; absent or null: no routing table says so. */
-  readonly asKey?: PlaceKey | null;
   /** Where networks publish that the range lies, one for each source that speaks of it; absent: none does. */
   readonly published?: readonly PublishedPlace[];
   /** What a cloud or CDN says in its own list of ranges, which may be announced from many places; absent: it is on none. */
@@ -61,7 +58,6 @@ export function placementOf(
   { columns }: { readonly columns: TreeColumns },
   subnetId: SubnetId,
   published: PublishedRanges = nothingPublished,
-  origins?: OriginTable,
 ): Placement | null {
   const place = columns.byId.firstRow(subnetId);
   if (place < 0) return null;
@@ -82,7 +78,6 @@ export function placementOf(
     slash8Key: slash8Of(table, at),
     ...(places.length > 0 && { published: places }),
     ...(listed !== null && { listed }),
-    ...(origins === undefined || origins.size === 0 ? {} : { asKey: asKeyOf(columns, place, origins) }),
   };
 }
 
@@ -99,12 +94,6 @@ function listedRange(words: readonly PublishedWord[]): ListedRange | null {
   const { source } = word.list;
   const isEverywhere = word.place === null;
   return { source, place: word.place ?? `${source} ${formatRange(word.range)}`, isEverywhere };
-}
-
-/** "AS3333", as people write it. */
-function asKeyOf(columns: TreeColumns, place: number, origins: OriginTable): string | null {
-  const asNumber = origins.asNumberOf(rangeOf(columns, place));
-  return asNumber === null ? null : asText(asNumber);
 }
 
 function rangeOf({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number) {

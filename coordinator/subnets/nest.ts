@@ -19,7 +19,9 @@ import {
   type RangeColumns,
   sortedOrder,
 } from "./range-columns.ts";
-import { untangled } from "./range-table.ts";
+
+/** Among owners: no ranges cross there, so that the way from a range to its parents serves. */
+export const untangled = -2;
 
 export interface Nesting {
   /** Index of the parent in the input, or -1 directly under the root. */

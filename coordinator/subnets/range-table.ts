@@ -8,7 +8,7 @@
  * that place whole, unless ranges cross. Stretches of addresses where ranges cross have a table of their own (`nest.ts`).
  */
 import type { IpRange } from "#core/ip/range";
-import type { Nesting } from "./nest.ts";
+import { type Nesting, untangled } from "./nest.ts";
 import { compareWords, type RangeColumns } from "./range-columns.ts";
 
 /** What a snapshot holds: the index is made from it. */
@@ -149,9 +149,6 @@ function reaching({ lasts, parents, words }: RangeTable, from: number, key: Int3
   while (place >= 0 && compareWords(lasts, place, key, 0, words) < 0) place = parents[place] as number;
   return place;
 }
-
-/** In no range's stretch where ranges cross: the way from place to parent serves. */
-export const untangled = -2;
 
 const ownerAt = ({ tangledOwners }: RangeTable, stretch: number): number =>
   stretch < 0 ? untangled : (tangledOwners[stretch] as number);

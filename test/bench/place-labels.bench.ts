@@ -1,9 +1,8 @@
 /**
- * Whether it pays to know more of where a subnet lies than registries say: the AS that announces it, and two labels that
- * anybody can gather. Delegates generated worlds with and without, the same sites in the same order. Run: npm run bench --
+ * Whether it pays to know more of where a subnet lies than registries say: two labels that anybody can gather. Delegates generated worlds with and without, the same sites in the same order. Run: npm run bench --
  * place-labels; or with the number of seeds and of sites.
  *
- * The AS is the model of ops/world/autonomous-systems.ts. The labels are modelled by what a policy would get of them:
+ * The labels are modelled by what a policy would get of them:
  *
  * - cdn: what a CDN or a hosting network answers to the same questions from the same vantage points tells which prefixes
  *   it takes for one place ("cluster 17"). It names no city, and two neighbouring cities may be one cluster.
@@ -20,7 +19,6 @@ import {
 } from "#coordinator/delegation/simulation/simulation";
 import { formatTable } from "#ops/cli/output";
 import { worldInstance } from "#ops/simulate/repeat-policies";
-import { autonomousSystemsOf } from "#ops/world/autonomous-systems";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
 import { hashUnit } from "#ops/world/seeded-random";
@@ -37,7 +35,6 @@ interface LabelModel {
 
 interface Variant {
   readonly name: string;
-  readonly hasAs: boolean;
   readonly labels: readonly LabelModel[];
 }
 
@@ -47,11 +44,10 @@ const both = (coverage: number, error: number): readonly LabelModel[] => [
 ];
 
 const variants: readonly Variant[] = [
-  { name: "registry alone", hasAs: false, labels: [] },
-  { name: "AS", hasAs: true, labels: [] },
+  { name: "registry alone", labels: [] },
   ...[0, 0.1, 0.3].map((error) => ({
     name: `geofeed 60 %, ${100 * error} % wrong`,
-    hasAs: false,
+
     labels: [{ source: "geofeed", coverage: 0.6, error }] as const,
   })),
   ...(
@@ -65,16 +61,15 @@ const variants: readonly Variant[] = [
     ] as const
   ).map(([coverage, error]) => ({
     name: `cdn ${100 * coverage} %, ${100 * error} % wrong`,
-    hasAs: false,
+
     labels: [{ source: "cdn", coverage, error }] as const,
   })),
   {
     name: "reverse names 20 %, 15 % wrong",
-    hasAs: false,
+
     labels: [{ source: "reverse-names", coverage: 0.2, error: 0.15 }],
   },
-  { name: "cdn 40 %, names 20 %, 15 % wrong", hasAs: false, labels: both(0.4, 0.15) },
-  { name: "AS, cdn 40 %, names 20 %, 15 % wrong", hasAs: true, labels: both(0.4, 0.15) },
+  { name: "cdn 40 %, names 20 %, 15 % wrong", labels: both(0.4, 0.15) },
 ];
 
 for (const crawlers of fleets) {
@@ -82,10 +77,9 @@ for (const crawlers of fleets) {
   for (let seed = 1; seed <= seeds; seed += 1) {
     const world = generateWorld({ seed, sites, crawlers });
     const bare = worldInstance(world);
-    const systems = autonomousSystemsOf(world);
     let first: number | null = null;
     for (const [index, variant] of variants.entries()) {
-      const instance = labelled(bare, world, systems, variant);
+      const instance = labelled(bare, world, variant);
       const result = simulateDelegation(instance, { policy: "nearest", seed });
       const row = rows[index]!;
       first ??= result.within5msPct;
@@ -123,12 +117,7 @@ for (const crawlers of fleets) {
   );
 }
 
-function labelled(
-  bare: SimulationInstance,
-  world: World,
-  systems: readonly string[],
-  { hasAs, labels }: Variant,
-): SimulationInstance {
+function labelled(bare: SimulationInstance, world: World, { labels }: Variant): SimulationInstance {
   const targets = bare.targets.map((target, site): SimulatedTarget => {
     const published = labels.flatMap((model) => labelOf(world, site, model));
     const { path, org, cc } = target;
@@ -136,7 +125,6 @@ function labelled(
       path,
       org,
       cc,
-      ...(hasAs ? { as: systems[site]! } : {}),
       ...(published.length === 0 ? {} : { published }),
       get rtt() {
         return target.rtt;

@@ -15,12 +15,10 @@ import {
   subnetsReport,
 } from "#coordinator/reports/reports";
 import { createReportReads } from "#coordinator/reports/start";
-import { emptyPrefixes } from "#coordinator/subnets/routing-table";
 import { createRollUpReads, type Space } from "#coordinator/who/roll-up-reads";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
-import { compareRoutes, writeRoutes } from "#rir-import/database/routing-tables";
 import { figure } from "./figure.ts";
 
 const subnets = Number(process.argv[2] ?? 10_000_000);
@@ -38,7 +36,6 @@ const { pool } = database;
 try {
   await migrate(database);
   for (const statement of filling()) await pool.query(statement);
-  await announce();
   console.log(
     `${subnets} subnets, ${inUse} in use, ${hosts} hosts, ${crawlers} crawlers, ${rounds} rounds: median (least to most)`,
   );
@@ -54,8 +51,6 @@ try {
 async function spaces(): Promise<void> {
   const asked: readonly (readonly [string, Space])[] = [
     ["who: an organisation", { type: "holder", holderId: 77 }],
-    ["who: an AS with 500 prefixes", { type: "autonomous-system", asNumber: 500 }],
-    ["who: an AS with 19,500 prefixes", { type: "autonomous-system", asNumber: 19_500 }],
     ["who: a block of 256 subnets", { type: "range", first: "1.1.0.0", last: "1.1.255.255" }],
     ["who: a /8 of 65,536 subnets", { type: "range", first: "2.0.0.0", last: "2.255.255.255" }],
     ["who: the whole of IPv4", { type: "range", first: "0.0.0.0", last: "255.255.255.255" }],
@@ -92,20 +87,6 @@ async function measured(name: string, work: () => Promise<unknown>): Promise<voi
   console.log(
     `${name.padEnd(40)} ${median.toFixed(0)} ms (${walls[0]?.toFixed(0)} to ${walls.at(-1)?.toFixed(0)})`,
   );
-}
-
-/** Of 20,000 registered /24, spread over all, one in forty by AS500 and the others by AS19500. */
-async function announce(): Promise<void> {
-  const at = Array.from({ length: 20_000 }, (_, index) => index);
-  const ipv4 = {
-    firstBlocks: Float64Array.from(at, (index) => 0x0100_00 + 1 + index * Math.floor((subnets - 1) / 20_000)),
-    lengths: new Uint8Array(20_000).fill(24),
-    asNumbers: Uint32Array.from(at, (index) => (index % 40 === 0 ? 500 : 19_500)),
-  };
-  const routes = { table: { ipv4, ipv6: emptyPrefixes }, multiOrigin: 0, multiOriginSamples: [] };
-  const client = await pool.connect();
-  await writeRoutes(client, { generation: 1, before: null }, routes, compareRoutes(routes, null, 0));
-  client.release();
 }
 
 /** Every third subnet is registered in the US, the others in countries AA, AB and so on. */

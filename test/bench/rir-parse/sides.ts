@@ -35,7 +35,6 @@ export const ours = (open: OpenReader, chunks: Chunks) => async (): Promise<numb
 };
 
 function lettersOf(record: RegistryRecord): number {
-  if (record.type === "route") return 1;
   const { name, country, registry } = record;
   const letters = name.length + (country?.length ?? 0) + (registry?.length ?? 0);
   if (record.type === "organisation") return letters + record.handle.length;
