@@ -1,6 +1,7 @@
 /**
  * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
- * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it has. A crawler leaves: for a while nothing happens, since most come back; after that its
+ * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it
+ * has. A crawler leaves: for a while nothing happens, since most come back; after that its
  * leases return and its subnets go to the runners-up.
  */
 

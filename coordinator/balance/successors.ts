@@ -147,7 +147,7 @@ function rememberMove(move: DelegationMove, { state, anycast }: MovePorts): void
 }
 
 // A crawler is gone, or hands over: each of its subnets goes to another that the deciding round has measured
-// (choose-heirs), without a new probe. Subnets of which nothing is known of the others are left for a probe
+// without a new probe. Subnets of which nothing is known of the others are left for a probe
 // round, and those that nothing can be probed in go to the crawler next to it. What a page says beforehand
 // (`successionOf`) and what is done (`replaceCrawler`) are one plan.
 

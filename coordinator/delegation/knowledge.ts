@@ -116,11 +116,6 @@ export class DelegationKnowledge {
     for (let index = 0; index < counts.length; index++) shares[index]! += counts[index]! * weight;
   }
 
-  /** What the counts take in memory, in bytes, but for the keys that are texts. */
-  get bytes(): number {
-    return Object.values(this.#counts).reduce((sum, counts) => sum + counts.bytes, this.#lists.bytes);
-  }
-
   #eachKey(placement: Placement, change: ChangeCount): void {
     const { holderKey, subnetKey, ancestorKeys, widerKeys = [], country, slash8Key } = placement;
     const { published, holder, subnet, own, children, country: countries, slash8, root } = this.#counts;

@@ -80,14 +80,18 @@ export function delegating(
   const rounds = { ...given, ...probing };
   const queue = new DelegationQueue(
     {
-      ...{ ...rounds, random: seededRandom(config.delegation.seed) },
+      ...rounds,
+      random: seededRandom(config.delegation.seed),
       onDecided: (round) => counters.round(round),
       ...(given.leads === undefined ? {} : { mayRun: given.leads }),
     },
     following(() => queueSettings(config)),
   );
   const finerRounds = () => ({
-    ...{ ...rounds, timekeeper, resolver, finer: createFinerDelegationStore(hosts) },
+    ...rounds,
+    timekeeper,
+    resolver,
+    finer: createFinerDelegationStore(hosts),
     random: seededRandom(config.delegation.seed),
     settings: () => queueSettings(config).round,
     onDecided: (round: FinerRound) => counters.round({ ...round, subnetId: round.withinSubnetId }),

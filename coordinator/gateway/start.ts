@@ -155,7 +155,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       return {
         acknowledgedSequence,
         welcome: {
-          ...{ ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+          ...welcome,
+          ...seenFrom(arrival),
+          ...introductionOf(arrival, config),
           ...(ports.addresses === undefined ? {} : { coordinators: [...ports.addresses()] }),
         },
       };

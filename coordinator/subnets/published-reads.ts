@@ -155,7 +155,11 @@ function buildOf(rows: readonly SaidRow[], asked: IpRange): PublishedRanges {
 }
 
 const listOf = ({ source, kind, isNamedByObjects, listDate, version }: SaidRow): PublishedList => ({
-  ...{ source, kind: kind as PublishedKind, isNamedByObjects, listDate, version },
+  source,
+  kind: kind as PublishedKind,
+  isNamedByObjects,
+  listDate,
+  version,
 });
 
 const sizeOf = ({ first, last }: IpRange) => Number(last) - Number(first);

@@ -99,6 +99,19 @@ export function sortedOrder(columns: RangeColumns): Int32Array<ArrayBuffer> {
   return order;
 }
 
+/** The same ranges in another order. */
+export function reordered({ family, words, first, last }: RangeColumns, order: Int32Array): RangeColumns {
+  const sorted = emptyColumns(family, order.length);
+  for (let place = 0; place < order.length; place += 1) {
+    const from = words * (order[place] as number);
+    for (let word = 0; word < words; word += 1) {
+      sorted.first[place * words + word] = first[from + word] as number;
+      sorted.last[place * words + word] = last[from + word] as number;
+    }
+  }
+  return sorted;
+}
+
 function writeAddress(column: Uint32Array, index: number, address: IpAddress): void {
   if (address.family === 4) {
     column[index] = address.value;

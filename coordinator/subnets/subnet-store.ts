@@ -27,7 +27,7 @@ export function createSubnetStore(pool: Pool): SubnetStore {
   };
 }
 
-/** The latest import; where none is in force, the roots that stand in for it (root-subnets.ts). */
+/** The latest import; where none is in force, the roots that stand in for it. */
 async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce | null> {
   const { rows } = await on.query<RegistryInForce>(
     `select generation,

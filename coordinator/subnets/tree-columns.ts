@@ -6,7 +6,7 @@
 import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
 import { type Nesting, nest } from "./nest.ts";
-import { compareWords, emptyColumns, type RangeColumns, rangeAt, sortedOrder } from "./range-columns.ts";
+import { compareWords, type RangeColumns, rangeAt, reordered, sortedOrder } from "./range-columns.ts";
 import { type RangeTable, rangeTable } from "./range-table.ts";
 import type { FamilyRows, StatedParent, SubnetRows } from "./subnet-rows.ts";
 
@@ -68,19 +68,6 @@ export function nestRanges(arrived: RangeColumns): NestedRanges {
   const [twice] = nesting.duplicates;
   if (twice) throw new RangeError(`the range ${formatRange(rangeAt(columns, twice.index))} appears twice`);
   return { columns, arrivedAt, nesting };
-}
-
-/** The same ranges in another order. */
-function reordered({ family, words, first, last }: RangeColumns, order: Int32Array): RangeColumns {
-  const sorted = emptyColumns(family, order.length);
-  for (let place = 0; place < order.length; place += 1) {
-    const from = words * (order[place] as number);
-    for (let word = 0; word < words; word += 1) {
-      sorted.first[place * words + word] = first[from + word] as number;
-      sorted.last[place * words + word] = last[from + word] as number;
-    }
-  }
-  return sorted;
 }
 
 /** A column of both families, as the rows arrived, in the order of places. */
