@@ -1,7 +1,7 @@
 /**
  * The ranges of one family in flat columns, in the order of places: by first address, the widest first of those that
- * start together, so that a parent stands before its children. 12 bytes an IPv4 range and 36 an IPv6 one, and 1 to 2
- * for the index.
+ * start together, so that a parent stands before its children. 12 bytes an IPv4 range and 36 an IPv6 one, and the
+ * index.
  *
  * A look-up finds the last place that starts at the address or before. Where its range ends short of the address, the
  * answer is the nearest of its parents that reaches so far: every range over the address starts before it, and so holds
@@ -201,7 +201,7 @@ export interface FirstIndex {
 const searched = -2;
 
 /** Places per slot, on average at most, and how many bits of a block its slots may tell apart, by words of an address. */
-const placesPerSlot = 8;
+const placesPerSlot = 6;
 const mostBits = { 1: 16, 4: 24 };
 const blockCount = 0x10000;
 
