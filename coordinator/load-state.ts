@@ -140,7 +140,7 @@ export async function readState(
 // hosts whose addresses now lie in other subnets are told so. Delegations of subnets that did not change go on.
 
 interface RefreshTreePorts {
-  readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows" | "readPublished" | "originTable">;
+  readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows" | "readPublished">;
   readonly frontier: Pick<FrontierStore, "reassignSubnets">;
   readonly state: CoordinatorState;
   /** Where trees are kept between two starts; without it every tree is built from the rows. */
@@ -153,7 +153,7 @@ type LoadTreePorts = Omit<RefreshTreePorts, "frontier">;
 async function loadTree(ports: LoadTreePorts): Promise<number> {
   const { tree, registry } = (await keptTree(ports)) ?? (await builtTree(ports));
   ports.state.setPublished(await ports.subnets.readPublished());
-  ports.state.setTree(tree, registry?.generation ?? null, await ports.subnets.originTable());
+  ports.state.setTree(tree, registry?.generation ?? null);
   return tree.size;
 }
 

@@ -20,7 +20,6 @@ import {
 } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import { type AcceptedMoves, type PublishedDifference, writePublished } from "./database/published-lists.ts";
-import { requireRoutesMeant, writeRoutes } from "./database/routing-tables.ts";
 import { requireMeant } from "./database/subnets-in-use.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
@@ -67,12 +66,10 @@ export interface ApplyOptions {
   readonly yesMoved?: AcceptedMoves;
   /** So many holders, countries and published ranges in all are meant to be lost; needed where they are suspiciously many. */
   readonly loseFacts?: number | null;
-  /** The routing table is meant to have only so many prefixes; needed where it loses more than half. */
-  readonly keptRoutes?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse, LosesFacts or TooFewRoutes (tree unchanged), and
+ * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse or LosesFacts (tree unchanged), and
  * DatabaseError when another import is running.
  */
 export async function applyImport(
@@ -99,7 +96,6 @@ export async function applyImport(
     const current = plan.generation;
     requireMeant(plan.inUse, options.removeInUse ?? null);
     requireLossesMeant(plan.losses, options.loseFacts ?? null);
-    requireRoutesMeant(plan.routes, options.keptRoutes ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew
       ? await writeGeneration({ database, client, ...compared, state, published, onProgress })
@@ -152,7 +148,6 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
     published: work.published,
     difference: work.publishedDifference,
   });
-  await writeRoutes(client, { generation, before: plan.generation }, state.routes, plan.routes);
   await putInForce(client, generation, {
     state: plan.state,
     registries: plan.registries.flatMap(({ after }) => after ?? []),
@@ -160,7 +155,6 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
     holders: withoutSamples(plan.holders),
     delegations: withoutSamples(plan.delegations),
     published: withoutSamples(plan.published),
-    routes: withoutSamples(plan.routes),
   });
   await notifyRegistryChange(client, work.database.schema, generation);
 }

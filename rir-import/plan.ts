@@ -18,12 +18,6 @@ import {
   type PublishedDifference,
   type PublishedPlan,
 } from "./database/published-lists.ts";
-import {
-  changesRoutes,
-  compareRoutes,
-  type RoutingChanges,
-  readRoutingTable,
-} from "./database/routing-tables.ts";
 import { readSubnetsInUse, type SubnetsInUse } from "./database/subnets-in-use.ts";
 import {
   type ChangeCounts,
@@ -57,8 +51,6 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly inUse: SubnetsInUse;
   /** What changes of where networks publish that their ranges lie. */
   readonly published: PublishedPlan;
-  /** Who announces what. */
-  readonly routes: RoutingChanges;
   /** What subnets that stay, and published lists, lose suspiciously much of. */
   readonly losses: readonly Loss[];
   /** Files whose data are older than a quarter, though their publisher has newer ones. */
@@ -148,7 +140,6 @@ export async function compareState(work: {
     delegations: await compareDelegations(client, difference, limit),
     inUse: await inUseOf(client, difference),
     published: publishedDifference.plan,
-    routes: compareRoutes(state.routes, await readRoutingTable(client, generation), limit),
     losses: suspiciousLosses(difference, publishedDifference.plan),
     outdated: outdatedFiles(files, new Date()),
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
@@ -157,11 +148,11 @@ export async function compareState(work: {
   return { plan, difference, publishedDifference };
 }
 
-/** True when the tree, its holders, the routing table and what is published would stay exactly as they are. */
-export function changesNothing({ changes, holders, published, routes }: ImportPlan): boolean {
+/** True when the tree, its holders and what is published would stay exactly as they are. */
+export function changesNothing({ changes, holders, published }: ImportPlan): boolean {
   const { added, returned, changed, moved, removed } = changes;
   const inTree = added + returned + changed + moved + removed + holders.renamed;
-  return inTree + published.changedLists === 0 && !changesRoutes(routes);
+  return inTree + published.changedLists === 0;
 }
 
 // By which a plan is known again: the generation that it was compared with, and what the files held. An import that

@@ -20,7 +20,6 @@ import {
   putInForce,
 } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
-import { keepRoutes } from "./database/routing-tables.ts";
 import type { NetworkRecord } from "./formats/record.ts";
 import { lookUp } from "./lookup.ts";
 import { reasonToDrop } from "./tree/precedence.ts";
@@ -58,7 +57,6 @@ export async function refreshSubnet(
       return await inTransaction(client, async () => {
         const refreshed = await write(client, { record, generation, parentId, crossed });
         await copySources(client, { before, generation, record, ...from });
-        await keepRoutes(client, { generation, before });
         await putInForce(client, generation, { changes: { [refreshed.event]: 1, moved: refreshed.moved } });
         await notifyRegistryChange(client, database.schema, generation);
         return refreshed;

@@ -288,7 +288,7 @@ function chosen(problem: FlowProblem, isChosen: (subnet: number) => boolean): nu
 
 // Solves a transport problem exactly, a large one by way of samples: prices of a sample of the load are nearly
 // those of all of it, so that the next larger problem starts almost solved, with a few candidates per subnet.
-// Where these turn out not to suffice, more are chosen for the subnets concerned (prove-flow).
+// Where these turn out not to suffice, more are chosen for the subnets concerned (`proveFlow`).
 
 /** So many subnets are solved at once, with all crawlers as candidates. */
 const wholeAtOnce = 4_000;

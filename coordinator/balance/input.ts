@@ -17,7 +17,7 @@ import { type BalanceInput, effectiveCapacity, overloads } from "./plan.ts";
 import { unmeasurableMs } from "./predict-rtt.ts";
 import type { PutOffMoves } from "./rebalance.ts";
 
-export interface ReliefPorts {
+interface ReliefPorts {
   readonly state: CoordinatorState;
   readonly fleet: Pick<Fleet, "online">;
   readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;

@@ -33,7 +33,7 @@ export interface SearchPorts {
   readonly anycast?: AnycastRanges;
 }
 
-export interface SearchFigures {
+interface SearchFigures {
   readonly probes: number;
   readonly gained: number;
 }

@@ -14,7 +14,7 @@ import { refreshCrawlers } from "./presence.ts";
 import { makeMoves, withoutDenied } from "./successors.ts";
 import { type UnmeasuredPorts, UnmeasuredSearch } from "./unmeasured-search.ts";
 
-export interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
+interface SettlingPorts extends SearchPorts, UnmeasuredPorts {
   readonly fleet: SearchPorts["fleet"];
   readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;
   readonly delegations: SearchPorts["delegations"] &
@@ -154,7 +154,10 @@ export class NewcomerSettling {
     const newcomer = {
       unmeasured: new UnmeasuredSearch(crawlerId, findings, this.#ports),
       search: new NewcomerSearch(crawlerId, findings, this.#ports),
-      ...{ isSearching: true, returned: 0, isBack: false, toldAtMs: now().getTime() },
+      isSearching: true,
+      returned: 0,
+      isBack: false,
+      toldAtMs: now().getTime(),
     };
     this.#newcomers.set(crawlerId, newcomer);
     return newcomer;
@@ -248,7 +251,10 @@ export class NewcomerSettling {
     if (!allowed.has(subnetId)) return 0;
     const back: DelegationMove = {
       subnetId,
-      ...{ from: present.crawlerId, to: crawlerId, cause: "joined", rttMs: had.rttMs },
+      from: present.crawlerId,
+      to: crawlerId,
+      cause: "joined",
+      rttMs: had.rttMs,
       reason: "the crawler that stands in it is back",
     };
     return (await makeMoves([back], this.#ports, now())).length;

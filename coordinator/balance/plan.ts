@@ -42,8 +42,6 @@ export interface Move {
   readonly predicted: boolean;
 }
 
-export type PlanMoves = (input: BalanceInput) => Move[];
-
 /** Throws a RangeError where a capacity, load or RTT is not a number of zero or more, or an id comes twice. */
 export function checkInput({ crawlers, subnets }: Pick<BalanceInput, "crawlers" | "subnets">): void {
   refuseRepeats(

@@ -31,7 +31,7 @@ import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
 import { placeWhole } from "./whole-placement.ts";
 
 /** All optional: what did not change is left out. Unknown subnets in `loads`, `made` and `measured` are passed over. */
-export interface BalanceChanges {
+interface BalanceChanges {
   /** New, or with another capacity. One of capacity 0 departs. */
   readonly crawlers?: readonly BalanceCrawler[];
   /** New, or to be replaced by what is said here. */
@@ -43,9 +43,9 @@ export interface BalanceChanges {
   readonly measured?: readonly MeasuredPair[];
 }
 
-export type SubnetLoad = Pick<BalanceSubnet, "subnetId" | "loadPagesPerDay" | "loadBytesPerDay">;
+type SubnetLoad = Pick<BalanceSubnet, "subnetId" | "loadPagesPerDay" | "loadBytesPerDay">;
 
-export interface MeasuredPair {
+interface MeasuredPair {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
   readonly rttMs: number;

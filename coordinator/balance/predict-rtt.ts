@@ -2,7 +2,7 @@
  * The round-trip time between a crawler and a subnet that it never probed, from what others measured and from the
  * crawlers' distances to each other (design section 6). By the triangle inequality, what crawler `a` measured as
  * `y` is for crawler `c` between |D[a][c] − y| and D[a][c] + y; the bounds of all who measured are put together.
- * Half way between them is the prediction; what rounds have taught about it is added elsewhere (learned-offsets).
+ * Half way between them is the prediction; what rounds have taught about it is added by `LearnedOffsets`.
  */
 
 /** Taken where nothing at all is known of a pair: about half way round the world by cable. */

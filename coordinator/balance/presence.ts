@@ -1,6 +1,7 @@
 /**
  * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
- * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it has. A crawler leaves: for a while nothing happens, since most come back; after that its
+ * (paper section 4.1). One that comes from elsewhere than the last time is measured again, as is all that it
+ * has. A crawler leaves: for a while nothing happens, since most come back; after that its
  * leases return and its subnets go to the runners-up.
  */
 
@@ -18,7 +19,7 @@ import type { PlaceKey } from "../delegation/placement.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 
-export interface PresencePorts {
+interface PresencePorts {
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
   readonly frontier: FrontierStore;
@@ -26,7 +27,7 @@ export interface PresencePorts {
   readonly log?: { warn(fields: object, message: string): void };
 }
 
-export interface Arrival {
+interface Arrival {
   readonly crawlerId: CrawlerId;
   readonly hello: CrawlerHello;
   readonly remoteAddress: string;
@@ -130,7 +131,7 @@ function areApart(one: string | null, other: string | null, state: CoordinatorSt
   if (was.country !== is.country) return true;
   const isSame = (a: PlaceKey | null = null, b: PlaceKey | null = null) => a !== null && a === b;
   const areFamilies = parseAddress(one)?.family !== parseAddress(other)?.family;
-  return !areFamilies && !isSame(was.holderKey, is.holderKey) && !isSame(was.asKey, is.asKey);
+  return !areFamilies && !isSame(was.holderKey, is.holderKey);
 }
 
 /** Delegations that are read at once. */

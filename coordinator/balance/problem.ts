@@ -36,7 +36,7 @@ export function burdenOf(subnets: PackedSubnets, listed: ReadonlyMap<CrawlerId, 
   return burden;
 }
 
-export interface PlannedCapacities {
+interface PlannedCapacities {
   /** What each crawler may carry of either; a plan keeps to both. */
   readonly pages: Float64Array;
   readonly bytes: Float64Array;

@@ -19,7 +19,7 @@ import { unmeasurableMs } from "./predict-rtt.ts";
 import { type MeasuredPair, type PutOffMoves, planRelief, type ReliefPlan } from "./rebalance.ts";
 import { makeMoves } from "./successors.ts";
 
-export interface RebalancePorts {
+interface RebalancePorts {
   readonly state: CoordinatorState;
   /** Whose probes are let out at a pace that nobody minds. */
   readonly fleet: Fleet;
@@ -34,7 +34,7 @@ export interface RebalancePorts {
   readonly anycast?: AnycastRanges;
 }
 
-export interface RebalanceSettings {
+interface RebalanceSettings {
   readonly policy: BalancePolicyName | "none";
   readonly movesPerPass: number;
   readonly probe: ProbeSettings;

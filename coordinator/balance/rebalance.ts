@@ -31,7 +31,7 @@ export interface ReliefPlan {
   readonly probes: readonly { readonly subnetId: SubnetId; readonly crawlerId: CrawlerId }[];
 }
 
-export interface ReliefPlanning {
+interface ReliefPlanning {
   plan(): ReliefPlan;
   /** Plans with these from now on. */
   note(measured: readonly MeasuredPair[]): void;

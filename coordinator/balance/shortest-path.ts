@@ -14,7 +14,7 @@ export interface Way {
 }
 
 /** What the search reads, and `prices`, which it adjusts. All arrays belong to the flow. */
-export interface FlowState {
+interface FlowState {
   /** Per crawler, and of room. */
   readonly prices: Float64Array;
   readonly excess: Float64Array;

@@ -20,7 +20,7 @@ interface Heir {
   readonly rttMs: number;
 }
 
-export interface HeirPorts {
+interface HeirPorts {
   readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor">;
   readonly state: Pick<CoordinatorState, "delegationOf">;
   readonly denied?: DeniedTargets;
@@ -147,11 +147,11 @@ function rememberMove(move: DelegationMove, { state, anycast }: MovePorts): void
 }
 
 // A crawler is gone, or hands over: each of its subnets goes to another that the deciding round has measured
-// (choose-heirs), without a new probe. Subnets of which nothing is known of the others are left for a probe
+// without a new probe. Subnets of which nothing is known of the others are left for a probe
 // round, and those that nothing can be probed in go to the crawler next to it. What a page says beforehand
 // (`successionOf`) and what is done (`replaceCrawler`) are one plan.
 
-export interface SuccessionPorts {
+interface SuccessionPorts {
   readonly delegations: Pick<DelegationStore, "probedRtts" | "crawlerLoads" | "loads" | "targetsFor">;
   readonly state: CoordinatorState;
   /** Crawlers that may take a subnet now. */
@@ -161,7 +161,7 @@ export interface SuccessionPorts {
   readonly denied?: DeniedTargets;
 }
 
-export interface Succession {
+interface Succession {
   /** To those that have measured the subnet. */
   readonly inherited: readonly DelegationMove[];
   /** Of subnets that nothing can be probed in. */
@@ -174,11 +174,7 @@ export interface Succession {
 const orphansLookedAt = 2000;
 
 /** To whom the subnets of a crawler go as things stand; nothing is written. */
-export async function planSuccession(
-  gone: CrawlerId,
-  ports: SuccessionPorts,
-  now: Date,
-): Promise<Succession> {
+async function planSuccession(gone: CrawlerId, ports: SuccessionPorts, now: Date): Promise<Succession> {
   const subnets = ports.state.subnetsOf(gone);
   const fleet = await loadOfHeirs(gone, ports);
   if (subnets.length === 0 || fleet.crawlers.length === 0)

@@ -29,7 +29,7 @@ export interface WantedProbe {
   readonly expectedGain: number;
 }
 
-export interface PlannedPlaces {
+interface PlannedPlaces {
   readonly subnets: PackedSubnets;
   readonly problem: FlowProblem;
   /** Of each crawler, in ms. */

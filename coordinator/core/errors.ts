@@ -56,9 +56,6 @@ export class RemovesInUse extends UsageError {}
 /** The same, where much of what is known of subnets that stay would go: holders, countries, published places. */
 export class LosesFacts extends UsageError {}
 
-/** The same, where most of the routing table would go. */
-export class TooFewRoutes extends UsageError {}
-
 /** Nothing is written: another coordinator of this database leads by now, and decides this by itself. */
 export class NoLongerLeads extends NearcrawlError {
   readonly code = "NC_NO_LONGER_LEADS";

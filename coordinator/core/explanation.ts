@@ -35,8 +35,6 @@ export type StandingCode =
   /** What lies in a space could not be counted in time. */
   | "too-large-to-count"
   /** Which network announces an address is not in the registries' files. */
-  | "routing-not-known"
-  | "not-announced"
   /** May be had by its domain sets; in no crawler's or not in this coordinator's; in none of its crawler's. */
   | "domain-set"
   | "no-domain-set"

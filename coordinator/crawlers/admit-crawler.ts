@@ -1,7 +1,7 @@
 /**
  * Somebody says that he is a crawler: by its name, its key or an invitation, and, where an identity belongs to the
  * name, by a signature over this connection's challenge. What a stolen key opens without the identity: nothing.
- * Copies of a whole folder show later, by their tickets (take-ticket.ts).
+ * Copies of a whole folder show later, by their tickets.
  */
 
 import type { Secrets } from "#core/access-types";
@@ -40,7 +40,7 @@ export interface Admitted {
   readonly first: readonly CoordinatorMessage[];
 }
 
-export interface AdmissionPorts {
+interface AdmissionPorts {
   readonly crawlers: Pick<CrawlerStore, "authenticate">;
   readonly identities: Pick<IdentityStore, "noteKeyUse" | "redeem" | "readmitted" | "issueKey">;
   readonly incidents: IncidentNotes;

@@ -124,7 +124,7 @@ interface Registered {
   readonly schema: string;
 }
 
-export interface PresenceOptions {
+interface PresenceOptions {
   /** A clock that never goes back. */
   readonly nowMs?: () => number;
   /** By which the others tell people of this one. */
@@ -134,7 +134,7 @@ export interface PresenceOptions {
   readonly log?: Log;
 }
 
-export interface PresenceHooks {
+interface PresenceHooks {
   /** The lead is this coordinator's: memory is brought up to date before its duties begin. */
   onLead(): Promise<void>;
   /** Another one has come or gone. */

@@ -85,7 +85,8 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
 /** Who is offline by now keeps the time of its end. */
 async function saveHeartbeats(pool: Pool, heard: Parameters<CrawlerStore["heartbeats"]>[0]): Promise<void> {
   const rows = heard.map(({ crawlerId, heartbeat: { type: _, ...said }, at }) => ({
-    ...{ crawlerId, at },
+    crawlerId,
+    at,
     said: JSON.stringify(said),
   }));
   await pool.query(
@@ -180,7 +181,10 @@ async function noteArrivals(
 function asRecord({ crawlerId, hello, address, subnetId, now }: ArrivingCrawler): object {
   const { place, limits, lastEnd } = hello;
   return {
-    ...{ crawler_id: crawlerId, address, subnet_id: subnetId, at: now },
+    crawler_id: crawlerId,
+    address,
+    subnet_id: subnetId,
+    at: now,
     ...{
       place: place?.name,
       country: place?.country,

@@ -83,7 +83,10 @@ export interface CrawlerStore {
     subnetId: SubnetId | null;
     now: Date;
   }): Promise<number>;
-  /** `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another coordinator by now, and nothing was changed. */
+  /**
+   * `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another
+   * coordinator by now, and nothing was changed.
+   */
   leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<boolean>;
   /** Of each crawler one. */
   heartbeats(

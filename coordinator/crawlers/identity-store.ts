@@ -117,7 +117,10 @@ interface NotedArrival extends SeenArrival {
 
 async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Promise<readonly undefined[]> {
   const given = arrivals.map(({ crawlerId, address, lastEnd, signingKeys = false, now }) => ({
-    ...{ crawlerId, address, signingKeys, now },
+    crawlerId,
+    address,
+    signingKeys,
+    now,
     endAt: lastEnd?.at ?? null,
     words: lastEnd?.reason ?? null,
   }));
@@ -220,7 +223,9 @@ async function foldersOf(
     rows.map((row) => [
       asCrawlerId(row.crawler_id),
       {
-        ...{ ticket: row.ticket_hash, ticketBefore: row.previous_ticket_hash, arrivals: row.arrivals },
+        ticket: row.ticket_hash,
+        ticketBefore: row.previous_ticket_hash,
+        arrivals: row.arrivals,
         readmit: row.readmit,
       },
     ]),

@@ -11,7 +11,7 @@ import type { Admitted, Introduction, Refusal } from "./admit-crawler.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
 import { type MoveEvent, type MoveStep, nextMoveStep, stepSeconds } from "./moves.ts";
 
-export interface MoverPorts {
+interface MoverPorts {
   readonly moves: MoveStore;
   /** False: it is not connected, or too old to know what a move is. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;

@@ -35,19 +35,19 @@ export const announcementsPerHour = 60;
 /** Beyond its age at which another is asked for: a crawler may be away for so long, and come back with it. */
 const spareDays = 7;
 
-export interface SigningKeyRule {
+interface SigningKeyRule {
   /** At which another is asked for. */
   readonly maxAgeDays: number;
 }
 
 /** What one crawler announced, and when it is published from and to. */
-export interface PublishedSigningKey {
+interface PublishedSigningKey {
   readonly publicKey: string;
   readonly announcedAt: Date;
   readonly expiresAt: Date;
 }
 
-export interface NewSigningKey {
+interface NewSigningKey {
   readonly crawlerId: CrawlerId;
   readonly identity: string;
   readonly publicKey: string;
@@ -107,7 +107,10 @@ export class SigningKeyDesk {
     if (answer.refusal !== null && answer.refusal !== "ended") {
       const words = `a signing key was refused: ${answer.reason}`;
       this.#ports.incidents.note({
-        ...{ crawlerId, kind: "signing-key-refused", words, remoteAddress: null },
+        crawlerId,
+        kind: "signing-key-refused",
+        words,
+        remoteAddress: null,
         at: now,
       });
     }
@@ -138,7 +141,11 @@ export class SigningKeyDesk {
       return refused("bad-signature", "the announcement is not signed with the key that it announces");
     const after = (ms: number) => new Date(now.getTime() + ms);
     const published = await signingKeys.publish({
-      ...{ crawlerId, identity, publicKey, now, mostPublished: mostPublishedKeys },
+      crawlerId,
+      identity,
+      publicKey,
+      now,
+      mostPublished: mostPublishedKeys,
       expiresAt: after((maxAgeDays + spareDays) * dayMs),
       othersEndAt: after(oldKeySeconds * 1000),
     });

@@ -16,7 +16,7 @@ import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
 import type { SigningKeyStore } from "./signing-keys.ts";
 
-export interface KeyDutyPorts {
+interface KeyDutyPorts {
   readonly identities: IdentityStore;
   readonly signingKeys: Pick<SigningKeyStore, "dueRenewals">;
   readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
@@ -31,7 +31,7 @@ export interface KeyDutyPorts {
   readonly now: () => Date;
 }
 
-export interface KeyDuties {
+interface KeyDuties {
   /** From now on by the clock. */
   start(): void;
   /** An operator may have shut crawlers out, or asked for new keys. */

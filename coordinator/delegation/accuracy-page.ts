@@ -7,7 +7,7 @@ import { type CsvTable, type Html, html } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
 import type { AccuracyEstimate, AccuracySampleEntry } from "./accuracy.ts";
 
-export interface AccuracyView {
+interface AccuracyView {
   readonly at: string;
   readonly estimate: AccuracyEstimate;
   /** Only samples whose crawler was not nearly the nearest are listed. */
@@ -70,12 +70,36 @@ function offByMs({ ownerRttMs, bestRttMs }: AccuracySampleEntry): number | null 
 export function accuracyCsv({ samples }: AccuracyView): CsvTable {
   return {
     columns: [
-      ...["sampled_at", "subnet", "name", "country", "host", "address", "method", "crawler", "rtt_ms"],
-      ...["nearest", "nearest_rtt_ms", "off_by_ms", "asked", "answered"],
+      "sampled_at",
+      "subnet",
+      "name",
+      "country",
+      "host",
+      "address",
+      "method",
+      "crawler",
+      "rtt_ms",
+      "nearest",
+      "nearest_rtt_ms",
+      "off_by_ms",
+      "asked",
+      "answered",
     ],
     rows: samples.map((one) => [
-      ...[one.sampledAt, one.range, one.name, one.country, one.targetHost, one.targetAddress, one.method],
-      ...[one.owner, one.ownerRttMs, one.best, one.bestRttMs, offByMs(one), one.asked, one.answered],
+      one.sampledAt,
+      one.range,
+      one.name,
+      one.country,
+      one.targetHost,
+      one.targetAddress,
+      one.method,
+      one.owner,
+      one.ownerRttMs,
+      one.best,
+      one.bestRttMs,
+      offByMs(one),
+      one.asked,
+      one.answered,
     ]),
   };
 }

@@ -47,9 +47,17 @@ async function add(pool: Pool, sample: AccuracySample): Promise<void> {
        and exists (select from crawler where crawler_id = $5)
        and ($7::int is null or exists (select from crawler where crawler_id = $7))`,
     [
-      ...[sample.subnetId, sample.targetAddress, sample.targetHost, sample.method],
-      ...[sample.ownerId, sample.ownerRttMs, sample.bestId, sample.bestRttMs],
-      ...[sample.asked, sample.answered, sample.sampledAt],
+      sample.subnetId,
+      sample.targetAddress,
+      sample.targetHost,
+      sample.method,
+      sample.ownerId,
+      sample.ownerRttMs,
+      sample.bestId,
+      sample.bestRttMs,
+      sample.asked,
+      sample.answered,
+      sample.sampledAt,
     ],
   );
 }

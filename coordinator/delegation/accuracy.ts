@@ -38,7 +38,7 @@ export interface SamplingPorts {
   readonly now: () => Date;
 }
 
-export interface SamplingSettings {
+interface SamplingSettings {
   readonly probe: ProbeSettings;
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
@@ -196,7 +196,7 @@ export function accuracyEstimate({ samples, nearlyBest }: AccuracyCounts): Accur
   };
 }
 
-// What is kept of samples of how near the delegations are (sample-accuracy.ts).
+// What is kept of samples of how near the delegations are.
 
 /** One subnet, measured by every crawler at about the same time, by one method. */
 export interface AccuracySample {

@@ -20,7 +20,7 @@ const lookedAt = 2000;
 /** Rounds in one turn, at most. */
 const roundsPerTurn = 10;
 
-export interface CandidatePorts {
+interface CandidatePorts {
   readonly state: CoordinatorState;
   readonly ranges: AnycastRanges;
   readonly online: () => readonly CrawlerId[];

@@ -1,5 +1,5 @@
 /**
- * Every delegation, in columns: 29 bytes a subnet (`delegation-columns.ts`) and 11 to 16 for finding it by its
+ * Every delegation, in columns: 29 bytes a subnet and 11 to 16 for finding it by its
  * id, plus at most half as much room to grow; a map of records and a set for each crawler take 200. A delegation
  * stands in a row; the rows of one crawler are a ring in the order in which they came to it.
  *

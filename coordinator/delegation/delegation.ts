@@ -151,7 +151,10 @@ export interface DelegationStore {
   move(moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]>;
   /** What each crawler that has a subnet is to fetch a day, where every page is fetched once in so many days. */
   crawlerLoads(recrawlDays: number): Promise<CrawlerLoad[]>;
-  /** The same for each subnet of these crawlers, with the RTT that its crawler measured; `displaced`: and of those that went to relieve a crawler, whoever has them. */
+  /**
+   * The same for each subnet of these crawlers, with the RTT that its crawler measured; `displaced`: and of those that went to
+   * relieve a crawler, whoever has them.
+   */
   loads(
     recrawlDays: number,
     crawlerIds: readonly CrawlerId[],

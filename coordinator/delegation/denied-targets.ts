@@ -37,7 +37,7 @@ export interface HeldHosts {
 }
 
 /** Who speaks IPv6, and which subnets it takes that for. */
-export interface Ipv6Speakers {
+interface Ipv6Speakers {
   readonly isSpokenByAll: () => boolean;
   readonly speaks: (crawlerId: CrawlerId) => boolean;
   readonly isIpv6: (subnetId: SubnetId) => boolean;

@@ -100,11 +100,6 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerR
   return { candidates, indexOf, peerRtts, peerSlots, indexOfPeer };
 }
 
-/** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
-export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64Array {
-  return fleet.peerRtts.rttsBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
-}
-
 /** How far `to` is from `from` by what others measured: straight, or over a third candidate where that is shorter. */
 export function shortestTo(
   { candidates, peerRtts }: CandidateFleet,

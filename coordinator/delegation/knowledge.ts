@@ -1,12 +1,12 @@
 /**
- * What past delegations teach: for every key of a placement (subnet, less specific subnets, holder, AS,
+ * What past delegations teach: for every key of a placement (subnet, less specific subnets, holder,
  * country, /8, root) how many subnets under that key each crawler owns. Seeded with each crawler's own
  * subnet, where the paper (section 4.1) delegates without a probe; fed with every decision after.
  *
  * Both policies that learn read it: `ipmicra` asks who owns anything at a key, `nearest` how much.
  *
- * Memory: see `owner-counts.ts`. Slots number the crawlers in the order in which they appeared. A million
- * delegated subnets of a registry take some 40 MB.
+ * Memory: see `owner-counts.ts`. Slots number the crawlers in the order in which they appeared. Half a million delegated
+ * subnets, three in ten of them with another crawler than their neighbours, take some 80 MB.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "./fleet.ts";
@@ -18,16 +18,7 @@ import type { PlaceKey, Placement } from "./placement.ts";
  * `children` those directly under it. There is one root, with the key 0.
  */
 export interface Level {
-  readonly kind:
-    | "published"
-    | "holder"
-    | "subnet"
-    | "own"
-    | "children"
-    | "as"
-    | "country"
-    | "slash8"
-    | "root";
+  readonly kind: "published" | "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
   readonly key: PlaceKey;
 }
 
@@ -42,7 +33,6 @@ export function backOffLevels(placement: Placement): Level[] {
   if (placement.holderKey !== null) levels.push({ kind: "holder", key: placement.holderKey });
   levels.push({ kind: "subnet", key: placement.subnetKey });
   for (const key of placement.ancestorKeys) levels.push({ kind: "subnet", key });
-  if (placement.asKey != null) levels.push({ kind: "as", key: placement.asKey });
   if (placement.country !== null) levels.push({ kind: "country", key: placement.country });
   levels.push({ kind: "slash8", key: placement.slash8Key }, rootLevel);
   return levels;
@@ -70,7 +60,6 @@ export class DelegationKnowledge {
     subnet: new OwnerCounts(this.#lists),
     own: new OwnerCounts(this.#lists),
     children: new OwnerCounts(this.#lists),
-    as: new OwnerCounts(this.#lists),
     country: new OwnerCounts(this.#lists),
     slash8: new OwnerCounts(this.#lists),
     root: new OwnerCounts(this.#lists),
@@ -127,14 +116,9 @@ export class DelegationKnowledge {
     for (let index = 0; index < counts.length; index++) shares[index]! += counts[index]! * weight;
   }
 
-  /** What the counts take in memory, in bytes, but for the keys that are texts. */
-  get bytes(): number {
-    return Object.values(this.#counts).reduce((sum, counts) => sum + counts.bytes, this.#lists.bytes);
-  }
-
   #eachKey(placement: Placement, change: ChangeCount): void {
-    const { holderKey, subnetKey, ancestorKeys, widerKeys = [], asKey, country, slash8Key } = placement;
-    const { published, holder, subnet, own, children, as, country: countries, slash8, root } = this.#counts;
+    const { holderKey, subnetKey, ancestorKeys, widerKeys = [], country, slash8Key } = placement;
+    const { published, holder, subnet, own, children, country: countries, slash8, root } = this.#counts;
     const parentKey = ancestorKeys[0] ?? widerKeys[0];
     eachPlace(placement, (place) => change(published, place));
     if (holderKey !== null) change(holder, holderKey);
@@ -143,7 +127,6 @@ export class DelegationKnowledge {
     change(subnet, subnetKey);
     for (const key of ancestorKeys) change(subnet, key);
     for (const key of widerKeys) change(subnet, key);
-    if (asKey != null) change(as, asKey);
     if (country !== null) change(countries, country);
     change(slash8, slash8Key);
     change(root, rootLevel.key);

@@ -25,7 +25,7 @@ import {
 } from "./peers.ts";
 import type { CoordinatorState } from "./state.ts";
 
-export const peerTurnMs = 60_000;
+const peerTurnMs = 60_000;
 const turnsPerRefresh = peerRefreshMs / peerTurnMs;
 
 /** A large fleet is looked at so often. */
@@ -40,7 +40,7 @@ const crowdedPerSecond = 100;
 /** Where a crawler's host answers, or refuses: either is an answer from it. */
 const peerPort = 443;
 
-export interface SendPeersPorts {
+interface SendPeersPorts {
   readonly state: CoordinatorState;
   readonly gateway: {
     online(): readonly CrawlerId[];

@@ -10,18 +10,15 @@
  */
 import type { SubnetId } from "#core/ids";
 import { formatRange } from "#core/ip/range";
-import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-places.ts";
-import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
-import { extentIn, oddExtent, topBit } from "../subnets/place-index.ts";
 import { nothingPublished, type PublishedRanges, type PublishedWord } from "../subnets/published-ranges.ts";
-import { asText, type OriginTable } from "../subnets/routing-table.ts";
+import { type RangeTable, rangeOfPlace, topBit } from "../subnets/range-table.ts";
 import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
 
 export type PlaceKey = string | number;
 
-/** Labels are below this (`subnet-label.ts`). */
+/** Labels are below this (`subnet.ts`). */
 const labelCount = 2 ** 12;
 
 export interface Placement {
@@ -33,8 +30,6 @@ export interface Placement {
   readonly widerKeys?: readonly PlaceKey[];
   readonly country: string | null;
   readonly slash8Key: PlaceKey;
-  /** The autonomous system that announces the range; absent or null: no routing table says so. */
-  readonly asKey?: PlaceKey | null;
   /** Where networks publish that the range lies, one for each source that speaks of it; absent: none does. */
   readonly published?: readonly PublishedPlace[];
   /** What a cloud or CDN says in its own list of ranges, which may be announced from many places; absent: it is on none. */
@@ -63,7 +58,6 @@ export function placementOf(
   { columns }: { readonly columns: TreeColumns },
   subnetId: SubnetId,
   published: PublishedRanges = nothingPublished,
-  origins?: OriginTable,
 ): Placement | null {
   const place = columns.byId.firstRow(subnetId);
   if (place < 0) return null;
@@ -72,17 +66,18 @@ export function placementOf(
   const words = published.count === 0 ? [] : published.of(rangeOf(columns, place));
   const places = publishedPlaces(words);
   const listed = listedRange(words);
-  const above = isIpv4 ? aboveIpv4(columns, place) : aboveIpv6(columns, place - columns.ipv6Base);
+  const table = isIpv4 ? columns.ipv4 : columns.ipv6;
+  const at = isIpv4 ? place : place - columns.ipv6Base;
+  const above = aboveOf(table, at, isIpv4 ? columns.ids : columns.ids.subarray(columns.ipv6Base));
   return {
     subnetKey: subnetId,
     holderKey: holderId === noId ? null : holderId,
     ancestorKeys: above.ancestorKeys,
     widerKeys: above.widerKeys,
     country: countries[columns.labels[place] as number] ?? null,
-    slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
+    slash8Key: slash8Of(table, at),
     ...(places.length > 0 && { published: places }),
     ...(listed !== null && { listed }),
-    ...(origins === undefined || origins.size === 0 ? {} : { asKey: asKeyOf(columns, place, origins) }),
   };
 }
 
@@ -101,60 +96,34 @@ function listedRange(words: readonly PublishedWord[]): ListedRange | null {
   return { source, place: word.place ?? `${source} ${formatRange(word.range)}`, isEverywhere };
 }
 
-/** "AS3333", as people write it. */
-function asKeyOf(columns: TreeColumns, place: number, origins: OriginTable): string | null {
-  const asNumber = origins.asNumberOf(rangeOf(columns, place));
-  return asNumber === null ? null : asText(asNumber);
-}
-
 function rangeOf({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number) {
-  return place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base);
+  return place < ipv6Base ? rangeOfPlace(ipv4, place) : rangeOfPlace(ipv6, place - ipv6Base);
 }
 
 /** By label, made once: a placement is asked for with every decision. */
 const countries = Array.from({ length: labelCount }, (_, label) => countryOf(label));
 
-/** A number per /8, 0 to 255, of the range's first address. */
-function ipv4Slash8({ ipv4 }: TreeColumns, place: number): number {
-  return ((ipv4.keys[place] as number) ^ topBit) >>> 24;
+/** A number per /8 of the range's first address, 0 to 255; per /16 of IPv6, 256 and up. */
+function slash8Of({ firsts, words }: RangeTable, place: number): number {
+  const word = (firsts[words * place] as number) ^ topBit;
+  return words === 1 ? word >>> 24 : 256 + (word >>> 16);
 }
 
-/** A number per /16, 256 and up. */
-function ipv6Slash8({ ipv6 }: TreeColumns, place: number): number {
-  return 256 + (((ipv6.keys[2 * place] as number) ^ topBit) >>> 16);
-}
-
-type Above = Required<Pick<Placement, "ancestorKeys" | "widerKeys">>;
-
-function aboveIpv4({ ipv4, ids }: TreeColumns, place: number): Above {
+function aboveOf(
+  table: RangeTable,
+  place: number,
+  ids: Int32Array,
+): Required<Pick<Placement, "ancestorKeys" | "widerKeys">> {
+  const { parents } = table;
   const ancestorKeys: number[] = [];
   const widerKeys: number[] = [];
-  for (let at = ipv4ParentOf(ipv4, place); at >= 0; at = ipv4ParentOf(ipv4, at)) {
-    (spansSlash8(ipv4, at) ? widerKeys : ancestorKeys).push(ids[at] as number);
-  }
+  for (let at = parents[place] as number; at >= 0; at = parents[at] as number)
+    (isWide(table, at) ? widerKeys : ancestorKeys).push(ids[at] as number);
   return { ancestorKeys, widerKeys };
 }
 
-function aboveIpv6({ ipv6, ipv6Base, ids }: TreeColumns, place: number): Above {
-  const ancestorKeys: number[] = [];
-  const widerKeys: number[] = [];
-  for (let at = ipv6ParentOf(ipv6, place); at >= 0; at = ipv6ParentOf(ipv6, at)) {
-    (spansSlash16(ipv6, at) ? widerKeys : ancestorKeys).push(ids[ipv6Base + at] as number);
-  }
-  return { ancestorKeys, widerKeys };
-}
-
-/** True when the range is as wide as the /8 level or wider: that level and the root stand for it. */
-function spansSlash8(ipv4: Ipv4Places, place: number): boolean {
-  // Below this, the extent is the number of addresses less one.
-  if (extentIn(ipv4.links[place] as number) < oddExtent) return false;
-  const { first, last } = ipv4RangeAt(ipv4, place);
-  return last - first + 1 >= 2 ** 24;
-}
-
-function spansSlash16(ipv6: Ipv6Places, place: number): boolean {
-  const prefixLength = extentIn(ipv6.links[place] as number);
-  if (prefixLength < oddExtent) return prefixLength <= 16;
-  const { first, last } = ipv6RangeAt(ipv6, place);
-  return last - first + 1n >= 1n << 112n;
+/** True when the range is as wide as the /8 level or wider: that level and the root stand for it. By the first word, about. */
+function isWide({ firsts, lasts, words }: RangeTable, place: number): boolean {
+  const width = (lasts[words * place] as number) - (firsts[words * place] as number);
+  return width >= (words === 1 ? 2 ** 24 : 2 ** 16) - 1;
 }

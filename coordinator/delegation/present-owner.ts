@@ -85,7 +85,7 @@ function unsureOf({ probes, method }: RoundQuestions, chosen: CrawlerId) {
   });
 }
 
-export interface OwnerContext {
+interface OwnerContext {
   readonly crawlerId: CrawlerId;
   readonly cause: RoundCause;
   /** As it was when the round began. */

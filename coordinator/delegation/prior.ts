@@ -26,7 +26,7 @@ export interface Prior {
 }
 
 /** A source says that a subnet lies where so many others lie that candidates own. */
-export interface KnownPlace extends PublishedPlace {
+interface KnownPlace extends PublishedPlace {
   /** 0 to 1. */
   readonly trust: number;
   readonly subnets: number;
@@ -36,7 +36,7 @@ export interface KnownPlace extends PublishedPlace {
 const hintWeight = 0.7;
 const hintScaleKm = 400;
 
-export interface PriorHints {
+interface PriorHints {
   readonly hint?: LocationHint | null;
   /** How far a source of published places is trusted, 0 to 1. */
   readonly trustIn?: (source: string) => number;

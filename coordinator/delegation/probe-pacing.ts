@@ -29,7 +29,7 @@ export interface ProbeBudgetSettings {
   readonly perSecond: number;
 }
 
-export interface ProbeErrand {
+interface ProbeErrand {
   readonly crawlerId: CrawlerId;
   readonly address: string;
 }

@@ -187,7 +187,10 @@ function presentOwner(round: LiveRound, { fleet }: RoundQuestions): PresentOwner
   if (!fleet.indexOf.has(crawlerId) || isDenied(crawlerId, subnet, ports)) return null;
   const { subnetId, url } = subnet;
   return new PresentOwner({
-    ...{ crawlerId, cause, before, marginMs: ports.settings.parameters.lambdaMs },
+    crawlerId,
+    cause,
+    before,
+    marginMs: ports.settings.parameters.lambdaMs,
     fetchTimes: async () => (await ports.fetchTimes?.({ subnetId, crawlerId, url, cause })) ?? null,
   });
 }

@@ -16,7 +16,7 @@ import type { PolicyName } from "./policies/policies.ts";
 import { learnFromRound, nextStep, observe, type ProbeRound, startRound } from "./policies/policies.ts";
 import type { Observation, RoundInput, RoundStep } from "./policies/round.ts";
 
-export interface RoundOpening {
+interface RoundOpening {
   readonly policy: PolicyName;
   readonly input: Omit<RoundInput, "learned">;
   /** What earlier rounds measured by this method. */

@@ -46,7 +46,7 @@ import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
-export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
+interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
   readonly probing: Probing;
   readonly resolver: NameResolver;
@@ -76,14 +76,18 @@ export function delegating(
   const rounds = { ...given, ...probing };
   const queue = new DelegationQueue(
     {
-      ...{ ...rounds, random: seededRandom(config.delegation.seed) },
+      ...rounds,
+      random: seededRandom(config.delegation.seed),
       onDecided: (round) => counters.round(round),
       ...(given.leads === undefined ? {} : { mayRun: given.leads }),
     },
     following(() => queueSettings(config)),
   );
   const finerRounds = () => ({
-    ...{ ...rounds, timekeeper, resolver, finer: createFinerDelegationStore(pool) },
+    ...rounds,
+    timekeeper,
+    resolver,
+    finer: createFinerDelegationStore(pool),
     random: seededRandom(config.delegation.seed),
     settings: () => queueSettings(config).round,
     onDecided: (round: FinerRound) => counters.round({ ...round, subnetId: round.withinSubnetId }),

@@ -8,7 +8,6 @@ import { parseAddress } from "#core/ip/address";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, PeerRtt } from "../crawlers/crawler.ts";
 import { nothingPublished, type PublishedRanges } from "../subnets/published-ranges.ts";
-import { OriginTable } from "../subnets/routing-table.ts";
 import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
 import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
@@ -20,11 +19,10 @@ import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
 
 /** Told of a subnet that was delegated anew; null: the tree, or all delegations, are others now. */
-export type StateWatcher = (changed: SubnetId | null) => void;
+type StateWatcher = (changed: SubnetId | null) => void;
 
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
-  #origins = OriginTable.empty;
   #generation: number | null = null;
   #published: PublishedRanges = nothingPublished;
   #knowledge = new DelegationKnowledge();
@@ -92,18 +90,9 @@ export class CoordinatorState {
     return this.#published.count;
   }
 
-  /** Who announces which addresses. */
-  get origins(): OriginTable {
-    return this.#origins;
-  }
-
-  /**
-   * A new tree, with the routing table of the same import: everything that was learned is placed in them anew, so that
-   * what was counted under one AS is never taken back from another.
-   */
-  setTree(tree: SubnetTree, generation: number | null, origins = OriginTable.empty): void {
+  /** A new tree: everything that was learned is placed in it anew. */
+  setTree(tree: SubnetTree, generation: number | null): void {
     this.#tree = tree;
-    this.#origins = origins;
     this.#generation = generation;
     this.#relearn();
   }
@@ -188,7 +177,7 @@ export class CoordinatorState {
   }
 
   placementOf(subnetId: SubnetId): Placement | null {
-    return placementOf(this.#tree, subnetId, this.#published, this.#origins);
+    return placementOf(this.#tree, subnetId, this.#published);
   }
 
   delegationOf(subnetId: SubnetId): Delegation | null {

@@ -1,44 +1,29 @@
 /** The tree by its places: what goes over many subnets at once reads these numbers, not a record for each. */
 import type { IpRange } from "#core/ip/range";
-import {
-  ipv4EndOf,
-  ipv4Key,
-  ipv4LastAt,
-  ipv4ParentOf,
-  ipv4RangeAt,
-  ipv4Reaching,
-  placeOfIpv4,
-} from "../subnets/ipv4-places.ts";
-import { ipv6EndOf, ipv6ParentOf, ipv6RangeAt, oddWords, placeOfIpv6 } from "../subnets/ipv6-places.ts";
-import { extentIn, oddEntry, oddExtent, topBit } from "../subnets/place-index.ts";
+import { endOf, ipv4At, placeOfIpv4, placeOfIpv6, rangeOfPlace, topBit } from "../subnets/range-table.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
-import { addressAt, ipv6Space, type MapSpace } from "./space.ts";
+import { addressAt, type MapSpace } from "./space.ts";
 
 const nowhere = -1;
 
 /** The place of a place's parent, or −1. */
 export function parentPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number): number {
-  if (place < ipv6Base) return ipv4ParentOf(ipv4, place);
-  const parent = ipv6ParentOf(ipv6, place - ipv6Base);
+  if (place < ipv6Base) return ipv4.parents[place] as number;
+  const parent = ipv6.parents[place - ipv6Base] as number;
   return parent < 0 ? nowhere : ipv6Base + parent;
 }
 
 /** Behind the last place that starts within the range of this one. */
 export function endPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number): number {
-  return place < ipv6Base ? ipv4EndOf(ipv4, place) : ipv6Base + ipv6EndOf(ipv6, place - ipv6Base);
+  return place < ipv6Base ? endOf(ipv4, place) : ipv6Base + endOf(ipv6, place - ipv6Base);
 }
 
 export function rangeAtPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number): IpRange {
-  return place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base);
+  return place < ipv6Base ? rangeOfPlace(ipv4, place) : rangeOfPlace(ipv6, place - ipv6Base);
 }
 
 /** Log2 of how many addresses the place's range has; what sizes are compared and shown by. */
 export function sizeBits(columns: TreeColumns, place: number): number {
-  const { ipv4, ipv6Base } = columns;
-  if (place < ipv6Base)
-    return Math.log2(ipv4LastAt(ipv4, place) - (((ipv4.keys[place] as number) ^ topBit) >>> 0) + 1);
-  const extent = extentIn(columns.ipv6.links[place - ipv6Base] as number);
-  if (extent < oddExtent) return 128 - extent;
   const range = rangeAtPlace(columns, place);
   return Math.log2(Number(BigInt(range.last) - BigInt(range.first) + 1n));
 }
@@ -64,31 +49,17 @@ export function firstPlaceFrom(columns: TreeColumns, space: MapSpace, position: 
 
 /** IPv6 before 2000:: has a position below 0, behind 3fff:… one beyond the space. */
 export function startPosition({ ipv4, ipv6, ipv6Base }: TreeColumns, space: MapSpace, place: number): number {
-  if (space.family === 4) return ((ipv4.keys[place] as number) ^ topBit) >>> 0;
-  const at = 2 * (place - ipv6Base);
-  return ipv6Position((ipv6.keys[at] as number) ^ topBit, (ipv6.keys[at + 1] as number) ^ topBit);
+  return space.family === 4 ? ipv4At(ipv4.firsts, place) : ipv6Position(ipv6.firsts, place - ipv6Base);
 }
 
 export function lastPosition(columns: TreeColumns, space: MapSpace, place: number): number {
   const { ipv4, ipv6, ipv6Base } = columns;
-  if (space.family === 4) return ipv4LastAt(ipv4, place);
-  const at = place - ipv6Base;
-  const extent = extentIn(ipv6.links[at] as number);
-  if (extent >= oddExtent) {
-    const word = oddWords * oddEntry(ipv6.lists, at, extent) + 2;
-    return ipv6Position(
-      (ipv6.lists.odd[word] as number) ^ topBit,
-      (ipv6.lists.odd[word + 1] as number) ^ topBit,
-    );
-  }
-  const first = startPosition(columns, space, place);
-  return extent >= positionPrefix ? first : first + 2 ** (positionPrefix - extent) - 1;
+  return space.family === 4 ? ipv4At(ipv4.lasts, place) : ipv6Position(ipv6.lasts, place - ipv6Base);
 }
 
-const positionPrefix = ipv6Space.leadingBits + ipv6Space.positionBits;
-
-function ipv6Position(high: number, low: number): number {
-  return ((high >>> 0) - 0x20000000) * 2 ** 23 + (low >>> 9);
+function ipv6Position(addresses: Int32Array, place: number): number {
+  const [high, low] = [addresses[4 * place] as number, addresses[4 * place + 1] as number];
+  return (((high ^ topBit) >>> 0) - 0x20000000) * 2 ** 23 + ((low ^ topBit) >>> 9);
 }
 
 /** The most specific place over a position, where `last` is the last of its family that starts there or before. */
@@ -98,7 +69,7 @@ export function placeOver(
   at: { position: number; last: number },
 ): number {
   const { ipv4, ipv6, ipv6Base } = columns;
-  if (space.family === 4) return ipv4Reaching(ipv4, at.last, ipv4Key(at.position));
+  if (space.family === 4) return placeOfIpv4(ipv4, at.position ^ topBit);
   const place = placeOfIpv6(ipv6, addressAt(space, at.position).value as bigint);
   return place < 0 ? nowhere : ipv6Base + place;
 }
@@ -106,7 +77,7 @@ export function placeOver(
 /** The most specific place over the range's first address that holds the range whole, or −1. */
 export function placeHolding(columns: TreeColumns, range: IpRange): number {
   const { ipv4, ipv6, ipv6Base } = columns;
-  let place = range.family === 4 ? placeOfIpv4(ipv4, ipv4Key(range.first)) : placeOfIpv6(ipv6, range.first);
+  let place = range.family === 4 ? placeOfIpv4(ipv4, range.first ^ topBit) : placeOfIpv6(ipv6, range.first);
   if (range.family === 6 && place >= 0) place += ipv6Base;
   while (place >= 0 && rangeAtPlace(columns, place).last < range.last) place = parentPlace(columns, place);
   return place;

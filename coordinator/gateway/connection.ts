@@ -20,7 +20,7 @@ import { ByteBudget } from "./liveness.ts";
 
 export type Refusal = Omit<CoordinatorRefuse, "type">;
 
-export interface ConnectionSettings {
+interface ConnectionSettings {
   readonly socket: WebSocket;
   /** What the socket runs on. */
   readonly stream: Duplex;
@@ -31,7 +31,7 @@ export interface ConnectionSettings {
   readonly handlers: ConnectionHandlers;
 }
 
-export interface ConnectionHandlers {
+interface ConnectionHandlers {
   /** A stranger's message has come whole, and is read in its turn. */
   onArrived(): void;
   /** May throw ProtocolError, which refuses the crawler. `numbers` are empty before protocol version 2. */

@@ -13,7 +13,7 @@ type Line = Pick<
 >;
 
 /** Crawlers that are connected to other coordinators. */
-export interface Elsewhere {
+interface Elsewhere {
   online(): readonly CrawlerId[];
   probe: Fleet["probe"];
 }

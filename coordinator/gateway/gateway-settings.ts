@@ -227,7 +227,13 @@ export function sessionInfoOf(session: CrawlerSession): SessionInfo | null {
   const { name, softwareVersion } = hello;
   const held = connection.isHeld;
   return {
-    ...{ name, remoteAddress, openedAt, softwareVersion, unacknowledgedResults, waitingMessages, held },
+    name,
+    remoteAddress,
+    openedAt,
+    softwareVersion,
+    unacknowledgedResults,
+    waitingMessages,
+    held,
     ...connection.counts,
   };
 }

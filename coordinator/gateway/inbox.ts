@@ -13,7 +13,7 @@ import { type FetchResult, maxUnsealedBytes, ResultDigest, type Seal } from "#pr
 
 type CrawlerResultMessage = Extract<CrawlerMessage, { type: "crawler:result" }>;
 
-export type OrderedMessage = Exclude<
+type OrderedMessage = Exclude<
   CrawlerMessage,
   { type: "crawler:hello" | "crawler:probe-report" | "crawler:seal" }
 >;
@@ -37,7 +37,7 @@ export interface MessageSize {
   readonly inflatedBytes: number;
 }
 
-export interface InboxSettings {
+interface InboxSettings {
   readonly batchResults: number;
   readonly lingerMs: number;
   readonly deliverResults: (results: readonly BatchedResult[]) => Promise<void>;

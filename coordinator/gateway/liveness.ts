@@ -14,7 +14,7 @@ import { timerMs } from "../core/timer-ms.ts";
  * the crawlers sent meanwhile waits in the sockets and is read first.
  */
 
-export interface HeartbeatWatchSettings {
+interface HeartbeatWatchSettings {
   /** How often the crawler is to send one. */
   readonly heartbeatMs: number;
   /** Bytes that have come over the connection so far. */

@@ -35,7 +35,7 @@ import {
 } from "./inbox.ts";
 import { HeartbeatWatch, mostPingMs } from "./liveness.ts";
 
-export interface SessionSettings {
+interface SessionSettings {
   readonly remoteAddress: string;
   /** 32 random bytes in base64url that went out with the upgrade, for its hello to sign. */
   readonly challenge: string;
@@ -51,7 +51,7 @@ export interface SessionSettings {
 }
 
 /** `seals`: those that end with one of the results. */
-export interface SealedResults {
+interface SealedResults {
   readonly results: readonly BatchedResult[];
   readonly seals: readonly Seal[];
 }

@@ -40,7 +40,7 @@ import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
 import type { Refusal } from "./connection.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
-export interface FleetMessagePorts {
+interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
   readonly frontier: FrontierStore;
@@ -155,7 +155,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       return {
         acknowledgedSequence,
         welcome: {
-          ...{ ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+          ...welcome,
+          ...seenFrom(arrival),
+          ...introductionOf(arrival, config),
           ...(ports.addresses === undefined ? {} : { coordinators: [...ports.addresses()] }),
         },
       };

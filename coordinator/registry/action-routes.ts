@@ -1,6 +1,5 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
 
-import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import { lossText, lostSum } from "#rir-import/shrinkage";
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
@@ -119,13 +118,8 @@ async function apply(
   if (!known) return noSuchPlan(planId);
   if (known.outdated !== null) return outdated(planId, known.outdated);
   const { files, plan } = known;
-  const keptRoutes = plan.routes !== undefined && losesTooMany(plan.routes) ? plan.routes.after : undefined;
   const losses = plan.losses ?? [];
-  const shrunk = [
-    ...known.shrunk.map(({ registry }) => registry),
-    ...(keptRoutes === undefined ? [] : ["the routing table"]),
-    ...losses.map(lossText),
-  ];
+  const shrunk = [...known.shrunk.map(({ registry }) => registry), ...losses.map(lossText)];
   if (shrunk.length > 0 && !confirmShrinkage) return shrinkageUnconfirmed(shrunk);
   const unmeant = notMeant(plan.inUse ?? null, removeInUse);
   if (unmeant !== null) return unmeant;
@@ -134,7 +128,6 @@ async function apply(
     ...{ type: "apply", planId, fingerprint, files },
     ...(removeInUse !== undefined && { removeInUse }),
     ...(losses.length > 0 && { loseFacts: lostSum(losses) }),
-    ...(keptRoutes !== undefined && { keptRoutes }),
   });
 }
 

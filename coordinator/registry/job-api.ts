@@ -48,7 +48,6 @@ const registryOrder = z
       .int()
       .describe("So many holders, countries and published ranges are meant to be lost.")
       .optional(),
-    keptRoutes: z.int().describe("So many prefixes are meant to stay in the routing table.").optional(),
   })
   .meta({
     id: "RegistryOrder",
@@ -184,37 +183,6 @@ const registryShrinkage = z
 /** As the command prints it, which is not described here. */
 const printed = <Shape>(schema: z.ZodType = z.looseObject({})) => schema as unknown as z.ZodType<Shape>;
 
-const routeChange = z
-  .strictObject({
-    prefix: z.string(),
-    before: z.int().nullable().describe("The AS that announced it; null: nobody did."),
-    after: z.int().nullable(),
-  })
-  .meta({ id: "RouteChange" });
-
-const routingChanges = z
-  .strictObject({
-    before: z.int().describe("Prefixes of the routing table in force."),
-    after: z
-      .int()
-      .describe("Prefixes of the files'; where it is less than half, confirmShrinkage is needed."),
-    ipv4Prefixes: z.int(),
-    ipv6Prefixes: z.int(),
-    asCount: z.int().describe("ASes that announce at least one."),
-    added: z.int(),
-    removed: z.int(),
-    changed: z.int().describe("The same prefix from another AS."),
-    samples: z.array(routeChange),
-    multiOrigin: z.int().describe("Prefixes that several ASes announce."),
-    multiOriginSamples: z.array(
-      z.strictObject({
-        prefix: z.string(),
-        asNumbers: z.array(z.int()).describe("The one that counts first."),
-      }),
-    ),
-  })
-  .meta({ id: "RoutingChanges" });
-
 const registryImportPlan = z
   .strictObject({
     fingerprint: z.string(),
@@ -244,7 +212,6 @@ const registryImportPlan = z
       .describe(
         "What changes of where networks publish that their ranges lie: by source, and what is held back.",
       ),
-    routes: routingChanges.optional().describe("Left out in plans of older versions."),
     losses: z
       .array(
         z.strictObject({

@@ -160,8 +160,6 @@ export type RegistryOrder =
       readonly removeInUse?: number;
       /** So many holders, countries and published ranges in all are meant to be lost; left out: nobody had to say. */
       readonly loseFacts?: number;
-      /** So few prefixes are meant to stay in the routing table; left out: nobody had to say. */
-      readonly keptRoutes?: number;
     }
   /** Stops when another generation is in force by then. */
   | {

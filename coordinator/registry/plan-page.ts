@@ -1,6 +1,5 @@
 /** /registry/plans/:id: what applying the plan would change, and the button that applies exactly this. */
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
-import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { FileReport } from "#rir-import/read/file-report";
@@ -62,12 +61,7 @@ function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Ht
     return html`${tried}${words}`;
   }
   if (!mayAct) return tried;
-  const { routes } = known.plan;
-  const losing = [
-    ...shrunk.map(({ registry }) => registry),
-    ...(routes !== undefined && losesTooMany(routes) ? ["the routing table"] : []),
-    ...(known.plan.losses ?? []).map(lossText),
-  ];
+  const losing = [...shrunk.map(({ registry }) => registry), ...(known.plan.losses ?? []).map(lossText)];
   const confirm =
     losing.length === 0
       ? nothing
@@ -178,7 +172,6 @@ const countriesShown = 12;
 export function planReport(plan: ImportPlan, links: PlanLinks): Html {
   return html`${planTiles(plan)}
 ${inUseWords(plan)}
-${routesWords(plan)}
 ${registrySection(plan, links)}
 ${largestSection(plan, links)}
 ${delegationSection(plan, links)}
@@ -209,16 +202,6 @@ function inUseWords({ inUse }: ImportPlan): Html {
   const words = html`${goingWords(inUse)} would go: delegated, or with hosts in the frontier.`;
   return isMuchInUse(inUse)
     ? html`<div class="warning" role="note"><p><strong>Subnets in use.</strong> ${words}</p></div>`
-    : html`<p class="small">${words}</p>`;
-}
-
-/** Plans of older versions have none. */
-function routesWords({ routes }: ImportPlan): Html {
-  if (routes === undefined || routes.before + routes.after === 0) return nothing;
-  const { before, after, asCount, added, removed, changed, multiOrigin } = routes;
-  const words = html`Routing table: ${countText(after)} prefixes of ${countText(asCount)} ASes; ${countText(added)} new, ${countText(removed)} gone, ${countText(changed)} from another AS; ${countText(multiOrigin)} come from several.`;
-  return losesTooMany(routes)
-    ? html`<div class="warning" role="note"><p><strong>Routing table.</strong> Only ${countText(after)} of ${countText(before)} prefixes would stay; mostly a file is incomplete or missing.</p></div><p class="small">${words}</p>`
     : html`<p class="small">${words}</p>`;
 }
 

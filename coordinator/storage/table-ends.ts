@@ -90,7 +90,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
     "the latest of each subnet, and those that decide a delegation, stay",
   ),
   probe: policy("retention.roundDays", "with their rounds"),
-  move_rate: each("holder, autonomous system and country among the latest 200,000 rounds"),
+  move_rate: each("holder and country among the latest 200,000 rounds"),
   delegation_history: policy("retention.historyDays", "who had a subnet before"),
   accuracy_sample: days(90, "three times as long as they count"),
   // The fleet.
@@ -122,9 +122,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   published_list_in: bounded("the lists of each of the latest eight imports"),
   subnet: rangesRegistered,
   holder: each("holder that a registry ever named"),
-  routing_table: bounded("routing tables, the five newest and the one in force", 6),
-  routing_origin: each("autonomous system of a routing table that is kept"),
-  routing_segments: bounded("600 rows of a routing table that is kept"),
   subnet_before: registryChanges,
   subnet_after: registryChanges,
   holder_before: registryChanges,

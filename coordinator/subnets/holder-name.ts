@@ -170,7 +170,7 @@ function areDistinctive(words: readonly string[], text: string): boolean {
 }
 
 /** `own`: how many of the words are neither common nor numbers; `letters`: how many these have. */
-export function areDistinctiveLetters(own: number, letters: number, words: number): boolean {
+function areDistinctiveLetters(own: number, letters: number, words: number): boolean {
   if (own > 1) return letters >= minOwnLetters;
   return letters >= (words > 1 ? minLettersBesideCommon : minLettersOfOneWord);
 }
@@ -370,30 +370,3 @@ const leadingForms = wordSet(
 
 /** In front only where another one stands at the end: `SC Example SRL`. */
 const leadingBesideOthers = wordSet("sc");
-
-/** What is known of single words, as flags: for ascii-holder-names.ts, which reads bytes by the same rules. */
-export const wordKinds = {
-  common: 1,
-  legal: 2,
-  legalBesideOthers: 4,
-  leading: 8,
-  leadingBesideOthers: 16,
-  inPhrases: 32,
-  /** Placeholders begin with it. */
-  first: 64,
-  all(): ReadonlyMap<string, number> {
-    const sets = [
-      [commonWords, wordKinds.common],
-      [legalForms, wordKinds.legal],
-      [legalBesideOthers, wordKinds.legalBesideOthers],
-      [leadingForms, wordKinds.leading],
-      [leadingBesideOthers, wordKinds.leadingBesideOthers],
-      [phraseWords, wordKinds.inPhrases],
-      [firstWords, wordKinds.first],
-    ] as const;
-    const kinds = new Map<string, number>();
-    for (const [words, kind] of sets)
-      for (const word of words) kinds.set(word, (kinds.get(word) ?? 0) | kind);
-    return kinds;
-  },
-};

@@ -7,8 +7,9 @@
  * the smallest range wins, and of equal sizes the one that starts later. So a parent is the smallest range
  * that holds the child wholly, and an address where two ranges cross belongs to the smaller.
  *
- * Iterative and without recursion, so depth does not matter; O(n log n), and linear but for the sort where
- * nothing crosses.
+ * One walk over the ranges in order, with those that are open at the place reached, the most specific last. While none of
+ * the open ones cross they hold one another, and the walk takes as long as there are ranges; where they do, each range
+ * looks at all that are open, which in registries' files are a few.
  */
 import type { IpRange } from "#core/ip/range";
 import {
@@ -19,6 +20,9 @@ import {
   sortedOrder,
 } from "./range-columns.ts";
 
+/** Among owners: no ranges cross there, so that the way from a range to its parents serves. */
+export const untangled = -2;
+
 export interface Nesting {
   /** Index of the parent in the input, or -1 directly under the root. */
   readonly parents: Int32Array;
@@ -28,175 +32,152 @@ export interface Nesting {
   readonly duplicates: readonly { readonly index: number; readonly of: number }[];
   /**
    * Ranges that cross, `earlier` being the one that starts earlier. Every range that crosses another is in at
-   * least one pair; a tangle of n ranges may have n² pairs, of which at most 2n are listed.
+   * least one pair; a tangle of n ranges may have n² pairs, of which at most n are listed.
    */
-  readonly crossings: readonly Crossing[];
-}
-
-export interface Crossing {
-  readonly earlier: number;
-  readonly later: number;
+  readonly crossings: readonly { readonly earlier: number; readonly later: number }[];
+  /** The stretches of addresses where ranges cross, as the columns hold addresses: where one begins or has another owner … */
+  readonly tangledStarts: Uint32Array;
+  /** … and that owner's index: the most specific range there, −1 for none, `untangled` where no more ranges cross. */
+  readonly tangledOwners: Int32Array;
 }
 
 /** The hierarchy of ranges of one family. */
 export function nest(ranges: readonly IpRange[] | RangeColumns): Nesting {
   const columns = "count" in ranges ? ranges : columnsOf(ranges);
   const order = sortedOrder(columns);
-  const { unique, duplicates } = setDuplicatesAside(columns, order);
-  const { tangled, crossings } = findCrossings(columns, unique);
-  const parents = findParents({ columns, unique, tangled, crossings });
-  for (const { index, of } of duplicates) parents[index] = parents[of] as number;
-  return { parents, order, duplicates, crossings };
+  const walk = new Walk(columns);
+  for (const range of order) walk.take(range);
+  return { order, ...walk.finish() };
 }
 
-function setDuplicatesAside(columns: RangeColumns, order: Int32Array) {
-  const unique = new Int32Array(order.length);
-  const duplicates: { index: number; of: number }[] = [];
-  let count = 0;
-  for (const index of order) {
-    const previous = count === 0 ? -1 : (unique[count - 1] as number);
-    if (previous >= 0 && isSameRange(columns, previous, index)) duplicates.push({ index, of: previous });
-    else unique[count++] = index;
-  }
-  return { unique: unique.subarray(0, count), duplicates };
-}
-
-function isSameRange({ first, last, words }: RangeColumns, i: number, j: number): boolean {
-  return compareWords(first, i, first, j, words) === 0 && compareWords(last, i, last, j, words) === 0;
-}
-
-/**
- * Walks the ranges with a stack whose last addresses fall from bottom to top. A newcomer that ends behind the
- * top takes its place; where the two overlap, they cross and both are tangled. Of two ranges that cross, the
- * earlier is always tangled, so the ranges that are not tangled hold each other or lie apart.
- */
-function findCrossings(columns: RangeColumns, unique: Int32Array) {
-  const { first, last, words } = columns;
-  const tangled = new Uint8Array(columns.count);
-  const crossings: Crossing[] = [];
-  const stack = new Int32Array(unique.length);
-  let depth = 0;
-  for (const index of unique) {
-    for (; depth > 0 && compareWords(last, stack[depth - 1] as number, last, index, words) < 0; depth -= 1) {
-      const top = stack[depth - 1] as number;
-      if (compareWords(last, top, first, index, words) < 0) continue;
-      crossings.push({ earlier: top, later: index });
-      tangled[top] = 1;
-      tangled[index] = 1;
-    }
-    stack[depth++] = index;
-  }
-  return { tangled, crossings };
-}
-
-/**
- * The second walk: the smallest holder among the ranges that are not tangled is the top of a plain stack, among
- * the tangled it comes from an index over them. Adds the crossings of ranges that the first walk passed by.
- */
-function findParents(work: {
-  columns: RangeColumns;
-  unique: Int32Array;
-  tangled: Uint8Array;
-  crossings: Crossing[];
-}) {
-  const { columns, unique, tangled, crossings } = work;
-  const { first, last, words } = columns;
-  const parents = new Int32Array(columns.count).fill(-1);
-  const index = new TangledIndex(
-    columns,
-    unique.filter((range) => tangled[range] === 1),
-  );
-  const stack = new Int32Array(unique.length);
-  let depth = 0;
-  for (const range of unique) {
-    while (depth > 0 && compareWords(last, stack[depth - 1] as number, first, range, words) < 0) depth -= 1;
-    const plain = depth > 0 ? (stack[depth - 1] as number) : -1;
-    parents[range] = moreSpecific(columns, plain, index.smallestHolderOf(range));
-    if (tangled[range] === 1) {
-      index.add(range);
-      continue;
-    }
-    stack[depth++] = range;
-    const crossed = index.crossedBy(range);
-    if (crossed >= 0) crossings.push({ earlier: crossed, later: range });
-  }
-  return parents;
-}
-
-function moreSpecific(columns: RangeColumns, i: number, j: number): number {
-  if (i < 0 || j < 0) return Math.max(i, j);
-  return compareSpecificity(columns, i, j) < 0 ? i : j;
-}
-
-/**
- * The tangled ranges by last address: two Fenwick trees, one that answers which of those that end at an
- * address or behind it is the smallest, one which of those that end before it ends last.
- */
-class TangledIndex {
+class Walk {
   readonly #columns: RangeColumns;
-  /** Tangled ranges, the one that ends last first; `#rankOf` is its inverse. */
-  readonly #byLast: Int32Array;
-  readonly #rankOf = new Map<number, number>();
-  readonly #smallest: Int32Array;
-  readonly #nearest: Int32Array;
+  readonly #parents: Int32Array;
+  readonly #duplicates: { index: number; of: number }[] = [];
+  readonly #crossings: { earlier: number; later: number }[] = [];
+  readonly #isListed: Uint8Array;
+  /** Ranges over the first address of the latest one, the least specific first. */
+  #open: number[] = [];
+  /** Whether any of them cross. */
+  #isTangled = false;
+  #latest = -1;
+  readonly #starts: number[] = [];
+  readonly #owners: number[] = [];
 
-  constructor(columns: RangeColumns, ranges: Int32Array) {
-    const { last, words } = columns;
+  constructor(columns: RangeColumns) {
     this.#columns = columns;
-    this.#byLast = ranges.slice().sort((i, j) => compareWords(last, j, last, i, words));
-    this.#byLast.forEach((range, rank) => {
-      this.#rankOf.set(range, rank);
-    });
-    this.#smallest = new Int32Array(ranges.length + 1).fill(-1);
-    this.#nearest = new Int32Array(ranges.length + 1).fill(-1);
+    this.#parents = new Int32Array(columns.count).fill(-1);
+    this.#isListed = new Uint8Array(columns.count);
   }
 
-  add(range: number): void {
-    const size = this.#byLast.length;
-    const rank = this.#rankOf.get(range) as number;
-    for (let at = rank + 1; at <= size; at += at & -at) {
-      this.#smallest[at] = moreSpecific(this.#columns, this.#smallest[at] as number, range);
-    }
-    for (let at = size - rank; at <= size; at += at & -at) {
-      this.#nearest[at] = this.#laterEnd(this.#nearest[at] as number, range);
-    }
-  }
-
-  /** The smallest of the ranges added so far that ends where `range` does or behind, or -1. As all started before, it holds it. */
-  smallestHolderOf(range: number): number {
-    let best = -1;
-    for (let at = this.#countBehind(range); at > 0; at -= at & -at) {
-      best = moreSpecific(this.#columns, best, this.#smallest[at] as number);
-    }
-    return best;
-  }
-
-  /** A range added so far that ends within `range`, which starts later: they cross. -1 when there is none. */
-  crossedBy(range: number): number {
+  take(range: number): void {
     const { first, last, words } = this.#columns;
-    let best = -1;
-    for (let at = this.#byLast.length - this.#countBehind(range); at > 0; at -= at & -at) {
-      best = this.#laterEnd(best, this.#nearest[at] as number);
+    const before = this.#latest;
+    if (
+      before >= 0 &&
+      compareWords(first, before, first, range, words) === 0 &&
+      compareWords(last, before, last, range, words) === 0
+    ) {
+      this.#duplicates.push({ index: range, of: before });
+      this.#parents[range] = this.#parents[before] as number;
+      return;
     }
-    return best >= 0 && compareWords(last, best, first, range, words) >= 0 ? best : -1;
+    const wasTangled = this.#isTangled;
+    if (wasTangled) this.#cut(range);
+    this.#closeBefore(range);
+    this.#place(range);
+    this.#latest = range;
+    if (wasTangled && !this.#isTangled) this.#put(this.#firstOf(range), untangled);
   }
 
-  #laterEnd(i: number, j: number): number {
-    if (i < 0 || j < 0) return Math.max(i, j);
-    return compareWords(this.#columns.last, i, this.#columns.last, j, this.#columns.words) > 0 ? i : j;
+  finish(): Omit<Nesting, "order"> {
+    if (this.#isTangled) this.#cut(null);
+    return {
+      parents: this.#parents,
+      duplicates: this.#duplicates,
+      crossings: this.#crossings,
+      tangledStarts: Uint32Array.from(this.#starts),
+      tangledOwners: Int32Array.from(this.#owners),
+    };
   }
 
-  /** How many tangled ranges, added or not, end where `range` does or behind. */
-  #countBehind(range: number): number {
+  #closeBefore(range: number): void {
+    const { first, last, words } = this.#columns;
+    const open = this.#open;
+    const hasEnded = (one: number) => compareWords(last, one, first, range, words) < 0;
+    if (!this.#isTangled) {
+      while (open.length > 0 && hasEnded(open[open.length - 1] as number)) open.pop();
+      return;
+    }
+    this.#open = open.filter((one) => !hasEnded(one));
+    this.#isTangled = this.#open.some(
+      (one, at) =>
+        at > 0 &&
+        (compareWords(first, this.#open[at - 1] as number, first, one, words) > 0 ||
+          compareWords(last, this.#open[at - 1] as number, last, one, words) < 0),
+    );
+  }
+
+  /** Among the open ranges: finds its parent and what it crosses. */
+  #place(range: number): void {
     const { last, words } = this.#columns;
-    let low = 0;
-    for (let high = this.#byLast.length; low < high; ) {
-      const middle = (low + high) >>> 1;
-      if (compareWords(last, this.#byLast[middle] as number, last, range, words) >= 0) low = middle + 1;
-      else high = middle;
+    const open = this.#open;
+    const wasTangled = this.#isTangled;
+    let parent = -1;
+    for (let at = open.length - 1; at >= 0 && (parent < 0 || wasTangled); at -= 1) {
+      const one = open[at] as number;
+      if (compareWords(last, one, last, range, words) < 0) this.#cross(one, range);
+      else if (parent < 0) parent = one;
     }
-    return low;
+    this.#parents[range] = parent;
+    let at = open.length;
+    while (at > 0 && compareSpecificity(this.#columns, open[at - 1] as number, range) < 0) at -= 1;
+    if (at === open.length) open.push(range);
+    else open.splice(at, 0, range);
   }
+
+  #cross(earlier: number, later: number): void {
+    this.#isTangled = true;
+    if (this.#isListed[earlier] === 1 && this.#isListed[later] === 1) return;
+    this.#isListed[earlier] = 1;
+    this.#isListed[later] = 1;
+    this.#crossings.push({ earlier, later });
+  }
+
+  /** Who is the most specific, from the latest range's first address up to the next one's; null: to where the last ends. */
+  #cut(next: number | null): void {
+    const { first, last, words } = this.#columns;
+    const at = this.#firstOf(this.#latest);
+    const isOver = () => next !== null && compareWords(at, 0, first, next, words) >= 0;
+    for (let index = this.#open.length - 1; index >= 0 && !isOver(); index -= 1) {
+      const one = this.#open[index] as number;
+      if (compareWords(last, one, at, 0, words) < 0) continue;
+      this.#put(at, one);
+      at.set(last.subarray(one * words, (one + 1) * words));
+      if (!increase(at)) return;
+    }
+    if (!isOver()) this.#put(at, -1);
+  }
+
+  #firstOf(range: number): Uint32Array {
+    const { first, words } = this.#columns;
+    return first.slice(range * words, (range + 1) * words);
+  }
+
+  #put(start: Uint32Array, owner: number): void {
+    if (this.#owners.at(-1) === owner) return;
+    this.#starts.push(...start);
+    this.#owners.push(owner);
+  }
+}
+
+/** The address behind it; false when it was the last of the whole space. */
+function increase(address: Uint32Array): boolean {
+  for (let word = address.length - 1; word >= 0; word -= 1) {
+    address[word] = (address[word] as number) + 1;
+    if (address[word] !== 0) return true;
+  }
+  return false;
 }
 
 // From every subnet that holds an address or a range to the chain of them: the most specific one (nest.ts

@@ -14,7 +14,14 @@
  */
 import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
 import { GrowingColumn } from "#core/text-pool";
-import { compareWords, emptyColumns, type RangeColumns, rangeAt, sortedOrder } from "./range-columns.ts";
+import {
+  compareWords,
+  emptyColumns,
+  type RangeColumns,
+  rangeAt,
+  reordered,
+  sortedOrder,
+} from "./range-columns.ts";
 
 /** More published ranges are not kept: some 32 bytes each. */
 export const mostPublishedRanges = 1_000_000;
@@ -22,7 +29,7 @@ export const mostPublishedRanges = 1_000_000;
 /** A subnet that holds more published ranges than this is too wide for any of them to speak for it. */
 const mostWithin = 65_536;
 
-export const publishedKinds = ["geofeed", "aws", "google", "azure", "oracle", "cloudflare"] as const;
+const publishedKinds = ["geofeed", "aws", "google", "azure", "oracle", "cloudflare"] as const;
 export type PublishedKind = (typeof publishedKinds)[number];
 
 export interface PublishedList {
@@ -233,18 +240,14 @@ class GrowingFamily {
   sorted(): PublishedFamily {
     const count = this.lists.length;
     const read: RangeColumns = {
-      ...{ family: this.#family, words: this.#words, count },
-      ...{ first: this.first.values(), last: this.last.values() },
+      family: this.#family,
+      words: this.#words,
+      count,
+      first: this.first.values(),
+      last: this.last.values(),
     };
     const order = sortedOrder(read);
-    const columns = emptyColumns(this.#family, count);
-    const words = this.#words;
-    order.forEach((row, at) => {
-      for (let word = 0; word < words; word += 1) {
-        columns.first[at * words + word] = read.first[row * words + word] as number;
-        columns.last[at * words + word] = read.last[row * words + word] as number;
-      }
-    });
+    const columns = reordered(read, order);
     const inOrder = (column: Int32Array) => Int32Array.from(order, (row) => column[row] as number);
     return {
       columns,

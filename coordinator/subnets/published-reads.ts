@@ -25,7 +25,7 @@ interface ListRow extends PublishedList {
 }
 
 /** In the order of their numbers. */
-export async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow[]> {
+async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow[]> {
   const { rows } = await on.query<ListRow>(
     `select l.list_id as "listId", l.source, l.kind, l.is_named_by_objects as "isNamedByObjects",
        i.list_date::text as "listDate", i.version
@@ -155,7 +155,11 @@ function buildOf(rows: readonly SaidRow[], asked: IpRange): PublishedRanges {
 }
 
 const listOf = ({ source, kind, isNamedByObjects, listDate, version }: SaidRow): PublishedList => ({
-  ...{ source, kind: kind as PublishedKind, isNamedByObjects, listDate, version },
+  source,
+  kind: kind as PublishedKind,
+  isNamedByObjects,
+  listDate,
+  version,
 });
 
 const sizeOf = ({ first, last }: IpRange) => Number(last) - Number(first);

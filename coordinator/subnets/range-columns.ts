@@ -52,14 +52,20 @@ export function rangeAt(columns: RangeColumns, index: number): IpRange {
   return { family: 6, first: readIpv6(columns.first, index), last: readIpv6(columns.last, index) };
 }
 
+/** Addresses as unsigned words, or with their top bits flipped. */
+type Words = Uint32Array | Int32Array;
+
 /** Order of the address at `i` in `a` and that at `j` in `b`. */
-export function compareWords(a: Uint32Array, i: number, b: Uint32Array, j: number, words: 1 | 4): number {
-  if (words === 1) return (a[i] as number) - (b[j] as number);
-  for (let word = 0; word < 4; word += 1) {
-    const difference = (a[i * 4 + word] as number) - (b[j * 4 + word] as number);
-    if (difference !== 0) return difference;
-  }
-  return 0;
+export function compareWords(a: Words, i: number, b: Words, j: number, words: 1 | 4): number {
+  const at = words * i;
+  const to = words * j;
+  const first = (a[at] as number) - (b[to] as number);
+  if (words === 1 || first !== 0) return first;
+  // Word by word, as a loop takes twice the time.
+  const second = (a[at + 1] as number) - (b[to + 1] as number);
+  if (second !== 0) return second;
+  const third = (a[at + 2] as number) - (b[to + 2] as number);
+  return third !== 0 ? third : (a[at + 3] as number) - (b[to + 3] as number);
 }
 
 /**
@@ -91,6 +97,19 @@ export function sortedOrder(columns: RangeColumns): Int32Array<ArrayBuffer> {
     for (const shift of [0, 16]) pass(columns.first, word, shift, 0);
   }
   return order;
+}
+
+/** The same ranges in another order. */
+export function reordered({ family, words, first, last }: RangeColumns, order: Int32Array): RangeColumns {
+  const sorted = emptyColumns(family, order.length);
+  for (let place = 0; place < order.length; place += 1) {
+    const from = words * (order[place] as number);
+    for (let word = 0; word < words; word += 1) {
+      sorted.first[place * words + word] = first[from + word] as number;
+      sorted.last[place * words + word] = last[from + word] as number;
+    }
+  }
+  return sorted;
 }
 
 function writeAddress(column: Uint32Array, index: number, address: IpAddress): void {

@@ -12,7 +12,7 @@ import { packLabel, type Registry, registries, type Subnet } from "./subnet.ts";
 export const noId = -1;
 
 /** What a subnet is besides its range. */
-export interface SubnetFacts {
+interface SubnetFacts {
   readonly id: number;
   readonly holderId: number | null;
   readonly country: string | null;

@@ -5,8 +5,6 @@ import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import type { PublishedRanges } from "./published-ranges.ts";
 import { readPublishedRanges } from "./published-reads.ts";
-import type { OriginTable } from "./routing-table.ts";
-import { readOriginTable } from "./routing-table-store.ts";
 import type { Registry } from "./subnet.ts";
 import type { SubnetRows } from "./subnet-rows.ts";
 import type { SubnetTree } from "./subnet-tree.ts";
@@ -16,8 +14,6 @@ export function createSubnetStore(pool: Pool): SubnetStore {
     currentGeneration: async () => (await registryInForce(pool))?.generation ?? null,
 
     registryInForce: async () => await registryInForce(pool),
-
-    originTable: async () => await readOriginTable(pool),
 
     readRows: async (into) => await readSubnets(pool, into),
 
@@ -31,7 +27,7 @@ export function createSubnetStore(pool: Pool): SubnetStore {
   };
 }
 
-/** The latest import; where none is in force, the roots that stand in for it (root-subnets.ts). */
+/** The latest import; where none is in force, the roots that stand in for it. */
 async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce | null> {
   const { rows } = await on.query<RegistryInForce>(
     `select generation,
@@ -103,8 +99,6 @@ export interface SubnetStore {
   currentGeneration(): Promise<number | null>;
   /** The registry in force, or null before the first import. */
   registryInForce(): Promise<RegistryInForce | null>;
-  /** Who announces which addresses, by the registry in force; empty where no routing table was imported with it. */
-  originTable(): Promise<OriginTable>;
   /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
   readRows(into: SubnetRows): Promise<RegistryInForce | null>;
   /** What networks publish of where their ranges lie, as the import in force brought it. */

@@ -2,29 +2,22 @@
  * The hierarchy of subnets in memory, both families (paper section 4.1): look-ups by address, the way up and
  * down, the subnets of a holder. It is built once and never changes; a new registry generation is a new tree.
  *
- * A subnet stands at a place in flat arrays (`ipv4-places.ts`, `ipv6-places.ts`), IPv4 before IPv6. The hierarchy
+ * A subnet stands at a place in flat arrays (`range-table.ts`), IPv4 before IPv6. The hierarchy
  * follows from the ranges alone: of those that hold a range the smallest is its parent, and of ranges that cross
  * the smaller counts as more specific (`nest.ts`).
  */
 import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import type { IpAddress } from "#core/ip/address";
 import {
-  ipv4Bytes,
-  ipv4EndOf,
-  ipv4Key,
-  ipv4ParentOf,
-  ipv4RangeAt,
+  endOf,
   nonUnaryPlaceOfIpv4,
-  placeOfIpv4,
-} from "./ipv4-places.ts";
-import {
-  ipv6Bytes,
-  ipv6EndOf,
-  ipv6ParentOf,
-  ipv6RangeAt,
   nonUnaryPlaceOfIpv6,
+  placeOfIpv4,
   placeOfIpv6,
-} from "./ipv6-places.ts";
+  rangeOfPlace,
+  tableBytes,
+  topBit,
+} from "./range-table.ts";
 import { countryOf, registryOf, type Subnet } from "./subnet.ts";
 import { noId, SubnetRows } from "./subnet-rows.ts";
 import { layOutColumns, type TreeColumns } from "./tree-columns.ts";
@@ -59,7 +52,7 @@ export function treeOfRows(rows: SubnetRows): SubnetTree {
 }
 
 /** What the tree takes in memory, in bytes; each part is for all subnets of both families. */
-export interface TreeBytes {
+interface TreeBytes {
   /** Ranges, parents and what look-ups need besides. */
   readonly ipv4Ranges: number;
   readonly ipv6Ranges: number;
@@ -73,7 +66,7 @@ export interface TreeBytes {
   readonly names: number;
 }
 
-/** Made by `buildSubnetTree`, `treeOfRows` or from the parts of a former tree (`tree-parts.ts`). */
+/** Made by `buildSubnetTree`, `treeOfRows` or from a snapshot (`tree-snapshot-store.ts`). */
 export class SubnetTree {
   readonly columns: TreeColumns;
 
@@ -161,8 +154,8 @@ export class SubnetTree {
   get bytes(): TreeBytes {
     const { ipv4, ipv6, ids, byId, holderIds, labels, nameIds, names } = this.columns;
     return {
-      ipv4Ranges: ipv4Bytes(ipv4),
-      ipv6Ranges: ipv6Bytes(ipv6),
+      ipv4Ranges: tableBytes(ipv4),
+      ipv6Ranges: tableBytes(ipv6),
       labels: labels.byteLength,
       ids: ids.byteLength,
       holderIds: holderIds.byteLength,
@@ -173,22 +166,22 @@ export class SubnetTree {
 
   #placeOf(address: IpAddress): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    if (address.family === 4) return placeOfIpv4(ipv4, ipv4Key(address.value));
+    if (address.family === 4) return placeOfIpv4(ipv4, address.value ^ topBit);
     const place = placeOfIpv6(ipv6, address.value);
     return place < 0 ? -1 : ipv6Base + place;
   }
 
   #nonUnaryPlaceOf(address: IpAddress): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    if (address.family === 4) return nonUnaryPlaceOfIpv4(ipv4, ipv4Key(address.value));
+    if (address.family === 4) return nonUnaryPlaceOfIpv4(ipv4, address.value ^ topBit);
     const place = nonUnaryPlaceOfIpv6(ipv6, address.value);
     return place < 0 ? -1 : ipv6Base + place;
   }
 
   #parentOf(place: number): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    if (place < ipv6Base) return ipv4ParentOf(ipv4, place);
-    const parent = ipv6ParentOf(ipv6, place - ipv6Base);
+    if (place < ipv6Base) return ipv4.parents[place] as number;
+    const parent = ipv6.parents[place - ipv6Base] as number;
     return parent < 0 ? -1 : ipv6Base + parent;
   }
 
@@ -196,7 +189,7 @@ export class SubnetTree {
   #endOf(place: number): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
     if (place < 0) return 0;
-    return place < ipv6Base ? ipv4EndOf(ipv4, place) : ipv6Base + ipv6EndOf(ipv6, place - ipv6Base);
+    return place < ipv6Base ? endOf(ipv4, place) : ipv6Base + endOf(ipv6, place - ipv6Base);
   }
 
   /** Whether the ancestor is met on the way up; parents stand before their children. */
@@ -225,7 +218,7 @@ export class SubnetTree {
     const label = labels[place] as number;
     return {
       id: asSubnetId(ids[place] as number),
-      range: place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base),
+      range: place < ipv6Base ? rangeOfPlace(ipv4, place) : rangeOfPlace(ipv6, place - ipv6Base),
       parentId: parent < 0 ? null : asSubnetId(ids[parent] as number),
       holderId: holderId === noId ? null : asHolderId(holderId),
       country: countryOf(label),

@@ -5,21 +5,21 @@
 
 import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
-import { type Ipv4Places, type NestedRanges, nestRanges, placeIpv4 } from "./ipv4-places.ts";
-import { type Ipv6Places, placeIpv6 } from "./ipv6-places.ts";
-import { compareWords, type RangeColumns, rangeAt } from "./range-columns.ts";
+import { type Nesting, nest } from "./nest.ts";
+import { compareWords, type RangeColumns, rangeAt, reordered, sortedOrder } from "./range-columns.ts";
+import { type RangeTable, rangeTable } from "./range-table.ts";
 import type { FamilyRows, StatedParent, SubnetRows } from "./subnet-rows.ts";
 
 export interface TreeColumns {
-  readonly ipv4: Ipv4Places;
-  readonly ipv6: Ipv6Places;
+  readonly ipv4: RangeTable;
+  readonly ipv6: RangeTable;
   /** Places of IPv4: the tree's place of the first IPv6 subnet. */
   readonly ipv6Base: number;
   readonly ids: Int32Array;
   readonly byId: IdIndex;
   /** `noId` for none. */
   readonly holderIds: Int32Array;
-  /** Country and registry: `subnet-label.ts`. */
+  /** Country and registry: `subnet.ts`. */
   readonly labels: Uint16Array;
   /** Into `names`. */
   readonly nameIds: Int32Array;
@@ -38,8 +38,8 @@ export function layOutColumns(rows: SubnetRows): TreeColumns {
   const { text, ends } = rows.names.parts();
   const labels = { ipv4: rows.ipv4.labels.values(), ipv6: rows.ipv6.labels.values() };
   return {
-    ipv4: placeIpv4(ipv4),
-    ipv6: placeIpv6(ipv6),
+    ipv4: rangeTable(ipv4.columns, ipv4.nesting),
+    ipv6: rangeTable(ipv6.columns, ipv6.nesting),
     ipv6Base: ipv4.columns.count,
     ids,
     byId,
@@ -49,6 +49,25 @@ export function layOutColumns(rows: SubnetRows): TreeColumns {
     // Without what the pool needs only while it takes in more.
     names: TextPool.from({ text: text.slice(), ends }),
   };
+}
+
+/** The ranges of one family on their way into the tree. */
+interface NestedRanges {
+  /** In the order of places. */
+  readonly columns: RangeColumns;
+  /** For each place the index of its range as it arrived. */
+  readonly arrivedAt: Int32Array;
+  readonly nesting: Nesting;
+}
+
+/** Throws a RangeError that names a range which appears twice. */
+export function nestRanges(arrived: RangeColumns): NestedRanges {
+  const arrivedAt = sortedOrder(arrived);
+  const columns = reordered(arrived, arrivedAt);
+  const nesting = nest(columns);
+  const [twice] = nesting.duplicates;
+  if (twice) throw new RangeError(`the range ${formatRange(rangeAt(columns, twice.index))} appears twice`);
+  return { columns, arrivedAt, nesting };
 }
 
 /** A column of both families, as the rows arrived, in the order of places. */

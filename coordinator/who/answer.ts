@@ -5,7 +5,7 @@
  */
 
 import { countryCode } from "#core/country-names";
-import { note, type Standing, stop } from "#core/explanation";
+import { note, type Standing } from "#core/explanation";
 import type { UrlHash } from "#core/ids";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
@@ -18,7 +18,6 @@ import type { ForeignOwner } from "../federation/foreign-owner.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
-import { asText, parseAsNumber } from "../subnets/routing-table.ts";
 import { orderReport } from "./explain-url.ts";
 import { standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
@@ -27,7 +26,6 @@ import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-report.ts";
 
 const subnetsShown = 100;
 const nearMatchesShown = 8;
-const prefixesShown = 100;
 
 export async function answerWho(text: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
   const answer = await answerTo(readQuestion(text), ports, now);
@@ -83,8 +81,6 @@ async function answerName(
   const organisation = await ports.reads.organisationNamed(question.text, subnetsShown);
   if (organisation) return answerOrganisation(question.text, organisation, { ports, now });
   if (question.country !== null) return answerCountry(question.country.code, question.text, { ports, now });
-  const asNumber = parseAsNumber(question.text);
-  if (asNumber !== null) return answerAutonomousSystem(question.text, asNumber, { ports, now });
   const single = question.host ?? question.text.toLowerCase();
   const host = await ports.reads.hostReport(hostHashOf(single), now);
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
@@ -210,30 +206,6 @@ async function answerCountry(code: string, question: string, { ports, now }: Ask
     rollUp,
     standing: uncountedLines(rollUp),
   };
-}
-
-/** By the routing table that was imported last: registry files do not say who announces a range. */
-async function answerAutonomousSystem(
-  question: string,
-  asNumber: number,
-  { ports, now }: Asking,
-): Promise<Answer> {
-  const value = asText(asNumber);
-  const answer = emptyAnswer(question, { type: "autonomous-system", value });
-  const space = await ports.reads.announcedSpaceOf(asNumber, prefixesShown);
-  if (space === null) {
-    return { ...answer, standing: [await notAnnouncing(value, ports)] };
-  }
-  const { ranges: _, ...announced } = space;
-  const rollUp = await ports.reads.rollUp({ type: "autonomous-system", asNumber }, now);
-  return { ...answer, found: true, announced, rollUp, standing: uncountedLines(rollUp) };
-}
-
-async function notAnnouncing(value: string, { reads }: WhoPorts): Promise<Standing> {
-  if (await reads.hasRoutingTable())
-    return stop("not-announced", `${value} announces nothing that the imported routing table has.`);
-  const words = `Which addresses ${value} announces is not known here: registry files say who holds a range, not which network announces it, and no routing table was imported (nearcrawl rir fetch ris-ipv4 ris-ipv6). Ask for the organisation that runs it, by name or handle, or for one of its blocks.`;
-  return stop("routing-not-known", words);
 }
 
 async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
@@ -388,7 +360,6 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     host: null,
     inside: null,
     organisation: null,
-    announced: null,
     rollUp: null,
     crawler: null,
     ...noWishes,

@@ -5,14 +5,12 @@ import type { Standing } from "#core/explanation";
 import { rttText } from "#core/format";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import { fetchAgainForm, handInForm } from "../submissions/page.ts";
-import { asText } from "../subnets/routing-table.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { rollUpSection } from "./roll-up-page.ts";
 import {
-  announcedSection,
   crawlerSection,
   historySection,
   hostSection,
@@ -34,7 +32,6 @@ export function whoStart(): Html {
 <li><strong>a URL or a host</strong>: where it lies, who fetches it, what has become of it</li>
 <li><strong>an address or a range</strong>: the subnets that hold it, and their crawlers</li>
 <li><strong>an organisation</strong>, by name or registry handle, or <strong>a country</strong> by its code: what lies in its space, and who crawls it</li>
-<li><strong>an autonomous system</strong>, such as AS3333: what it announces, and who crawls that</li>
 <li><strong>a crawler</strong>: the subnets assigned to it</li>
 </ul>`;
 }
@@ -52,7 +49,6 @@ ${answer.url ? urlSection(answer.url, answer.order) : nothing}
 ${answer.url ? fetchAgainForm(viewer, answer.url.url) : answer.takenFor.type === "url" ? handInForm(viewer, answer.takenFor.value) : nothing}
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
 ${answer.rollUp && isShown(answer) ? rollUpSection(answer, answer.rollUp) : nothing}
-${answer.announced ? announcedSection(answer.announced) : nothing}
 ${answer.organisation ? organisationSection(answer.organisation) : nothing}
 ${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}
 ${answer.waiting && answer.waiting.hosts > 0 ? waitingSection(answer.waiting) : nothing}
@@ -85,7 +81,7 @@ function verdict(answer: WhoAnswer): Html {
   return html`<section class="${kind}"><p class="asked">${takenForText(answer)}</p>
 <p class="answer">${answer.effective ? html`<strong>${crawlerLink(answer.effective.crawler.name)}</strong> ${crawlWords(answer)}` : verdictOf(answer)}</p>
 ${answer.effective ? facts(answer.effective) : nothing}${checkedLine(answer)}
-${addresses(answer)}${announcedBy(answer)}</section>`;
+${addresses(answer)}</section>`;
 }
 
 function facts(effective: EffectiveDelegation): Html {
@@ -105,13 +101,6 @@ function addresses(answer: WhoAnswer): Html {
 function checkedLine(answer: WhoAnswer): Html {
   const words = ageingWords(answer);
   return words === null ? nothing : html`<p class="small">${sentence(words)}</p>`;
-}
-
-/** By the imported routing table. */
-function announcedBy({ announcement }: WhoAnswer): Html {
-  if (announcement === null) return nothing;
-  const { asNumber, prefix } = announcement;
-  return html`<p class="small">Announced by ${askAbout(asText(asNumber))}, as ${askAbout(prefix)}.</p>`;
 }
 
 function standing(lines: readonly Standing[]): Html {

@@ -18,8 +18,6 @@ import type { PlacedUrl } from "../frontier/report-reads.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { PublishedWord } from "../subnets/published-ranges.ts";
-import { asText } from "../subnets/routing-table.ts";
-import type { AnnouncedSpace, Announcement } from "../subnets/routing-table-store.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
 import type { ReadRollUp } from "./roll-up-reads.ts";
@@ -38,7 +36,6 @@ export interface Place {
   /** Where networks publish that it lies. */
   readonly published: readonly PublishedReport[];
   /** Of a single address. */
-  readonly announcement: Announcement | null;
   readonly effective: EffectiveDelegation | null;
   readonly ageing: AgeingReport | null;
   /** In force for what was asked alone. */
@@ -62,7 +59,6 @@ export const emptyPlace: Place = {
   leaf: null,
   neighbours: null,
   published: [],
-  announcement: null,
   effective: null,
   ageing: null,
   finer: null,
@@ -84,13 +80,10 @@ export interface AskedPlace {
 /** The chain over a range of addresses, with the delegation in force there. */
 export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
   const { reads } = ports;
-  const [chain, announcement] = await Promise.all([
-    reads.chainOf(asked.first, asked.last),
-    asked.first === asked.last ? reads.announcementOf(asked.first) : null,
-  ]);
+  const chain = await reads.chainOf(asked.first, asked.last);
   const leaf = chain.find((subnet) => !subnet.unary) ?? null;
   const published = (await reads.publishedOf(asked.first, asked.last)).map(publishedReport);
-  if (leaf === null) return { ...emptyPlace, chain, published, announcement };
+  if (leaf === null) return { ...emptyPlace, chain, published };
   const parts = await reads.partsOf(leaf.subnetId);
   const finer = await finerOf(asked, parts, reads);
   const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
@@ -100,14 +93,13 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
     reads.historyOf(effective?.subnetId ?? leaf.subnetId, historyShown),
     reads.waitingIn(leaf.subnetId),
     reads.neighboursOf(leaf.subnetId, neighboursShown),
-    ageingOf(leaf, { announcement, effective, reads }),
+    ageingOf(leaf, { effective, reads }),
   ]);
   return {
     chain,
     leaf,
     neighbours,
     published,
-    announcement,
     effective,
     ageing,
     finer,
@@ -146,15 +138,10 @@ function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): Effectiv
 /** Whatever is decided otherwise is not checked again by its age. */
 async function ageingOf(
   { holder, country }: ChainSubnet,
-  {
-    announcement,
-    effective,
-    reads,
-  }: Pick<Place, "announcement" | "effective"> & { readonly reads: WhoReads },
+  { effective, reads }: Pick<Place, "effective"> & { readonly reads: WhoReads },
 ): Promise<AgeingReport | null> {
   if (effective?.cause !== "probe-round" || !effective.measured || effective.finer !== null) return null;
-  const asKey = announcement === null ? null : asText(announcement.asNumber);
-  const counts = await reads.moveCountsOf({ holderId: holder?.holderId ?? null, asKey, country });
+  const counts = await reads.moveCountsOf({ holderId: holder?.holderId ?? null, country });
   const seen = counts.findLast(({ months }) => months > 0);
   if (seen === undefined) return null;
   const { kind, moves, months } = seen;
@@ -190,15 +177,9 @@ export interface WhoReads extends OwnerReads {
   neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
   /** What each source that speaks of the range says of it. */
   publishedOf(first: string, last: string): Promise<readonly PublishedWord[]>;
-  /** Who announces an address. */
-  announcementOf(address: string): Promise<Announcement | null>;
-  /** What an AS announces, with so many prefixes. */
-  announcedSpaceOf(asNumber: number, prefixLimit: number): Promise<AnnouncedSpace | null>;
-  hasRoutingTable(): Promise<boolean>;
   /** How often subnets of these kinds of network move, from the least to the most specific. */
   moveCountsOf(keys: {
     readonly holderId: number | null;
-    readonly asKey: string | null;
     readonly country: string | null;
   }): Promise<(MoveCounts & { readonly kind: RateKind })[]>;
   subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;

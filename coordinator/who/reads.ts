@@ -23,7 +23,6 @@ import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
-import { announcedSpaceOf, announcementOf, hasRoutingTable } from "../subnets/routing-table-store.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import {
   allCrawlers,
@@ -57,10 +56,7 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
     chainOf: (first, last) => chainOf(pool, first, last),
     publishedOf: (first, last) => publishedOf(pool, first, last),
     neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
-    announcementOf: (address) => announcementOf(pool, address),
-    announcedSpaceOf: (asNumber, limit) => announcedSpaceOf(pool, asNumber, limit),
     moveCountsOf: (keys) => moveCountsOf(pool, keys),
-    hasRoutingTable: () => hasRoutingTable(pool),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),

@@ -4,15 +4,12 @@
  */
 import type { Pool } from "pg";
 import { KeptAnswer, roundMs } from "../database/cached-read.ts";
-import { announcedSpaceOf } from "../subnets/routing-table-store.ts";
 import { crawlersNamed, type RollUp, weightedRtt } from "./roll-up.ts";
 
 export type Space =
   | { readonly type: "range"; readonly first: string; readonly last: string }
   /** What it holds, and what lies inside that. */
   | { readonly type: "holder"; readonly holderId: number }
-  /** What lies within the prefixes that it announces, whoever holds it. */
-  | { readonly type: "autonomous-system"; readonly asNumber: number }
   | { readonly type: "country"; readonly code: string };
 
 /** Null: counting took longer than a page may. */
@@ -29,7 +26,7 @@ const keptMs = 30_000;
 export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
   const kept = new Map<string, KeptAnswer<RollUp | null>>();
   return async (space, now) => {
-    const small = await smallSpace(pool, space);
+    const small = smallSpace(space);
     if (small !== null) {
       const ids = await registeredIn(pool, small);
       const registered = ids.length;
@@ -70,9 +67,8 @@ async function registeredIn(pool: Pool, { sql, values }: SpaceSql): Promise<read
 }
 
 /** Null: a country has no bounds to look between. */
-async function smallSpace(pool: Pool, space: Space): Promise<SpaceSql | null> {
+function smallSpace(space: Space): SpaceSql | null {
   if (space.type === "country") return null;
-  if (space.type === "autonomous-system") return await announcedSpace(pool, space.asNumber);
   if (space.type === "range") {
     const sql = `
       select subnet_id from subnet
@@ -98,19 +94,9 @@ const insideHeld = `
       offset 0
     ) inside`;
 
-async function announcedSpace(pool: Pool, asNumber: number): Promise<SpaceSql> {
-  const ranges = (await announcedSpaceOf(pool, asNumber, 0))?.ranges ?? [];
-  // Joined ranges do not overlap, so no subnet is met twice.
-  const sql = `
-    select inside.subnet_id
-    from unnest($1::inet[], $2::inet[]) held (first_address, last_address)
-    ${insideHeld}`;
-  return { sql, values: [ranges.map(({ first }) => first), ranges.map(({ last }) => last)] };
-}
-
 /** Null: as a small one. */
 function largeSpace(space: Space): SpaceSql | null {
-  if (space.type === "holder" || space.type === "autonomous-system") return null;
+  if (space.type === "holder") return null;
   if (space.type === "country") {
     const sql = `
       select subnet_id from site where country = $1 and subnet_id is not null

@@ -30,7 +30,7 @@ import {
   placeWords,
   validatorWords,
 } from "./explain-url.ts";
-import type { AnnouncedPrefixes, CrawlerReport, WhoAnswer } from "./who-report.ts";
+import type { CrawlerReport, WhoAnswer } from "./who-report.ts";
 
 export function urlSection(url: UrlReport, order: OrderReport | null): Html {
   const href = safeHref(url.url);
@@ -72,14 +72,6 @@ function due(instantDue: string, at: string): Html {
 
 function fact(name: string, value: Html | string | number): Html {
   return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
-}
-
-/** By the imported routing table. */
-export function announcedSection({ ipv4Prefixes, ipv6Prefixes, prefixes }: AnnouncedPrefixes): Html {
-  const more = ipv4Prefixes + ipv6Prefixes - prefixes.length;
-  return html`<section><h2>What it announces</h2>
-<p>${howMany(ipv4Prefixes, "IPv4 prefix", "IPv4 prefixes")}, ${howMany(ipv6Prefixes, "IPv6 prefix", "IPv6 prefixes")}:</p>
-<p class="break">${prefixes.map((prefix, at) => html`${at > 0 ? ", " : ""}${askAbout(prefix)}`)}${more > 0 ? html`, and ${countText(more)} more` : nothing}</p></section>`;
 }
 
 export function hostSection(host: HostReport, at: string, besideUrl: boolean): Html {

@@ -594,17 +594,10 @@ const rollUp = z
   })
   .meta({ id: "RollUp", description: "What lies in a space." });
 
-const announcement = z
-  .strictObject({
-    asNumber: z.int().describe("The autonomous system that announces the address."),
-    prefix: z.string().describe("The most specific prefix over it."),
-  })
-  .meta({ id: "Announcement" });
-
 const ageingReport = z
   .strictObject({
     kind: z
-      .enum(["all", "country", "as", "holder"])
+      .enum(["all", "country", "holder"])
       .describe("The most specific kind of network of which something was seen."),
     moves: z.int().describe("Seen of that kind."),
     months: z.number().describe("Observed, all its subnets together."),
@@ -612,31 +605,12 @@ const ageingReport = z
   })
   .meta({ id: "AgeingReport" });
 
-const announcedPrefixes = z
-  .strictObject({
-    asNumber: z.int(),
-    ipv4Prefixes: z.int(),
-    ipv6Prefixes: z.int(),
-    prefixes: z.array(z.string()).describe("In the order of addresses, at most a hundred."),
-  })
-  .meta({ id: "AnnouncedPrefixes" });
-
 const whoAnswer = z
   .strictObject({
     question: z.string(),
     found: z.boolean(),
     takenFor: z.strictObject({
-      type: z.enum([
-        "url",
-        "host",
-        "address",
-        "range",
-        "organisation",
-        "country",
-        "autonomous-system",
-        "crawler",
-        "unknown",
-      ]),
+      type: z.enum(["url", "host", "address", "range", "organisation", "country", "crawler", "unknown"]),
       value: z.string(),
     }),
     addresses: z.array(z.string()),
@@ -648,9 +622,6 @@ const whoAnswer = z
     published: z
       .array(publishedReport)
       .describe("Where networks publish that the address or the range lies, a line for each source."),
-    announcement: announcement
-      .nullable()
-      .describe("Of the first address, by the imported routing table; null: nobody, or not known."),
     effective: effectiveDelegation.nullable(),
     ageing: ageingReport
       .nullable()
@@ -670,11 +641,10 @@ const whoAnswer = z
     waiting: waitingReport.nullable(),
     inside: subnetList.nullable(),
     organisation: organisationReport.nullable(),
-    announced: announcedPrefixes.nullable().describe("For an autonomous system."),
     rollUp: rollUp
       .nullable()
       .describe(
-        "Of a range, an organisation, a country or an autonomous system: what lies in its space; null: nothing was to be counted, or not in time.",
+        "Of a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time.",
       ),
     crawler: crawlerReport.nullable(),
     optOut: optOutReport.nullable().describe("What of it has opted out; no crawler asks for anything of it."),
@@ -788,7 +758,6 @@ export const whoApi = {
             moreBefore: false,
             moreAfter: false,
           },
-          announcement: null,
           effective: {
             crawler: { crawlerId: 2, name: "berlin", state: "offline" },
             measured: false,
@@ -818,7 +787,6 @@ export const whoApi = {
           },
           inside: null,
           organisation: null,
-          announced: null,
           rollUp: null,
           crawler: null,
           optOut: null,
@@ -848,7 +816,6 @@ export const whoApi = {
           chain: [],
           published: [],
           neighbours: null,
-          announcement: null,
           effective: null,
           ageing: null,
           finer: null,
@@ -860,7 +827,6 @@ export const whoApi = {
           waiting: null,
           inside: null,
           organisation: null,
-          announced: null,
           rollUp: null,
           crawler: null,
           optOut: null,

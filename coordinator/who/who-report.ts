@@ -12,7 +12,6 @@ import type { DelegationChange, ProbeRound } from "../delegation/round-reads.ts"
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { ComplaintLine, OptOutReport } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
-import type { AnnouncedSpace, Announcement } from "../subnets/routing-table-store.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import type { OrderReport } from "./explain-url.ts";
 import type { RollUp } from "./roll-up.ts";
@@ -33,8 +32,6 @@ export interface WhoAnswer {
   readonly neighbours: Neighbours | null;
   /** Where networks publish that the address or the range lies, a line for each source; hints, and no measurement. */
   readonly published: readonly PublishedReport[];
-  /** Who announces the first address; null: nobody does, or no routing table was imported. */
-  readonly announcement: Announcement | null;
   readonly effective: EffectiveDelegation | null;
   /** What is in force for this host or address alone, in place of its subnet's delegation. */
   readonly finer: FinerReport | null;
@@ -54,9 +51,7 @@ export interface WhoAnswer {
   readonly organisation: OrganisationReport | null;
   /** How soon a decision like the one in force is out of date; null: not learned yet, or it was not decided by a round. */
   readonly ageing: AgeingReport | null;
-  /** For an autonomous system: what it announces. */
-  readonly announced: AnnouncedPrefixes | null;
-  /** For a range, an organisation, a country or an autonomous system: what lies in its space; null: nothing was to be counted, or not in time. */
+  /** For a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time. */
   readonly rollUp: RollUp | null;
   readonly crawler: CrawlerReport | null;
   /** What of it has opted out; null: nothing. */
@@ -90,19 +85,9 @@ export interface AgeingReport extends Pick<MoveCounts, "moves" | "months"> {
 }
 
 /** Without the ranges that they make together. */
-export type AnnouncedPrefixes = Omit<AnnouncedSpace, "ranges">;
 
 export interface TakenFor {
-  readonly type:
-    | "url"
-    | "host"
-    | "address"
-    | "range"
-    | "organisation"
-    | "country"
-    | "autonomous-system"
-    | "crawler"
-    | "unknown";
+  readonly type: "url" | "host" | "address" | "range" | "organisation" | "country" | "crawler" | "unknown";
   readonly value: string;
 }
 

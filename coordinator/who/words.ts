@@ -15,7 +15,6 @@ const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unk
   range: "range",
   organisation: "organisation",
   country: "country",
-  "autonomous-system": "autonomous system",
   crawler: "crawler",
 };
 
@@ -47,7 +46,6 @@ export function verdictOf(answer: WhoAnswer): string {
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (answer.standing.some(({ code }) => code === "other-coordinator"))
     return "Another coordinator crawls this";
-  if (answer.takenFor.type === "autonomous-system") return autonomousSystemVerdict(answer);
   if (!answer.found) return "Nothing is known of this";
   if (answer.rollUp !== null && answer.rollUp.subnets > 0)
     return `In its space: ${rollUpWords(answer.rollUp)}`;
@@ -70,14 +68,6 @@ function organisationVerdict(
   return `${name} holds ${howMany(subnetCount, "subnet")}; ${spaceWords(rollUp)}`;
 }
 
-function autonomousSystemVerdict({ takenFor, announced, rollUp, standing }: WhoAnswer): string {
-  if (announced !== null)
-    return `${takenFor.value} announces ${howMany(announced.ipv4Prefixes + announced.ipv6Prefixes, "prefix", "prefixes")}; ${spaceWords(rollUp)}`;
-  return standing.some(({ code }) => code === "not-announced")
-    ? `${takenFor.value} announces nothing`
-    : `${takenFor.value}: its addresses are not known here`;
-}
-
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function spaceWords(rollUp: RollUp | null): string {
@@ -95,7 +85,6 @@ export function ageingWords({ ageing, effective, at }: WhoAnswer): string | null
 const rateKindWords = {
   all: "in all",
   country: "in its country",
-  as: "of its AS",
   holder: "of its holder",
 } as const;
 

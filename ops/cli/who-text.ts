@@ -4,7 +4,6 @@ import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
 import { countWords } from "#coordinator/results/stated-uses";
-import { asText } from "#coordinator/subnets/routing-table";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
@@ -17,7 +16,7 @@ import {
   validatorWords,
 } from "#coordinator/who/explain-url";
 import type { RollUp } from "#coordinator/who/roll-up";
-import type { AnnouncedPrefixes, WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-report";
 import {
   ageingWords,
   probeText,
@@ -54,7 +53,6 @@ export function whoText(answer: WhoAnswer): string {
     answer.host ? hostLines(answer.host) : [],
     waitingLines(answer),
     answer.rollUp ? rollUpLines(answer.rollUp) : [],
-    answer.announced ? announcedLines(answer.announced) : [],
     answer.organisation ? organisationLines(answer.organisation) : [],
     answer.inside && answer.inside.subnets.length > 0 ? subnetLines(answer.inside, "Subnets") : [],
     nearLines(answer),
@@ -70,9 +68,7 @@ function headLines(answer: WhoAnswer): string[] {
     const from = answer.addressesFrom === "dns" ? ", looked up now" : "";
     lines.push(`at ${answer.addresses.join(", ")}${from}`);
   }
-  const { effective, announcement } = answer;
-  if (announcement !== null)
-    lines.push(`announced by ${asText(announcement.asNumber)}, as ${announcement.prefix}`);
+  const { effective } = answer;
   if (effective === null) return lines;
   const runnerUp = effective.runnerUp
     ? `, ahead of ${effective.runnerUp.name} (${rttText(effective.runnerUpRttMs)})`
@@ -283,15 +279,6 @@ function waitingLines(answer: WhoAnswer): string[] {
 }
 
 /** Nothing where nothing is in use: the verdict has said so. */
-function announcedLines({ ipv4Prefixes, ipv6Prefixes, prefixes }: AnnouncedPrefixes): string[] {
-  const more = ipv4Prefixes + ipv6Prefixes - prefixes.length;
-  return [
-    `Announces ${howMany(ipv4Prefixes, "IPv4 prefix", "IPv4 prefixes")}, ${howMany(ipv6Prefixes, "IPv6 prefix", "IPv6 prefixes")}`,
-    ...prefixes.map((prefix) => `  ${prefix}`),
-    ...(more > 0 ? [`  and ${more} more`] : []),
-  ];
-}
-
 function rollUpLines(rollUp: RollUp): string[] {
   if (rollUp.subnets === 0) return [];
   const { byCrawler, others, unassigned, rtt } = rollUp;

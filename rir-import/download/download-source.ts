@@ -16,8 +16,6 @@ export const downloadKinds = [
   "whole-database",
   /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
   "arin-bulk",
-  /** Prefixes with the AS that announces them, as route collectors see it. */
-  "routing-table",
   /** Which RDAP server answers for which block (RFC 9224), JSON; for `rir rdap`, never imported. */
   "rdap-bootstrap",
   /** Where networks publish that their ranges lie: a geofeed, or a cloud's list of ranges by region. */
@@ -69,5 +67,4 @@ export const importOrder: readonly DownloadKind[] = [
   "whole-database",
   "arin-bulk",
   ...publishedFormats,
-  "routing-table",
 ];

@@ -256,7 +256,6 @@ const formatsOf: Readonly<Record<RegistryKind, readonly RegistryFormat[]>> = {
   "rpsl-split": ["rpsl"],
   "whole-database": ["rpsl"],
   "arin-bulk": ["arin-xml", "rpsl"],
-  "routing-table": ["routing-table"],
 };
 
 const maxBootstrapBytes = 16 * 2 ** 20;

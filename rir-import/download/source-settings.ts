@@ -237,7 +237,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
 
 // Where the registries publish, as they document it: RIPE's and APNIC's split databases, AFRINIC's and LACNIC's
 // databases, everybody's extended statistics (with an MD5 file beside each), IANA's address space registries
-// and RDAP bootstrap files (RFC 9224); RIPE's Routing Information Service (RIS) the routing tables that its collectors see. ARIN's bulk data and LACNIC's bulk copy are handed out on request.
+// and RDAP bootstrap files (RFC 9224). ARIN's bulk data and LACNIC's bulk copy are handed out on request.
 
 /** Losing more than this of a registry's data in one quarter has never been an honest change. */
 const defaultSmallestShare = 0.7;
@@ -251,7 +251,6 @@ const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "rpsl-split": 8192 * mebibyte,
   "whole-database": 16_384 * mebibyte,
   "arin-bulk": 16_384 * mebibyte,
-  "routing-table": 512 * mebibyte,
   "rdap-bootstrap": 16 * mebibyte,
   ...(Object.fromEntries(publishedFormats.map((format) => [format, mostListBytes])) as Record<
     PublishedFormat,
@@ -328,8 +327,6 @@ export const defaultSources: readonly DownloadSource[] = [
     ...{ name: "cloudflare-geofeed", registry: null, kind: "geofeed", file: "cloudflare.csv" },
     url: "https://api.cloudflare.com/local-ip-ranges.csv",
   }),
-  routes("IPv4"),
-  routes("IPv6"),
   bootstrap("rdap-ipv4", "https://data.iana.org/rdap/ipv4.json"),
   bootstrap("rdap-ipv6", "https://data.iana.org/rdap/ipv6.json"),
 ];
@@ -363,11 +360,6 @@ function database(registry: Registry, url: string): DownloadSource {
 function cloud(name: Exclude<PublishedKind, "geofeed">, url: string): DownloadSource {
   const kind = `${name}-ranges` as const;
   return sourceOf({ name: kind, registry: null, kind, url, file: `${kind}.json` });
-}
-
-function routes(family: "IPv4" | "IPv6"): DownloadSource {
-  const url = `https://www.ris.ripe.net/dumps/riswhoisdump.${family}.gz`;
-  return sourceOf({ name: `ris-${family.toLowerCase()}`, registry: "ripencc", kind: "routing-table", url });
 }
 
 function bootstrap(name: string, url: string): DownloadSource {

@@ -82,20 +82,7 @@ export interface OrganisationRecord {
   readonly parentHandle?: string | null;
 }
 
-/** An AS announces a prefix: for the routing table, no part of the tree. */
-export interface RouteRecord {
-  readonly type: "route";
-  readonly line: number;
-  readonly family: 4 | 6;
-  /** Of the prefix: coordinator/subnets/routing-table.ts. */
-  readonly firstBlock: number;
-  readonly length: number;
-  readonly asNumber: number;
-  /** How many peers of the collectors see it; 0: the table does not say. */
-  readonly peers: number;
-}
-
-export type RegistryRecord = NetworkRecord | OrganisationRecord | RouteRecord;
+export type RegistryRecord = NetworkRecord | OrganisationRecord;
 
 /** A record that could not be read: where, why, and the text that was not understood. */
 export interface Malformed {

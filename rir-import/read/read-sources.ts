@@ -17,7 +17,6 @@ import {
   registryNamed,
 } from "../formats/record.ts";
 import { readRegistryRange } from "../formats/registry-range.ts";
-import { openRoutingTableReader } from "../formats/routing-table.ts";
 import { openRpslReader } from "../formats/rpsl.ts";
 import { ValueDecoder } from "../formats/text-decoding.ts";
 import { isContent, plainText, textOf, type XmlContent } from "../formats/xml-picker.ts";
@@ -41,7 +40,6 @@ const readers: Readonly<Record<RegistryFormat, OpenReader>> = {
   delegated: openDelegatedReader,
   "arin-xml": openArinXmlReader,
   "iana-xml": openIanaReader,
-  "routing-table": openRoutingTableReader,
 };
 
 /** Past this share of malformed records, of at least this many, a file is not what it claims to be. */
@@ -102,7 +100,7 @@ async function readFile(file: string, reading: Reading): Promise<readonly FileRe
     }
     firstNumber += 1;
     judge(part.file, report);
-    if (report.keptCount === 0) report.warn("nothing of it is kept: no networks, organisations or routes");
+    if (report.keptCount === 0) report.warn("nothing of it is kept: no networks and no organisations");
     parts.push({ report, textBytes, seconds: (performance.now() - startedAt) / 1000 });
   }
   const disk = { sha256: await source.sha256(), bytesOnDisk: source.bytes, modifiedAt: source.modifiedAt };

@@ -1,12 +1,11 @@
 /** Where the readers' records go: to whoever receives them, but for those that stand for nobody; each into the report. */
-import type { NetworkRecord, OrganisationRecord, RecordSink, RouteRecord } from "../formats/record.ts";
+import type { NetworkRecord, OrganisationRecord, RecordSink } from "../formats/record.ts";
 import { reasonToDrop } from "../tree/precedence.ts";
 import type { FileReportBuilder } from "./file-report.ts";
 
 export interface RecordReceiver {
   addNetwork(record: NetworkRecord, file: string): void;
   addOrganisation(record: OrganisationRecord): void;
-  addRoute(record: RouteRecord, file: string): void;
 }
 
 export function sinkOf(file: string, report: FileReportBuilder, receiver: RecordReceiver): RecordSink {
@@ -15,11 +14,6 @@ export function sinkOf(file: string, report: FileReportBuilder, receiver: Record
       if (record.type === "organisation") {
         receiver.addOrganisation(record);
         report.keep(record.registry);
-        return;
-      }
-      if (record.type === "route") {
-        receiver.addRoute(record, file);
-        report.keep(null);
         return;
       }
       const reason = reasonToDrop(record);

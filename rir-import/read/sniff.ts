@@ -6,11 +6,10 @@
 import { SourceFileError } from "#core/errors";
 import { parseAddress } from "#core/ip/address";
 import type { PublishedFormat } from "../formats/published.ts";
-import { looksLikeRoute } from "../formats/routing-table.ts";
 
 export type Packing = "plain" | "gzip" | "zip";
 /** What readers take record by record. */
-export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml" | "routing-table";
+export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
 /** `geofeeds`: all that registry objects name, told of as one. */
 export type SourceFormat = RegistryFormat | PublishedFormat | "geofeeds";
 
@@ -87,7 +86,6 @@ function sniffText(file: string, text: string): RegistryFormat | PublishedFormat
   if (index < 0) throw new SourceFileError(file, null, "nothing but comments in its first 64 KiB");
   if (/^\d+(\.\d+)?\|[a-z]+\|/i.test(line)) return "delegated";
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
-  if (looksLikeRoute(line)) return "routing-table";
   if (isGeofeedLine(line)) return "geofeed";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
   // Its first lines may be the names of its columns, or broken.

@@ -6,7 +6,6 @@
  * ARIN gives every reassignment to a customer a handle of its own (C01234567), so a customer with several
  * ranges has several. Such a customer is known by its parent's handle together with its name instead.
  */
-import { AsciiHolderNames } from "#coordinator/subnets/ascii-holder-names";
 import { type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry, unpackCountry } from "#coordinator/subnets/subnet-rows";
@@ -78,7 +77,6 @@ export class HolderReferences {
   readonly #organisationParents = new GrowingColumn(int32);
   readonly #organisationPieces = new GrowingColumn(float64);
   #filesOfRegistry = { count: 0, files: new Map<string | null, readonly string[]>() };
-  readonly #asciiNames = new AsciiHolderNames();
 
   /** Names, handles and ids are kept among these texts. */
   constructor(texts: TextPool) {
@@ -201,87 +199,10 @@ export class HolderReferences {
   describe(table: HolderTable): DescribedHolders {
     const described = new DescribedHolders(this.count, table);
     for (let index = 0; index < this.count; index += 1) {
-      if (this.#describePlain(described, index)) continue;
       const holder = this.resolve(index);
       if (holder !== null) described.set(index, table.interned(holder));
     }
     return described;
-  }
-
-  /** By ids and bytes alone; false where it takes texts. */
-  #describePlain(described: DescribedHolders, index: number): boolean {
-    const context = this.#contexts[this.#references.firstAt(index)] as Context;
-    const key = this.#references.secondAt(index);
-    const { type, registry, country, file } = context;
-    if (type === "handle") return this.#describePlainHandle(described, index, registry);
-    if (type === "name") return this.#describePlainName(described, index, registry, country);
-    if (registry === null || this.#scopeOf(registry, file) !== "" || !this.#is("isOpaqueId", key))
-      return false;
-    const prefix = described.table.prefix(`${registry}:opaque-id:`);
-    described.set(index, { prefix, key, name: key, handle: none, registry, country: 0 });
-    return true;
-  }
-
-  #describePlainName(
-    described: DescribedHolders,
-    index: number,
-    registry: Registry | null,
-    country: string | null,
-  ): boolean {
-    const names = this.#asciiNames;
-    const name = this.#references.secondAt(index);
-    if (!this.#is("isShown", name) || !this.#is("normalise", name)) return false;
-    if (!names.isDistinctive && registry === null && country === null) return false;
-    const scope = names.isDistinctive ? "" : `${registry ?? ""}:${country ?? ""}:`;
-    const prefix = described.table.prefix(`name:${scope}`);
-    const key = this.#texts.internBytes(names.text, names.start, names.end);
-    described.set(index, { prefix, key, name, handle: none, registry, country: 0 });
-    return true;
-  }
-
-  #describePlainHandle(described: DescribedHolders, index: number, registry: Registry | null): boolean {
-    const handle = this.#references.secondAt(index);
-    if (registry === null || !this.#is("isHandle", handle)) return false;
-    const organisation = this.#organisations.find(registryNumber(registry), handle);
-    const name = organisation < 0 ? this.#ownNames.at(index) : this.#organisationNames.at(organisation);
-    if (name !== none && !this.#is("isShown", name)) return false;
-    const country = organisation < 0 ? 0 : this.#organisationCountries.at(organisation);
-    const parent = organisation < 0 ? none : this.#organisationParents.at(organisation);
-    const isCustomer = registry === "arin" && parent !== none && this.#isCustomer(handle);
-    const key = isCustomer ? this.#customerKey(parent, name) : handle;
-    if (key === none) return false;
-    const prefix = described.table.prefix(`${registry}:${isCustomer ? "customer" : "org-handle"}:`);
-    described.set(index, { prefix, key, name: name === none ? handle : name, handle, registry, country });
-    return true;
-  }
-
-  /** Id of the parent's handle with the customer's name behind it; `none` where it takes texts. */
-  #customerKey(parent: number, name: number): number {
-    const names = this.#asciiNames;
-    if (!this.#is("isId", parent) || !this.#is("normalise", name)) return none;
-    const texts = this.#texts;
-    const [start, end] = [texts.startOf(parent), texts.endOf(parent)];
-    const key = new Uint8Array(end - start + 1 + names.end - names.start);
-    key.set(texts.arena.subarray(start, end));
-    key[end - start] = colon;
-    key.set(names.text.subarray(names.start, names.end), end - start + 1);
-    return texts.internBytes(key, 0, key.length);
-  }
-
-  #is(test: "isHandle" | "isId" | "isOpaqueId" | "isShown" | "normalise", text: number): boolean {
-    const texts = this.#texts;
-    return this.#asciiNames[test](texts.arena, texts.startOf(text), texts.endOf(text));
-  }
-
-  /** As `customerHandle`. */
-  #isCustomer(handle: number): boolean {
-    const { arena } = this.#texts;
-    const start = this.#texts.startOf(handle);
-    const end = this.#texts.endOf(handle);
-    if (arena[start] !== 0x43 || end - start < 2) return false;
-    for (let at = start + 1; at < end; at += 1)
-      if ((arena[at] as number) < 0x30 || (arena[at] as number) > 0x39) return false;
-    return true;
   }
 
   /** The holder behind an index, or null when nothing there identifies one. */
@@ -384,8 +305,6 @@ export class HolderReferences {
     return found;
   }
 }
-
-const colon = 0x3a;
 
 /** −1 for none. */
 const registryNumber = (registry: Registry | null) =>

@@ -8,7 +8,6 @@ import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry } from "#coordinator/subnets/subnet-rows";
 import { GrowingColumn, type TextPool } from "#core/text-pool";
 import { PairIndex } from "./pair-index.ts";
-import type { SettledRoutes } from "./routes.ts";
 
 /** One family, each column indexed by the subnet's place within the family. */
 export interface FamilyState {
@@ -33,8 +32,6 @@ export interface RegistryState {
   readonly holders: HolderTable;
   /** Names of subnets and holders, by id. */
   readonly texts: TextPool;
-  /** Null: no routing table is among the files. */
-  readonly routes: SettledRoutes | null;
   readonly summary: StateSummary;
 }
 

@@ -20,7 +20,6 @@ import type {
   HolderReference,
   NetworkRecord,
   OrganisationRecord,
-  RouteRecord,
   SourceKind,
 } from "../formats/record.ts";
 import type { PieceReceiver } from "../read/read-in-pieces.ts";
@@ -34,7 +33,6 @@ import {
   HolderTable,
   type RegistryState,
 } from "./registry-state.ts";
-import { Routes, type RoutesParts } from "./routes.ts";
 
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
@@ -52,7 +50,6 @@ export function buildState(store: RecordStore): RegistryState {
     ipv6: ipv6.state,
     holders: joined.table,
     texts,
-    routes: store.routes.count === 0 ? null : store.routes.settle(),
     summary: {
       subnets: ipv4.state.columns.count + ipv6.state.columns.count,
       ipv4Subnets: ipv4.state.columns.count,
@@ -282,7 +279,6 @@ export interface RecordParts {
   readonly ipv4: CandidateParts;
   readonly ipv6: CandidateParts;
   readonly geofeeds: readonly GeofeedReference[];
-  readonly routes: RoutesParts;
 }
 
 /** Objects beyond these that name geofeeds are read over: some ten thousand do. */
@@ -299,7 +295,6 @@ export class RecordStore implements PieceReceiver {
   ipv6 = new CandidateTable(6);
   /** In no order. */
   readonly geofeeds: GeofeedReference[] = [];
-  readonly routes = new Routes();
   /** Of records whose texts wait to be interned: the row (its complement for IPv6) and the numbers of texts, or −1. */
   readonly #pending = new PendingTexts(3 * mostPending);
   #pendingCount = 0;
@@ -394,10 +389,6 @@ export class RecordStore implements PieceReceiver {
     this.references.addOrganisation(record);
   }
 
-  addRoute(record: RouteRecord, file: string): void {
-    this.routes.add(record, file);
-  }
-
   /** Without a copy: valid until the next record. */
   parts(): RecordParts {
     this.finish();
@@ -407,7 +398,6 @@ export class RecordStore implements PieceReceiver {
       ipv4: this.ipv4.parts(),
       ipv6: this.ipv6.parts(),
       geofeeds: this.geofeeds,
-      routes: this.routes.parts(),
     };
   }
 
@@ -422,7 +412,6 @@ export class RecordStore implements PieceReceiver {
       ipv4.push({ parts: other.ipv4, holders, names });
       ipv6.push({ parts: other.ipv6, holders, names });
       for (const geofeed of other.geofeeds) this.geofeeds.push(geofeed);
-      this.routes.absorb(other.routes);
     }
     this.ipv4 = CandidateTable.joined(4, ipv4);
     this.ipv6 = CandidateTable.joined(6, ipv6);

@@ -34,7 +34,7 @@ const short = [
     "registry_generation",
     "registry_job",
   ],
-  ...["routing_table", "run", "sign_in_link", "subnet", "web_session"],
+  ...["run", "sign_in_link", "subnet", "web_session"],
 ];
 
 it("identity columns are bigint where tables are about hosts", async () => {

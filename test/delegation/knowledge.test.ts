@@ -6,6 +6,7 @@ import {
   DelegationKnowledge,
   type Level,
 } from "#coordinator/delegation/knowledge";
+import { OwnerCounts, OwnerLists } from "#coordinator/delegation/owner-counts";
 import type { Placement } from "#coordinator/delegation/placement";
 import { seededRandom } from "#core/random";
 import { id, peerTable, placement } from "./rounds.ts";
@@ -149,22 +150,16 @@ describe("delegation knowledge", () => {
     expect(knowledge.totalAmong(candidateFleet([id(5)], peerTable([])), root)).toBe(1);
   });
 
-  it("takes no more memory when crawlers come to keys of others and go, one group of keys after the other", () => {
-    const knowledge = new DelegationKnowledge();
-    const group = (number: number) => Array.from({ length: 40 }, (_, index) => leafOf(40 * number + index));
-    const visit = (number: number, crawler: number) => {
-      for (const leaf of group(number)) knowledge.record(leaf, id(crawler));
-      for (const leaf of group(number)) knowledge.forget(leaf, id(crawler));
-    };
-    for (let number = 0; number < 10; number += 1) {
-      for (const leaf of group(number)) knowledge.record(leaf, id(1));
+  it("uses the list of a key that is no longer shared for another key", () => {
+    const lists = new OwnerLists();
+    const counts = new OwnerCounts(lists);
+    for (let key = 0; key < 40; key += 1) {
+      counts.raise(key, 1);
+      counts.raise(key, 2);
+      counts.lower(key, 2);
     }
-    visit(0, 2);
-    const { bytes } = knowledge;
 
-    for (let times = 0; times < 300; times += 1) visit(times % 10, 3 + times);
-
-    expect(knowledge.bytes).toBe(bytes);
+    expect(lists.make(3, 1)).toBe(1);
   });
 });
 

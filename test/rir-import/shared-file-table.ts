@@ -45,11 +45,7 @@ export async function readRow(folder: string, path: string): Promise<FileRow> {
   if (typeof reports === "string") return { type: "refused", reason: reports };
   const [report] = reports;
   if (report === undefined || reports.length > 1) throw new Error(`${path}: ${reports.length} parts`);
-  if (report.format === "routing-table")
-    throw new Error(`${path}: routing tables have no independent count yet`);
-  const format = path.includes("libloc")
-    ? "libloc"
-    : (report.format as Exclude<RegistryFormat, "routing-table">);
+  const format = path.includes("libloc") ? "libloc" : (report.format as RegistryFormat);
   if (format === "arin-xml") throw new Error(`${path}: ARIN's XML has no independent count yet`);
   return { type: "read", report, counts: countsOf(report), independent: independentCount(file, format) };
 }

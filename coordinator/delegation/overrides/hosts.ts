@@ -111,7 +111,7 @@ async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Pro
   return await delegate(place, heard, ports);
 }
 
-export interface HeardVantages {
+interface HeardVantages {
   readonly outcome: FinerOutcome;
   /** What the coordinator and each crawler were told. */
   readonly seen: readonly SeenAnswer[];

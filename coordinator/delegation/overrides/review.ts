@@ -15,7 +15,7 @@ import {
 } from "./override.ts";
 import { type FinerOutcome, finerRound } from "./round.ts";
 
-export interface ReviewFinerPorts extends Omit<DelegateHostsPorts, "names"> {
+interface ReviewFinerPorts extends Omit<DelegateHostsPorts, "names"> {
   readonly finer: Pick<
     FinerDelegationStore,
     "saveRound" | "hostPlaces" | "setHost" | "dueForReview" | "reviewed" | "end"

@@ -43,7 +43,7 @@ export interface FinerRoundPorts {
   readonly isStopping?: () => boolean;
 }
 
-export interface FinerErrand {
+interface FinerErrand {
   readonly target: ProbedTarget;
   readonly withinSubnetId: SubnetId;
   readonly cause: RoundCause;

@@ -1,8 +1,8 @@
 /**
  * Leaves whose addresses measure apart are split below their registered range. Connect times raise the
- * suspicion (`apart-addresses`); a few of the suspected addresses are then probed, each in a round of its own,
+ * suspicion (`apartAddresses`); a few of the suspected addresses are then probed, each in a round of its own,
  * by the subnet's crawler and by whom the policy asks; and where another crawler is nearer by more than 5 ms,
- * the smallest aligned blocks that separate such addresses from the rest become parts (`leaf-parts`).
+ * the smallest aligned blocks that separate such addresses from the rest become parts (`leafParts`).
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -13,7 +13,7 @@ import { type FinerDecision, type FinerDelegationStore, type PlannedPart, review
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 import { isAlike, type JudgedAddress, type LeafPart, leafParts } from "./sub-ranges.ts";
 
-export interface SplitLeavesPorts extends FinerRoundPorts {
+interface SplitLeavesPorts extends FinerRoundPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound" | "partsOf" | "setParts">;
   readonly leaves: LeafWatch;
 }

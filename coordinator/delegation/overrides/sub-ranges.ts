@@ -114,7 +114,7 @@ function mostFilled<Judged extends JudgedAddress>(
 
 /**
  * Which addresses of a leaf measure apart from the rest, by the connect times of ordinary fetches: a
- * suspicion that costs nothing, to be confirmed by probing (`leaf-parts.ts` then cuts the range).
+ * suspicion that costs nothing, to be confirmed by probing (`leafParts` then cuts the range).
  *
  * Noise and a busy crawler only ever add to a connect time, so an address's level is the lower quartile of
  * its latest times: with exponential noise of 4 ms the level of three times is 1.3 ms above the truth on

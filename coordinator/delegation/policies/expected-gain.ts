@@ -14,7 +14,7 @@ import { besideMs, type RttMixture } from "./rtt-mixture.ts";
 import { listedAsNearest } from "./vector-table.ts";
 
 /** A round after its answers so far. */
-export interface Outlook {
+interface Outlook {
   readonly mixture: RttMixture;
   readonly probes: readonly ObservedProbe[];
   /** The candidate with the best answer. */

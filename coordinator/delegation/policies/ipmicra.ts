@@ -40,7 +40,7 @@ import {
 
 type AskedAt = ReasonOf<"under-threshold">["level"];
 
-export interface IpmicraState extends RoundState {
+interface IpmicraState extends RoundState {
   /** The one crawler of the same company, where there is exactly one. */
   readonly sole: CrawlerCount | null;
   /** All candidates in the order in which they would be asked, fixed when the round starts. */

@@ -363,7 +363,7 @@ const weightOfExpected = 0.1;
 const spreadHandedOn = 0.43;
 
 /** Of a round with these answers. */
-export function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEntries {
+function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEntries {
   mixture.follow(probes);
   const { slotOf } = mixture.slots;
   const means = meansOver(mixture);

@@ -17,12 +17,12 @@
 import type { CrawlerId } from "#core/ids";
 import { type CandidateFleet, shortestTo } from "../fleet.ts";
 
-export interface Report {
+interface Report {
   readonly crawlerId: CrawlerId;
   readonly rttMs: number;
 }
 
-export interface WonReport {
+interface WonReport {
   readonly winner: Report;
   /** What all others measured; of one that failed there is none. */
   readonly others: readonly Report[];

@@ -209,7 +209,7 @@ class PlaceLists {
   }
 }
 
-export interface LikenessWeights {
+interface LikenessWeights {
   readonly holder: number;
   readonly neighbourhood: number;
   readonly country: number;

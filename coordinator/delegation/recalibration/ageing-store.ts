@@ -50,7 +50,7 @@ async function fetchesOf(pool: Pool, subnetIds: readonly number[]): Promise<Read
   return new Map(rows.map(({ subnet_id, fetches }) => [subnet_id, fetches]));
 }
 
-export interface SubnetOutcome extends CheckOutcome {
+interface SubnetOutcome extends CheckOutcome {
   readonly subnetId: ReturnType<typeof asSubnetId>;
 }
 
@@ -119,20 +119,18 @@ export async function moveCountsOf(
   pool: Pool,
   {
     holderId,
-    asKey,
     country,
   }: {
     readonly holderId: number | null;
-    readonly asKey: string | null;
     readonly country: string | null;
   },
 ): Promise<(MoveCounts & { readonly kind: RateKind })[]> {
   const { rows } = await pool.query<MoveCounts & { readonly kind: RateKind }>(
     `select kind, moves, months, lost_ms as "lostMs"
      from move_rate
-     where (kind, key) in (('all', '0'), ('country', $1), ('as', $2), ('holder', $3))
-     order by array_position(array['all', 'country', 'as', 'holder'], kind)`,
-    [country, asKey, holderId === null ? null : String(holderId)],
+     where (kind, key) in (('all', '0'), ('country', $1), ('holder', $2))
+     order by array_position(array['all', 'country', 'holder'], kind)`,
+    [country, holderId === null ? null : String(holderId)],
   );
   return rows;
 }

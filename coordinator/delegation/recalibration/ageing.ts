@@ -6,7 +6,7 @@
  * Learned: a subnet moved when a round found another crawler nearer than the one that the round before had found. Moves are
  * taken for a Poisson process, its rate for Gamma distributed: of a kind with m moves seen in t months, below a kind with
  * the rate r, (m + 2) / (t + 2/r) a month, which is r where nothing was seen and m/t where much was. Kinds from the least
- * to the most specific: all, the country, the AS, the holder. A move that shows after a while happened at some time within it,
+ * to the most specific: all, the country, the holder. A move that shows after a while happened at some time within it,
  * so half of that time counts as observed.
  *
  * Spent: between two checks what a delegation loses grows with the chance that its subnet has moved. With the rate h, and
@@ -20,7 +20,7 @@
  */
 import type { PlaceKey, Placement } from "../placement.ts";
 
-export type RateKind = "all" | "country" | "as" | "holder";
+export type RateKind = "all" | "country" | "holder";
 
 /** What was seen of a kind of network. */
 export interface MoveCounts {
@@ -39,7 +39,7 @@ export interface CheckOutcome {
   readonly lostMs: number | null;
 }
 
-export interface MoveRate {
+interface MoveRate {
   readonly perMonth: number;
   /** By which a move makes the crawler slower than the nearest. */
   readonly lossMs: number;
@@ -53,17 +53,13 @@ export const usualRate: MoveRate = { perMonth: 0.1, lossMs: 20 };
 /** The less specific kind counts as so many moves. */
 const priorMoves = 2;
 
-const kindsInOrder = ["all", "country", "as", "holder"] as const;
+const kindsInOrder = ["all", "country", "holder"] as const;
 
 export type RateKeys = readonly (readonly [kind: RateKind, key: PlaceKey])[];
 
 /** From the least to the most specific. */
-export function rateKeysOf({
-  holderKey,
-  asKey,
-  country,
-}: Pick<Placement, "holderKey" | "asKey" | "country">): RateKeys {
-  const keys = { all: 0, country, as: asKey ?? null, holder: holderKey };
+export function rateKeysOf({ holderKey, country }: Pick<Placement, "holderKey" | "country">): RateKeys {
+  const keys = { all: 0, country, holder: holderKey };
   return kindsInOrder.flatMap((kind) => {
     const key = keys[kind];
     return key === null ? [] : [[kind, key] as const];
@@ -74,7 +70,6 @@ export class MoveRates {
   readonly #counts: Readonly<Record<RateKind, Map<PlaceKey, MoveCounts>>> = {
     all: new Map(),
     country: new Map(),
-    as: new Map(),
     holder: new Map(),
   };
 

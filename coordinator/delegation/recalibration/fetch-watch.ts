@@ -1,6 +1,6 @@
 /**
- * Watches the fetches of all crawlers for hosts that turned slow (recalibration.ts), each against its own past
- * and with the crawler's present level set aside (crawler-level.ts). Both kinds of times are followed:
+ * Watches the fetches of all crawlers for hosts that turned slow (rule.ts), each against its own past
+ * and with the crawler's present level set aside (`CrawlerLevel`). Both kinds of times are followed:
  * connect times are the path alone but come once per connection; first bytes come with every fetch but
  * contain the server. Where a connection that was opened meanwhile took its usual time, a slow first byte is
  * the server's affair and raises no alarm. Where hosts of other subnets turned slow at the same time, the crawler's
@@ -13,7 +13,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
 
 const timeKinds = ["connect", "firstByte"] as const;
-export type TimeKind = (typeof timeKinds)[number];
+type TimeKind = (typeof timeKinds)[number];
 
 export interface WatchedFetch {
   readonly hostKey: string;

@@ -19,7 +19,7 @@ import type { CoordinatorState } from "../state.ts";
 import { type CrawlerAlarm, FetchWatch, type HostAlarm } from "./fetch-watch.ts";
 import type { RecalibrationRule } from "./rule.ts";
 
-export interface RecalibrationPorts {
+interface RecalibrationPorts {
   readonly results: Pick<ResultStore, "recentFetches">;
   readonly state: CoordinatorState;
   readonly now: () => Date;

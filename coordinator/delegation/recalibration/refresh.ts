@@ -25,12 +25,12 @@ import {
   usualRate,
 } from "./ageing.ts";
 
-export interface RefreshPorts {
+interface RefreshPorts {
   readonly delegations: Pick<DelegationStore, "decidedBefore" | "checkOutcomes" | "saveMoveRates">;
   readonly state: { placementOf(subnetId: SubnetId): Placement | null };
 }
 
-export interface RefreshSettings {
+interface RefreshSettings {
   /** The budget: as many rounds as check each decision once in so many days. */
   readonly days: number;
   /** Rounds in one turn, at most: at one turn a minute, 30 are 43,200 rounds a day. */

@@ -156,7 +156,7 @@ interface PathHost {
  */
 export function placementNumbers(): (host: PathHost) => Placement {
   const paths = new PathNumbers();
-  return ({ path, org, cc, as = "", published }) => {
+  return ({ path, org, cc, published }) => {
     const numbers = paths.numbersAlong(path);
     return {
       subnetKey: numbers.at(-1)!,
@@ -165,7 +165,6 @@ export function placementNumbers(): (host: PathHost) => Placement {
       widerKeys: numbers.slice(1, -1).slice(0, 1),
       country: cc === "" ? null : cc,
       slash8Key: numbers[1]!,
-      ...(as === "" ? {} : { asKey: as }),
       ...(published === undefined ? {} : { published }),
     };
   };

@@ -30,8 +30,6 @@ export interface SimulatedHost {
   readonly org: string;
   /** Country; empty: unknown. */
   readonly cc: string;
-  /** The AS that announces the leaf; empty or absent: not known. */
-  readonly as?: string;
   /** Where somebody says that it lies; absent: nobody does. */
   readonly published?: readonly PublishedPlace[];
 }

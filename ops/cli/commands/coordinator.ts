@@ -344,15 +344,12 @@ function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly
 const meantOf = ({
   removeInUse,
   loseFacts,
-  keptRoutes,
 }: {
   readonly removeInUse?: number;
   readonly loseFacts?: number;
-  readonly keptRoutes?: number;
 }) => [
   ...(removeInUse === undefined ? [] : ["--yes-remove", String(removeInUse)]),
   ...(loseFacts === undefined ? [] : ["--yes-lose", String(loseFacts)]),
-  ...(keptRoutes === undefined ? [] : ["--yes-routes", String(keptRoutes)]),
 ];
 
 /** The name is one of `foldersIn`: whoever asks was checked for that. */

@@ -1,7 +1,7 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
 
 import { Command, Option } from "commander";
-import { LosesFacts, RemovesInUse, TooFewRoutes, UsageError } from "#core/errors";
+import { LosesFacts, RemovesInUse, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
@@ -18,7 +18,6 @@ type Options = SourceOptions & {
   readonly yesRemove?: number;
   readonly yesLose?: number;
   readonly yesMoved?: readonly string[];
-  readonly yesRoutes?: number;
 };
 
 const help = `
@@ -30,8 +29,7 @@ since, or another generation in force, stop the import with exit code 2, and not
 
 More than 5 % of the subnets in use (delegated, or with hosts in the frontier) go only with --yes-remove and their number,
 which \`rir plan\` and the refusal say; without it exit code 2, and nothing is changed. That an import was refused is in the audit
-log, and an alert. The same holds for a routing table that loses more than half of its prefixes: only with --yes-routes and
-the number that stays. A table that is not among the sources is removed with what it says, like everything else.
+log, and an alert.
 
 Where networks publish that their ranges lie (geofeeds, the clouds' lists) is imported with the rest. A list that moves more
 than 30 % of its ranges to other places at once is held back, and what is in force goes on, until --yes-moved names its source or
@@ -49,7 +47,6 @@ export function applyCommand(): Command {
     .addOption(yesRemoveOption())
     .addOption(yesLoseOption())
     .addOption(yesMovedOption())
-    .addOption(yesRoutesOption())
     .addHelpText("after", help)
     .action(async (named: string[], options: Options) => {
       const { planned } = options;
@@ -67,9 +64,8 @@ export function applyCommand(): Command {
             removeInUse: options.yesRemove ?? null,
             yesMoved: options.yesMoved ?? [],
             loseFacts: options.yesLose ?? null,
-            keptRoutes: options.yesRoutes ?? null,
           }).catch(async (error: unknown) => {
-            if (error instanceof RemovesInUse || error instanceof LosesFacts || error instanceof TooFewRoutes)
+            if (error instanceof RemovesInUse || error instanceof LosesFacts)
               await recordRegistryChange(database.pool, refusalOf(error));
             throw error;
           });
@@ -95,14 +91,7 @@ const yesLoseOption = () =>
 
 export const yesMovedOption = () =>
   new Option("--yes-moved <source...>", "published lists that may move most of their ranges: aws, or all");
-const yesRoutesOption = () =>
-  new Option(
-    "--yes-routes <n>",
-    "the routing table is meant to keep only so many prefixes: their exact number, where more than half go",
-  ).argParser(boundedInteger(0, 2_147_483_647));
-
-/** Nobody may be looking: a timer applies, too. */
-const refusalOf = ({ message }: RemovesInUse | LosesFacts | TooFewRoutes) => ({
+const refusalOf = ({ message }: RemovesInUse | LosesFacts) => ({
   action: "registry-refused",
   target: "registry import",
   words: `an import was refused: ${message}`,

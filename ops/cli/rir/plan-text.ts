@@ -4,7 +4,6 @@ import { Command } from "commander";
 import type { AppliedImport } from "#rir-import/apply";
 import { checkSources, type SourceCheck } from "#rir-import/check";
 import type { PublishedChange, PublishedPlan } from "#rir-import/database/published-lists";
-import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack, RolledForward } from "#rir-import/rollback";
@@ -35,8 +34,7 @@ export function planText(plan: ImportPlan): string {
     outdatedText(plan),
     lossesText(plan),
     inUseText(plan),
-    routesText(plan),
-    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}${plan.losses.length > 0 ? ` --yes-lose ${lostSum(plan.losses)}` : ""}${losesTooMany(plan.routes) ? ` --yes-routes ${plan.routes.after}` : ""}`,
+    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}${plan.losses.length > 0 ? ` --yes-lose ${lostSum(plan.losses)}` : ""}`,
   ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
@@ -74,34 +72,6 @@ function inUseText({ inUse }: ImportPlan): string {
   return isMuchInUse(inUse) ? `WARNING: ${words}; that many go only when it is said to be meant` : words;
 }
 
-/** Who announces what; nothing to say where neither the database nor the files hold a routing table. */
-function routesText({ routes }: ImportPlan): string {
-  const { before, after, ipv4Prefixes, ipv6Prefixes, asCount, added, removed, changed } = routes;
-  if (before + after === 0) return "";
-  const asOf = (asNumber: number | null) => (asNumber === null ? "not announced" : `AS${asNumber}`);
-  const warning = losesTooMany(routes)
-    ? `WARNING: the routing table would keep ${count(after)} of ${count(before)} prefixes: is its file complete? They go only when it is said to be meant`
-    : null;
-  return [
-    ...(warning === null ? [] : [warning]),
-    `routing table: ${count(after)} prefixes (${count(ipv4Prefixes)} IPv4, ${count(ipv6Prefixes)} IPv6) of ${count(asCount)} ASes: ${count(added)} new, ${count(removed)} gone, ${count(changed)} from another AS`,
-    ...routes.samples
-      .slice(0, samplesShown)
-      .map(({ prefix, before: was, after: is }) => `  ${prefix}: ${asOf(was)} → ${asOf(is)}`),
-    ...multiOriginLines(routes),
-  ].join("\n");
-}
-
-function multiOriginLines({ multiOrigin, multiOriginSamples }: ImportPlan["routes"]): readonly string[] {
-  if (multiOrigin === 0) return [];
-  return [
-    `${count(multiOrigin)} prefixes come from several ASes; the one that most peers see counts, of equals the lowest:`,
-    ...multiOriginSamples
-      .slice(0, samplesShown)
-      .map(({ prefix, asNumbers }) => `  ${prefix}: ${asNumbers.map((one) => `AS${one}`).join(", ")}`),
-  ];
-}
-
 export function appliedText(applied: AppliedImport): string {
   const { plan, generation, isNew, cleared, seconds } = applied;
   const { reading, comparing, writing, total } = seconds;
@@ -116,7 +86,6 @@ export function appliedText(applied: AppliedImport): string {
     holdersText(plan),
     delegationsText(plan),
     publishedText(plan.published),
-    routesText(plan),
     cleared === 0 ? "" : `cleared away what ${cleared} interrupted import left`,
     ending,
   ];

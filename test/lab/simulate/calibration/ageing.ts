@@ -218,7 +218,6 @@ function drawSubnets({ subnets, kinds, meanDays, seed }: AgeingOptions): ModelSu
       keys: [
         ["all", 0],
         ["country", system % countries],
-        ["as", system],
         ["holder", holder],
       ],
       perDay: rates[holder]!,
