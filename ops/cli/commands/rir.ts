@@ -18,10 +18,8 @@ import {
 } from "../rir/cache-options.ts";
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { generateCommand } from "../rir/generate-command.ts";
-import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
-import { planCommand } from "../rir/plan-page.ts";
-import { checkCommand, statusText } from "../rir/plan-text.ts";
+import { checkCommand, planCommand, statusText } from "../rir/plan-text.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
 
@@ -31,7 +29,7 @@ delegated statistics, IANA's registries; plain, gzip or ZIP, told by their first
 
 Every quarter:
   nearcrawl rir fetch
-  nearcrawl rir plan --cache --page differences.html
+  nearcrawl rir plan --cache
   nearcrawl rir apply --cache
   nearcrawl rir rollback          # if it was not right
   nearcrawl rir rollforward       # if it was right after all
@@ -52,7 +50,6 @@ export function rirCommand(): Command {
     rollforwardCommand,
     statusCommand,
     historyCommand,
-    jobsCommand,
     lookUpCommand,
     rdapCommand,
     generateCommand,
