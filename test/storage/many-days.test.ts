@@ -1,24 +1,15 @@
-/**
- * Days of a small crawl with everything kept for a few of them: each table's rows have an end, or grow with what is known.
- * Twenty-four, and forty in full (npm run test:long), which ends what is kept for longer.
- */
+/** Forty days of a small crawl with everything kept for days: each table's rows have an end, or grow with what is known. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { policySections } from "#coordinator/settings/schema";
 import { keptDays, tableEnds } from "#coordinator/storage/table-ends";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { longOr } from "../support/long.ts";
 import { SimulatedDays } from "../support/simulated-days.ts";
 
 const retention = policySections.retention.parse({
   ...{ fetchDays: 5, leaseHours: 24, roundDays: 5, historyDays: 12, rejectedDays: 5, recordDays: 30 },
 });
 const changes = policySections.changes.parse({ keepDays: 5 });
-
-const inAll = longOr(40, 24);
-/** Those at the end are held against those in the middle, when the first have ended. */
-const [middle, late] = longOr([10, 30], [8, 18]);
-const longestKept = longOr(15, 7);
 
 let database: Database;
 let days: SimulatedDays;
@@ -58,10 +49,10 @@ it("retention of every table is stated, and of no table that is not there", asyn
   expect(Object.keys(tableEnds).sort()).toEqual(await tables());
 });
 
-it("tables with an end are as large at the end as in the middle, and the others grow with what is known", async () => {
+it("tables with an end are as large after forty days as after twenty, and the others grow with what is known", async () => {
   const names = await tables();
   const seen: Record<string, number>[] = [];
-  for (let day = 0; day < inAll; day++) {
+  for (let day = 0; day < 40; day++) {
     await days.nextDay();
     seen.push(await rowsOf(names));
   }
@@ -72,25 +63,25 @@ it("tables with an end are as large at the end as in the middle, and the others 
     Math.min(...seen.slice(from, to).map((rows) => rows[name]!));
   const growing = names.filter((name) => {
     const end = tableEnds[name]!;
-    if (end.type === "bounded" && end.mostRows !== null) return most(name, 0, inAll) > end.mostRows;
+    if (end.type === "bounded" && end.mostRows !== null) return most(name, 0, 40) > end.mostRows;
     const kept = keptDays(end, { retention, changes });
-    const isEnded = end.type === "bounded" || (kept !== null && kept <= longestKept);
+    const isEnded = end.type === "bounded" || (kept !== null && kept <= 15);
     // Transactions of other tests on this server hold back what may be forgotten of touched pages, as long as they last.
     const later = name === "page_touch" ? least : most;
-    return isEnded && later(name, late, inAll) > 1.2 * most(name, middle, late - 5) + 5;
+    return isEnded && later(name, 30, 40) > 1.2 * most(name, 10, 25) + 5;
   });
   expect(growing).toEqual([]);
   // There was something to let go.
-  expect(most("page_fetch", inAll - 5, inAll)).toBeGreaterThan(20);
-  expect(most("lease", inAll - 5, inAll)).toBeGreaterThan(5);
-  expect(most("delegation_history", inAll - 5, inAll)).toBeGreaterThan(0);
+  expect(most("page_fetch", 35, 40)).toBeGreaterThan(20);
+  expect(most("lease", 35, 40)).toBeGreaterThan(5);
+  expect(most("delegation_history", 35, 40)).toBeGreaterThan(0);
   expect(seen.at(-1)!.rejected_url).toBeLessThan(3 + 3 * 7);
-  expect(seen.at(-1)!.minute_figures).toBe(14 * inAll);
-  expect(seen.at(-1)!.day_figures).toBeGreaterThanOrEqual(inAll);
+  expect(seen.at(-1)!.minute_figures).toBe(14 * 40);
+  expect(seen.at(-1)!.day_figures).toBeGreaterThanOrEqual(40);
   // Days of fetches: those kept, today's, those made ahead, and the one for what has none.
   const parts = await fetchParts();
   expect(parts.length).toBeLessThanOrEqual(5 + 1 + 3 + 1);
-  expect(parts).toContain(longOr("page_fetch_20310209", "page_fetch_20310124"));
+  expect(parts).toContain("page_fetch_20310209");
   const { rows } = await database.pool.query("select count(*)::int as rows from page_fetch_default");
   expect(rows).toEqual([{ rows: 0 }]);
   // Leases are counted in the figures of their days before they go.

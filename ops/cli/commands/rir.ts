@@ -5,7 +5,7 @@ import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable, printJson } from "../output.ts";
-import { applyCommand } from "../rir/apply-command.ts";
+import { applyCommand, planCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -19,7 +19,7 @@ import {
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { generateCommand } from "../rir/generate-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
-import { checkCommand, planCommand, statusText } from "../rir/plan-text.ts";
+import { checkCommand, statusText } from "../rir/plan-text.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
 

@@ -6,15 +6,12 @@ import { checkSources, type SourceCheck } from "#rir-import/check";
 import type { PublishedChange, PublishedPlan } from "#rir-import/database/published-lists";
 import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
-import { type ImportPlan, planImport } from "#rir-import/plan";
+import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack, RolledForward } from "#rir-import/rollback";
 import { lossText, lostSum, shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
-import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, printAnswer, printable } from "../output.ts";
-import { type SourceOptions, sourcesOf, withSources, yesMovedOption } from "./apply-command.ts";
-import { onDatabase, withMigratedSlices } from "./cache-options.ts";
 import { filesText } from "./files-text.ts";
 import { withProgress } from "./lookup-command.ts";
 import { secondsText } from "./progress-text.ts";
@@ -23,38 +20,6 @@ const count = (value: number) => value.toLocaleString("en");
 const left = (title: string): Column => ({ title });
 const right = (title: string): Column => ({ title, align: "right" });
 const samplesShown = 10;
-
-type PlanOptions = SourceOptions & {
-  readonly samples: number;
-  readonly yesMoved?: readonly string[];
-};
-
-const planExamples = `
-Examples:
-  nearcrawl rir plan --cache
-  nearcrawl rir plan downloads/ --samples 50`;
-
-export function planCommand(): Command {
-  return onDatabase(withSources(new Command("plan")))
-    .description("say what an import would change, and change nothing")
-    .option("--samples <n>", "samples of each kind of change", boundedInteger(0, 100_000), 10)
-    .addOption(yesMovedOption())
-    .addHelpText("after", planExamples)
-    .action(async (named: string[], options: PlanOptions) => {
-      const sources = await sourcesOf(named, options);
-      const plan = await withProgress((onProgress) =>
-        withMigratedSlices(options, (database, slices) =>
-          planImport(database, sources, {
-            slices,
-            onProgress,
-            samples: options.samples,
-            yesMoved: options.yesMoved ?? [],
-          }),
-        ),
-      );
-      printAnswer(options, plan, planText(plan));
-    });
-}
 
 export function planText(plan: ImportPlan): string {
   const against = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;

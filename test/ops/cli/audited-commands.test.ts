@@ -126,7 +126,7 @@ it("of releases", async () => {
   writeFileSync(bundle, "console.log('a crawler');\n");
   const key = join(folder, "release-key.pem");
   await run(releaseCommand(), "trust", writeNewKey(key, null));
-  await run(releaseCommand(), "sign", bundle, "--key", key, "--version", "1.0.0");
+  await said(releaseCommand(), ["sign", bundle, "--key", key, "--version", "1.0.0"]);
   await run(releaseCommand(), "publish", join(folder, "crawler-1.0.0.manifest.json"), bundle);
   await run(releaseCommand(), "stage", "1.0.0", "--to", "all");
   await run(releaseCommand(), "hold", "1.0.0", "--reason", "slow");
