@@ -51,7 +51,7 @@ export async function invitingCoordinator(
 }
 
 const noReleaseKey =
-  "there is no release key that an invitation could pin, and without one a crawler takes no release: the coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home can be written; or run nearcrawl release init, or nearcrawl release trust KEY for a key that is kept elsewhere";
+  "there is no release key that an invitation could pin, and without one a crawler takes no release: the coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home can be written; or run nearcrawl release trust KEY for a key of yours";
 
 /** What a crawler that has none yet is offered. */
 async function releaseForAll(pool: Pool): Promise<string | null> {

@@ -7,9 +7,7 @@ import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const slow = ["database", "database-holder", "built-command", "browser"].map(
-  (name) => `test/support/${name}.ts`,
-);
+const slow = ["database", "built-command", "browser"].map((name) => `test/support/${name}.ts`);
 const slowFolders = ["test/lab/", "test/end-to-end/", "test/fuzz/"];
 /** Over five seconds each beside others: many seeds, whole fleets in one process, waits on the wire. */
 const longFiles = [

@@ -10,7 +10,7 @@ import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
 import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts";
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
-import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
+import { type Difference, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
 import {
   type AcceptedMoves,
@@ -63,11 +63,6 @@ export interface PlanOptions {
   readonly onProgress?: OnProgress;
   /** Samples of each kind of change; 20 unless told. */
   readonly samples?: number;
-  /** Called with the plan and a way to read every difference of a kind; the differences end with the call. */
-  readonly onDifferences?: (
-    plan: ImportPlan,
-    differences: (kind: Difference["kind"]) => Iterable<Difference>,
-  ) => Promise<void>;
 }
 
 const defaultSamples = 20;
@@ -87,7 +82,7 @@ export async function planImport(
   const client = await database.pool.connect();
   try {
     await client.query("begin isolation level repeatable read read only");
-    const { plan, difference } = await compareState({
+    const { plan } = await compareState({
       client,
       files,
       state,
@@ -96,7 +91,6 @@ export async function planImport(
       onProgress,
       samples: options.samples ?? defaultSamples,
     });
-    await options.onDifferences?.(plan, (kind) => differencesOf(state, difference, kind));
     return plan;
   } finally {
     await client.query("rollback").catch(() => {});

@@ -179,7 +179,7 @@ ${
   page.releases.length === 0
     ? empty(
         "No release is published.",
-        html`The coordinator publishes the first one at its start if the crawler's bundle is installed beside it; <code>nearcrawl release init</code> does, too.`,
+        html`The coordinator publishes the first one at its start if the crawler's bundle is installed beside it; <code>nearcrawl release publish</code> takes one that you signed.`,
       )
     : page.releases.map((release) => releaseSection(release, page.now, viewer))
 }

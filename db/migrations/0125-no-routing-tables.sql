@@ -2,7 +2,6 @@
 -- point of accuracy (ops/decisions/0045-what-went.md). Nobody entered them: they came with `rir fetch` from public collectors. Older
 -- coordinators read them whenever the registry changes.
 -- needs: all coordinators stopped
--- tables: shared
 
 -- Up Migration
 

@@ -161,7 +161,7 @@ function tellExpired(context: PartnerContext, { expiresAt }: Invitation): Partne
 /** Of a coordinator that had no release key; newer ones make no such invitations. */
 function tellUnpinned(context: PartnerContext): PartnerExitCode {
   context.complain(
-    "Not joined: this invitation pins no release key, so no release could ever be believed here, and nothing would run. Ask the operator to make a key (nearcrawl release init), and for a new invitation.",
+    "Not joined: this invitation pins no release key, so no release could ever be believed here, and nothing would run. Ask the operator to make a key (nearcrawl release trust), and for a new invitation.",
   );
   return partnerExitCodes.usage;
 }

@@ -79,7 +79,7 @@ it("invites nobody while there is no release key to pin, and makes no invitation
   const invited = await post("/api/fleet/invitations", secret, { name: "athens" });
 
   expect([refused.statusCode, made.rowCount, invited.statusCode]).toEqual([409, 0, 201]);
-  expect(refused.json().error.message).toMatch(/no release key.*nearcrawl release init/);
+  expect(refused.json().error.message).toMatch(/no release key.*nearcrawl release trust/);
   expect(parseInvitation(invited.json().token).releaseKeys).toEqual([testReleaseKey.publicKey]);
 });
 

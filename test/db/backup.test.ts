@@ -143,8 +143,8 @@ const command = async (...args: string[]) => await inProcess(databaseCommand(), 
 
 async function killedIn(args: readonly string[]): Promise<void> {
   await builtDoors();
-  const script = resolve(import.meta.dirname, "../support/backup-process.ts");
-  const child = spawn(process.execPath, ["--import", "tsx", script, ...args], {
+  const script = resolve(import.meta.dirname, "../support/backup-process.mjs");
+  const child = spawn(process.execPath, [script, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";

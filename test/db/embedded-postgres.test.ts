@@ -89,9 +89,9 @@ async function eventually<T>(ask: () => Promise<T>): Promise<T> {
 
 /** Another process that holds the database open, as another user when a uid is given. */
 async function holder(uid?: number): Promise<{ url?: string; error?: string; kill(): Promise<void> }> {
-  const script = fileURLToPath(new URL("../support/database-holder.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../support/database-holder.mjs", import.meta.url));
   await builtDoors();
-  const child = spawn(process.execPath, ["--import", "tsx", script, home], {
+  const child = spawn(process.execPath, [script, home], {
     stdio: ["pipe", "pipe", "inherit"],
     ...(uid === undefined ? {} : { uid, gid: uid }),
   });

@@ -1,7 +1,7 @@
 /**
- * `nearcrawl up` as a person runs it, with processes killed in the middle: Postgres and one of its backends, a crawler,
- * the coordinator, then `up` itself, and Postgres too often. Nothing is lost, nothing is stored twice, and the run comes to its
- * end.
+ * `nearcrawl up` as a person runs it, with processes killed in the middle: Postgres, the coordinator, then `up` itself; in full
+ * (npm run test:long) one of Postgres' backends, a crawler, and Postgres too often as well. Nothing is lost, nothing is stored
+ * twice, and the run comes to its end.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,11 +13,12 @@ import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/em
 import type { Database } from "#db/server-database";
 import { builtProgram, projectRoot } from "../support/built-command.ts";
 import { contradictionsIn, databaseChecks } from "../support/database-checks.ts";
+import { isLong } from "../support/long.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 const home = temporaryFolder("nearcrawl-killed-");
-const sites = 24;
+const sites = isLong ? 24 : 12;
 let running: ChildProcess | null = null;
 let database: Database;
 let output = "";
@@ -128,38 +129,42 @@ describe.skipIf(process.platform !== "linux")(
       await until(() => readFileSync(log, "utf8").includes(said), 10_000);
       complaints = "";
 
-      await pagesReach(5);
-      process.kill(await someBackend(), "SIGKILL");
-      await isBack();
-      expect(complaints.match(new RegExp(goesOn, "g"))).toHaveLength(1);
-      expect(pidsOf("settings/coordinator.json")).toEqual([first]);
+      if (isLong) {
+        await pagesReach(5);
+        process.kill(await someBackend(), "SIGKILL");
+        await isBack();
+        expect(complaints.match(new RegExp(goesOn, "g"))).toHaveLength(1);
+        expect(pidsOf("settings/coordinator.json")).toEqual([first]);
 
-      await pagesReach(8);
-      const [crawler] = pidsOf("crawler-");
-      expect(crawler).toBeDefined();
-      process.kill(crawler!, "SIGKILL");
+        await pagesReach(8);
+        const [crawler] = pidsOf("crawler-");
+        expect(crawler).toBeDefined();
+        process.kill(crawler!, "SIGKILL");
+      }
 
-      await pagesReach(18);
+      await pagesReach((3 * sites) / 4);
       process.kill(first!, "SIGKILL");
       // How soon results flow again: npm run bench -- coordinator-return.
       await until(() => pidsOf("settings/coordinator.json").some((pid) => pid !== first), 30_000);
 
-      await pagesReach(32);
+      await pagesReach((4 * sites) / 3);
       const ended = exitOf(running!);
       running!.kill("SIGKILL");
       await ended;
       await until(() => pidsOf("settings/").length === 0, 30_000);
 
-      // As if it had died three times by now.
-      for (const pid of [1, 2])
-        appendFileSync(join(home, "postgres-restarts"), `${pid} ${new Date().toISOString()}\n`);
-      const given = exitOf(await startUp());
-      await until(() => complaints.includes("web page:"), 60_000);
-      process.kill(readPidFile(home)!.pid, "SIGKILL");
-      expect(await given, complaints).toBe(1);
-      expect(complaints).toMatch(/died 4 times within 10 minutes, and is not started again by itself/);
-      expect(pidsOf("settings/")).toEqual([]);
-      rmSync(join(home, "postgres-restarts"));
+      if (isLong) {
+        // As if it had died three times by now.
+        for (const pid of [1, 2])
+          appendFileSync(join(home, "postgres-restarts"), `${pid} ${new Date().toISOString()}\n`);
+        const given = exitOf(await startUp());
+        await until(() => complaints.includes("web page:"), 60_000);
+        process.kill(readPidFile(home)!.pid, "SIGKILL");
+        expect(await given, complaints).toBe(1);
+        expect(complaints).toMatch(/died 4 times within 10 minutes, and is not started again by itself/);
+        expect(pidsOf("settings/")).toEqual([]);
+        rmSync(join(home, "postgres-restarts"));
+      }
 
       const code = await exitOf(await startUp());
 

@@ -74,9 +74,9 @@ it("while an import runs, status says so and another is refused", async () => {
 });
 
 async function standingStill(file: string, phase: string, least: number): Promise<ChildProcess> {
-  const script = join(import.meta.dirname, "stopping-import.ts");
+  const script = join(import.meta.dirname, "stopping-import.mjs");
   await builtDoors();
-  const words = ["--import", "tsx", script, database.url, database.schema, file, phase, String(least)];
+  const words = [script, database.url, database.schema, file, phase, String(least)];
   const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
   const [said] = (await Promise.race([once(child.stdout, "data"), once(child, "exit")])) as [unknown];
   expect(String(said)).toBe("stands still\n");

@@ -13,9 +13,17 @@ export function browserPath(): string | null {
   return null;
 }
 
-export async function startBrowser(path: string): Promise<Browser> {
+/** Of all files of a process, with which it ends: each launch takes a second of the processor's time. */
+let running: Promise<Browser> | null = null;
+
+export async function sharedBrowser(path: string): Promise<Browser> {
+  running = running !== null && (await running).isConnected() ? running : launch(path);
+  return await running;
+}
+
+async function launch(executablePath: string): Promise<Browser> {
   return await chromium.launch({
-    executablePath: path,
+    executablePath,
     args: [
       "--no-sandbox",
       "--disable-gpu",

@@ -76,19 +76,6 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     });
   });
 
-  it("a question typed on the overview is answered, by keyboard alone", async () => {
-    await site.withPage({}, async (page) => {
-      await page.goto("/");
-      await page.getByLabel("Who crawls it, and why?").focus();
-      await page.keyboard.type("1.2.4.4");
-      await page.keyboard.press("Enter");
-
-      await page.waitForURL("**/who?q=1.2.4.4");
-      expect((await page.locator(".answer").textContent())?.trim()).toBe("athens crawls this");
-      expect(await page.locator(".probe-chosen .value").textContent()).toContain("12.5 ms");
-    });
-  });
-
   it("hostile titles stay text and run nothing", async () => {
     await site.withPage({}, async (page) => {
       await page.goto("/search?q=ferry");

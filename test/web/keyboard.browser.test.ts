@@ -90,6 +90,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     await page.waitForURL("**/who?**");
 
     expect(await page.locator(".answer").textContent()).toContain("athens crawls this");
+    expect(await page.locator(".probe-chosen .value").textContent()).toContain("12.5 ms");
   });
 
   it("a host is opened, and its pages", async () => {

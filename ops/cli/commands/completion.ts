@@ -1,11 +1,10 @@
 /** `nearcrawl completion`: what makes a shell complete the commands. */
 import { Argument, Command, type Option } from "commander";
 
-// The completion of bash (4.2 or newer, without the package bash-completion).
-
 const hasValue = ({ value }: OptionNode) => value !== "none";
 const ofFile = ({ value }: OptionNode) => value === "file";
 
+/** Of bash 4.2 or newer, without the package bash-completion; zsh takes the same by its own emulation. */
 const scripts = { bash: bashScript, zsh: zshScript } as const;
 
 /** `whole`: the command with all its sub-commands. */
@@ -15,7 +14,7 @@ export function completionCommand(whole: () => Promise<Command>): Command {
     .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(scripts)))
     .addHelpText(
       "after",
-      "\nExamples:\n  source <(nearcrawl completion bash)\n  nearcrawl completion bash > ~/.local/share/bash-completion/completions/nearcrawl\n  source <(nearcrawl completion zsh)\n  nearcrawl completion zsh > ~/.zfunc/_nearcrawl",
+      "\nExamples:\n  source <(nearcrawl completion bash)\n  nearcrawl completion bash > ~/.local/share/bash-completion/completions/nearcrawl\n  source <(nearcrawl completion zsh)",
     )
     .action(async (shell: keyof typeof scripts) => {
       process.stdout.write(scripts[shell](commandNodes(await whole())));
@@ -69,10 +68,14 @@ complete -o filenames -F _nearcrawl nearcrawl
 `;
 }
 
+export function zshScript(nodes: readonly CommandNode[]): string {
+  return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(nodes)}`;
+}
+
 function nodeCase({ path, commands, options, takesFiles }: CommandNode): string {
-  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name).join(" ");
+  const names = (list: readonly OptionNode[]) => list.map(({ name }) => name).join(" ");
   const files = [...(takesFiles ? ["."] : []), ...options.filter(ofFile).map(({ name }) => name)];
-  return `    "${path}") commands="${names(commands)}" options="${names(options)}" valued="${names(options.filter(hasValue))}" files="${files.join(" ")}" ;;`;
+  return `    "${path}") commands="${commands.join(" ")}" options="${names(options)}" valued="${names(options.filter(hasValue))}" files="${files.join(" ")}" ;;`;
 }
 
 function choiceCases({ path, options }: CommandNode): string[] {
@@ -81,92 +84,19 @@ function choiceCases({ path, options }: CommandNode): string[] {
     .map(({ name, choices }) => `    "${path} ${name}") echo "${choices.join(" ")}" ;;`);
 }
 
-// The completion of zsh (5.0 or newer): as bash's, with what each word is for.
-
-export function zshScript(nodes: readonly CommandNode[]): string {
-  return `#compdef nearcrawl
-# zsh completion of nearcrawl. Take it in with: source <(nearcrawl completion zsh), after compinit.
-_nearcrawl_node() {
-  commands=() options=() valued=() files=()
-  case "$1" in
-${nodes.map(zshNodeCase).join("\n")}
-    *) return 1 ;;
-  esac
-}
-
-_nearcrawl_choices() {
-  choices=()
-  case "$1" in
-${nodes.flatMap(zshChoiceCases).join("\n")}
-  esac
-}
-
-_nearcrawl() {
-  local cur=\${words[CURRENT]} prev=\${words[CURRENT-1]} at= word
-  local -i index
-  local -a commands options valued files choices
-  _nearcrawl_node ""
-  for ((index = 2; index < CURRENT; index++)); do
-    word=\${words[index]}
-    if (( \${valued[(Ie)$word]} )); then
-      ((index++))
-    elif (( \${commands[(I)\${(b)word}:*]} )); then
-      at="\${at:+$at }$word"
-      _nearcrawl_node "$at" || return 1
-    fi
-  done
-  _nearcrawl_choices "$at $prev"
-  if (( $#choices )); then
-    compadd -- $choices
-  elif (( \${valued[(Ie)$prev]} )); then
-    (( \${files[(Ie)$prev]} )) && _files
-  elif [[ $cur == -* ]]; then
-    _describe -o option options
-  else
-    (( $#commands )) && _describe command commands
-    (( \${files[(Ie).]} )) && _files
-  fi
-  return 0
-}
-
-if [[ \${funcstack[1]-} == _nearcrawl ]]; then _nearcrawl "$@"; else compdef _nearcrawl nearcrawl; fi
-`;
-}
-
-function zshNodeCase({ path, commands, options, takesFiles }: CommandNode): string {
-  const files = [...(takesFiles ? ["."] : []), ...options.filter(ofFile).map(({ name }) => name)];
-  const valued = options.filter(({ value }) => value !== "none").map(({ name }) => name);
-  return `    "${path}") commands=(${described(commands)}) options=(${described(options)}) valued=(${valued.join(" ")}) files=(${files.join(" ")}) ;;`;
-}
-
-/** \`name:what it is for\`, as _describe takes it; the tree has taken out quotes and colons. */
-function described(words: readonly Word[]): string {
-  return words.map(({ name, summary }) => `'${name}:${summary}'`).join(" ");
-}
-
-function zshChoiceCases({ path, options }: CommandNode): string[] {
-  return options
-    .filter(({ value }) => value === "choice")
-    .map(({ name, choices }) => `    "${path} ${name}") choices=(${choices.join(" ")}) ;;`);
-}
-
 // The commands as shells complete them: a flat list, one node for each command with what may follow it.
 
 interface CommandNode {
   /** Words after `nearcrawl`, such as `fleet drain`; empty: the command itself. */
   readonly path: string;
-  readonly commands: readonly Word[];
+  readonly commands: readonly string[];
   readonly options: readonly OptionNode[];
   /** Its arguments are files. */
   readonly takesFiles: boolean;
 }
 
-interface Word {
+interface OptionNode {
   readonly name: string;
-  readonly summary: string;
-}
-
-interface OptionNode extends Word {
   /** What stands behind it. */
   readonly value: "none" | "any" | "file" | "choice";
   readonly choices: readonly string[];
@@ -177,10 +107,7 @@ export function commandNodes(command: Command, path = ""): CommandNode[] {
   const below = help.visibleCommands(command);
   const node: CommandNode = {
     path,
-    commands: below.map((one) => ({
-      name: one.name(),
-      summary: summaryOf(one.summary() || one.description()),
-    })),
+    commands: below.map((one) => one.name()),
     options: help.visibleOptions(command).flatMap(optionNodes),
     takesFiles: command.registeredArguments.some((argument) => isFile(argument.name())),
   };
@@ -197,12 +124,7 @@ function optionNodes(option: Option): OptionNode[] {
   const value = valueKind(option);
   return [option.long, option.short]
     .filter((name): name is string => name !== undefined && name !== null)
-    .map((name) => ({
-      name,
-      value,
-      summary: summaryOf(option.description),
-      choices: option.argChoices ?? [],
-    }));
+    .map((name) => ({ name, value, choices: option.argChoices ?? [] }));
 }
 
 function valueKind(option: Option): OptionNode["value"] {
@@ -212,11 +134,3 @@ function valueKind(option: Option): OptionNode["value"] {
 }
 
 const isFile = (name: string) => /file|folder|path|fixture/i.test(name);
-
-/** One line, without what shells read themselves. */
-function summaryOf(text: string): string {
-  return text
-    .split("\n")[0]!
-    .replace(/[`"'\\$:[\]]/g, "")
-    .slice(0, 100);
-}

@@ -1,28 +1,16 @@
 /** `nearcrawl release`: the code that runs at partners, signed, published and offered in stages. */
 
-import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { Command } from "commander";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
-import { stageRelease } from "#coordinator/releases/move-stage";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { releaseRevocations } from "#protocol/release";
-import { type Envelope, type Role, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
-import { softwareVersion } from "#protocol/software-version";
+import { type Envelope, type Role, unverifiedBody } from "#protocol/release-envelope";
 import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import {
-  keyTrusted,
-  releasePublished,
-  releaseRevoked,
-  releaseStaged,
-  signedAccepted,
-  withReleases,
-} from "../release/automatic-releases.ts";
-import { buildBundle, hasSources, notedCommit, projectFolder } from "../release/build-bundle.ts";
+import { releaseRevoked, signedAccepted, withReleases } from "../release/automatic-releases.ts";
 import {
   autoCommand,
   holdCommand,
@@ -36,22 +24,15 @@ import {
 import {
   buildCommand,
   keygenCommand,
-  readBundle,
   readSignedFile,
   rotateKeyCommand,
   signCommand,
   writeEnvelope,
 } from "../release/offline-commands.ts";
-import { publishRelease, type ReleaseStores } from "../release/publish-release.ts";
-import { readSigningKey, writeNewKey } from "../release/release-key-file.ts";
+import type { ReleaseStores } from "../release/publish-release.ts";
+import { readSigningKey } from "../release/release-key-file.ts";
 import { coSignCommand, rootCommand, timestampCommand } from "../release/role-commands.ts";
-import {
-  defaultExpiresDays,
-  firstDock,
-  kindOf,
-  signManifest,
-  signRevocations,
-} from "../release/sign-release.ts";
+import { kindOf, signRevocations } from "../release/sign-release.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -62,8 +43,9 @@ export function releaseCommand(): Command {
 Exit codes: 0 done, 1 failed or not genuine, 2 wrong usage or refused.
 
 A coordinator without a release key makes one as it starts, and signs and offers the crawler that it ships with.
-To sign from the start, before that (or: nearcrawl release trust KEY):
-  nearcrawl release init
+To sign from the start, before that:
+  nearcrawl release keygen --out release-key.pem
+  nearcrawl release trust KEY
 
 A release, the key on a machine of its own:
   nearcrawl release build                                             (anywhere)
@@ -77,7 +59,6 @@ A release, the key on a machine of its own:
 }
 
 const subCommands = [
-  initCommand,
   keygenCommand,
   buildCommand,
   signCommand,
@@ -96,99 +77,6 @@ const subCommands = [
   keysCommand,
   listCommand,
 ];
-
-// `nearcrawl release init`: a new fleet's first key and first release, in one go.
-
-interface InitOptions extends DatabaseOptions {
-  readonly version?: string;
-  readonly bundle?: string;
-}
-
-function initCommand(): Command {
-  return withDatabaseOptions(new Command("init"))
-    .option("--version <version>", "of the first release (default: this software's)")
-    .option("--bundle <file>", "a bundle that was built already (default: it is built now)")
-    .description(
-      "for a new fleet without a release key: create one, build and sign the first release, publish it and offer it to all",
-    )
-    .addHelpText("after", "\nExample:\n  nearcrawl release init\n  nearcrawl fleet invite --name athens")
-    .action(async (options: InitOptions) => {
-      const { home } = commandContext(options);
-      const made = await withReleases(options, { setUp: true }, (stores) => init(home, options, stores));
-      printAnswer(
-        options,
-        made,
-        [
-          `key        ${made.keyFile}`,
-          `public     ${made.publicKey}`,
-          `bundle     ${made.digest} (${made.bytes} bytes, ${made.builtFrom === null ? "of sources that are not committed" : `built of ${made.builtFrom}`})`,
-          `release    ${made.version}, published and offered to all, good until ${made.expiresAt.slice(0, 10)}`,
-          "",
-          "Whoever has the key can put code on every partner's machine. Once the fleet is more than a trial, move the",
-          "file to a machine that is not connected, keep a copy of it elsewhere, and sign there (nearcrawl release sign).",
-        ].join("\n"),
-      );
-    });
-}
-
-interface FirstRelease {
-  readonly keyFile: string;
-  readonly publicKey: string;
-  readonly version: string;
-  readonly digest: string;
-  readonly bytes: number;
-  readonly builtFrom: string | null;
-  readonly expiresAt: string;
-}
-
-async function init(home: string, options: InitOptions, stores: ReleaseStores): Promise<FirstRelease> {
-  const known = await stores.releases.list();
-  if (known.length > 0 || (await stores.keys.trusted()).length > 0) {
-    throw new UsageError(
-      "this fleet has a release key or releases already (the coordinator makes them as it first starts): nearcrawl release list",
-    );
-  }
-  mkdirSync(home, { recursive: true });
-  const file = await bundleFor(home, options.bundle);
-  const { bytes, digest } = readBundle(file);
-  const keyFile = join(home, "release-key.pem");
-  // One that is there is left of an attempt that failed halfway.
-  if (!existsSync(keyFile)) writeNewKey(keyFile, null);
-  const key = await readSigningKey(keyFile, null);
-  const wishes = {
-    version: options.version ?? softwareVersion,
-    notes: "the first release",
-    expiresDays: defaultExpiresDays,
-    oldestDock: firstDock,
-    builtFrom: notedCommit(file, digest),
-    sequence: null,
-  };
-  const now = new Date();
-  const { manifest, signed } = signManifest(bytes, wishes, { keys: [key], now });
-  const publicKey = rawPublicKey(key);
-  if (!(await stores.keys.trustFirst(publicKey, now)))
-    throw new UsageError("a root says who signs for this fleet");
-  await stores.record(keyTrusted(publicKey));
-  await publishRelease({ signed, bundle: bytes }, stores, now);
-  await stores.record(releasePublished(manifest));
-  const wished = { version: manifest.version, to: "all" };
-  await stores.record(releaseStaged(await stageRelease(wished, stores, now), wished));
-  const { version, builtFrom, expiresAt } = manifest;
-  return { keyFile, publicKey, version, digest, bytes: bytes.length, builtFrom, expiresAt };
-}
-
-/** Built of the sources where they are; an installed package brings the bundle that was built with it. */
-async function bundleFor(home: string, given: string | undefined): Promise<string> {
-  if (given !== undefined) return given;
-  const folder = projectFolder();
-  if (hasSources(folder))
-    return (await buildBundle({ source: folder, out: join(home, "crawler-bundle.mjs") })).file;
-  const packaged = join(folder, "dist/crawler-bundle.mjs");
-  if (existsSync(packaged)) return packaged;
-  throw new UsageError(
-    "neither the crawler's sources nor its bundle are in this installation: name one with --bundle",
-  );
-}
 
 // Releases that are never to run again, and what was signed elsewhere and is brought to the coordinator.
 

@@ -5,7 +5,7 @@ import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable, printJson } from "../output.ts";
-import { applyCommand } from "../rir/apply-command.ts";
+import { applyCommand, planCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -17,9 +17,7 @@ import {
   withMigrated,
 } from "../rir/cache-options.ts";
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
-import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
-import { planCommand } from "../rir/plan-page.ts";
 import { checkCommand, statusText } from "../rir/plan-text.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
@@ -30,7 +28,7 @@ delegated statistics, IANA's registries; plain, gzip or ZIP, told by their first
 
 Every quarter:
   nearcrawl rir fetch
-  nearcrawl rir plan --cache --page differences.html
+  nearcrawl rir plan --cache
   nearcrawl rir apply --cache
   nearcrawl rir rollback          # if it was not right
   nearcrawl rir rollforward       # if it was right after all
@@ -51,7 +49,6 @@ export function rirCommand(): Command {
     rollforwardCommand,
     statusCommand,
     historyCommand,
-    jobsCommand,
     lookUpCommand,
     rdapCommand,
   ]) {

@@ -1,7 +1,7 @@
 /**
  * A coordinator to which nobody has given a release key makes one, and signs and offers the crawler's bundle that it
  * ships with, so that an invitation leads to a crawler that runs. It signs only while the key that it made lies in its
- * home and counts. Where operators sign (release init, release trust, a rotation away from this key) it publishes nothing.
+ * home and counts. Where operators sign (release trust, a rotation away from this key) it publishes nothing.
  *
  *   no key counts                → it makes one, which counts from then on
  *   a bundle never published     → signed and published; to all where nothing else is offered to all, else in stages

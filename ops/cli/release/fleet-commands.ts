@@ -224,7 +224,7 @@ const states = ["offered", "running", "returned", "pinned", "delayed", "refused"
 
 function releaseText(releases: readonly ReleaseLine[], now: Date): string {
   if (releases.length === 0)
-    return "no release is published: the coordinator makes the first one as it starts, or nearcrawl release init does";
+    return "no release is published: the coordinator makes the first one as it starts, or: nearcrawl release publish";
   return formatTable(
     [
       { title: "release" },

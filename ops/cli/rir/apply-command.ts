@@ -1,17 +1,17 @@
-/** `nearcrawl rir apply`: makes the sources the tree in force. */
+/** `nearcrawl rir plan` and `rir apply`: what the sources would change, and making them the tree in force. */
 
 import { Command, Option } from "commander";
 import { LosesFacts, RemovesInUse, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
-import { fingerprintForm } from "#rir-import/plan";
+import { fingerprintForm, planImport } from "#rir-import/plan";
 import type { SourcePath } from "#rir-import/read/open-source";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
-import { appliedText } from "./plan-text.ts";
+import { appliedText, planText } from "./plan-text.ts";
 
 type Options = SourceOptions & {
   readonly planned?: string;
@@ -138,4 +138,35 @@ export async function sourcesOf(
   const files = await cachedSourceFiles(folder);
   if (files.length === 0) throw new UsageError(`${folder} holds no fetched files: nearcrawl rir fetch`);
   return files;
+}
+
+type PlanOptions = SourceOptions & {
+  readonly samples: number;
+  readonly yesMoved?: readonly string[];
+};
+
+const planExamples = `
+Examples:
+  nearcrawl rir plan --cache
+  nearcrawl rir plan downloads/ --samples 50`;
+
+export function planCommand(): Command {
+  return onDatabase(withSources(new Command("plan")))
+    .description("say what an import would change, and change nothing")
+    .option("--samples <n>", "samples of each kind of change", boundedInteger(0, 100_000), 10)
+    .addOption(yesMovedOption())
+    .addHelpText("after", planExamples)
+    .action(async (named: string[], options: PlanOptions) => {
+      const sources = await sourcesOf(named, options);
+      const plan = await withProgress((onProgress) =>
+        withMigrated(options, (database) =>
+          planImport(database, sources, {
+            onProgress,
+            samples: options.samples,
+            yesMoved: options.yesMoved ?? [],
+          }),
+        ),
+      );
+      printAnswer(options, plan, planText(plan));
+    });
 }

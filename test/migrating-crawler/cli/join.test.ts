@@ -63,7 +63,7 @@ describe("join", () => {
     const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
 
     expect(code).toBe(2);
-    expect(text).toMatch(/pins no release key.*nothing would run.*nearcrawl release init/);
+    expect(text).toMatch(/pins no release key.*nothing would run.*nearcrawl release trust/);
     expect([existsSync(home), world.hellos.length]).toEqual([false, 0]);
   });
 

@@ -247,8 +247,8 @@ describe("kill -9 in the middle of writing", () => {
   it.each([1, 2, 3])("loses nothing that was reported as kept (round %i)", async () => {
     const home = freshHome();
     await builtDoors();
-    const child = fork(join(import.meta.dirname, "spool-writer.ts"), [home], {
-      execArgv: ["--import", "tsx"],
+    const child = fork(join(import.meta.dirname, "spool-writer.mjs"), [home], {
+      execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     const reported = await killAfter(child, 200);

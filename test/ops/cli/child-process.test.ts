@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { isRunning } from "#core/running-process";
 import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/child-process";
+import { builtProgram } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 
@@ -162,14 +163,15 @@ it.each([
   ["is still starting", 1],
 ])("ends with its supervisor when that is killed while it %s", async (_, isStarting) => {
   vi.useRealTimers();
-  const urlOf = (path: string) => JSON.stringify(new URL(`../../../ops/cli/${path}`, import.meta.url).href);
+  const urlOf = async (program: string) => JSON.stringify(await builtProgram(`ops/cli/${program}`));
+  const [asked, supervisor] = [await urlOf("until-asked-to-stop"), await urlOf("up/child-process")];
   const inner = join(root, `inner-${isStarting}.mjs`);
   const up = join(root, `up-${isStarting}`);
   writeFileSync(
     inner,
     `import { writeFileSync } from "node:fs";
      import { setTimeout as delay } from "node:timers/promises";
-     import { untilAskedToStop } from ${urlOf("until-asked-to-stop.ts")};
+     import { untilAskedToStop } from ${asked};
      const supervisor = process.ppid;
      const running = setInterval(() => {}, 1000);
      if (${isStarting}) {
@@ -183,16 +185,13 @@ it.each([
      clearInterval(running);`,
   );
   const settings = { name: "inner", entry: inner, args: [], logFile: join(root, "inner.log") };
-  const { execArgv } = process;
-  process.execArgv = ["--import", "tsx"];
   const { child, messages } = supervised(
-    `import { SupervisedProcess } from ${urlOf("up/child-process.ts")};
+    `import { SupervisedProcess } from ${supervisor};
      const child = new SupervisedProcess(${JSON.stringify(settings)});
      child.start();
      process.send(child.pid);`,
     { restart: false },
   );
-  process.execArgv = execArgv;
   await until(() => messages.length === 1 && existsSync(up), 10_000);
   const innerPid = messages[0] as number;
 

@@ -37,29 +37,31 @@ function inBash(line: string): string[] {
   return offered(execFileSync("bash", ["-c", script, "bash", ...words], { cwd: folder, encoding: "utf8" }));
 }
 
-/** What zsh is told to offer there; the functions of its completion system print what they are given. */
+/** The same in zsh, whose bashcompinit runs the function as this does; what does not begin so, zsh leaves out by itself. */
 function inZsh(line: string): string[] {
-  const script = `compdef() { :; }; compadd() { shift; print -l -- "$@"; }; _files() { print -l -- *; }
-    _describe() { [[ $1 == -o ]] && shift; print -l -- \${(P)2}; }
-    source ./nearcrawl.zsh; words=("$@"); CURRENT=$#; _nearcrawl`;
-  return offered(
-    execFileSync("zsh", ["-f", "-c", script, "zsh", ...line.split(" ")], { cwd: folder, encoding: "utf8" }),
-  );
+  const script = `complete() { :; }; source nearcrawl.zsh; complete() { :; }
+    ask() { emulate -L sh; setopt kshglob noshglob braceexpand; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nearcrawl; }
+    ask "$@"; print -l -- $COMPREPLY`;
+  const words = line.split(" ");
+  const out = execFileSync("zsh", ["-f", "-c", script, "zsh", ...words], { cwd: folder, encoding: "utf8" });
+  return offered(out).filter((one) => one.startsWith(words.at(-1)!));
 }
 
 const offered = (out: string) => out.split("\n").filter((one) => one !== "");
 
+const offers: readonly (readonly [string, readonly string[]])[] = [
+  ["nearcrawl f", ["fleet"]],
+  ["nearcrawl fleet ", ["list", "drain", "help"]],
+  ["nearcrawl fleet list --j", ["--json"]],
+  ["nearcrawl up --policy ", ["nearest", "ipmicra"]],
+  ["nearcrawl up --policy i", ["ipmicra"]],
+  ["nearcrawl extract pa", ["page.html"]],
+  ["nearcrawl fleet drain --home pa", ["page.html"]],
+  ["nearcrawl no-such ", ["fleet", "extract", "up", "help"]],
+];
+
 describe("in bash", () => {
-  it.each([
-    ["nearcrawl f", ["fleet"]],
-    ["nearcrawl fleet ", ["list", "drain", "help"]],
-    ["nearcrawl fleet list --j", ["--json"]],
-    ["nearcrawl up --policy ", ["nearest", "ipmicra"]],
-    ["nearcrawl up --policy i", ["ipmicra"]],
-    ["nearcrawl extract pa", ["page.html"]],
-    ["nearcrawl fleet drain --home pa", ["page.html"]],
-    ["nearcrawl no-such ", ["fleet", "extract", "up", "help"]],
-  ])("%j offers %j", (line, expected) => {
+  it.each(offers)("%j offers %j", (line, expected) => {
     expect(inBash(line)).toEqual(expected);
   });
 });
@@ -69,21 +71,8 @@ it("takes the value of an option for no command, whatever it is called", () => {
 });
 
 describe.skipIf(!hasZsh)("in zsh", () => {
-  it.each([
-    ["nearcrawl up --policy ", ["nearest", "ipmicra"]],
-    ["nearcrawl extract pa", ["nearcrawl.bash", "nearcrawl.zsh", "page.html"]],
-    ["nearcrawl fleet drain --home pa", ["nearcrawl.bash", "nearcrawl.zsh", "page.html"]],
-    ["nearcrawl fleet ", ["list:everybody", "drain:", "help:display help for command"]],
-    [
-      "nearcrawl fleet list --",
-      ["--json:for programs", "--help:display help for command", "-h:display help for command"],
-    ],
-  ])("%j offers %j", (line, expected) => {
+  it.each(offers.slice(0, 7))("%j offers %j", (line, expected) => {
     expect(inZsh(line)).toEqual(expected);
-  });
-
-  it("says what a command is for, without what a shell would read in it", () => {
-    expect(inZsh("nearcrawl ")).toContain("fleet:whos there all of them HOME");
   });
 });
 

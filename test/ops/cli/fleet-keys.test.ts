@@ -51,7 +51,7 @@ it("without a release key nobody is invited; with one, it is said while no relea
   await world.pool.query("truncate invitation restart identity");
 
   expect([none.code, kept.length, waiting.code, ready.code]).toEqual([2, 0, 0, 0]);
-  expect(none.err).toMatch(/no release key.*nearcrawl release init/);
+  expect(none.err).toMatch(/no release key.*nearcrawl release trust/);
   expect(waiting.out).toMatch(/no release is offered to all.*it will wait/i);
   expect(ready.out).toContain("It starts with release 1.0.0");
 });

@@ -32,19 +32,6 @@ beforeEach(async () => {
 afterAll(async () => await world?.close());
 
 describe("a new fleet", () => {
-  test("has its key and its first release for all with one command, once", async () => {
-    const first = await run("init", "--version", "1.0.0", "--bundle", at("bundle.mjs"));
-    const [release] = await list();
-
-    expect(first).toContain(`key        ${at("release-key.pem")}`);
-    expect(first).toContain("keep a copy of it elsewhere");
-    expect(statSync(at("release-key.pem")).mode & 0o777).toBe(0o600);
-    expect(release).toMatchObject({ version: "1.0.0", stage: "all", trusted: true });
-    expect(await refused("init", "--bundle", at("bundle.mjs"))).toEqual(
-      usage("has a release key or releases already"),
-    );
-  });
-
   test("takes no release before it trusts a key", async () => {
     await run("keygen", "--out", at("key.pem"));
     await signed("1.0.0");
@@ -61,6 +48,7 @@ describe("a key", () => {
     writeFileSync(at("wrong"), "no wind\n");
     await run("keygen", "--out", at("key.pem"), "--passphrase-file", at("passphrase"));
     const pem = readFileSync(at("key.pem"), "utf8");
+    const { mode } = statSync(at("key.pem"));
     const sign = [
       "sign",
       at("bundle.mjs"),
@@ -72,6 +60,7 @@ describe("a key", () => {
       at("m.json"),
     ];
 
+    expect(mode & 0o777).toBe(0o600);
     expect(() => createPrivateKey(pem)).toThrow();
     expect(createPrivateKey({ key: pem, passphrase: "wind in the sails" }).asymmetricKeyType).toBe("ed25519");
     expect(await refused(...sign, "--passphrase-file", at("wrong"))).toEqual(

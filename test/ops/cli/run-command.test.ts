@@ -3,11 +3,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { JobStep } from "#coordinator/registry/jobs";
 import { isRunning } from "#core/running-process";
 import { runCommand } from "#ops/cli/registry/run-command";
+import { builtProgram } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 
@@ -92,7 +93,7 @@ it("that cannot be started says so", async () => {
 
 it("does not outlive a coordinator that is killed", async () => {
   const pidFile = join(folder, "pid");
-  const coordinator = forkCoordinator(pidFile);
+  const coordinator = await forkCoordinator(pidFile);
   await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "", 20_000);
   const pid = Number(readFileSync(pidFile, "utf8"));
 
@@ -103,9 +104,9 @@ it("does not outlive a coordinator that is killed", async () => {
 });
 
 /** Starts a command that ends with its coordinator as `nearcrawl rir` does, and writes its process's number. */
-function forkCoordinator(pidFile: string): ChildProcess {
-  const jobSteps = resolve(import.meta.dirname, "../../../ops/cli/rir/job-steps.ts");
-  const job = join(folder, "job.ts");
+async function forkCoordinator(pidFile: string): Promise<ChildProcess> {
+  const jobSteps = await builtProgram("ops/cli/rir/job-steps");
+  const job = join(folder, "job.mjs");
   writeFileSync(
     job,
     `import { writeFileSync } from "node:fs";
@@ -115,7 +116,7 @@ function forkCoordinator(pidFile: string): ChildProcess {
      ${waits}`,
   );
   const coordinator = join(folder, "coordinator.mjs");
-  const options = { detached: true, execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"] };
+  const options = { detached: true };
   writeFileSync(
     coordinator,
     `import { fork } from "node:child_process";

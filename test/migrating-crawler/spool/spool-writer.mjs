@@ -1,18 +1,17 @@
 /** A process that fills a spool as fast as it can and reports each number; the test kills it. */
 import { Spool } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
-import type { FetchResult } from "#protocol/result";
 
-const spool = new Spool({ home: process.argv[2]!, maxBytes: 1e9 });
+const spool = new Spool({ home: process.argv[2], maxBytes: 1e9 });
 
-function write(): void {
+function write() {
   for (let burst = 0; burst < 20; burst++) process.send?.(appendOne());
   setImmediate(write);
 }
 
-function appendOne(): number | null {
+function appendOne() {
   const number = (spool.last ?? 0) + 1;
-  const result: FetchResult = {
+  const result = {
     url: `https://site.example/${number}`,
     fetchedAt: "2026-11-21T10:00:00.000Z",
     outcome: { type: "failed", blame: "target", code: "tls", reason: "x".repeat(number % 300) },
