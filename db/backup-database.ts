@@ -167,7 +167,9 @@ async function withReason(error: unknown, { pool }: Database): Promise<unknown> 
   );
   if (!answers) return error;
   return new DatabaseError(
-    "the backup failed, and nothing of it was kept: while it was taken, the server wrote more of its log than it may hold back (max_slot_wal_keep_size), and let go of it; back up in a quieter hour, make room on its disk, or raise that in postgresql.conf",
+    "the backup failed, and nothing of it was kept: while it was taken, the server wrote more of its " +
+      "log than it may hold back (max_slot_wal_keep_size), and let go of it; back up in a quieter " +
+      "hour, make room on its disk, or raise that in postgresql.conf",
     { cause: error },
   );
 }
@@ -181,7 +183,9 @@ async function checkServer(client: PoolClient): Promise<void> {
   if (standby) throw new UsageError("this server is a standby: back up the one that it follows");
   if (level === "minimal") {
     throw new UsageError(
-      "the server still runs with wal_level = minimal, as an older version started it: stop it once (the coordinator, then nearcrawl database stop) and start it again, or take the setting out of its postgresql.conf",
+      "the server still runs with wal_level = minimal, as an older version started it: stop it once " +
+        "(the coordinator, then nearcrawl database stop) and start it again, or take the setting out of " +
+        "its postgresql.conf",
     );
   }
   if (tablespaces.length > 0) {
@@ -201,8 +205,13 @@ const emptied = new Set([
   "pg_wal",
 ]);
 
-const leftOut =
-  /^(postmaster\.(pid|opts)|(backup_label|tablespace_map|backup_manifest)(\.old)?|current_logfiles.*|(recovery|standby)\.signal|server\.log.*|.*\.new-\d+|postgresql\.auto\.conf\.tmp|socket)$/;
+const leftOut = [
+  /^postmaster\.(pid|opts)$/,
+  /^(backup_label|tablespace_map|backup_manifest)(\.old)?$/,
+  /^(recovery|standby)\.signal$/,
+  /^(current_logfiles|server\.log).*$/,
+  /^(.*\.new-\d+|postgresql\.auto\.conf\.tmp|socket)$/,
+];
 
 const leftOutAnywhere = /^(pgsql_tmp.*|pg_internal\.init.*)$/;
 
@@ -219,7 +228,11 @@ async function entriesOf(dataFolder: string): Promise<DataEntries> {
     const names = new Set(entries?.map(({ name }) => name));
     for (const entry of entries ?? []) {
       const path = under === "" ? entry.name : `${under}/${entry.name}`;
-      if ((under === "" && leftOut.test(entry.name)) || leftOutAnywhere.test(entry.name)) continue;
+      if (
+        (under === "" && leftOut.some((names) => names.test(entry.name))) ||
+        leftOutAnywhere.test(entry.name)
+      )
+        continue;
       // pg_wal may be a link to another disk.
       if (entry.isDirectory() || path === "pg_wal") {
         folders.push(path);
@@ -307,7 +320,11 @@ async function copyBetween(
     timeline: started.timeline,
     startLsn: started.lsn,
     stopLsn: stopped.lsn,
-    ...{ beganAt, endedAt, schemas, folders: [...folders], files },
+    beganAt,
+    endedAt,
+    schemas,
+    folders: [...folders],
+    files,
   };
   await syncAll(
     [...files.map(({ path }) => join(to, path)), ...folders.map((path) => join(to, path))],

@@ -32,7 +32,10 @@ export function restartWords(times: number): string {
 
 /** For people. */
 export function keptAsideWords(folder: string): string {
-  return `the database's folder belonged to nobody, which other programs run under: it was copied for an account of its own, and the old one is kept in ${folder} (rm -r when all is well)`;
+  return (
+    "the database's folder belonged to nobody, which other programs run under: it was copied for an " +
+    `account of its own, and the old one is kept in ${folder} (rm -r when all is well)`
+  );
 }
 
 export interface OpenDatabaseOptions {
@@ -197,7 +200,9 @@ class Presence {
 
   async #giveUp(): Promise<void> {
     const log = await logSince(this.#home, 0).catch(() => "");
-    const words = `the embedded Postgres in ${this.#home} died ${mostRestarts + 1} times within ${restartMinutes} minutes, and is not started again by itself; the end of its log: ${log}`;
+    const words =
+      `the embedded Postgres in ${this.#home} died ${mostRestarts + 1} times within ${restartMinutes} ` +
+      `minutes, and is not started again by itself; the end of its log: ${log}`;
     this.#onServer({ type: "given-up", error: new DatabaseError(words) });
   }
 }

@@ -48,7 +48,8 @@ export async function copyDatabase(
   );
   if (rows[0]!.relations > 0)
     throw new UsageError(
-      `schema "${target.schema}" of ${target.description} holds something already, and nothing was copied: take another database, or drop the schema if nothing of it is needed`,
+      `schema "${target.schema}" of ${target.description} holds something already, and nothing was ` +
+        "copied: take another database, or drop the schema if nothing of it is needed",
     );
   try {
     await migrate(target);

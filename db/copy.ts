@@ -167,8 +167,8 @@ export class CopyWriter {
 }
 
 /**
- * PostgreSQL's binary format of COPY (its documentation, COPY, "Binary Format"): what read-copy.ts and
- * write-copy.ts share. Columns are int2, int4, int8, float4, float8 and bytea (read only), boolean, text,
+ * PostgreSQL's binary format of COPY (its documentation, COPY, "Binary Format"): what reading and
+ * writing share. Columns are int2, int4, int8, float4, float8 and bytea (read only), boolean, text,
  * timestamptz (written only) and inet. An inet is handed over as one 32-bit
  * word (IPv4) or four (IPv6), always a whole address without a prefix length.
  */

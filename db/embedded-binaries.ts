@@ -61,7 +61,8 @@ function packagedFolder(): string {
     return join(dirname(createRequire(import.meta.url).resolve(name)), "..", "native");
   } catch (error) {
     throw new DatabaseError(
-      `there is no embedded Postgres for ${process.platform}-${process.arch} (the package ${name} is not installed): set DATABASE_URL to use a server of your own`,
+      `there is no embedded Postgres for ${process.platform}-${process.arch} (the package ${name} is ` +
+        "not installed): set DATABASE_URL to use a server of your own",
       { cause: error },
     );
   }

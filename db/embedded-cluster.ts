@@ -182,7 +182,9 @@ export function refuseExchangeable(home: string): void {
   if (folder === null) return;
   const { uid } = statSync(folder);
   throw new DatabaseError(
-    `${folder} on the way to ${home} can be changed by others than root${uid === 0 ? "" : ` (it belongs to uid ${uid})`}: as root no embedded Postgres is started there; start as that user, or choose another home`,
+    `${folder} on the way to ${home} can be changed by others than ` +
+      `root${uid === 0 ? "" : ` (it belongs to uid ${uid})`}: as root no embedded Postgres is started ` +
+      "there; start as that user, or choose another home",
   );
 }
 
@@ -362,7 +364,9 @@ function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
   const found = readFileSync(join(dataFolder, "PG_VERSION"), "utf8").trim();
   if (found === String(programs.majorVersion)) return;
   throw new DatabaseError(
-    `${dataFolder} was made by Postgres ${found}, this build brings Postgres ${programs.majorVersion}: use the build that made it, or dump and load the data with that version's pg_dump, or choose another home`,
+    `${dataFolder} was made by Postgres ${found}, this build brings Postgres ` +
+      `${programs.majorVersion}: use the build that made it, or dump and load the data with that ` +
+      "version's pg_dump, or choose another home",
   );
 }
 

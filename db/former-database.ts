@@ -34,7 +34,11 @@ export function noteCluster(home: string, systemIdentifier: string | null): void
 export function lostWords(home: string): string | null {
   const witnesses = witnessesOf(home);
   if (witnesses.length === 0) return null;
-  return `the data folder is gone (${join(home, "postgres")}; by ${witnesses.join(", ")} there was a database). To restore it: ${restoreCommandOf(home)} – to begin with an empty one: nearcrawl database start-over --home ${home}`;
+  return (
+    `the data folder is gone (${join(home, "postgres")}; by ${witnesses.join(", ")} there was a ` +
+    `database). To restore it: ${restoreCommandOf(home)} – to begin with an empty one: nearcrawl ` +
+    `database start-over --home ${home}`
+  );
 }
 
 function witnessesOf(home: string): string[] {

@@ -108,7 +108,10 @@ async function refuseWhereOthersRun(
   const running = await runningCoordinators(client, schema);
   if (running.length === 0) return;
   throw new DatabaseError(
-    `migration ${demanding.name} needs all coordinators stopped, and ${running.length === 1 ? "one runs" : `${running.length} run`} on schema ${schema} of ${description}: ${running.map(coordinatorWords).join(", ")}. Stop ${running.length === 1 ? "it" : "them"}, then start this again. Nothing was touched.`,
+    `migration ${demanding.name} needs all coordinators stopped, and ` +
+      `${running.length === 1 ? "one runs" : `${running.length} run`} on schema ${schema} of ` +
+      `${description}: ${running.map(coordinatorWords).join(", ")}. Stop ` +
+      `${running.length === 1 ? "it" : "them"}, then start this again. Nothing was touched.`,
   );
 }
 

@@ -85,7 +85,10 @@ export async function planRestore(homeFolder: string, backupFolder: string): Pro
   checkRoom(home, bytes);
   const dataFolder = dataFolderOf(home);
   return {
-    ...{ home, backup, manifest, bytes },
+    home,
+    backup,
+    manifest,
+    bytes,
     replaces: existsSync(dataFolder) && readdirSync(dataFolder).length > 0,
     concerns: concernsAbout(home, manifest),
   };
@@ -174,7 +177,8 @@ async function checkVersions(home: string, backup: string, manifest: BackupManif
   const { majorVersion } = await findPrograms(home, null);
   if (manifest.postgresVersion !== majorVersion) {
     throw new UsageError(
-      `${backup} is of Postgres ${manifest.postgresVersion}, and this program brings Postgres ${majorVersion}: restore it with a program that brings ${manifest.postgresVersion}`,
+      `${backup} is of Postgres ${manifest.postgresVersion}, and this program brings Postgres ` +
+        `${majorVersion}: restore it with a program that brings ${manifest.postgresVersion}`,
     );
   }
   if (compareVersions(manifest.programVersion, softwareVersion) > 0) {

@@ -76,7 +76,12 @@ function betweenFault(before: readonly RanMigration[]): string {
     .map(({ name }) => name)
     .sort()
     .at(-1);
-  return `stands at migration ${newest}, and this program (${softwareVersion}) begins with ${foundation}, which stands for all up to ${lastBeforeFoundation}: start the coordinator of a version that still has what comes after ${newest} once (its db/migrations ends with ${lastBeforeFoundation}.sql), then this one`;
+  return (
+    `stands at migration ${newest}, and this program (${softwareVersion}) begins with ${foundation}, ` +
+    `which stands for all up to ${lastBeforeFoundation}: start the coordinator of a version that ` +
+    `still has what comes after ${newest} once (its db/migrations ends with ` +
+    `${lastBeforeFoundation}.sql), then this one`
+  );
 }
 
 /** They run in order, so that each finds what those before it made. */
@@ -86,7 +91,10 @@ function orderFault(own: readonly Migration[], names: ReadonlySet<string>): stri
   );
   if (skipped === undefined) return null;
   const later = own.find(({ name }) => name > skipped.name && names.has(name))!;
-  return `has migration ${later.name} and lacks ${skipped.name}, which comes before it: builds of different branches have run on it; use the one that made it, or a backup`;
+  return (
+    `has migration ${later.name} and lacks ${skipped.name}, which comes before it: builds of ` +
+    "different branches have run on it; use the one that made it, or a backup"
+  );
 }
 
 /** Of this program, in order. Throws where a header says what it may not. */

@@ -59,7 +59,8 @@ async function refuseTransactionPooling(pool: Pool, url: string, description: st
     one.release();
   }
   throw new UsageError(
-    `the pooler at ${description} gives each transaction another session, in which notices and locks are lost: nearcrawl needs session pooling (PgBouncer: pool_mode = session)`,
+    `the pooler at ${description} gives each transaction another session, in which notices and locks ` +
+      "are lost: nearcrawl needs session pooling (PgBouncer: pool_mode = session)",
   );
 }
 

@@ -40,7 +40,10 @@ export function readClaims(texts: readonly string[]): Claims | string {
     sets.push(set);
   }
   if (blocks.length > 0 && sets.length > 0) {
-    return `${formatRange(blocks[0]!)} is a block of addresses and ${domainSetText(sets[0]!)} a domain set: a coordinator owns one kind or the other, since a host can be in both`;
+    return (
+      `${formatRange(blocks[0]!)} is a block of addresses and ${domainSetText(sets[0]!)} a domain set: ` +
+      "a coordinator owns one kind or the other, since a host can be in both"
+    );
   }
   if (blocks.length > 0) return { kind: "blocks", blocks };
   const terms = sets.reduce((sum, { names }) => sum + names.size, 0);
@@ -51,7 +54,8 @@ export function readClaims(texts: readonly string[]): Claims | string {
 }
 
 const languageFault = (text: string) =>
-  `${JSON.stringify(text)} names a language: a coordinator owns names or blocks of addresses, since whose a URL is must be known before it is fetched (crawlers may have languages)`;
+  `${JSON.stringify(text)} names a language: a coordinator owns names or blocks of addresses, ` +
+  "since whose a URL is must be known before it is fetched (crawlers may have languages)";
 
 /** By which claim it is owned, as text; null: by none. */
 export function claimOf(

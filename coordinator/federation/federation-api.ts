@@ -190,7 +190,9 @@ export const federationApi = {
     needs: null,
     summary: "Exchange between coordinators: URLs up, URLs down",
     description:
-      "For child coordinators, with the key of their invitation (`Authorization: Bearer ncc_…`). Numbers rise in each direction; what was sent before is sent again until `received` covers it, and counts once.",
+      "For child coordinators, with the key of their invitation (`Authorization: Bearer ncc_…`). " +
+      "Numbers rise in each direction; what was sent before is sent again until `received` covers it, " +
+      "and counts once.",
     body: {
       schema: childMessage,
       example: {

@@ -32,7 +32,11 @@ function whoseWords({ kind, name, claim, own }: ForeignOwner): string {
   if (kind === "child")
     return `It belongs to coordinator ${name}${claim === null ? "" : ` (${claim})`}, below this one.`;
   const owned = own.slice(0, 5).join(", ");
-  return `It belongs to another coordinator: this one owns ${owned}${own.length > 5 ? ` and ${howMany(own.length - 5, "other claim")}` : ""}, and its parent ${name} knows whose it is.`;
+  return (
+    "It belongs to another coordinator: this one owns " +
+    `${owned}${own.length > 5 ? ` and ${howMany(own.length - 5, "other claim")}` : ""}, and its ` +
+    `parent ${name} knows whose it is.`
+  );
 }
 
 function stateWords({ kind, url }: ForeignOwner): string {

@@ -32,32 +32,52 @@ export function coordinatorsBody(
   return html`${titleRow("Coordinators")}
 <p class="lead">${standingWords(coordinators)}</p>
 ${away === null ? nothing : html`<p class="fault" role="alert">${sentence(away)}</p>`}
-${all.length === 0 ? empty("No related coordinators.", "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or address blocks.") : relatedTable(all, { now, viewer })}
-<section id="invite"><h2>Invite a child coordinator</h2>${mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null ? inviteForm(form, viewer) : onlyOperators(viewer.actor, "fleet-write", "Inviting and removing coordinators")}</section>`;
+${
+  all.length === 0
+    ? empty(
+        "No related coordinators.",
+        "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or " +
+          "address blocks.",
+      )
+    : relatedTable(all, { now, viewer })
+}
+<section id="invite"><h2>Invite a child coordinator</h2>
+${
+  mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null
+    ? inviteForm(form, viewer)
+    : onlyOperators(viewer.actor, "fleet-write", "Inviting and removing coordinators")
+}</section>`;
 }
 
 type Shown = RelatedCoordinator & { readonly isParent: boolean };
 
 function relatedTable(all: readonly Shown[], at: { readonly now: Date; readonly viewer: PageViewer }): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Coordinator</th><th scope="col">Owns</th><th scope="col">State</th><th scope="col" class="number">URLs waiting</th><th scope="col" class="number">Sent</th><th scope="col" class="number">Received</th><th scope="col" class="number">Given up</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr><th scope="col">Coordinator</th><th scope="col">Owns</th><th scope="col">State</th>
+<th scope="col" class="number">URLs waiting</th><th scope="col" class="number">Sent</th><th scope="col" class="number">Received</th>
+<th scope="col" class="number">Given up</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${all.map((one) => relatedRow(one, at))}</tbody></table></div>`;
 }
 
 function relatedRow(one: Shown, { now, viewer }: { readonly now: Date; readonly viewer: PageViewer }): Html {
   const owns = one.isParent ? "everything else" : ownsWords(one);
-  return html`<tr><th scope="row">${one.name}<span class="small">${one.isParent ? " parent" : " child"}</span></th><td>${owns}</td><td>${sentence(linkWords(one, now))}</td>
-<td class="number">${countText(one.waiting)}</td><td class="number">${countText(one.urlsSent)}</td><td class="number">${countText(one.urlsReceived)}</td><td class="number">${countText(one.urlsDropped)}</td>
+  return html`<tr><th scope="row">${one.name}<span class="small">${one.isParent ? " parent" : " child"}</span></th>
+<td>${owns}</td><td>${sentence(linkWords(one, now))}</td>
+<td class="number">${countText(one.waiting)}</td><td class="number">${countText(one.urlsSent)}</td>
+<td class="number">${countText(one.urlsReceived)}</td><td class="number">${countText(one.urlsDropped)}</td>
 <td>${one.isParent ? nothing : removeButton(one.name, viewer)}</td></tr>`;
 }
 
 function removeButton(name: string, viewer: PageViewer): Html {
   if (!mayDo(viewer.actor, "fleet-write") || viewer.formToken === null) return nothing;
-  return html`<details><summary>Remove</summary><p class="small">Its key stops working, and URLs that wait for it are rerouted. Invite it again to take it back.</p>${confirmForm(
+  return html`<details><summary>Remove</summary>
+<p class="small">Its key stops working, and URLs that wait for it are rerouted. Invite it again to take it back.</p>${confirmForm(
     viewer,
     {
       path: `/coordinators/${encodeURIComponent(name)}/remove`,
-      ...{ label: `Remove ${name}`, typed: name, id: `remove-${name}` },
+      label: `Remove ${name}`,
+      typed: name,
+      id: `remove-${name}`,
     },
   )}</details>`;
 }
@@ -65,15 +85,18 @@ function removeButton(name: string, viewer: PageViewer): Html {
 function inviteForm({ name, fault }: InviteForm, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="/coordinators/invite#invite">${formToken(viewer)}
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
-<div><label for="child-name">Name</label><p class="small" id="child-name-hint">Its name here: up to 63 lower-case letters, digits, dots, dashes, underscores.</p>
-<input id="child-name" name="name" value="${name}" maxlength="63" required pattern="[a-z0-9][a-z0-9._\\-]*" autocomplete="off" spellcheck="false" aria-describedby="child-name-hint"></div>
+<div><label for="child-name">Name</label>
+<p class="small" id="child-name-hint">Its name here: up to 63 lower-case letters, digits, dots, dashes, underscores.</p>
+<input id="child-name" name="name" value="${name}" maxlength="63" required
+  pattern="[a-z0-9][a-z0-9._\\-]*" autocomplete="off" spellcheck="false" aria-describedby="child-name-hint"></div>
 <button>Invite</button></form>`;
 }
 
 /** Shown this once. */
 export function invitedChildBody(invited: InvitedChild): Html {
   return html`<h1>${invited.name} may join</h1>
-<p class="lead">Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
+<p class="lead">Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator
+(<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
 <pre><code>${invitedSettings(invited)}</code></pre>
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
@@ -111,7 +134,10 @@ export function standingWords({ parent, children, above, settling }: Coordinator
 export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
-  return `The parent has accepted nothing${since} (${parent.failure}). This coordinator keeps crawling its own hosts. Waiting to be sent: ${howMany(parent.waiting, "URL")} of other coordinators.`;
+  return (
+    `The parent has accepted nothing${since} (${parent.failure}). This coordinator keeps crawling ` +
+    `its own hosts. Waiting to be sent: ${howMany(parent.waiting, "URL")} of other coordinators.`
+  );
 }
 
 // An operator invites a coordinator below this one: a key that is shown once, as the lines of the child's settings.

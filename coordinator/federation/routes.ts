@@ -36,7 +36,8 @@ export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
   return ({ app, views, actions }) => {
     addExchangeRoute(app, ports);
     views.describe({
-      ...{ path: "/coordinators", operation: federationApi.coordinators },
+      path: "/coordinators",
+      operation: federationApi.coordinators,
       view: async ({ now }) => {
         const coordinators = await ports.coordinators.list(now);
         const body = (visit: Visit) => coordinatorsBody({ coordinators, now }, emptyInvite, visit);
@@ -53,7 +54,7 @@ export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
     actions.describe({
       path: "/coordinators/:name/remove",
       operation: federationApi.removeCoordinator,
-      ...{ fromForm: confirmationOf },
+      fromForm: confirmationOf,
       act: async ({ param, body }) => {
         const text = param("name").slice(0, mostShownName);
         return unconfirmed(body, { text, words: "the child's name" }) ?? (await remove(param("name"), ports));

@@ -1,6 +1,6 @@
 /**
  * A coordinator among others: it asks its parent by the clock, hands over what is not its own, and keeps what waits
- * within bounds. Its children ask it by HTTP (federation/exchange-route).
+ * within bounds. Its children ask it by HTTP (routes.ts).
  */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";

@@ -354,7 +354,11 @@ async function letIn(client: PoolClient, taken: readonly HeldUrl[], now: Date): 
   await writeNewUrls(
     client,
     due.map(({ back_links: links, discovered_at: foundAt, ...url }) => ({
-      ...{ url, state: "due", reason: null, links, foundAt },
+      url,
+      state: "due",
+      reason: null,
+      links,
+      foundAt,
     })),
     now,
   );

@@ -102,7 +102,7 @@ export const badUrls = 2;
 /** So many links that the crawler left out as traps take one place. */
 export const trappedLinksPerUrl = 10;
 
-/** What is known of a host's pages: URLs by what they are worth (page-worth.ts), each counted once. */
+/** What is known of a host's pages: URLs by what they are worth, each counted once. */
 export interface HostPages {
   readonly good: number;
   readonly nearDuplicates: number;
@@ -126,7 +126,7 @@ export function hostBudget(pages: HostPages, limit: number): number {
   return Math.min(limit, Math.max(fewestUrls, earned));
 }
 
-// What a fetched URL is worth to the crawl of its host: the grounds of the host's budget (host-budget.ts).
+// What a fetched URL is worth to the crawl of its host: the grounds of the host's budget.
 // Trouble that may pass says nothing of the URL, and leaves what it counted for as it was.
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Which hosts crawlers get next: those of their subnets that have no finer delegation, and those of their finer
- * delegations; longest due first, with at most a share for any one subnet (frontier/subnet-share), and with a share
- * for the worthiest where the order asks for them (frontier/order/host-turns).
+ * delegations; longest due first, with at most a share for any one subnet (budgets.ts), and with a share
+ * for the worthiest where the order asks for them (order/mix.ts).
  *
  * Many crawlers' requests are answered together: each step is one statement for all that it concerns. Where it is known
  * which of a crawler's subnets have something due, those are looked into. Otherwise the front of all that is due is, in
@@ -33,7 +33,7 @@ export interface HostRow {
   /** Whose it is to be. */
   crawler_id: CrawlerId;
   addresses: string[];
-  /** What has to be the crawler's turn (address-turns.ts). */
+  /** What has to be the crawler's turn (address-turn-writes.ts). */
   address_keys: string[];
   /** The pace that the last crawler left, or an operator's cap where that is slower; null: nobody has told. */
   crawl_delay_ms: number | null;
@@ -61,7 +61,7 @@ interface DueHost {
   /** A subnet, or a finer delegation, which counts as one; its domain; and, where that is so, the hosts beyond their domains' first. */
   shares: Sharing["shares"];
   subnet_id: SubnetId;
-  /** What its best new URL is worth (host-worths.ts); null: not known, or there is none. */
+  /** What its best new URL is worth (order/order-sql.ts); null: not known, or there is none. */
   worth: number | null;
   /** Set where it goes by that: the least score of what is leased of it. */
   leastWorth?: number | null;
@@ -221,7 +221,7 @@ class Search {
     return added;
   }
 
-  /** Under an order that asks what hosts are worth some of them go by that (frontier/order/host-turns). */
+  /** Under an order that asks what hosts are worth some of them go by that (order/mix.ts). */
   goByWorth(worthiest: readonly DueHost[]): void {
     const longestDue = this.#hosts.toSorted(longestDueFirst);
     const { byWorth } = this;
@@ -453,7 +453,10 @@ const atFront = fromIndex({ where: "i.due_at <= $2", order: "i.due_at", by: "sta
  * not due any more.
  */
 const atWorth = fromIndex({
-  ...{ where: "i.worth is not null", order: "i.worth desc", by: "worth desc", limit: 2 * front },
+  where: "i.worth is not null",
+  order: "i.worth desc",
+  by: "worth desc",
+  limit: 2 * front,
 });
 
 const byFiner: Way = {

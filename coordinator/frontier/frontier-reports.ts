@@ -1,4 +1,4 @@
-/** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
+/** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet (who/answer.ts). */
 
 import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
@@ -120,7 +120,7 @@ export interface HostReport {
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;
   readonly budget: {
-    /** URLs that it has earned (frontier/host-budget.ts), before the operator's limit. */
+    /** URLs that it has earned (budgets.ts), before the operator's limit. */
     readonly earnedUrls: number;
     readonly heldUrls: number;
     /** Times that a URL was named beyond what is held: left out each time, and not kept. */

@@ -33,7 +33,7 @@ export interface AdmittedUrl {
 
 /** Where and how far the crawl goes. */
 export interface CrawlScope {
-  /** Pages per host, at most; how many of them is for the host to earn (frontier/host-budget.ts). */
+  /** Pages per host, at most; how many of them is for the host to earn (budgets.ts). */
   readonly pagesPerHost: number;
   readonly maxDepth: number;
   /** False: links to hosts that the frontier does not hold yet are recorded as links but not admitted. */

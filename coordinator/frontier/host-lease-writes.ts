@@ -96,7 +96,11 @@ async function leaseDueUrls(
 }
 
 const asLeasedUrl = ([url, etag, last_modified, digest, redirects]: SliceRow["urls"][number]) => ({
-  ...{ url, etag, last_modified, digest, redirects },
+  url,
+  etag,
+  last_modified,
+  digest,
+  redirects,
 });
 
 /** An index has them in this order; where very many became due in one moment, some of those are looked at. */

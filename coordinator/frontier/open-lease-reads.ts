@@ -107,8 +107,12 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     const row = byCrawler.get(crawlerId);
     if (row === undefined)
       return {
-        ...{ request, partition, dueSubnets: [], withoutIpv6: false },
-        ...{ hasFinerDelegations: false, hasKnownTexts: false },
+        request,
+        partition,
+        dueSubnets: [],
+        withoutIpv6: false,
+        hasFinerDelegations: false,
+        hasKnownTexts: false,
       };
     const own = row.subnets.length > fewSubnets ? null : row.subnets;
     return {

@@ -106,7 +106,11 @@ export function idleCrawlers(
   const { reads, timekeeper, state, send, now } = ports;
   const onNews = () => timekeeper.hurry(wakeDuty, newsMs);
   const idle = new IdleCrawlers({
-    ...{ reads, now, nowMs: () => performance.now(), random: Math.random, onNews },
+    reads,
+    now,
+    nowMs: () => performance.now(),
+    random: Math.random,
+    onNews,
     ownerOf: (subnetId) => state.ownerOf(subnetId),
     wake: (crawlerId) => send(crawlerId, { type: "coordinator:wake" }),
   });

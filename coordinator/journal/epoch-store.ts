@@ -221,7 +221,9 @@ export async function refuseOtherDatabase(database: Database, journalRoot: strin
   if (found !== null && known.includes(found)) return;
   const isWhat = found === null ? "holds no database" : `holds another database (${found})`;
   throw new DatabaseError(
-    `schema ${database.schema} of ${database.description} ${isWhat}, and the journal in ${journalRoot} is of ${known.join(", ")}: nothing is made there. Is databaseUrl right? Restore that database, or go on with what is there: nearcrawl database start-over`,
+    `schema ${database.schema} of ${database.description} ${isWhat}, and the journal in ` +
+      `${journalRoot} is of ${known.join(", ")}: nothing is made there. Is databaseUrl right? Restore ` +
+      "that database, or go on with what is there: nearcrawl database start-over",
   );
 }
 

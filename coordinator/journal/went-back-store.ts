@@ -167,8 +167,12 @@ async function noteInAudit(
 ): Promise<void> {
   const { replayed, failed } = replay;
   await createAuditLog(client).record({
-    ...{ actor: "coordinator", via: "coordinator", remoteAddress: null, at: now },
-    ...{ action: "database-epoch-began", target: `epoch ${epoch}` },
+    actor: "coordinator",
+    via: "coordinator",
+    remoteAddress: null,
+    at: now,
+    action: "database-epoch-began",
+    target: `epoch ${epoch}`,
     words: `The database went back: ${words}. The journal put ${replayedRows(replay)} rows back; ${failed.length} could not be.`,
     after: { cause, replayed, failed: failed.length },
   });

@@ -1,6 +1,6 @@
 /**
  * What a host's row learns from a batch of results: when it may be asked again and at what pace, its robots.txt,
- * how it was spoken to, what its pages weigh and what they are worth (frontier/host-budget.ts).
+ * how it was spoken to, what its pages weigh and what they are worth (frontier/budgets.ts).
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -267,7 +267,10 @@ function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
     answersOtherwise: false,
     paymentAskedAt: null,
     paymentPrice: null,
-    ...{ challengedAt: null, challengeProvider: null, challengeOf: null, opened: false },
+    challengedAt: null,
+    challengeProvider: null,
+    challengeOf: null,
+    opened: false,
     good: 0,
     nearDuplicates: 0,
     notFound: 0,

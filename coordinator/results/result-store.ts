@@ -41,8 +41,6 @@ import { noteNamedSitemaps, withNamedSitemaps } from "./named-sitemap-store.ts";
 import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
-import { recordSeals } from "./result-writes.ts";
-import { touchSites } from "./site-touch-writes.ts";
 import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
@@ -198,7 +196,7 @@ async function takeBatch(
   const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(on, batch, counted);
   await acknowledge(client, batch);
-  await recordSeals(client, batch);
+  await write.recordSeals(client, batch);
   const taken = {
     stored: counted.length,
     duplicates: batch.results.length - fresh.length,
@@ -254,7 +252,7 @@ async function store(
   await noteNamedSitemaps(client, results);
   const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
-  await touchSites(client, batch);
+  await write.touchSites(client, batch);
   const nearDuplicates = await writePages(client, batch);
   const worths = results.map((counted) => {
     return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);

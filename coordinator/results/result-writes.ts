@@ -1,12 +1,12 @@
 /** The statements that a batch of results becomes. All run inside the transaction of result-store.ts. */
 import type { Pool, PoolClient } from "pg";
-import type { CrawlerId, LeaseId } from "#core/ids";
+import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import { nameOf } from "#core/link-set";
 import type { Seal } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns } from "../frontier/address-turn-writes.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
-import { type Batch, fetchRow, type LinkFacts, urlRow } from "./result-rows.ts";
+import { type Batch, fetchedAtOf, fetchRow, type LinkFacts, urlRow } from "./result-rows.ts";
 
 export async function insertFetches(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
   const rows = results.map((arrived) => fetchRow(arrived, now));
@@ -137,6 +137,47 @@ export async function countLeasesDown(
     [leases, crawlerId, now, urls],
   );
   return rows;
+}
+
+// Table site_touch: which hosts a batch of results was of, and what it adds to their counts. One row, appended: the list of
+// sites takes it from there (sites/sites-upkeep-store.ts), and no result waits for the list.
+
+interface TouchedSite {
+  readonly hostHash: HostHash;
+  fetches: number;
+  failures: number;
+  /** Null: nothing was fetched, all was refused. */
+  fetchedAt: Date | null;
+}
+
+export async function touchSites(client: PoolClient, batch: Batch): Promise<void> {
+  const touched = touchedBy(batch);
+  if (touched.length === 0) return;
+  await client.query(
+    `insert into site_touch (host_hashes, fetches, failures, fetched_at)
+     values ($1::bigint[], $2::int[], $3::int[], $4::timestamptz[])`,
+    columnsOf(touched, ["hostHash", "fetches", "failures", "fetchedAt"]),
+  );
+}
+
+function touchedBy({ results, now }: Batch): TouchedSite[] {
+  const touched = new Map<HostHash, TouchedSite>();
+  for (const { key, result } of results) {
+    const { type } = result.outcome;
+    const site = touched.get(key.hostHash) ?? {
+      hostHash: key.hostHash,
+      fetches: 0,
+      failures: 0,
+      fetchedAt: null,
+    };
+    touched.set(key.hostHash, site);
+    if (type === "refused-by-robots" || type === "refused-address") continue;
+    const fetchedAt = fetchedAtOf(result, now);
+    site.fetches += 1;
+    site.failures += type === "failed" ? 1 : 0;
+    if (site.fetchedAt === null || fetchedAt > site.fetchedAt) site.fetchedAt = fetchedAt;
+  }
+  return [...touched.values()];
 }
 
 // Table result_seal: what crawlers with an identity signed for the results that were taken from them. Some 200

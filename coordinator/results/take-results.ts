@@ -145,8 +145,8 @@ function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
 // The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
 // these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
 //
-// A redirect is no link further than where it starts, and no more is a meta refresh of a few seconds; what a host's own robots.txt and lists name lies where its
-// seeds do, or one link from there; everything else is one link deeper than the page.
+// A redirect is no link further than where it starts, and no more is a meta refresh of a few seconds; what a host's own robots.txt
+// and lists name lies where its seeds do, or one link from there; everything else is one link deeper than the page.
 
 export function namedUrls(
   result: FetchResult,
@@ -155,7 +155,8 @@ export function namedUrls(
 ): Pick<ArrivedResult, "links" | "admit" | "foreign"> {
   const { links, admit } = fromDocument(result, from, followNofollow);
   return {
-    ...{ links, admit: [...sitemapsOfRobots(result, from), ...admit] },
+    links,
+    admit: [...sitemapsOfRobots(result, from), ...admit],
     foreign: result.page?.kind === "sitemap" ? crossSubmitted(result.page, from) : [],
   };
 }

@@ -36,7 +36,7 @@ const tellEvery = 50_000;
 /** Lists as COPY sends arrays: ndim, flags and type, then for the one dimension its length and first index, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
-/** In a transaction that only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
+/** In a transaction that only reads. `seed`: any number that nobody can guess (link-graph.ts). */
 export async function readLinks(
   client: PoolClient,
   seed: number,

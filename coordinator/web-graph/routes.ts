@@ -71,7 +71,9 @@ function notRankedBody(ranksAt: Date | null): Html {
 
 /** The SQL engine keeps ranks, and counts no degrees and hosts. */
 function laterRanks(ranksAt: Date): Html {
-  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt.toISOString())}</strong>, and the frontier's order goes by that; it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now, or <code>nearcrawl rank --engine sql</code> to see sizes and highest pages.</p>`;
+  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt.toISOString())}</strong>, and the frontier's order goes by that;
+it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now,
+or <code>nearcrawl rank --engine sql</code> to see sizes and highest pages.</p>`;
 }
 
 function graphCsv({ topPages }: GraphSummary): CsvTable {
@@ -98,27 +100,35 @@ function distribution(outLinks: Degrees, inLinks: Degrees): Html {
   const rows = Array.from({ length: bins }, (_, bin) => {
     const { least, most } = (outLinks.bins[bin] ?? inLinks.bins[bin])!;
     const range = least === most ? countText(least) : `${countText(least)} to ${countText(most)}`;
-    return html`<tr><th scope="row">${range}</th><td class="number">${countText(outLinks.bins[bin]?.nodes ?? 0)}</td><td class="number">${countText(inLinks.bins[bin]?.nodes ?? 0)}</td></tr>`;
+    return html`<tr><th scope="row">${range}</th>
+<td class="number">${countText(outLinks.bins[bin]?.nodes ?? 0)}</td><td class="number">${countText(inLinks.bins[bin]?.nodes ?? 0)}</td></tr>`;
   });
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Links</th><th scope="col" class="number">Pages with this many</th><th scope="col" class="number">Pages with this many links to them</th></tr></thead>
+<thead><tr><th scope="col">Links</th>
+<th scope="col" class="number">Pages with this many</th><th scope="col" class="number">Pages with this many links to them</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
 function pages(list: readonly RankedPage[]): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">URL</th><th scope="col" class="number">Rank</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
+<thead><tr><th scope="col">URL</th>
+<th scope="col" class="number">Rank</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
 <tbody>${list.map(
     ({ url, pageRank, inLinks, outLinks }) =>
-      html`<tr><td class="break">${url === null ? "not in the frontier" : askAbout(url)}</td><td class="number">${pageRank.toExponential(3)}</td><td class="number">${countText(inLinks)}</td><td class="number">${countText(outLinks)}</td></tr>`,
+      html`<tr><td class="break">${url === null ? "not in the frontier" : askAbout(url)}</td>
+<td class="number">${pageRank.toExponential(3)}</td><td class="number">${countText(inLinks)}</td><td class="number">${countText(outLinks)}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
 function hosts(list: readonly RankedHost[]): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Host</th><th scope="col" class="number">Rank among hosts</th><th scope="col" class="number">Pages</th><th scope="col" class="number">Linking hosts</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
+<thead><tr><th scope="col">Host</th>
+<th scope="col" class="number">Rank among hosts</th><th scope="col" class="number">Pages</th>
+<th scope="col" class="number">Linking hosts</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
 <tbody>${list.map(
     (one) =>
-      html`<tr><td class="break">${one.host === null ? "not in the frontier" : askAbout(one.host)}</td><td class="number">${one.rank.toExponential(3)}</td>${[one.pages, one.linkingHosts, one.inLinks, one.outLinks].map((count) => html`<td class="number">${countText(count)}</td>`)}</tr>`,
+      html`<tr><td class="break">${one.host === null ? "not in the frontier" : askAbout(one.host)}</td>
+<td class="number">${one.rank.toExponential(3)}</td>
+${[one.pages, one.linkingHosts, one.inLinks, one.outLinks].map((count) => html`<td class="number">${countText(count)}</td>`)}</tr>`,
   )}</tbody></table></div>`;
 }

@@ -71,7 +71,8 @@ const graph = z
     ranksAt: dateTime()
       .nullable()
       .describe(
-        "When the ranks were made that the order pagerank goes by. Later than madeAt: by nearcrawl rank --engine sql --write, which counts no degrees and hosts.",
+        "When the ranks were made that the order pagerank goes by. Later than madeAt: by nearcrawl rank " +
+          "--engine sql --write, which counts no degrees and hosts.",
       ),
   })
   .meta({ id: "Graph" });
@@ -83,7 +84,9 @@ export const graphApi = {
     needs: "read",
     summary: "The web graph as it was last ranked",
     description:
-      "Needs the scope read where the pages are not open to everybody. Sizes, degrees, change ratio, the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The highest pages also as CSV: format=csv.",
+      "Needs the scope read where the pages are not open to everybody. Sizes, degrees, change ratio, " +
+      "the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The " +
+      "highest pages also as CSV: format=csv.",
     answers: {
       ...refusals,
       200: {

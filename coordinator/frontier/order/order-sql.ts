@@ -77,13 +77,13 @@ export function placedUrls(name: OrderName, now: string, except?: string): strin
          from (${scoredUrls(name, now, except)}) u`;
 }
 
-/** The best score of the new URLs that are due of host `h`, as frontier/order/host-turns has it; as above otherwise. */
+/** The best score of the new URLs that are due of host `h`, as mix.ts has it; as above otherwise. */
 export function worthSql(name: OrderName, now: string): string {
   return `(select max(u.score) filter (where u.is_new) from (${scoredUrls(name, now)}) u)`;
 }
 
 /**
- * How leases' URLs are chosen, as frontier/order/mix and host-turns do it: parts of a statement, `before` the part `due` and
+ * How leases' URLs are chosen, as mix.ts does it: parts of a statement, `before` the part `due` and
  * `after` it. `$2` is the instant, `$4` are the hosts, `$7` so many URLs of each at most, `$8` is the share for new ones, `$9`
  * the least score of those that go by their worth (null: new and old ones are mixed), `$10` what was carried to each.
  */
@@ -272,7 +272,7 @@ export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> 
 }
 
 // Column worth of frontier_host: what the best due URL of a host is worth under the frontier's order. A lease leaves it
-// as it is without the URLs that it takes (lease-hosts.ts); what links, ranks and time make of it is reckoned here, host
+// as it is without the URLs that it takes (host-lease-writes.ts); what links, ranks and time make of it is reckoned here, host
 // after host in the order in which they are due, and from the start again.
 
 /** The last host that was reckoned: when it became due, and its hash. */

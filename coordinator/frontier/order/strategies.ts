@@ -151,7 +151,7 @@ export interface FrontierOrder {
   readonly name: OrderName;
   /** Of a lease the share for new URLs (Anansi's α, equation 5.1), where the strategy mixes new and old. */
   readonly newShare: number;
-  /** Of the hosts that a crawler is handed the share that goes by their best due URL (host-turns); 0 when left out. */
+  /** Of the hosts that a crawler is handed the share that goes by their best due URL (mix.ts); 0 when left out. */
   readonly worthShare?: number;
 }
 

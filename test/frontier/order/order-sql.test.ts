@@ -1,4 +1,4 @@
-/** The order of a host's due URLs, asked of Postgres, is what the strategies of core/order say. Seeded random rows. */
+/** The order of a host's due URLs, asked of Postgres, is what the strategies say. Seeded random rows. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hostWorth, mixLists, owedAfter } from "#coordinator/frontier/order/mix";
 import {
