@@ -13,15 +13,16 @@ const nowhere = () => null;
 type Report = (crawler: number, rttMs: number) => number;
 const honestly: Report = (_, rttMs) => rttMs;
 
-/** Four crawlers on a line, 0, 40, 80 and 120 ms from its end; targets every 4 ms. */
-const places = [0, 40, 80, 120];
-const line: ProbingFleet = {
-  crawlers: [1, 2, 3, 4].map(asCrawlerId),
+/** Crawlers on a line, so many ms from its end; targets every 4 ms. */
+const lineOf = (places: readonly number[]): ProbingFleet => ({
+  crawlers: places.map((_, index) => asCrawlerId(index + 1)),
   rttMs: (from, to) => Math.abs(places[from - 1]! - places[to - 1]!) + 1,
   placeOf: nowhere,
-};
+});
+const four: readonly number[] = [0, 40, 80, 120];
+const line = lineOf(four);
 
-function probesOnLine(report: Report): ProbedSubnet[] {
+function probesOnLine(report: Report, places = four): ProbedSubnet[] {
   return Array.from({ length: 30 }, (_, target) => ({
     subnetId: asSubnetId(target + 1),
     probes: places.map((place, index) => ({
@@ -44,6 +45,16 @@ describe("on a line", () => {
 
     expect(lies).toMatchObject([{ crawlerId: asCrawlerId(1) }]);
     expect(lies[0]!.subnets.length).toBeGreaterThan(10);
+  });
+
+  it("accuses one liar after the other, each without the word of those before", () => {
+    const six = [0, 20, 40, 80, 100, 120];
+    const lies = probeLies(
+      probesOnLine((crawler, rttMs) => (crawler === 1 || crawler === 6 ? 3 : rttMs), six),
+      lineOf(six),
+    );
+
+    expect(lies.map(({ crawlerId }) => crawlerId).sort()).toEqual([1, 6]);
   });
 
   it("accuses nobody who is slow, as after a move that others have not measured yet, or on a busy machine", () => {

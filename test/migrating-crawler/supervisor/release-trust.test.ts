@@ -1,13 +1,13 @@
 /** What a dock believes of the signed lists on its disk, whatever became of the keys since. */
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { emptyState } from "#crawler/core/release-state";
 import { releasePolicy } from "#crawler/settings/release-policy";
 import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { ReleaseShelf } from "#crawler/supervisor/release-store";
 import { takeCurrent } from "#crawler/supervisor/release-updates";
-import { keptTrust, refreshTrust } from "#crawler/supervisor/verify-release";
-import { anyOf, rawPublicKey, signBody } from "#protocol/release-envelope";
+import { faultOfKept, keptTrust, refreshTrust } from "#crawler/supervisor/verify-release";
+import { anyOf, rawPublicKey, readEnvelope, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
@@ -44,6 +44,26 @@ test("a list of revoked releases counts on after the key that signed it was reti
 
   expect(trust.roles.releases.keys).toEqual([rawPublicKey(third)]);
   expect(trust.revocations?.digests).toEqual([digest]);
+});
+
+test("a release on the disk may run until it is revoked, however genuine it is", async () => {
+  const { digest, version, bytes } = world.publish("1.0.0", "// a crawler");
+  const manifest = readEnvelope(String(world.files.get(`/releases/${digest}/manifest.json`)));
+  if ("refused" in manifest) throw new Error(manifest.refused);
+  shelf.writeManifest(digest, manifest);
+  writeFileSync(shelf.bundlePath(digest), bytes);
+  const publishedBy = anyOf([rawPublicKey(world.key)]);
+  const fault = () =>
+    faultOfKept(
+      { digest, version, bytes: bytes.length, sequence: 1 },
+      { shelf, trust: keptTrust({ shelf, pinned: publishedBy, now }) },
+    );
+  expect(await fault()).toBeNull();
+
+  const list = { product, sequence: 1, createdAt, digests: [digest], reason: "it leaks" };
+  shelf.write("revocations.json", signBody("revocations", list, world.key));
+
+  expect(await fault()).toBe("it was revoked: it leaks");
 });
 
 test("a statement of what is newest is asked for on, and goes stale, whatever the clock was set to", () => {
