@@ -1,6 +1,6 @@
 /** The rules of the house (ops/architecture.md), held against every source file. */
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, posix } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { readHouse } from "#ops/house";
@@ -137,6 +137,24 @@ it("lets few files of the crawler reach the network or start a program, and one 
     "supervisor/release-source.ts: http, https",
   ]);
   expect(ofCrawler.filter(({ code }) => /\b(globalThis|await|return) ?\.?fetch\(/.test(code))).toEqual([]);
+});
+
+it("names in its comments only files that are there", () => {
+  const folders = ["coordinator", "migrating-crawler", "rir-import", "ops", "db", "test"];
+  const paths = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }),
+  );
+  const names = new Set(paths.map((path) => basename(path)));
+  const stale = files.flatMap(({ path }) =>
+    readFileSync(join(root, path), "utf8")
+      .split("\n")
+      .filter((line) => /^\s*(\/\*\*|\*|\/\/)/.test(line))
+      .flatMap((line) => line.match(/[\w.-]+\.ts\b/g) ?? [])
+      .filter((name) => !names.has(name))
+      .map((name) => `${path}: ${name}`),
+  );
+
+  expect(stale).toEqual([]);
 });
 
 it("asks nowhere URL.canParse, which Node 20 answers wrongly", () => {

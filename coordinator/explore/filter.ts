@@ -115,7 +115,7 @@ export function readPlace(text: string): ReturnType<typeof parseRange> {
 
 export interface PlaceFilter {
   matches(place: number): boolean;
-  /** False: no place of these thousand matches (`block-summaries.ts`). */
+  /** False: no place of these thousand matches. */
   mayHold(block: number): boolean;
   /** In the order of the tree; all that match are among them. Null: they may be anywhere. */
   readonly candidates: Int32Array | null;

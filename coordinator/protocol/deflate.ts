@@ -142,7 +142,7 @@ export class HistoryDeflater {
 
 const deflateBeside = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
 
-// The receiving half of the wire's compression: what message-deflater.ts sends, bounded in size. This file
+// The receiving half of the wire's compression: what MessageDeflater sends, bounded in size. This file
 // has the implementation that works everywhere, on node:zlib; zlib-sync-inflater.ts has the faster one.
 // Both accept and refuse the same honest streams; both are proof against bombs and corrupt bytes.
 

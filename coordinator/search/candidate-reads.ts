@@ -283,7 +283,7 @@ export interface HostFacts {
   readonly hasOptedOut: boolean;
 }
 
-/** What is shown is looked at once more (read-pages.ts); this only decides what is counted. */
+/** What is shown is looked at once more (page-reads.ts); this only decides what is counted. */
 const keptMs = 60_000;
 
 const keptHosts = 50_000;

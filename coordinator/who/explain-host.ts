@@ -151,7 +151,7 @@ function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null)
   );
 }
 
-// In plain words: what a host may have in the frontier, and why it is no more (frontier/host-budget.ts).
+// In plain words: what a host may have in the frontier, and why it is no more.
 
 /** "the host's budget of 50 URLs is used up: 71 % of the 40 that were judged are near-duplicates of others". */
 export function usedUpWords(host: HostReport, limit: number): string {

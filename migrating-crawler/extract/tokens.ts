@@ -35,7 +35,7 @@ export interface Token {
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** Of its characters (word-hash.ts). */
+  /** Of its characters. */
   readonly hash: number;
 }
 

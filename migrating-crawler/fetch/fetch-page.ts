@@ -1,6 +1,6 @@
 /**
  * Fetches one URL under all rules, to the last byte of its body: robots first, then a conditional GET, the
- * header judged before the body is read, the body bounded. What the page says is for extracted-result.ts, when
+ * header judged before the body is read, the body bounded. What the page says is for extraction, when
  * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
  * frontier decides who fetches it. Never throws.
  */

@@ -96,7 +96,7 @@ export class Http1Transport implements Transport {
   }
 }
 
-/** Passes on what undici parses. The parser is never paused (see socket-reading.ts). */
+/** Passes on what undici parses. The parser is never paused. */
 class Http1Exchange implements Dispatcher.DispatchHandler {
   readonly #socket: net.Socket;
   readonly #reading: SocketReading;

@@ -9,7 +9,7 @@ import { UsageError } from "#core/errors";
 /** Files that only a crawler's folder has: one of them makes it ours. */
 export const marks: readonly string[] = [
   ...["membership.json", "identity.json"].flatMap((name) => [name, `${name}.before`]),
-  // Its crawler has moved to another host (move/settle-move.ts).
+  // Its crawler has moved to another host (move/moving.ts).
   "moved.json",
 ];
 

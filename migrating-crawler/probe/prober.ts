@@ -1,6 +1,6 @@
 /**
  * Measures the way to an address: HTTP HEAD, TCP connect or ICMP echo, the smallest of several tries
- * (as few as agree, `agreement.ts`), within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
+ * (as few as agree), within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
  * method really used. Through a proxy connect is the time of the proxy's answer; ICMP is not possible.
  * Looking a name up is no part of the measurement, but of its deadline.
  *

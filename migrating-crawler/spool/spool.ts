@@ -6,7 +6,7 @@
  * Durability: a record is handed to the kernel before `append` returns, so it survives a kill of the
  * process; `fdatasync` runs at most a second later, so a power cut may lose the last second. Lost results
  * cost a second fetch: the lease of their URLs runs out. Under Node's permission model, which denies fdatasync, the
- * dock does that (dock/spool-flusher.ts). A disk that takes nothing (full, read-only) is a
+ * dock does that. A disk that takes nothing (full, read-only) is a
  * spool without room: it says why, is tried again after a while, and nothing else of the crawler is hurt.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";

@@ -230,7 +230,7 @@ export function openControlPath(home: string): ControlPath {
   return { path: `/proc/self/fd/${folder}/${fileName}`, close: () => closeSync(folder) };
 }
 
-// The last lines of HOME/log, which the dock writes (dock/rotating-log.ts), and those that follow.
+// The last lines of HOME/log, which the dock writes, and those that follow.
 
 const mostLogLines = 10_000;
 

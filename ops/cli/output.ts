@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 
 /**
- * How commands print: text for people (tables: table.ts), JSON for programs, progress as one rewritten line on a
+ * How commands print: text for people (tables included), JSON for programs, progress as one rewritten line on a
  * terminal and plain lines elsewhere.
  */
 

@@ -1,5 +1,5 @@
 /**
- * A world from measurements: an instance (see instance.ts) gets host names and addresses, such that the
+ * A world from measurements: an instance (`test/lab`) gets host names and addresses, such that the
  * registry hierarchy of the addresses is the tree of the instance's paths, and round trips take what was
  * measured. Each name directly under the root becomes a /8 of its own, so an instance may have as many of
  * them as there are /8s without special-purpose ranges.
@@ -271,7 +271,7 @@ interface LoadParameters {
   readonly sites: number;
   /** Ignored with a fixture, which brings its own crawlers. */
   readonly crawlers: number;
-  /** A file in the format of instance.ts; its first `sites` targets are used. */
+  /** A file of an instance; its first `sites` targets are used. */
   readonly fixture?: string | null | undefined;
   /** Only of a generated world. */
   readonly oddities?: Partial<WorldOddities> | undefined;

@@ -1,5 +1,5 @@
 /**
- * What disturbs the emulated Internet while it runs, injected from outside: noise on every flight (noise.ts),
+ * What disturbs the emulated Internet while it runs, injected from outside: noise on every flight,
  * handshakes that are lost, routes that changed, crawlers that are cut off. Without any of it round trips take
  * what the world says.
  */

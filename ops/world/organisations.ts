@@ -1,7 +1,7 @@
 /**
  * The ordinary organisations of a generated world. Sites come one after the other; each lies in a range that is
  * used already or in a new one, and each new range belongs to an organisation that has some already or to a new
- * one (heavy-tail.ts), so that few have hundreds of ranges and most have one, as in real registries. When all
+ * one, so that few have hundreds of ranges and most have one, as in real registries. When all
  * are drawn the ranges are registered: organisation by organisation, those of one city side by side.
  */
 import type { PlannedHost } from "./lay-out.ts";

@@ -74,7 +74,7 @@ function endpointOf(draft: HostDraft, id: number): Endpoint {
 
 // Round trips from every crawler to one host at once. What belongs to a pair of networks or countries is kept
 // for each network and country that was asked for, as rows over the crawlers; the sums are those of
-// network-model.ts, to the last digit.
+// one pair alone, to the last digit.
 
 interface PeeringRow {
   readonly factors: Float64Array;
@@ -156,7 +156,7 @@ class RttRows {
 // exchange city, because they do not meet at home. Detours are why the triangle inequality fails on the real
 // Internet too;
 // - a last mile per host, and a little that belongs to the pair of hosts alone.
-// `worldFigures` holds the result against measured matrices; rtt-rows.ts computes the same for many at once.
+// `worldFigures` holds the result against measured matrices, and the rows above compute the same for many at once.
 
 /** One host's place in the network. */
 interface Endpoint extends Direction {

@@ -1,7 +1,7 @@
 /**
  * A world's ranges as RPSL objects (RFC 2622), in the dialects of four registries: RIPE, APNIC and AFRINIC
  * write `inetnum: a - b` with an `org:` that an organisation object explains; LACNIC writes shortened CIDR
- * blocks (`200.3.12/22`) and the owner's name itself. ARIN publishes XML: see arin-xml-text.ts.
+ * blocks (`200.3.12/22`) and the owner's name itself. ARIN publishes XML: see registry-text.ts.
  */
 
 import { formatAddress } from "#core/ip/address";

@@ -1,5 +1,5 @@
 /**
- * The emulated Internet as a process of its own: `process.ts '{"seed":1,"sites":1000,"crawlers":12}'`, or
+ * The emulated Internet as a process of its own: `world-process.ts '{"seed":1,"sites":1000,"crawlers":12}'`, or
  * the same object as the first IPC message `{type: "start", parameters}`. When everything listens it says
  * `{type: "listening", dnsAddress, proxyUrls, originPort, …}` over IPC and as one line on standard output.
  * It ends on SIGTERM or SIGINT, and when the process that forked it is gone.
@@ -15,7 +15,7 @@ import { obey } from "./world-control.ts";
 
 const share = z.number().min(0).max(1);
 
-/** Off unless given: see oddities.ts, noise.ts, network-conditions.ts. */
+/** Off unless given: see network-conditions.ts. */
 const oddities = z.strictObject({
   anycast: share.default(0),
   geoDns: share.default(0),

@@ -1,5 +1,5 @@
 /**
- * A file that a registry publishes and that we keep a copy of. The list of them is default-sources.ts, changed
+ * A file that a registry publishes and that we keep a copy of. The list of them is `defaultSources`, changed
  * by the operator's settings (source-settings.ts).
  */
 import type { Registry } from "#coordinator/subnets/subnet";

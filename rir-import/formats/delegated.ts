@@ -166,7 +166,7 @@ function isoDate(text: string): string | null {
 }
 
 // One line of statistics as a record whose texts are made when they are asked for; there is one of these per
-// reader, as in rpsl-network.ts.
+// reader.
 
 const countryField = 1;
 const startField = 3;

@@ -1,5 +1,5 @@
 /**
- * The values of one RPSL object, by slot (rpsl-attributes.ts): where they lie in the block of lines at hand, until somebody asks for a text. A
+ * The values of one RPSL object, by slot: where they lie in the block of lines at hand, until somebody asks for a text. A
  * value that is continued on a second line becomes text at once; what lies in a block that ends within the object is
  * copied.
  */

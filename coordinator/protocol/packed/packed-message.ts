@@ -10,8 +10,8 @@
  *   s j             a text on a line of its own; anything at all as a line of JSON
  *   u               a URL of the message's origin, without that origin
  *   i t             a whole number; a number of tenths
- *   h d m D         texts that are numbers: hex, instant, HTTP date, decimal (text-forms.ts)
- *   v L             a tsvector (vector.ts); a page's links (link-lines.ts)
+ *   h d m D         texts that are numbers: hex, instant, HTTP date, decimal (numbers.ts)
+ *   v L             a tsvector (vector.ts); a page's links (links.ts)
  *   [x]             so many values, all of the form s, j or an object of those
  */
 import { linkLines } from "./links.ts";

@@ -1,7 +1,7 @@
 /**
  * ts_rank_cd and ts_rank as Postgres computes them (src/backend/utils/adt/tsrank.c), from places in memory: cover density
  * ranking after Clarke, Cormack and Tudhope (2000), and frequency ranking. Held against Postgres in
- * test/search/memory/text-rank.test.ts.
+ * test/search/memory.
  */
 import { type Place, positionMask, weightOf } from "./postings.ts";
 import type { PhraseNode, QueryNode, WordNode } from "./tsquery.ts";
