@@ -230,7 +230,7 @@ export const settingsApi = {
         error: {
           status: 422,
           message:
-            "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 10 s. Nothing was changed.",
+            "recrawl.shortestHours: no page may be fetched again within 48 h are over, and each has to be after 24 h (recrawl.longestDays: 1). Nothing was changed.",
         },
       }),
       429: errorAnswer("Too many failures from this address"),
@@ -299,7 +299,7 @@ export const settingsApi = {
         error: {
           status: 422,
           message:
-            "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 10 s. Nothing was changed.",
+            "recrawl.shortestHours: no page may be fetched again within 48 h are over, and each has to be after 24 h (recrawl.longestDays: 1). Nothing was changed.",
         },
       }),
       429: errorAnswer("Too many failures from this address"),

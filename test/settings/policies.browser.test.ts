@@ -36,7 +36,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
   const preview = () => page.getByRole("button", { name: "Preview" });
   const lambda = () => page.getByRole("textbox", { name: "λ, what a probe must save" });
-  const lease = () => page.getByRole("textbox", { name: "Lease duration" });
+  const shortest = () => page.getByRole("textbox", { name: "Shortest interval" });
   const text = async (selector: string) => (await page.locator(selector).first().textContent())?.trim();
 
   it("shows what would change before it is saved, then holds it, and takes it back", async () => {
@@ -68,12 +68,12 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
   it("refuses what cannot be, beside the form with what was typed", async () => {
     await page.goto("/policies?show=all");
-    await page.locator("#lease").click();
-    await lease().fill("10");
+    await page.locator("#recrawl").click();
+    await shortest().fill("2000");
     await preview().click();
 
-    expect(await text('[role="alert"]')).toContain("take longer than a lease of 10 s");
-    expect(await lease().inputValue()).toBe("10");
+    expect(await text('[role="alert"]')).toContain("no page may be fetched again within 2000 h are over, and each has to be after 1440 h");
+    expect(await shortest().inputValue()).toBe("2000");
   });
 
   it("a slider moves the number by keys, and tells its value", async () => {
@@ -91,11 +91,11 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
   });
 
   it("goes back to the file's value by one button, and is told that somebody else was faster", async () => {
-    const policy = "('probe.tries', '3', '2026-03-01T11:00:00Z', 'ben')";
+    const policy = "('scope.maxDepth', '3', '2026-03-01T11:00:00Z', 'ben')";
     await database.pool.query(`insert into setting (name, value, changed_at, changed_by) values ${policy}`);
     await page.goto("/policies?show=changed");
-    await page.getByRole("button", { name: "Back to 6 tries" }).click();
-    expect(await text("main table tbody tr")).toMatch(/3 tries\s*6 tries/);
+    await page.getByRole("button", { name: "Back to 8 links" }).click();
+    expect(await text("main table tbody tr")).toMatch(/3 links\s*8 links/);
     await database.pool.query(
       `insert into policy_version (version, changed_at, changed_by, changes)
        values (3, '2026-03-01T11:30:00Z', 'ben', '[{"name": "trust.share", "before": null, "after": 0.1}]')`,

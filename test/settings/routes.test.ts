@@ -83,18 +83,18 @@ it("answers as it is described, before and after a change, and writes it into th
 it("refuses who has not seen the latest change, and names who made it", async () => {
   await post("/api/policies", change);
 
-  const late = await post("/api/policies", { values: { "probe.tries": 3 }, basedOn: 0 });
+  const late = await post("/api/policies", { values: { "scope.maxDepth": 3 }, basedOn: 0 });
 
   expect(late.statusCode).toBe(409);
   expect(late.json().error.message).toContain(
     "token ci has changed delegation.lambdaMs in the meantime (version 1)",
   );
-  expect((await policyNamed("probe.tries")).value).toBe(6);
+  expect((await policyNamed("scope.maxDepth")).value).toBe(8);
 });
 
 it("refuses what cannot be, all of it, and says why", async () => {
   const asked: readonly object[] = [
-    { "lease.seconds": 10, "probe.tries": 3 },
+    { "recrawl.shortestHours": 48, "recrawl.longestDays": 1 },
     { "delegation.lambdaMs": "many" },
     { "delegation.moon": 1, constructor: 1 },
     { "delegation.lambdaMs": 2 },
@@ -107,7 +107,7 @@ it("refuses what cannot be, all of it, and says why", async () => {
 
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([422, 422, 422, 422]);
   expect(answers.map((answer) => answer.json().error.message)).toEqual([
-    expect.stringContaining("take longer than a lease of 10 s"),
+    expect.stringContaining("no page may be fetched again within 48 h are over, and each has to be after 24 h"),
     expect.stringContaining('"many" is not a number from 0 to 1,000'),
     expect.stringContaining("delegation.moon: there is no such policy"),
     expect.stringContaining("Nothing would change"),
@@ -148,7 +148,7 @@ it("takes a version back, and back again; a value that the file has anyway is th
 
 it("shows the dozen that people turn, those that were changed, and what is searched for; over HTTP all", async () => {
   const { headers } = await signIn(database, "operator");
-  await post("/api/policies", { values: { "lease.seconds": 600 }, basedOn: 0 });
+  await post("/api/policies", { values: { "retention.fetchDays": 60 }, basedOn: 0 });
   const shown = async (query: string) => {
     const { body } = await app.inject({ url: `/policies${query}`, headers });
     return [...body.matchAll(/<div class="policy[^"]*" id="([^"]+)"/g)].map(([, name]) => name ?? "");
@@ -171,7 +171,7 @@ it("shows the dozen that people turn, those that were changed, and what is searc
   expect(basic).toHaveLength(12);
   expect(basic).toContain("delegation.lambdaMs");
   expect(all).toEqual(await told(""));
-  expect(changed).toEqual(["lease.seconds"]);
+  expect(changed).toEqual(["retention.fetchDays"]);
   expect(found).toEqual(["scope.followNofollow"]);
   expect(await told("?show=basic")).toEqual(basic);
   expect(await told("?show=changed")).toEqual(changed);
@@ -192,7 +192,7 @@ it("shows staff the policies without forms and says why; nobody else's form chan
       payload: new URLSearchParams({
         "form-token": formToken,
         "based-on": "0",
-        "probe.tries": "3",
+        "scope.maxDepth": "3",
       }).toString(),
     });
 
