@@ -183,6 +183,15 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "they are not urgent" },
 ];
 
+/** What to say of a name that is no policy, which may have been one. */
+export function unknownPolicy(name: string): string {
+  const isInFile = setAtStart.some(({ names }) =>
+    names.some((known) => name === known || name.startsWith(`${known}.`)),
+  );
+  const why = isInFile ? "it is read at the start, from the coordinator's file" : "there is no such policy";
+  return `${name.slice(0, 60)}: ${why}`;
+}
+
 // Policies as values: read from settings, put over them, checked by the one schema, and spoken.
 
 /** Over the file's values, by name. */

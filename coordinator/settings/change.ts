@@ -4,7 +4,15 @@
  */
 
 import { priorityLimitsFault } from "../recrawl/priority-groups.ts";
-import { isPolicyName, type PolicyValue, valueFault, valueIn, valueText, withChanges } from "./catalogue.ts";
+import {
+  isPolicyName,
+  type PolicyValue,
+  unknownPolicy,
+  valueFault,
+  valueIn,
+  valueText,
+  withChanges,
+} from "./catalogue.ts";
 import type { PolicyStep } from "./preview/types.ts";
 import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
 
@@ -93,7 +101,7 @@ function formerValues(taken: PolicyVersion | null): Record<string, PolicyValue |
 }
 
 function faultOf(name: string, value: PolicyValue | null): string | null {
-  if (!isPolicyName(name)) return `${name.slice(0, 60)}: there is no such policy`;
+  if (!isPolicyName(name)) return unknownPolicy(name);
   return value === null ? null : valueFault(name, value);
 }
 
@@ -158,7 +166,9 @@ export function knownPolicies(
   const changed = new Map<PolicyName, ChangedSetting>();
   const ignored: string[] = [];
   for (const { name, value, ...by } of stored.settings) {
-    const fault = isPolicyName(name) ? valueFault(name, value) : `${name}: there is no such policy`;
+    const fault = isPolicyName(name)
+      ? valueFault(name, value)
+      : `${unknownPolicy(name)}; ${JSON.stringify(value)} was stored`;
     if (fault === null) changed.set(name as PolicyName, { value: value as PolicyValue, ...by });
     else ignored.push(fault);
   }

@@ -72,7 +72,9 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     await shortest().fill("2000");
     await preview().click();
 
-    expect(await text('[role="alert"]')).toContain("no page may be fetched again within 2000 h are over, and each has to be after 1440 h");
+    expect(await text('[role="alert"]')).toContain(
+      "no page may be fetched again within 2000 h are over, and each has to be after 1440 h",
+    );
     expect(await shortest().inputValue()).toBe("2000");
   });
 

@@ -107,7 +107,9 @@ it("refuses what cannot be, all of it, and says why", async () => {
 
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([422, 422, 422, 422]);
   expect(answers.map((answer) => answer.json().error.message)).toEqual([
-    expect.stringContaining("no page may be fetched again within 48 h are over, and each has to be after 24 h"),
+    expect.stringContaining(
+      "no page may be fetched again within 48 h are over, and each has to be after 24 h",
+    ),
     expect.stringContaining('"many" is not a number from 0 to 1,000'),
     expect.stringContaining("delegation.moon: there is no such policy"),
     expect.stringContaining("Nothing would change"),

@@ -98,14 +98,15 @@ it("ignores rows that are wrong, says which, and starts all the same", async () 
   await database.pool.query(
     `insert into setting (name, value, changed_by) values
        ('delegation.lambdaMs', '-1', 'psql'), ('delegation.moon', '1', 'psql'),
-       ('recrawl.intervalHours', 'null', 'psql'), ('trust.share', '0.2', 'psql')`,
+       ('lease.seconds', '600', 'psql'), ('recrawl.intervalHours', 'null', 'psql'), ('trust.share', '0.2', 'psql')`,
   );
 
   const { config, warned } = await coordinator({ delegation: { lambdaMs: 5 } });
 
   expect(warned.map(({ fault }) => fault)).toEqual([
     "delegation.lambdaMs: -1 is not a number from 0 to 1,000",
-    "delegation.moon: there is no such policy",
+    "delegation.moon: there is no such policy; 1 was stored",
+    "lease.seconds: it is read at the start, from the coordinator's file; 600 was stored",
     "recrawl.intervalHours: null is not a number above 0, 87,600 at most",
   ]);
   expect([config.delegation.lambdaMs, config.recrawl.intervalHours, config.trust.share]).toEqual([

@@ -5,6 +5,7 @@ import {
   type PolicyValue,
   policyOf,
   rangeText,
+  unknownPolicy,
   valueFromText,
   valueText,
 } from "#coordinator/settings/catalogue";
@@ -203,8 +204,7 @@ function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> 
       const at = one.indexOf("=");
       if (at < 1) throw new UsageError(`${one}: write NAME=VALUE, such as delegation.lambdaMs=0.5`);
       const [name, text] = [one.slice(0, at), one.slice(at + 1)];
-      if (!isPolicyName(name))
-        throw new UsageError(`${name}: there is no such policy: nearcrawl policy show`);
+      if (!isPolicyName(name)) throw new UsageError(`${unknownPolicy(name)}: nearcrawl policy show`);
       return [name, text === "" ? null : valueFromText(name, text)];
     }),
   );

@@ -45,28 +45,29 @@ it("previews, changes and takes back, and the audit log has who did it", { timeo
   ]);
 });
 
-it("the probe method is changed while all runs, and the preview says what becomes of what is known", async () => {
+it("the probe method is changed while all runs, and a preview says from when it holds", async () => {
   const preview = await policy("preview", "probe.method=icmp");
   const set = await policy("set", "probe.method=icmp");
   const wrong = await policy("set", "probe.method=pigeon");
 
   expect([preview.code, set.code, wrong.code]).toEqual([0, 0, 2]);
-  expect(preview.out).toContain("Measurements by connect stay and are not compared with those by icmp");
-  expect(preview.out).toMatch(/Crawlers online that can measure so/);
+  expect(preview.out).toContain("It holds from the moment it is saved, for what begins after that.");
   expect(set.out).toContain("probe.method: connect → icmp");
   expect(wrong.err).toContain('probe.method: "pigeon" is not one of head, connect, icmp');
 });
 
 it("ends with 2 for what cannot be and with 3 for what is not there", { timeout: 120_000 }, async () => {
   const outcomes = await Promise.all([
+    policy("set", "recrawl.longestDays=0.001"),
     policy("set", "lease.seconds=10"),
     policy("set", "delegation.moon=1"),
     policy("show", "delegation.moon"),
   ]);
 
-  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 3]);
+  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 2, 3]);
   expect(outcomes.map(({ err }) => err)).toEqual([
-    expect.stringContaining("take longer than a lease of 10 s"),
+    expect.stringContaining("no page may be fetched again within 1 h are over"),
+    expect.stringContaining("lease.seconds: it is read at the start, from the coordinator's file"),
     expect.stringContaining("delegation.moon: there is no such policy"),
     expect.stringContaining('there is no policy "delegation.moon"'),
   ]);
