@@ -55,6 +55,58 @@ export const settingWords: Readonly<Record<string, string>> = {
   "tls.keyFile": "PEM.",
   "access.anonymous":
     "What people who have not signed in may do: read or nothing. Default: read for who asks this machine directly, nothing once publicUrl, tls, behindProxy or listen.host is for others.",
+  "delegation.thresholdMs":
+    "With the policy ipmicra, a crawler that answers within this time takes the subnet, and no other is asked (IPMicra, section 4.5).",
+  "delegation.concurrentRounds":
+    "Maximum concurrent probe rounds. Rounds that run together cannot learn from each other (our judgement, many more would learn little from each other).",
+  "delegation.getFirstFromUrls":
+    "A new subnet with at least this many waiting URLs is crawled while it is being probed; 0 means never (our judgement, below it the first fetch saves less than a probe costs).",
+  "probe.tries":
+    "The most measurements in one probe; two that agree end it early, and the smallest time counts (our judgement, the smallest of a few is the path, without its queues).",
+  "probe.deadlineMs":
+    "A crawler without an answer by then counts as unable to reach the subnet (our judgement, several times the slowest path round the world).",
+  "probe.pace.perCrawlerAtOnce":
+    "The most probes that one partner's machine has in progress (our judgement, nothing that a home connection notices).",
+  "probe.pace.atOnce": "The most probes that the whole fleet has in progress (our judgement).",
+  "lease.seconds":
+    "How long a crawler has to fetch what it was given. After that the lease returns and may go to another crawler (our judgement).",
+  "lease.urlsPerHost":
+    "How many URLs of one host a crawler gets together, which keeps its connection in use (our judgement).",
+  "lease.hostsPerRequest":
+    "The most hosts that a crawler gets at once when it asks for work (our judgement).",
+  "frontier.worthShare":
+    "Of the hosts that a crawler gets, the share chosen by how early their best due URL comes in the order. The rest have been due longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it (our judgement; measured, test/bench/results/anansi.md).",
+  "frontier.linkTypeChecks":
+    "How many of a page's links to its own site are checked by HEAD, at the host's usual pace; links that are not pages are not fetched. Each check takes as long as a fetch; 0 means none (our judgement; Anansi, section 4.2, asks them all).",
+  "balance.everySeconds":
+    "How often loads are checked and subnets moved (our judgement, loads change over hours).",
+  "balance.movesPerPass":
+    "The most subnets that move, and the most probes made for them, in one pass (our judgement, a minute's work for the fleet).",
+  "recalibration.slowerThanFactor":
+    "A fetch counts as slow when it takes this many times its host's usual time. Smaller values notice more and probe more (IPMicra, section 4.4; the figure is measured, test/bench/results/calibration.md).",
+  "recalibration.timesInARow":
+    "A subnet is probed again after this many slow fetches in a row, or more where slow fetches are common (IPMicra, section 4.4, more than one time continuously).",
+  "recalibration.everySeconds": "The longest that a newly slow host waits for its round (our judgement).",
+  "trust.newcomerShare":
+    "The share of a new crawler's first pages that another crawler fetches as well, for comparison (measured, test/bench/results/trust.md).",
+  "trust.threshold":
+    "A crawler is no longer trusted when the evidence against it (a natural logarithm of likelihoods) reaches this (measured, test/bench/results/trust.md).",
+  "recrawl.groups":
+    "With iir and icr, hosts and their channels are divided by how often they change into this many groups, each with an interval of its own (SARSS, section 4).",
+  "recrawl.encourageRate":
+    "A group that succeeds more often than before gets this fraction of its interval. Smaller values find free capacity sooner and overshoot more (our judgement, SARSS names no value).",
+  "recrawl.smallestMultiple":
+    "With iir and icr, a group that would be more urgent than the one before it gets this many times its interval (our judgement, SARSS names no value).",
+  "recrawl.biggestMultiple":
+    "With iir and icr, the longest interval of a group, in multiples of the interval of the group before it (our judgement, SARSS names no value).",
+  "recrawl.visitsPerChange":
+    "With optimal and ncis, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast (worked out, test/core/recrawl/optimal-rates; SARSS names 2 (section 4.3)).",
+  "recrawl.usualChangesPerDay":
+    "How often a page is expected to change until its visits or its host say otherwise (Cho and Garcia-Molina, VLDB 2000: half of the pages change within 50 days).",
+  "recrawl.everySeconds":
+    "How often plans are made; iir and icr plan again only when half of the most urgent hosts and channels have had six updates (our judgement).",
+  "pace.everySeconds":
+    "How often each crawler's due work is counted. Its places for hosts follow that count, up and down (our judgement).",
   "delegation.seed": "Seeds the policy random.",
   "delegation.settleSeconds":
     "How long a new fleet may take to assemble and to measure itself before the first probe round.",
