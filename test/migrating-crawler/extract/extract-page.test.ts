@@ -210,6 +210,14 @@ describe("links", () => {
     ]);
   });
 
+  it("are followed where one of several to a page is, whichever comes first", async () => {
+    const page = await extract(
+      '<a rel="nofollow" href="a">1</a><a href="a">2</a><a href="b">1</a><a rel="nofollow" href="b">2</a>',
+    );
+
+    expect(page.links.map(({ nofollow }) => nofollow)).toEqual([false, false]);
+  });
+
   it("stand against the first base element", async () => {
     const page = await extract(
       '<base href="https://base.example/x/"><base href="https://no.example/"><a href=y>z</a>',
