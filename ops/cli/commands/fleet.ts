@@ -31,7 +31,6 @@ import {
 import { fleetText } from "../fleet-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { adviseCommand } from "./report.ts";
 
 export function fleetCommand(): Command {
   const command = new Command("fleet")
@@ -50,7 +49,6 @@ export function fleetCommand(): Command {
   command.addCommand(incidentsCommand());
   command.addCommand(trustCommand());
   command.addCommand(moveCommand());
-  command.addCommand(adviseCommand());
   for (const more of [inviteCommand, reinviteCommand, invitationsCommand, revokeInvitationCommand]) {
     command.addCommand(more());
   }
