@@ -37,7 +37,7 @@ export function fleetCommand(): Command {
     .description("the crawlers and what each one has; invite, drain, resume or revoke one")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet rotate athens --signing-key\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler\n  nearcrawl fleet advise --most 3",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet rotate athens --signing-key\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler\n  nearcrawl fleet advise",
     );
   command.addCommand(
     withWatch(withDatabaseOptions(new Command("list")))
