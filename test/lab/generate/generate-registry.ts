@@ -28,7 +28,7 @@ export interface GenerateOptions {
   /** 0 by default; a whole number of 32 bits. */
   readonly seed?: number;
   readonly folder: string;
-  /** No file compressed; otherwise those that the registry publishes compressed. */
+  /** Writes every file uncompressed; by default the files that the registry publishes compressed are compressed. */
   readonly isPlain?: boolean;
   /** Quarters later, 0 by default, at most 100. */
   readonly generation?: number;
