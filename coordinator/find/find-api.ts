@@ -1,6 +1,6 @@
 /** The API of the one box: everything that can be opened, by its name. */
 import { z } from "zod";
-import { type ApiOperations, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
 import { foundKinds, longestQuestion, mostOfKind } from "./find.ts";
 
 const found = z
@@ -42,32 +42,8 @@ export const findApi = {
       },
     },
     answers: {
-      200: {
-        description: "What was found",
-        schema: foundAnswer,
-        example: {
-          question: "athens",
-          results: [
-            {
-              kind: "crawler",
-              title: "athens",
-              words: "online, in Athens, GR",
-              href: "/crawlers/athens",
-            },
-            {
-              kind: "action",
-              title: "Drain athens",
-              words: "Its subnets go to other crawlers",
-              href: "/crawlers/athens",
-            },
-          ],
-          more: [],
-          note: null,
-        },
-      },
-      400: errorAnswer("The question is too long", {
-        error: { status: 400, message: `The question is longer than ${longestQuestion} characters.` },
-      }),
+      200: answer(foundAnswer, "What was found"),
+      400: errorAnswer("The question is too long"),
     },
   },
 } satisfies ApiOperations;
