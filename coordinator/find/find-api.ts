@@ -1,6 +1,6 @@
 /** The API of the one box: everything that can be opened, by its name. */
 import { z } from "zod";
-import { type ApiOperations, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
 import { foundKinds, longestQuestion, mostOfKind } from "./find.ts";
 
 const found = z
@@ -42,10 +42,7 @@ export const findApi = {
       },
     },
     answers: {
-      200: {
-        description: "What was found",
-        schema: foundAnswer,
-      },
+      200: answer(foundAnswer, "What was found"),
       400: errorAnswer("The question is too long"),
     },
   },
