@@ -80,11 +80,10 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
-  saved_view: each("saved view, at most 50 per person"),
   // Delegation.
   delegation: each("subnet delegated"),
   anycast_check: each("region, or range without a region, of the clouds' lists"),
-  finer_delegation: each("host or sub-range delegated to another crawler"),
+  finer_delegation: each("host delegated to another crawler than its subnet"),
   probe_round: policy(
     "retention.roundDays",
     "the latest of each subnet, and those that decide a delegation, stay",

@@ -133,10 +133,7 @@ const effectiveDelegation = z
     subnetId: z.int(),
     range: z.string(),
     inherited: z.boolean().describe("True: of a less specific subnet."),
-    finer: z
-      .enum(["host", "part"])
-      .nullable()
-      .describe("Set where it is not the subnet's: for one host by itself, or for a part of the subnet."),
+    finer: z.boolean().describe("True: of this host by itself, and not the subnet's."),
   })
   .meta({
     id: "EffectiveDelegation",
@@ -145,10 +142,8 @@ const effectiveDelegation = z
 
 const finerReport = z
   .strictObject({
-    type: z.enum(["host", "part"]),
     subnetId: z.int(),
-    range: z.string().nullable(),
-    host: z.string().nullable(),
+    host: z.string(),
     crawler: crawlerName,
     measured: z.boolean(),
     rttMs: z.number().nullable(),
@@ -160,13 +155,13 @@ const finerReport = z
     roundId: z.int().nullable(),
     seen: z
       .array(z.strictObject({ crawler: z.string().nullable(), addresses: z.array(z.string()) }))
-      .describe("What each vantage point was told, for a host; crawler null is the coordinator."),
+      .describe("What each vantage point was told; crawler null is the coordinator."),
     foundAt: dateTime(),
   })
   .meta({
     id: "FinerReport",
     description:
-      "A delegation finer than a subnet: a host whose name resolves differently by place, or a part of a leaf that measures apart.",
+      "Of one host, in place of its subnet's: its name resolves differently by place, or domain sets keep it from the subnet's crawler.",
   });
 
 const roundProbe = z
@@ -630,10 +625,7 @@ const whoAnswer = z
       ),
     finer: finerReport
       .nullable()
-      .describe("In force for this host or address alone, in place of its subnet's delegation."),
-    parts: z
-      .array(finerReport)
-      .describe("Parts of the most specific subnet that are crawled by others than the rest of it."),
+      .describe("In force for this host alone, in place of its subnet's delegation."),
     round: probeRound.nullable(),
     history: z.array(delegationChange).describe("Newest first."),
     url: urlReport.nullable(),
@@ -770,11 +762,10 @@ export const whoApi = {
             subnetId: 5,
             range: "1.2.9.0 - 1.2.9.9",
             inherited: false,
-            finer: null,
+            finer: false,
           },
           ageing: null,
           finer: null,
-          parts: [],
           round: null,
           history: [],
           url: null,
@@ -803,7 +794,7 @@ export const whoApi = {
           order: null,
         },
       },
-      400: errorAnswer("Ask with ?q=", { error: { status: 400, message: "Ask with ?q=." } }),
+      400: errorAnswer("Ask with ?q="),
       404: {
         description: "Nothing is known of it; `nearMatches` may hold names like it",
         schema: whoAnswer,
@@ -819,7 +810,6 @@ export const whoApi = {
           effective: null,
           ageing: null,
           finer: null,
-          parts: [],
           round: null,
           history: [],
           url: null,

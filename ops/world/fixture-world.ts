@@ -54,7 +54,6 @@ export function worldFromFixture({ json, seed = 1, sites: wanted }: FixtureSetti
     subnets,
     crawlers,
     sites,
-    splitLeaves: [],
     ...rttsOf(instance, crawlers, sites),
   };
 }
