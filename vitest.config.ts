@@ -25,7 +25,7 @@ const all = ["test/**/*.test.ts"];
 
 /** A third of a minute and more: one that began last would be waited for by itself. A run that knows how long they took knows better. */
 const long =
-  /(evening|killed-run|backup|registry\.browser|changing-fleet|fleet\.browser|messages|two-coordinators|restore-drill|fleet-in-a-box|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|route-change|takeover|killed-moves)\.test\.ts$/;
+  /(evening|killed-run|backup|registry\.browser|changing-fleet|fleet\.browser|messages|two-coordinators|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|route-change|takeover|killed-moves)\.test\.ts$/;
 /** Finds installed what another file installs; beside that it would wait for it. */
 const late = /packed-program\.test\.ts$/;
 

@@ -84,7 +84,7 @@ const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["supervisor"],
     ["cli"],
   ],
-  "rir-import": [["formats", "tree", "read"], ["database"], ["download", "rdap"], [wiring]],
+  "rir-import": [["formats", "tree", "read"], ["database"], ["download"], [wiring]],
   ops: [["world"], ["cli", "pictures"], [wiring]],
 };
 

@@ -18,7 +18,7 @@ export const registryPublishers: readonly RegistryPublisher[] = [
     registry: "iana",
     name: "IANA",
     region: "the whole address space",
-    publishes: "which registry has which block; the RDAP bootstrap",
+    publishes: "which registry has which block",
     terms: "Free for any purpose (CC0).",
     termsUrl: "https://www.iana.org/help/licensing-terms",
   },

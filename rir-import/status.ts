@@ -57,7 +57,7 @@ export interface RegistryStatus extends RegistryOverview {
 
 const quarterDays = 92;
 const dayMs = 86_400_000;
-/** One answer of a registry is not its data; IANA's files and published lists may be years old and still the newest. */
+/** One answer of a registry (of earlier versions) is not its data; IANA's files and published lists may be years old and still the newest. */
 const timeless: ReadonlySet<string> = new Set(["rdap", "iana-xml", "geofeeds", ...publishedFormats]);
 type DatabasePlace = Pick<Database, "pool" | "schema">;
 
@@ -139,7 +139,7 @@ interface GenerationRow {
   readonly counts: { readonly changes?: Readonly<Record<string, number>> };
 }
 
-/** A single subnet that was asked anew (`rir rdap --refresh`) makes a generation that counts nothing. */
+/** Earlier versions could ask a registry for a single subnet anew; such a generation counts nothing. */
 async function readCounted(
   { pool }: DatabasePlace,
   generation: number,

@@ -294,7 +294,11 @@ async function setChannels(pool: Pool, channels: readonly StatedChannel[]): Prom
 /** No attempt is put off for longer: what waits beyond that was written before the database's clock went back. */
 const clockBackHours = 6;
 
-/** By the clock of the database, which all coordinators share. */
+/**
+ * By the clock of the database, which all coordinators share. A claim counts for up to twice its time: now() is when a
+ * transaction began, and one that began before another's claim sees that claim end later than its own would. What ends later
+ * still was claimed before the clock went back.
+ */
 async function claim(pool: Pool, most: number): Promise<readonly ClaimedMessage[]> {
   const { rows } = await pool.query<{
     id: string;
@@ -309,7 +313,7 @@ async function claim(pool: Pool, most: number): Promise<readonly ClaimedMessage[
        select message_id from alert_message
        where outcome = 'waiting'
          and (next_try_at <= now() or next_try_at > now() + interval '${clockBackHours} hours')
-         and coalesce(claimed_until not between now() and now() + interval '${claimSeconds} seconds', true)
+         and coalesce(claimed_until not between now() and now() + interval '${2 * claimSeconds} seconds', true)
        order by next_try_at
        limit $1
        for update skip locked

@@ -45,29 +45,8 @@ export const findApi = {
       200: {
         description: "What was found",
         schema: foundAnswer,
-        example: {
-          question: "athens",
-          results: [
-            {
-              kind: "crawler",
-              title: "athens",
-              words: "online, in Athens, GR",
-              href: "/crawlers/athens",
-            },
-            {
-              kind: "action",
-              title: "Drain athens",
-              words: "Its subnets go to other crawlers",
-              href: "/crawlers/athens",
-            },
-          ],
-          more: [],
-          note: null,
-        },
       },
-      400: errorAnswer("The question is too long", {
-        error: { status: 400, message: `The question is longer than ${longestQuestion} characters.` },
-      }),
+      400: errorAnswer("The question is too long"),
     },
   },
 } satisfies ApiOperations;

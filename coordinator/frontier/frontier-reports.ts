@@ -120,7 +120,7 @@ export interface HostReport {
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;
   readonly budget: {
-    /** URLs that it has earned (budgets.ts), before the operator's limit. */
+    /** How many URLs of the host may be held by what its pages have been worth so far (budgets.ts); the operator's limit comes on top. */
     readonly earnedUrls: number;
     readonly heldUrls: number;
     /** Times that a URL was named beyond what is held: left out each time, and not kept. */

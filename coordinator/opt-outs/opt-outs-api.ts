@@ -132,71 +132,6 @@ const fleetComplaints = z
   .strictObject({ complaints: z.array(fleetComplaint) })
   .meta({ id: "FleetComplaints" });
 
-const fleetOptOutExample = {
-  optOutId: 17,
-  target: "www.example.org",
-  scope: "subdomains" as const,
-  site: "www.example.org",
-  kind: "site",
-  state: "unconfirmed",
-  source: "form",
-  token: "k3v9",
-  words: "please stop",
-  replyTo: null,
-  requester: "192.0.2.9",
-  createdAt: "2026-03-01T12:00:00.000Z",
-  inForceAt: "2026-03-01T12:00:00.000Z",
-  lapsesAt: "2026-03-31T12:00:00.000Z",
-  deletesAt: "2026-03-08T12:00:00.000Z",
-  confirmedAt: null,
-  confirmedBy: null,
-  endedAt: null,
-  endingWords: "",
-  erasedAt: null,
-  hosts: 1,
-  urls: 90,
-  pages: 40,
-};
-
-const deedsExample = {
-  since: "2026-02-28T12:00:00.000Z",
-  hosts: 2,
-  requests: 40,
-  mostInAnHour: 9,
-  bytes: 812000,
-  firstAt: "2026-02-28T13:10:00.000Z",
-  lastAt: "2026-03-01T11:40:00.000Z",
-  measurements: 1,
-  crawlers: [
-    {
-      name: "athens",
-      address: "192.0.2.17",
-      place: "Athens",
-      contact: "noc@partner.example",
-      requests: 40,
-      lastAt: "2026-03-01T11:40:00.000Z",
-    },
-  ],
-  answers: [{ outcome: "fetched", status: 200, requests: 40 }],
-  robots: { rules: 2 },
-  crawlDelayMs: 2000,
-  backOffMs: null,
-  atWork: ["athens"],
-};
-
-const fleetComplaintExample = {
-  complaintId: 12,
-  target: "www.example.org",
-  source: "operator",
-  reporter: "abuse@isp.example",
-  words: "too fast",
-  requester: null,
-  createdAt: "2026-03-01T12:00:00.000Z",
-  deeds: deedsExample,
-  closedAt: null,
-  closingWords: null,
-};
-
 const words = z.string().max(1000);
 const target = z.string().min(1).max(253);
 const longTarget = z.string().min(1).max(2048);
@@ -243,7 +178,6 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs",
     needs: "fleet-read",
     summary: "Pages, sites and networks that have opted out, the latest first",
-    description: "Scope fleet-read.",
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
@@ -252,9 +186,6 @@ export const optOutsApi = {
       200: {
         description: "The answer",
         schema: fleetOptOuts,
-        example: {
-          optOuts: [fleetOptOutExample],
-        },
       },
     },
   },
@@ -263,7 +194,6 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs/preview",
     needs: "fleet-read",
     summary: "What an opt-out would cover, in numbers",
-    description: "Scope fleet-read.",
     parameters: {
       query: {
         target: longTarget.meta({
@@ -278,16 +208,6 @@ export const optOutsApi = {
       200: {
         description: "The answer",
         schema: optOutPreview,
-        example: {
-          target: "https://www.example.org/a/*",
-          scope: "prefix" as const,
-          hosts: 1,
-          urls: 12,
-          pages: 9,
-          dueUrls: 2,
-          wide: null,
-          known: null,
-        },
       },
       400: errorAnswer("The target or the scope names nothing"),
     },
@@ -298,7 +218,7 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Erase one page from database, index and exports, and opt its URL out",
     description:
-      "Scope fleet-write. Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
+      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
     body: {
       schema: eraseBody,
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
@@ -308,12 +228,6 @@ export const optOutsApi = {
       200: {
         description: "The answer",
         schema: erasedPage,
-        example: {
-          optOutId: 18,
-          host: "www.example.org",
-          urlDigest: "5994471abb01112afcc18159f6cc74b4f511b99806da59b3caf5a9c173cacfc5",
-          rows: { page: 1, page_fetch: 3, out_link: 1, frontier_url: 1 },
-        },
       },
       ...unreadable,
     },
@@ -323,14 +237,13 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs",
     needs: "fleet-write",
     summary: "Opt a page, a part of a site, a site or a network out, permanently",
-    description: "Scope fleet-write.",
     body: {
       schema: optOutBody,
       example: { target: "www.example.org", words: "by letter" },
     },
     answers: {
       ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
+      200: { description: "The answer", schema: fleetOptOut },
       ...unreadable,
       ...tooWide,
     },
@@ -340,22 +253,12 @@ export const optOutsApi = {
     path: "/api/fleet/complaints",
     needs: "fleet-read",
     summary: "Complaints, each with our requests",
-    description: "Scope fleet-read.",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
     answers: {
       ...usualRefusals,
       200: {
         description: "The answer",
         schema: fleetComplaints,
-        example: {
-          complaints: [
-            {
-              ...fleetComplaintExample,
-              answer:
-                "On 2026-03-01 12:00:00 UTC a report about our crawler's requests to www.example.org reached us.",
-            },
-          ],
-        },
       },
     },
   },
@@ -364,14 +267,13 @@ export const optOutsApi = {
     path: "/api/fleet/complaints",
     needs: "fleet-write",
     summary: "Record a complaint, with our requests to the target",
-    description: "Scope fleet-write.",
     body: {
       schema: complaintBody,
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
     answers: {
       ...usualRefusals,
-      200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
+      200: { description: "The answer", schema: fleetComplaint },
       ...unreadable,
     },
   },
@@ -380,12 +282,11 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs/{number}/confirm",
     needs: "fleet-write",
     summary: "Confirm an opt-out: it becomes permanent",
-    description: "Scope fleet-write.",
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
     answers: {
       ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
+      200: { description: "The answer", schema: fleetOptOut },
       ...unreadable,
       ...notOpen,
       ...tooWide,
@@ -396,7 +297,6 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs/{number}/lift",
     needs: "fleet-write",
     summary: "Lift an opt-out",
-    description: "Scope fleet-write.",
     parameters: numbered,
     body: {
       schema: liftBody,
@@ -404,7 +304,7 @@ export const optOutsApi = {
     },
     answers: {
       ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
+      200: { description: "The answer", schema: fleetOptOut },
       ...unreadable,
       ...notOpen,
     },
@@ -414,12 +314,11 @@ export const optOutsApi = {
     path: "/api/fleet/complaints/{number}/close",
     needs: "fleet-write",
     summary: "Close a complaint",
-    description: "Scope fleet-write.",
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
     answers: {
       ...usualRefusals,
-      200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
+      200: { description: "The answer", schema: fleetComplaint },
       ...unreadable,
       ...notOpen,
     },
@@ -505,26 +404,6 @@ const agentCard = z
   })
   .meta({ id: "SignatureAgentCard" });
 
-const exampleCard = {
-  client_id: "https://crawl.example.org/.well-known/signature-agent-card",
-  client_name: "Nearcrawl at crawl.example.org",
-  client_uri: "https://crawl.example.org/about-crawler",
-  contacts: ["mailto:crawl@example.org"],
-  jwks_uri: "https://crawl.example.org/.well-known/http-message-signatures-directory",
-  web_bot_auth: {
-    "expected-user-agent": "Nearcrawl/0.2 (+https://crawl.example.org/about-crawler)*",
-    "rfc9309-product-token": "Nearcrawl",
-    "rfc9309-compliance": true,
-    trigger: "crawler" as const,
-    purpose: "search",
-    "targeted-content": "public web pages, feeds and sitemaps",
-    "rate-control": "Crawl-delay in robots.txt; 429 or 503, with Retry-After",
-    "rate-expectation": "max=1rps for each host, one request at a time",
-    "known-urls": ["/robots.txt", "/.well-known/tdmrep.json"],
-    ips_uri: "https://crawl.example.org/about-crawler/addresses.json",
-  },
-};
-
 export const contactApi = {
   fleetAddresses: {
     method: "get",
@@ -579,7 +458,7 @@ export const contactApi = {
     summary:
       "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
     answers: {
-      200: { description: "The card", schema: agentCard, example: exampleCard },
+      200: { description: "The card", schema: agentCard },
     },
   },
   securityTxt: {
@@ -628,20 +507,6 @@ export const contactApi = {
       201: {
         description: "Accepted; the same if repeated, which has its proof looked for",
         schema: optOutTaken,
-        example: {
-          site: "www.example.org",
-          scope: "subdomains" as const,
-          state: "unconfirmed",
-          createdAt: "2026-03-01T12:00:00.000Z",
-          deletesAt: "2026-03-08T12:00:00.000Z",
-          lapsesAt: "2026-03-31T12:00:00.000Z",
-          confirmation: {
-            type: "TXT",
-            name: "_nearcrawl.www.example.org",
-            value: "opt-out=hdqo4dqSbcMWw1Evc2ytSw",
-            file: "https://www.example.org/.well-known/nearcrawl-opt-out.txt",
-          },
-        },
       },
       400: { description: "Something is missing or unreadable", schema: formError },
       403: { description: "A browser sent it from another site's page" },
@@ -666,7 +531,6 @@ export const contactApi = {
       201: {
         description: "Accepted, with our requests to the target in the last 24 hours",
         schema: reportTaken,
-        example: { complaintId: 12, target: "www.example.org" },
       },
       400: { description: "Something is missing or unreadable", schema: formError },
       403: { description: "A browser sent it from another site's page" },

@@ -292,8 +292,7 @@ async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): P
   if (files.from !== "cache") return null;
   const cached = (await cacheValue(ports, now))?.sources ?? [];
   // Geofeeds stand in a folder of their own, and what is too old is imported no more: both are left to the import.
-  const isSeen = ({ kind }: { readonly kind: string }) =>
-    kind !== "rdap-bootstrap" && !isPublishedFormat(kind);
+  const isSeen = ({ kind }: { readonly kind: string }) => !isPublishedFormat(kind);
   const digests = cached.filter(isSeen).flatMap(({ sha256 }) => sha256 ?? []);
   const planned = plan.files.filter(({ format }) => format !== "geofeeds" && !isPublishedFormat(format));
   const same = sorted(digests) === sorted(planned.map(({ sha256 }) => sha256));

@@ -12,7 +12,7 @@ import {
   type PublishedWord,
 } from "./published-ranges.ts";
 
-/** Of the newest whole import in force. One subnet that was asked for by RDAP makes a generation without lists. */
+/** Of the newest whole import in force. A single subnet that an earlier version asked for by RDAP made a generation without lists. */
 export const listsInForceSql = `
   select i.list_id, i.list_date, i.version
   from published_list_in i

@@ -262,7 +262,7 @@ function fillAnswers(table: RangeTable): void {
   for (let block = 0; block < blockCount; block += 1) {
     const from = blocks[2 * block] as number;
     const to = blocks[2 * block + 2] as number;
-    // Of a block with one slot, as most are: no power is computed, which would take most of the time.
+    // Most blocks have one slot, which spans the whole block: computing its power of two as well would take most of the time here.
     const size = to - from === 2 ? wholeBlock : 2 ** ((blocks[2 * block + 1] as number) + 1);
     for (let slot = from; slot < to; slot += 2) {
       const following = ((slot - from) / 2) * size;

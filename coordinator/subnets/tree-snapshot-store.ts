@@ -3,7 +3,7 @@
  * database. It only saves time: whatever is wrong with it costs one line in the log and the reading of the rows.
  *
  *   a line of JSON   version, byte order, which registry, the arrays with their lengths
- *   …                the arrays as they lie in memory
+ *   …                the arrays, one after another, in the byte order of the machine that wrote them
  *   32 bytes         SHA-256 of everything before
  */
 import { createHash, type Hash } from "node:crypto";

@@ -42,8 +42,18 @@ const entrySchema = z.strictObject({
 
 const manifestSchema = z.strictObject({
   version: z.literal(1),
-  sources: z.record(z.string().max(63), entrySchema),
+  /** What an earlier version fetched and this one does not import is passed over; the next fetch forgets it. */
+  sources: z.preprocess(ofKnownKinds, z.record(z.string().max(63), entrySchema)),
 });
+
+const formerKinds: readonly unknown[] = ["rdap-bootstrap", "routing-table"];
+
+function ofKnownKinds(sources: unknown): unknown {
+  if (typeof sources !== "object" || sources === null) return sources;
+  return Object.fromEntries(
+    Object.entries(sources).filter(([, entry]) => !formerKinds.includes(entry?.kind)),
+  );
+}
 
 export type CachedFile = Readonly<z.infer<typeof entrySchema>>;
 

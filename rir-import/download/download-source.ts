@@ -16,8 +16,6 @@ export const downloadKinds = [
   "whole-database",
   /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
   "arin-bulk",
-  /** Which RDAP server answers for which block (RFC 9224), JSON; for `rir rdap`, never imported. */
-  "rdap-bootstrap",
   /** Where networks publish that their ranges lie: a geofeed, or a cloud's list of ranges by region. */
   ...publishedFormats,
 ] as const;

@@ -12,7 +12,6 @@ import { SourceFileError } from "#core/errors";
 import { foreignDateMs } from "#core/foreign-dates";
 import { GeofeedFinder } from "../formats/geofeed.ts";
 import { isPublishedFormat, type PublishedFormat } from "../formats/published.ts";
-import { readBootstrap } from "../formats/rdap-bootstrap.ts";
 import { openSource } from "../read/open-source.ts";
 import { checkPublished } from "../read/read-published.ts";
 import type { RegistryFormat } from "../read/sniff.ts";
@@ -248,7 +247,7 @@ async function startOf(body: AsyncIterable<Buffer>): Promise<string> {
 // Is a downloaded file what its source publishes? Read to its end once, unpacking, so that a cut gzip, a damaged
 // ZIP or a web page in place of data never gets into the cache. Gives the file's digest on the way.
 
-type RegistryKind = Exclude<DownloadKind, "rdap-bootstrap" | PublishedFormat>;
+type RegistryKind = Exclude<DownloadKind, PublishedFormat>;
 
 const formatsOf: Readonly<Record<RegistryKind, readonly RegistryFormat[]>> = {
   "iana-registry": ["iana-xml"],
@@ -258,14 +257,11 @@ const formatsOf: Readonly<Record<RegistryKind, readonly RegistryFormat[]>> = {
   "arin-bulk": ["arin-xml", "rpsl"],
 };
 
-const maxBootstrapBytes = 16 * 2 ** 20;
-
 type FileContent = Pick<CachedFile, "sha256" | "geofeeds">;
 
 /** Its digest, and the geofeeds that it names. Throws a DownloadFailure that says what it is instead. */
 export async function checkContent(path: string, kind: DownloadKind): Promise<FileContent> {
   try {
-    if (kind === "rdap-bootstrap") return { sha256: await checkBootstrap(path) };
     if (!isPublishedFormat(kind)) return await checkRegistryFile(path, kind);
     await checkPublished(path, kind);
     return {
@@ -297,11 +293,3 @@ async function checkRegistryFile(path: string, kind: RegistryKind): Promise<File
 /** Databases have objects that may name geofeeds; statistics and IANA's registries have none. */
 export const namesGeofeeds = (kind: DownloadKind) =>
   kind === "rpsl-split" || kind === "whole-database" || kind === "arin-bulk";
-
-async function checkBootstrap(path: string): Promise<string> {
-  const { size } = await stat(path);
-  if (size > maxBootstrapBytes) throw new SourceFileError(path, null, "too large for a bootstrap file");
-  const bytes = await readFile(path);
-  readBootstrap(path, bytes.toString("utf8"));
-  return createHash("sha256").update(bytes).digest("hex");
-}

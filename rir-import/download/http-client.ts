@@ -1,5 +1,5 @@
 /**
- * GET over undici for registries' files and RDAP: redirects by hand (few, never from https to http, secrets stay
+ * GET over undici for registries' files: redirects by hand (few, never from https to http, secrets stay
  * with the origin they are meant for), one request at a time to a host, an own User-Agent, a proxy where the
  * operator has one. What is waited for is bounded by the caller's watch.
  */

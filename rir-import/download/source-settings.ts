@@ -236,8 +236,8 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
 }
 
 // Where the registries publish, as they document it: RIPE's and APNIC's split databases, AFRINIC's and LACNIC's
-// databases, everybody's extended statistics (with an MD5 file beside each), IANA's address space registries
-// and RDAP bootstrap files (RFC 9224). ARIN's bulk data and LACNIC's bulk copy are handed out on request.
+// databases, everybody's extended statistics (with an MD5 file beside each), IANA's address space registries.
+// ARIN's bulk data and LACNIC's bulk copy are handed out on request.
 
 /** Losing more than this of a registry's data in one quarter has never been an honest change. */
 const defaultSmallestShare = 0.7;
@@ -251,7 +251,6 @@ const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "rpsl-split": 8192 * mebibyte,
   "whole-database": 16_384 * mebibyte,
   "arin-bulk": 16_384 * mebibyte,
-  "rdap-bootstrap": 16 * mebibyte,
   ...(Object.fromEntries(publishedFormats.map((format) => [format, mostListBytes])) as Record<
     PublishedFormat,
     number
@@ -327,8 +326,6 @@ export const defaultSources: readonly DownloadSource[] = [
     ...{ name: "cloudflare-geofeed", registry: null, kind: "geofeed", file: "cloudflare.csv" },
     url: "https://api.cloudflare.com/local-ip-ranges.csv",
   }),
-  bootstrap("rdap-ipv4", "https://data.iana.org/rdap/ipv4.json"),
-  bootstrap("rdap-ipv6", "https://data.iana.org/rdap/ipv6.json"),
 ];
 
 /** The last part of a URL's path, as a file name that is safe everywhere. */
@@ -360,8 +357,4 @@ function database(registry: Registry, url: string): DownloadSource {
 function cloud(name: Exclude<PublishedKind, "geofeed">, url: string): DownloadSource {
   const kind = `${name}-ranges` as const;
   return sourceOf({ name: kind, registry: null, kind, url, file: `${kind}.json` });
-}
-
-function bootstrap(name: string, url: string): DownloadSource {
-  return sourceOf({ name, registry: "iana", kind: "rdap-bootstrap", url, file: `${name}.json` });
 }

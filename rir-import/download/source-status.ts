@@ -136,7 +136,7 @@ function copyState(
 
 /** IANA's files and clouds' lists may be years old and still the newest: there only our asking can be overdue. */
 function publishedDaily(kind: DownloadKind): boolean {
-  return !isPublishedFormat(kind) && kind !== "iana-registry" && kind !== "rdap-bootstrap";
+  return !isPublishedFormat(kind) && kind !== "iana-registry";
 }
 
 function daysSince(time: string | null, now: Date): number | null {

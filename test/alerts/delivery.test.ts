@@ -2,6 +2,7 @@
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Pool } from "pg";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { EmailSettings } from "#coordinator/alerts/alert-settings";
@@ -303,6 +304,21 @@ describe("over the database", () => {
     expect(await channelStates(database.pool)).toMatchObject([
       { failures: 0, waiting: 0, place: new URL(url).host },
     ]);
+  });
+
+  it("a coordinator whose transaction began before another's claim does not claim the message, too", async () => {
+    await noteAlerts(ports(), atOnce);
+    const late = await database.pool.connect();
+
+    await late.query("begin");
+    await late.query("select pg_sleep(0.01)");
+    const first = await createAlertStore(database.pool).claim(5);
+    const second = await createAlertStore(late as unknown as Pool).claim(5);
+    await late.query("commit");
+    late.release();
+
+    expect(first).toHaveLength(1);
+    expect(second).toEqual([]);
   });
 
   it("killed between sending and noting, it sends that message again, with the same id, and no other", async () => {

@@ -10,7 +10,7 @@
  *   common at this host. With a share p of slow fetches n in a row come about by chance once in p^−n
  *   fetches; n is the least with p^n ≤ 1 in 100,000. p starts at 1 in 30 (n = 4) and is learned: a clean
  *   host is at 2 after some 300 fetches, one that loses 1 % of its packets stays at 3.
- * - change point, for shifts that the factor lets pass: see below.
+ * - change point: a lasting shift that is too small for the factor (`leastChangeFactor`, `leastChangeMs`).
  *
  * After an alarm the new level is the usual one: a host that became slow for good alarms once.
  */

@@ -19,7 +19,6 @@ import {
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
 import { checkCommand, statusText } from "../rir/plan-text.ts";
-import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
 
 const help = `
@@ -50,7 +49,6 @@ export function rirCommand(): Command {
     statusCommand,
     historyCommand,
     lookUpCommand,
-    rdapCommand,
   ]) {
     command.addCommand(subcommand());
   }

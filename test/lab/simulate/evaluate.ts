@@ -94,7 +94,7 @@ const tables: Readonly<Record<string, (plan: Plan) => readonly Run[]>> = {
   learning: (plan) => [6, 12].map((crawlers) => worldRun(plan, crawlers, [ipmicra(50), nearest])),
   frontier: (plan) => plan.fleets.slice(0, 2).map((crawlers) => worldRun(plan, crawlers, knobs)),
   scale: (plan) =>
-    // Rounds in which every one of 1,000 crawlers probes are too much to compute.
+    // The exhaustive policy lets every crawler probe every subnet; with 1,000 crawlers that takes too long to compute.
     plan.fleets.map((crawlers) => worldRun(plan, crawlers, crawlers > 200 ? usual : [...usual, exhaustive])),
   untuned: (plan) =>
     ["delay-space", "world"].flatMap((family) =>

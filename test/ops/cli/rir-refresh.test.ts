@@ -1,26 +1,18 @@
-/** `rir sources`, `rir fetch` and `rir rdap` as a person runs them: what they print and how they exit. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+/** `rir sources` and `rir fetch` as a person runs them: what they print and how they exit. */
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Database } from "#db/server-database";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { sourcesCommand } from "#ops/cli/commands/rir";
 import { bytesText, DownloadLine, fetchCommand } from "#ops/cli/rir/fetch-command";
-import { rdapCommand } from "#ops/cli/rir/rdap-command";
-import { applyImport } from "#rir-import/apply";
-import { lookUp } from "#rir-import/lookup";
-import { rollbackImport } from "#rir-import/rollback";
 import {
-  always,
   published,
   type RegistryServer,
   registryServer,
   statistics,
 } from "../../rir-import/download/registry-server.ts";
-import { bootstrapText, ipNetwork, rdap } from "../../rir-import/rdap/rdap-server.ts";
 import type { Outcome } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
-import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let server: RegistryServer;
@@ -38,7 +30,7 @@ afterEach(async () => {
 
 async function run(...words: readonly string[]): Promise<Outcome> {
   const program = new Command("rir");
-  for (const make of [sourcesCommand, fetchCommand, rdapCommand]) program.addCommand(make());
+  for (const make of [sourcesCommand, fetchCommand]) program.addCommand(make());
   return await inProcess(program, words);
 }
 
@@ -167,126 +159,5 @@ describe("the progress line", () => {
       "1.0 MB",
       "1.5 GB",
     ]);
-  });
-});
-
-describe("nearcrawl rir rdap", () => {
-  let database: Database;
-  beforeAll(async () => {
-    database = await testDatabase();
-  });
-  afterAll(async () => await database.close());
-
-  beforeEach(() => {
-    const service = bootstrapText([[["45.0.0.0/8"], [server.origin]]]);
-    server.paths.set("/ipv4.json", published(service));
-    server.paths.set("/ipv6.json", published(bootstrapText([[["2a00::/12"], [server.origin]]])));
-    settings(
-      Object.fromEntries(
-        ["ipv4", "ipv6"].map((family) => [
-          `rdap-${family}`,
-          {
-            registry: "iana",
-            kind: "rdap-bootstrap",
-            url: `${server.origin}/${family}.json`,
-            file: `${family}.js`,
-          },
-        ]),
-      ),
-    );
-    server.paths.set("/ip/45.10.0.7", rdap(ipNetwork()));
-  });
-
-  it("finds the server through IANA's lists, which it fetches once, and says what is registered", async () => {
-    const { code, out } = await run("rdap", "45.10.0.7");
-    const again = await run("rdap", "45.10.0.7");
-
-    expect([code, again.code]).toEqual([0, 0]);
-    expect(out).toContain("45.10.0.7 is registered as");
-    expect(out).toMatch(/^ {2}range +45\.10\.0\.0\/22$/m);
-    expect(out).toMatch(/^ {2}holder +Exemplary Networks B\.V\. \(ORG-EX1-RIPE\)$/m);
-    expect(server.requestsTo("/ipv4.json")).toHaveLength(1);
-  });
-
-  it("tells programs the same, ranges as text", async () => {
-    const { out } = await run("rdap", "45.10.0.7", "--json");
-
-    expect(JSON.parse(out)).toMatchObject({
-      asked: "45.10.0.7",
-      type: "found",
-      registry: "ripencc",
-      network: { range: "45.10.0.0/22" },
-      record: { range: "45.10.0.0/22", holder: { handle: "ORG-EX1-RIPE" } },
-    });
-  });
-
-  it("puts our tree beside it, and marks what differs", async () => {
-    const file = join(home, "a.db");
-    const object = "inetnum: 45.10.0.0/22\nnetname: OLD-NAME\ncountry: NL\norg: ORG-EX1-RIPE\nsource: RIPE\n";
-    writeFileSync(file, object);
-    await applyImport(database, [file]);
-
-    const { out } = await run(
-      ...["rdap", "45.10.0.7", "--compare"],
-      ...["--database-url", database.url, "--schema", database.schema],
-    );
-
-    expect(out).toMatch(/^range +45\.10\.0\.0\/22 +45\.10\.0\.0\/22$/m);
-    expect(out).toMatch(/^handle +ORG-EX1-RIPE +ORG-EX1-RIPE$/m);
-    expect(out).toMatch(/^name +EXEMPLARY-NET +OLD-NAME +differs$/m);
-  });
-
-  it("puts the answer into our tree when it is told to, until that is undone", async () => {
-    const file = join(home, "a.db");
-    writeFileSync(file, "inetnum: 45.11.0.0/22\nsource: RIPE\n");
-    await applyImport(database, [file]);
-    const where = ["--database-url", database.url, "--schema", database.schema];
-
-    const { out } = await run("rdap", "45.10.0.7", "--apply", ...where);
-
-    expect(out).toMatch(
-      /45\.10\.0\.0\/22 (added|returned) in generation \d+; undo with: nearcrawl rir rollback/,
-    );
-    expect((await lookUp(database, "45.10.0.7")).chain).toMatchObject([{ name: "EXEMPLARY-NET" }]);
-    await rollbackImport(database);
-    expect((await lookUp(database, "45.10.0.7")).chain).toEqual([]);
-  });
-
-  it("exits with 3 for what nobody registered, with 1 when it is asked to wait", async () => {
-    server.paths.set("/ip/45.10.0.9", always(429, "", { "retry-after": "60" }));
-
-    expect(await run("rdap", "45.10.0.8")).toMatchObject({
-      code: 3,
-      out: expect.stringContaining("nothing is registered for 45.10.0.8"),
-    });
-    expect(await run("rdap", "99.1.1.1")).toMatchObject({ code: 3 });
-    expect(await run("rdap", "45.10.0.9")).toMatchObject({
-      code: 1,
-      out: expect.stringContaining("too many requests; it asks to come back in 60 seconds"),
-    });
-  });
-
-  it("goes on with the list it has when IANA cannot be reached, a month later too", async () => {
-    await run("rdap", "45.10.0.7");
-    const file = join(home, "registry-cache/manifest.json");
-    const old = readFileSync(file, "utf8").replaceAll(
-      /"checkedAt": "[^"]+"/g,
-      '"checkedAt": "2025-01-01T00:00:00.000Z"',
-    );
-    writeFileSync(file, old);
-    server.paths.set("/ipv4.json", always(404));
-    server.paths.set("/ipv6.json", always(404));
-
-    const { code } = await run("rdap", "45.10.0.7");
-
-    expect(code).toBe(0);
-    expect(server.requestsTo("/ipv4.json")).toHaveLength(2);
-  });
-
-  it("refuses what is no range", async () => {
-    expect(await run("rdap", "somewhere")).toMatchObject({
-      code: 2,
-      err: 'nearcrawl: "somewhere" is neither an address nor a range\n',
-    });
   });
 });

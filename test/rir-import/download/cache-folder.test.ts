@@ -44,10 +44,9 @@ function cached(name: string, changes: Partial<CachedFile> = {}): readonly [stri
 }
 
 describe("the files that an import takes", () => {
-  it("are IANA's, then statistics, then WHOIS data; RDAP's lists are none", async () => {
+  it("are IANA's, then statistics, then WHOIS data", async () => {
     const names = [
       "lacnic-database",
-      "rdap-ipv4",
       "ripencc-organisation",
       "ripencc-inetnum",
       "apnic-statistics",
@@ -92,6 +91,19 @@ describe("the manifest", () => {
 
       await expect(readManifest(cache.path)).rejects.toThrow(/manifest\.json is damaged \(.*\): delete it/);
     }
+  });
+
+  it("of an earlier version is taken over, but for the kinds of files that are imported no more", async () => {
+    const [name, entry] = cached("apnic-inetnum");
+    const sources = Object.fromEntries(
+      ["rdap-bootstrap", "routing-table"].map((kind) => [kind, { ...entry, kind }]),
+    );
+    writeFileSync(
+      join(cache.path, "manifest.json"),
+      JSON.stringify({ version: 1, sources: { ...sources, [name]: entry } }),
+    );
+
+    expect(await readManifest(cache.path)).toEqual({ [name]: entry });
   });
 });
 
