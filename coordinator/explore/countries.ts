@@ -1,7 +1,7 @@
 /** What each country's subnets come to: one pass over all of them, in short turns. */
 import { leastSamples } from "#core/format";
 import { countryOf } from "../subnets/subnet.ts";
-import { type Counts, placesPerBlock } from "./crawler-counts.ts";
+import { addTo, type Counts, placesPerBlock } from "./crawler-counts.ts";
 import type { CountryLine } from "./explore-api.ts";
 import type { ExploredWorld } from "./explorer.ts";
 import type { WorkTurns } from "./work-turns.ts";
@@ -56,9 +56,8 @@ interface Counted {
 const none = { subnets: 0, pagesPerDay: 0, dueHosts: 0 };
 
 function count(world: ExploredWorld, place: number, into: Counted): void {
-  const crawler = world.crawlerAt(place);
   into.subnets += 1;
-  into.crawlers.set(crawler, (into.crawlers.get(crawler) ?? 0) + 1);
+  addTo(into.crawlers, world.crawlers.at(place), 1);
   // What inherits a measurement is not another one.
   const rttMs = world.isOwn(place) ? world.rttMsAt(place) : Number.NaN;
   if (!Number.isNaN(rttMs)) into.rtts.push(rttMs);

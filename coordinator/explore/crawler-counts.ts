@@ -17,14 +17,20 @@ export const placesPerBlock = 1024;
 
 export const blockOf = (place: number): number => Math.floor(place / placesPerBlock);
 
+interface Block {
+  /** Of each place. */
+  readonly crawlers: Int32Array;
+  readonly counts: Counts;
+}
+
 export class CrawlerCounts {
   readonly #places: number;
-  readonly #crawlerAt: (place: number) => CrawlerId | typeof nobody;
-  readonly #blocks: (Counts | undefined)[] = [];
+  readonly #crawlerOf: (place: number) => CrawlerId | typeof nobody;
+  readonly #blocks: (Block | undefined)[] = [];
 
-  constructor(places: number, crawlerAt: (place: number) => CrawlerId | typeof nobody) {
+  constructor(places: number, crawlerOf: (place: number) => CrawlerId | typeof nobody) {
     this.#places = places;
-    this.#crawlerAt = crawlerAt;
+    this.#crawlerOf = crawlerOf;
   }
 
   /** These places were delegated otherwise. */
@@ -32,10 +38,19 @@ export class CrawlerCounts {
     for (let block = blockOf(from); block * placesPerBlock < to; block += 1) delete this.#blocks[block];
   }
 
+  at(place: number): CrawlerId | typeof nobody {
+    return this.#block(blockOf(place)).crawlers[place % placesPerBlock] as CrawlerId;
+  }
+
+  /** Whether any of the places of this number times a thousand and those that follow is the crawler's. */
+  has(block: number, crawler: CrawlerId | typeof nobody): boolean {
+    return this.#block(block).counts.has(crawler);
+  }
+
   async of(span: Span, turns: WorkTurns): Promise<Counts> {
     for (let block = blockOf(span.from); block * placesPerBlock < span.to; block += 1) {
       if (this.#blocks[block] !== undefined) continue;
-      this.block(block);
+      this.#block(block);
       await turns.breathe();
     }
     return this.known(span);
@@ -43,33 +58,35 @@ export class CrawlerCounts {
 
   /** The same at once, for spans that were asked for before, or are small. */
   known({ from, to }: Span): Counts {
-    const counts: Counts = new Map();
+    const sums: Counts = new Map();
     for (let at = from; at < to; ) {
-      const block = blockOf(at);
-      const end = Math.min(to, (block + 1) * placesPerBlock);
-      const isWhole = end - at === placesPerBlock;
-      for (const [crawler, count] of isWhole ? this.block(block) : this.#counted(at, end))
-        counts.set(crawler, (counts.get(crawler) ?? 0) + count);
+      const first = blockOf(at) * placesPerBlock;
+      const end = Math.min(to, first + placesPerBlock);
+      const { crawlers, counts } = this.#block(blockOf(at));
+      if (end - at === placesPerBlock) for (const [crawler, count] of counts) addTo(sums, crawler, count);
+      else for (; at < end; at += 1) addTo(sums, crawlers[at - first] as CrawlerId, 1);
       at = end;
     }
-    return counts;
+    return sums;
   }
 
-  /** Of the places of this number times a thousand and those that follow. */
-  block(block: number): Counts {
-    const first = block * placesPerBlock;
-    const counts =
-      this.#blocks[block] ?? this.#counted(first, Math.min(this.#places, first + placesPerBlock));
-    this.#blocks[block] = counts;
-    return counts;
-  }
-
-  #counted(from: number, to: number): Counts {
+  #block(index: number): Block {
+    const known = this.#blocks[index];
+    if (known !== undefined) return known;
+    const first = index * placesPerBlock;
+    const crawlers = new Int32Array(Math.min(placesPerBlock, this.#places - first));
     const counts: Counts = new Map();
-    for (let place = from; place < to; place += 1) {
-      const crawler = this.#crawlerAt(place);
-      counts.set(crawler, (counts.get(crawler) ?? 0) + 1);
+    for (let at = 0; at < crawlers.length; at += 1) {
+      const crawler = this.#crawlerOf(first + at);
+      crawlers[at] = crawler;
+      addTo(counts, crawler, 1);
     }
-    return counts;
+    const block = { crawlers, counts };
+    this.#blocks[index] = block;
+    return block;
   }
+}
+
+export function addTo(counts: Counts, crawler: CrawlerId | typeof nobody, count: number): void {
+  counts.set(crawler, (counts.get(crawler) ?? 0) + count);
 }

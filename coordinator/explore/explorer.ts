@@ -2,7 +2,7 @@
  * What the explorer looks at: the coordinator's tree and delegations as they are, and beside them what only the
  * database knows, which is read when somebody asks and the last reading is old.
  */
-import type { CrawlerId, SubnetId } from "#core/ids";
+import type { SubnetId } from "#core/ids";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
 import { type CountryFigures, countryFigures } from "./countries.ts";
@@ -25,7 +25,10 @@ export class ExploredWorld {
   constructor({ tree, delegationTable }: Pick<CoordinatorState, "tree" | "delegationTable">) {
     this.columns = tree.columns;
     this.table = delegationTable;
-    this.crawlers = new CrawlerCounts(tree.size, (place) => this.crawlerAt(place));
+    this.crawlers = new CrawlerCounts(tree.size, (place) => {
+      const row = this.rowAt(place);
+      return row < 0 ? nobody : this.table.crawlerAt(row);
+    });
   }
 
   /** The row of the delegation that holds at the place, its own or the nearest less specific one's; −1 for none. */
@@ -35,11 +38,6 @@ export class ExploredWorld {
       if (row >= 0) return row;
     }
     return -1;
-  }
-
-  crawlerAt(place: number): CrawlerId | typeof nobody {
-    const row = this.rowAt(place);
-    return row < 0 ? nobody : this.table.crawlerAt(row);
   }
 
   /** NaN where nobody measured. */

@@ -28,7 +28,7 @@ export function filterPlaces(world: ExploredWorld, filter: SubnetFilter, names: 
   const crawler = filter.state === "none" ? nobody : filter.crawler === undefined ? null : names.crawlerId;
   return {
     matches: (place) => tests.every((test) => test(place)),
-    mayHold: (block) => crawler === null || world.crawlers.block(block).has(crawler),
+    mayHold: (block) => crawler === null || world.crawlers.has(block, crawler),
     candidates: candidatesFor(world, filter, names),
   };
 }
@@ -39,9 +39,9 @@ function testsOf(world: ExploredWorld, filter: SubnetFilter, names: KnownNames):
   const idAt = (place: number) => ids[place] as SubnetId;
   const states: Readonly<Record<NonNullable<SubnetFilter["state"]>, Test>> = {
     delegated: (place) => world.isOwn(place),
-    inherited: (place) => !world.isOwn(place) && world.rowAt(place) >= 0,
+    inherited: (place) => !world.isOwn(place) && world.crawlers.at(place) !== nobody,
     waiting: (place) => !world.isOwn(place) && world.loads.dueHostsAt(place) > 0,
-    none: (place) => world.rowAt(place) < 0,
+    none: (place) => world.crawlers.at(place) === nobody,
     anycast: (place) => world.anycast.has(idAt(place)),
     finer: (place) => world.finer.has(idAt(place)),
   };
@@ -54,7 +54,7 @@ function testsOf(world: ExploredWorld, filter: SubnetFilter, names: KnownNames):
   }
   if (minLoad !== undefined) tests.push((place) => world.loads.pagesPerDayAt(place) >= minLoad);
   if (state !== undefined) tests.push(states[state]);
-  if (crawler !== undefined) tests.push((place) => world.crawlerAt(place) === names.crawlerId);
+  if (crawler !== undefined) tests.push((place) => world.crawlers.at(place) === names.crawlerId);
   if (minRttMs !== undefined) tests.push((place) => world.rttMsAt(place) >= minRttMs);
   return tests;
 }

@@ -10,7 +10,7 @@
  */
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
-import { type Counts, nobody } from "./crawler-counts.ts";
+import type { Counts } from "./crawler-counts.ts";
 import type { ExploredWorld } from "./explorer.ts";
 import { firstPlaceFrom, placeOver, rangeAtPlace, type Span, spanStartingIn } from "./places.ts";
 import type { WorkTurns } from "./work-turns.ts";
@@ -135,7 +135,7 @@ function withMost(counts: Counts): number {
 
 function around(world: ExploredWorld, address: IpAddress): number {
   const place = placeOver(world.columns, address);
-  return place < 0 ? unregistered : (world.crawlerAt(place) ?? nobody);
+  return place < 0 ? unregistered : world.crawlers.at(place);
 }
 
 /** Cells of the same colour that stand side by side are one rectangle. */

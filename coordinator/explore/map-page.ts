@@ -22,10 +22,10 @@ ${fact("Crawled, by own or inherited delegation", html`${countText(crawled)}${su
 ${fact("Pages per day", countText(pagesPerDay))}
 ${fact("Hosts due", countText(dueHosts))}
 </dl>${legend(answer)}</div></div>
-<section aria-labelledby="blocks-title"><h2 id="blocks-title">The sixteen blocks of ${placeName(at)}</h2>
+<section aria-labelledby="blocks-title"><h2 id="blocks-title">Blocks of ${placeName(at)} with subnets</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Blocks"><table>
 <thead><tr><th scope="col">Block</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Crawled</th><th scope="col">By whom</th><th scope="col">Subnets</th></tr></thead>
-<tbody>${blocks.map((block) => blockRow(block, asking))}</tbody></table></div></section>`;
+<tbody>${blocks.filter((block) => block.subnets > 0).map((block) => blockRow(block, asking))}</tbody></table></div></section>`;
 }
 
 /** From the whole family down to where one is. */
@@ -62,7 +62,7 @@ const blockAddress = ({ range }: Block, asking: Asking) =>
 
 function legend({ legend: parts, totals }: MapAnswer): Html {
   if (parts.length === 0) return nothing;
-  return html`<h3>By crawler</h3><ul class="map-key">${parts.map(
+  return html`<h2>By crawler</h2><ul class="map-key">${parts.map(
     ({ label, colour, kind, subnets }) =>
       html`<li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="${colour}"${kind === "none" ? html` opacity="0.4"` : nothing}/></svg> <span class="name"><bdi>${label}</bdi></span> <span class="small number">${countText(subnets)} <span class="part">${shareText(subnets / totals.subnets)}</span></span></li>`,
   )}</ul>`;
@@ -70,7 +70,7 @@ function legend({ legend: parts, totals }: MapAnswer): Html {
 
 function blockRow(block: Block, asking: Asking): Html {
   const { range, subnets, crawled, crawledBy } = block;
-  return html`<tr><th scope="row"><a class="mono" href="${blockAddress(block, asking)}">${range}</a></th><td class="number">${countText(subnets)}</td><td class="number">${subnets === 0 ? "–" : shareText(crawled / subnets)}</td><td>${subnets === 0 ? "–" : shareBar(crawledBy)}</td><td>${subnets === 0 ? "–" : html`<a href="${asking({ at: range, view: "list" })}">list</a>`}</td></tr>`;
+  return html`<tr><th scope="row"><a class="mono" href="${blockAddress(block, asking)}">${range}</a></th><td class="number">${countText(subnets)}</td><td class="number">${shareText(crawled / subnets)}</td><td>${shareBar(crawledBy)}</td><td><a href="${asking({ at: range, view: "list" })}">list</a></td></tr>`;
 }
 
 /** A little is not nothing, and nearly all is not all. */
