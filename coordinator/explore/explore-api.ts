@@ -216,7 +216,7 @@ const filterParameters = {
     .meta({ description: "Only what this crawler has, by its name.", example: "athens" }),
   state: z.enum(subnetStates).optional().meta({
     description:
-      "delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: due hosts and no decision of its own. none: nobody crawls it. anycast: it answers from many places. finer: hosts are delegated apart.",
+      "delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: due hosts and no decision of its own. none: nobody crawls it. anycast: it answers from many places. finer: hosts or parts are delegated apart.",
     example: "waiting",
   }),
   registry: z

@@ -9,7 +9,7 @@ import { sizeBits } from "./places.ts";
 /**
  * delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: it has no delegation of
  * its own, and hosts with pages that are due. none: nobody crawls it. anycast: it answers from many places. finer:
- * hosts of it are delegated apart.
+ * hosts or parts of it are delegated apart.
  */
 export const subnetStates = ["delegated", "inherited", "waiting", "none", "anycast", "finer"] as const;
 

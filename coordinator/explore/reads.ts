@@ -109,7 +109,7 @@ export interface ExploreReads {
   eachMark(visit: (mark: DelegationMark) => void): Promise<void>;
   /** Subnets with hosts: what each is to be fetched a day, where every page is fetched once in so many days. */
   eachLoad(recrawlDays: number, visit: (load: ExploredLoad) => void): Promise<void>;
-  /** Subnets with hosts that are delegated apart. */
+  /** Subnets with hosts or parts that are delegated apart. */
   finerSubnets(): Promise<readonly SubnetId[]>;
   holders(holderIds: readonly HolderId[]): Promise<readonly NamedHolder[]>;
   /** Holders with exactly this handle, or whose name is this, in any case; few. */
