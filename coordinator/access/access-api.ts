@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { linkMinutes } from "#core/access-types";
 import { roles, scopes } from "#core/actor";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { nothingBody } from "../web/form-fields.ts";
 import { mostCrawlersOfPartner } from "./sign-in.ts";
 
@@ -107,15 +107,6 @@ const revokedSignInLink = z
 
 const endedSession = z.strictObject({ sessionId: z.int(), ended: z.boolean() }).meta({ id: "EndedSession" });
 
-const savedView = z
-  .strictObject({
-    viewId: z.int(),
-    name: z.string().describe("As its owner named it."),
-    path: z.string().describe("Of a page here, with its query."),
-    savedAt: dateTime(),
-  })
-  .meta({ id: "SavedView" });
-
 const account = z
   .strictObject({
     name: z.string().describe("As in the audit log."),
@@ -123,7 +114,6 @@ const account = z
     scopes: z.array(scope),
     crawlers: z.array(z.string()),
     sessions: z.array(ownSession),
-    savedViews: z.array(savedView).describe("Of a person, by name; a program has none."),
   })
   .meta({ id: "Account" });
 
@@ -198,10 +188,7 @@ export const accessApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: auditLog,
-      },
+      200: answer(auditLog),
       400: errorAnswer("An invalid day, number or text"),
     },
   },
@@ -213,14 +200,8 @@ export const accessApi = {
     tokenToo: true,
     description: "Open to everybody. For a token: its name and scopes. After a sign-in: also one's sessions.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: account,
-      },
-      401: {
-        description: "Not signed in, and no token was sent",
-        schema: account,
-      },
+      200: answer(account),
+      401: answer(account, "Not signed in, and no token was sent"),
     },
   },
   access: {
@@ -229,10 +210,7 @@ export const accessApi = {
     needs: "access-write",
     summary: "Who is signed in, and the unused sign-in links",
     answers: {
-      200: {
-        description: "The answer",
-        schema: whoHasAccess,
-      },
+      200: answer(whoHasAccess),
     },
   },
   issueSignInLink: {
@@ -247,10 +225,7 @@ export const accessApi = {
       example: { name: "ben", role: "partner", crawlers: ["athens"], minutes: 60 },
     },
     answers: {
-      201: {
-        description: "Created",
-        schema: issuedSignInLink,
-      },
+      201: answer(issuedSignInLink, "Created"),
       400: errorAnswer("An invalid field"),
       422: errorAnswer("A name or crawlers that do not fit the role"),
     },
@@ -263,7 +238,7 @@ export const accessApi = {
     parameters: { path: { id: z.int().min(1).describe("Number of the link.") } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      200: { description: "The answer", schema: revokedSignInLink },
+      200: answer(revokedSignInLink),
       404: errorAnswer("No open link of this number"),
     },
   },
@@ -275,7 +250,7 @@ export const accessApi = {
     parameters: { path: { id: z.int().min(1).describe("Number of the session.") } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      200: { description: "The answer", schema: endedSession },
+      200: answer(endedSession),
       404: errorAnswer("No session of this number"),
     },
   },
@@ -285,10 +260,7 @@ export const accessApi = {
     needs: "access-write",
     summary: "The tokens, and when each was last used",
     answers: {
-      200: {
-        description: "The answer",
-        schema: tokens,
-      },
+      200: answer(tokens),
     },
   },
   createToken: {
@@ -300,10 +272,7 @@ export const accessApi = {
       "Scope access-write; grants only scopes that the caller has. The token is shown only in this answer.",
     body: { schema: tokenRequest, example: { name: "prometheus", scopes: ["metrics-read"], days: 365 } },
     answers: {
-      201: {
-        description: "Created",
-        schema: createdToken,
-      },
+      201: answer(createdToken, "Created"),
       409: errorAnswer("The name is or was in use"),
       422: errorAnswer("An invalid field"),
     },
@@ -316,10 +285,7 @@ export const accessApi = {
     parameters: { path: { name: z.string().describe("The token's name.") } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      200: {
-        description: "The answer",
-        schema: revokedToken,
-      },
+      200: answer(revokedToken),
       404: errorAnswer("No valid token of this name"),
     },
   },
@@ -344,10 +310,7 @@ export const partnerAccessApi = {
       example: { person: "chris", minutes: 60 },
     },
     answers: {
-      201: {
-        description: "The answer",
-        schema: signInLink,
-      },
+      201: answer(signInLink),
       404: errorAnswer("There is no crawler of this name"),
       409: errorAnswer("The public address of the pages is not known"),
       429: errorAnswer("Too many failures from this address"),

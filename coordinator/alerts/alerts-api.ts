@@ -1,6 +1,6 @@
 /** The API of what people do about alerts: acknowledge them, and test the channels that they are sent to. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 const alertName = z.string().meta({ description: "Of the rule, as listed.", example: "crawler-offline" });
 
@@ -30,10 +30,7 @@ export const alertsApi = {
       example: { note: "called the partner" },
     },
     answers: {
-      200: {
-        description: "The acknowledgement",
-        schema: acknowledged,
-      },
+      200: answer(acknowledged, "The acknowledgement"),
       404: errorAnswer("There is no such alert, or it does not hold"),
     },
   },
@@ -45,10 +42,7 @@ export const alertsApi = {
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      200: {
-        description: "What is listed again",
-        schema: z.object({ name: z.string() }).meta({ id: "AlertReopened" }),
-      },
+      200: answer(z.object({ name: z.string() }).meta({ id: "AlertReopened" }), "What is listed again"),
       404: errorAnswer("Nobody has acknowledged it"),
     },
   },
@@ -64,16 +58,16 @@ export const alertsApi = {
     },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      200: {
-        description: "What came of it",
-        schema: z
+      200: answer(
+        z
           .object({
             channel: z.string(),
             delivered: z.boolean(),
             words: z.string().describe("Why not; empty: it was taken."),
           })
           .meta({ id: "AlertTest" }),
-      },
+        "What came of it",
+      ),
       404: errorAnswer("There is no such channel"),
       429: errorAnswer("A test was sent to it within the last half minute"),
     },

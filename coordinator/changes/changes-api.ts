@@ -1,7 +1,7 @@
 /** The API of changed pages: what it takes and answers. */
 import { z } from "zod";
 import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { changeKinds } from "./page-change.ts";
 import { textParts } from "./text-difference.ts";
 
@@ -112,10 +112,7 @@ export const changesApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: changes,
-      },
+      200: answer(changes),
       400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
       410: errorAnswer("The cursor is older than what is kept: some changes were missed"),
     },

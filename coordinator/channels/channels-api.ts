@@ -1,6 +1,6 @@
 /** The API of channels: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { channelBounds } from "./channel.ts";
 import { coverageCuts, coverageStates } from "./coverage.ts";
 
@@ -99,12 +99,11 @@ export const channelsApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: z
+      200: answer(
+        z
           .strictObject({ coverage: z.array(coverage), more: z.boolean().describe("There are more.") })
           .meta({ id: "CoverageList" }),
-      },
+      ),
       400: errorAnswer("The parameter is not as described"),
       404: errorAnswer("There is no such channel, submission or host"),
     },
@@ -117,10 +116,7 @@ export const channelsApi = {
     description:
       "Needs the scope read where the pages are not open to everybody. A host without a channel is crawled as the scope says. Also as CSV: format=csv.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: channels,
-      },
+      200: answer(channels),
     },
   },
   addChannel: {
@@ -140,10 +136,7 @@ export const channelsApi = {
       },
     },
     answers: {
-      201: {
-        description: "The answer",
-        schema: channel,
-      },
+      201: answer(channel),
       429: errorAnswer("Too many failures from this address"),
       422: errorAnswer(
         "The settings contradict each other, or another channel of the host; each fault is named",
@@ -159,10 +152,7 @@ export const channelsApi = {
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 3 }) } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      200: {
-        description: "The answer",
-        schema: channel,
-      },
+      200: answer(channel),
       429: errorAnswer("Too many failures from this address"),
       404: errorAnswer("There is no channel with this number"),
     },

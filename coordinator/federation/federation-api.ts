@@ -1,6 +1,6 @@
 /** The API of coordinators of other organisations: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 const relatedCoordinator = z
@@ -101,10 +101,7 @@ export const federationApi = {
     needs: "fleet-read",
     summary: "The parent coordinator, the children, and what waits for each",
     answers: {
-      200: {
-        description: "The answer",
-        schema: coordinators,
-      },
+      200: answer(coordinators),
     },
   },
   inviteCoordinator: {
@@ -116,10 +113,7 @@ export const federationApi = {
       "The key is shown only in this answer; it goes into the settings of the joining coordinator, with what that will own.",
     body: { schema: coordinatorInvitation, example: { name: "athens" } },
     answers: {
-      201: {
-        description: "Invited",
-        schema: invitedCoordinator,
-      },
+      201: answer(invitedCoordinator, "Invited"),
       409: errorAnswer("The name is taken, or no coordinator has started here yet"),
       422: errorAnswer("An invalid name"),
     },
@@ -139,7 +133,7 @@ export const federationApi = {
     },
     answers: {
       422: errorAnswer("The confirmation is not the child's name"),
-      200: { description: "Removed", schema: removedCoordinator },
+      200: answer(removedCoordinator, "Removed"),
       404: errorAnswer("There is no child of this name"),
     },
   },
@@ -174,10 +168,7 @@ export const federationApi = {
       },
     },
     answers: {
-      200: {
-        description: "Taken",
-        schema: parentAnswer,
-      },
+      200: answer(parentAnswer, "Taken"),
       400: errorAnswer("The message is not as described"),
       401: errorAnswer("The key is invalid"),
       409: errorAnswer(

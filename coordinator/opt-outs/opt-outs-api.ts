@@ -1,6 +1,6 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { optOutScopes } from "./opt-out.ts";
 
 const scope = z
@@ -166,8 +166,6 @@ const complaintBody = z.strictObject({
   text: z.string().min(1).max(5000),
 });
 
-const usualRefusals = { ...refusals, 429: errorAnswer("Too many failures from this address") };
-const unreadable = { 400: errorAnswer("The body is not as described") };
 const notOpen = { 404: errorAnswer("There is no open one with this number") };
 const tooWide = { 422: errorAnswer("So much goes that removePages has to say how many pages") };
 const numbered = { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } };
@@ -182,11 +180,7 @@ export const optOutsApi = {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: fleetOptOuts,
-      },
+      200: answer(fleetOptOuts),
     },
   },
   previewOptOut: {
@@ -204,11 +198,7 @@ export const optOutsApi = {
       },
     },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: optOutPreview,
-      },
+      200: answer(optOutPreview),
       400: errorAnswer("The target or the scope names nothing"),
     },
   },
@@ -224,12 +214,7 @@ export const optOutsApi = {
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
     },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: erasedPage,
-      },
-      ...unreadable,
+      200: answer(erasedPage),
     },
   },
   addOptOut: {
@@ -242,9 +227,7 @@ export const optOutsApi = {
       example: { target: "www.example.org", words: "by letter" },
     },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut },
-      ...unreadable,
+      200: answer(fleetOptOut),
       ...tooWide,
     },
   },
@@ -255,11 +238,7 @@ export const optOutsApi = {
     summary: "Complaints, each with our requests",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: fleetComplaints,
-      },
+      200: answer(fleetComplaints),
     },
   },
   addComplaint: {
@@ -272,9 +251,7 @@ export const optOutsApi = {
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetComplaint },
-      ...unreadable,
+      200: answer(fleetComplaint),
     },
   },
   confirmOptOut: {
@@ -285,9 +262,7 @@ export const optOutsApi = {
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut },
-      ...unreadable,
+      200: answer(fleetOptOut),
       ...notOpen,
       ...tooWide,
     },
@@ -303,9 +278,7 @@ export const optOutsApi = {
       example: { words: "the owner did not request it" },
     },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut },
-      ...unreadable,
+      200: answer(fleetOptOut),
       ...notOpen,
     },
   },
@@ -317,9 +290,7 @@ export const optOutsApi = {
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetComplaint },
-      ...unreadable,
+      200: answer(fleetComplaint),
       ...notOpen,
     },
   },
@@ -458,7 +429,7 @@ export const contactApi = {
     summary:
       "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
     answers: {
-      200: { description: "The card", schema: agentCard },
+      200: answer(agentCard, "The card"),
     },
   },
   securityTxt: {
@@ -504,11 +475,8 @@ export const contactApi = {
       type: "application/x-www-form-urlencoded",
     },
     answers: {
-      201: {
-        description: "Accepted; the same if repeated, which has its proof looked for",
-        schema: optOutTaken,
-      },
-      400: { description: "Something is missing or unreadable", schema: formError },
+      201: answer(optOutTaken, "Accepted; the same if repeated, which has its proof looked for"),
+      400: answer(formError, "Something is missing or unreadable"),
       403: { description: "A browser sent it from another site's page" },
       413: { description: "Longer than 16 KB" },
       429: { description: "Too many forms from this address, or too many reports today" },
@@ -528,11 +496,8 @@ export const contactApi = {
       type: "application/x-www-form-urlencoded",
     },
     answers: {
-      201: {
-        description: "Accepted, with our requests to the target in the last 24 hours",
-        schema: reportTaken,
-      },
-      400: { description: "Something is missing or unreadable", schema: formError },
+      201: answer(reportTaken, "Accepted, with our requests to the target in the last 24 hours"),
+      400: answer(formError, "Something is missing or unreadable"),
       403: { description: "A browser sent it from another site's page" },
       413: { description: "Longer than 16 KB" },
       429: { description: "Too many forms from this address, or too many reports today" },

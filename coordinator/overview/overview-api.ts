@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
@@ -416,10 +416,7 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: hostsInHand,
-      },
+      200: answer(hostsInHand),
       400: errorAnswer("The parameter is not as described"),
     },
   },
@@ -439,10 +436,7 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: overview,
-      },
+      200: answer(overview),
       400: errorAnswer("It cannot be answered"),
     },
   },
@@ -466,10 +460,7 @@ export const overviewApi = {
     description:
       "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
     answers: {
-      200: {
-        description: "The answer",
-        schema: alertList,
-      },
+      200: answer(alertList),
     },
   },
   muteAlert: {
@@ -489,9 +480,8 @@ export const overviewApi = {
       example: { target: "berlin", hours: 24, reason: "moves to another room" },
     },
     answers: {
-      200: {
-        description: "The mute",
-        schema: z
+      200: answer(
+        z
           .object({
             name: z.string(),
             target: z.string().nullable(),
@@ -500,7 +490,8 @@ export const overviewApi = {
             mutedBy: z.string(),
           })
           .meta({ id: "AlertMute" }),
-      },
+        "The mute",
+      ),
       404: errorAnswer("There is no such alert"),
     },
   },
@@ -512,10 +503,10 @@ export const overviewApi = {
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
     answers: {
-      200: {
-        description: "What is told again",
-        schema: z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
-      },
+      200: answer(
+        z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
+        "What is told again",
+      ),
       404: errorAnswer("It is not muted"),
     },
   },
@@ -539,10 +530,7 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: queueView,
-      },
+      200: answer(queueView),
       400: errorAnswer("It cannot be answered"),
     },
   },
@@ -567,10 +555,7 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: accuracyView,
-      },
+      200: answer(accuracyView),
     },
   },
 } satisfies ApiOperations;
@@ -593,10 +578,7 @@ export const operationApi = {
     description:
       "Asks nobody anything: while this answers, the process need not be restarted. Whether it can work says /ready.",
     answers: {
-      200: {
-        description: "It does",
-        schema: z.strictObject({ status: z.string(), version: z.string() }),
-      },
+      200: answer(z.strictObject({ status: z.string(), version: z.string() }), "It does"),
     },
   },
   ready: {
@@ -607,14 +589,11 @@ export const operationApi = {
     description:
       "200: the database answers and can be written, it has every migration of this software, the tree of the registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to another coordinator. `faults` has also what is not in the way and deserves a look (`isInTheWay` false): a process that is late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does: it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a failure. For load balancers and process managers; needs no token.",
     answers: {
-      200: {
-        description: "It can",
-        schema: z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }),
-      },
-      503: {
-        description: "Something is in the way",
-        schema: z.strictObject({ ready: z.boolean(), reason: z.string(), faults: z.array(healthFault) }),
-      },
+      200: answer(z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }), "It can"),
+      503: answer(
+        z.strictObject({ ready: z.boolean(), reason: z.string(), faults: z.array(healthFault) }),
+        "Something is in the way",
+      ),
     },
   },
   metrics: {

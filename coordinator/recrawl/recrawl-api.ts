@@ -1,6 +1,6 @@
 /** The API of recrawl plans: what it answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
@@ -54,10 +54,7 @@ export const recrawlApi = {
     description: "An empty list: every page is fetched again after the same interval.",
     parameters: { query: rangeParameters },
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: recrawlAnswer,
-      },
+      200: answer(recrawlAnswer, "The same as its page"),
     },
   },
 } satisfies ApiOperations;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 export const registryCounts = z
@@ -275,10 +275,7 @@ export const registryJobApi = {
     needs: "read",
     summary: "Jobs, the latest first, at most a hundred",
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: registryJobs,
-      },
+      200: answer(registryJobs, "The same as its page"),
     },
   },
   registryJob: {
@@ -288,10 +285,7 @@ export const registryJobApi = {
     summary: "A job: how far it is, or what came of it",
     parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: registryJobShown,
-      },
+      200: answer(registryJobShown, "The same as its page"),
       404: errorAnswer("There is no such job"),
     },
   },
@@ -302,10 +296,7 @@ export const registryJobApi = {
     summary: "What a plan would change, and whether it can still be applied. While its job runs: the job",
     parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: z.union([registryPlan, registryJobShown]),
-      },
+      200: answer(z.union([registryPlan, registryJobShown]), "The same as its page"),
       404: errorAnswer("There is no such job"),
     },
   },
@@ -435,7 +426,7 @@ export const registryJobApi = {
       example: { jobId: 12 },
     },
     answers: {
-      202: { description: "Asked for", schema: registryCancelled },
+      202: answer(registryCancelled, "Asked for"),
       409: errorAnswer("It does not run"),
     },
   },

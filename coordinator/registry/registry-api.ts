@@ -1,7 +1,7 @@
 /** The API of registry data: what is in force, and how old it is. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 import { registryCounts, registryJob, subnetsInUse } from "./job-api.ts";
 
 const registrySource = z
@@ -133,10 +133,7 @@ export const registryApi = {
     needs: "read",
     summary: "The generation in force, its age and make-up, generations before, the download cache, the jobs",
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: registryOverview,
-      },
+      200: answer(registryOverview, "The same as its page"),
     },
   },
 } satisfies ApiOperations;

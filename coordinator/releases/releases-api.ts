@@ -1,6 +1,6 @@
 /** The API of releases: the files that crawlers fetch, and who runs which version. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { defaultSoakMinutes } from "./decide-stage.ts";
 
 const releaseDigest = z
@@ -87,7 +87,7 @@ export const releasesApi = {
     summary: "The signed manifest of a release that is on offer",
     parameters: { path: { digest: releaseDigest } },
     answers: {
-      200: { description: "A text and the Ed25519 signatures over it", schema: signedText },
+      200: answer(signedText, "A text and the Ed25519 signatures over it"),
       404: { description: "Not published, held, or revoked" },
     },
   },
@@ -98,14 +98,14 @@ export const releasesApi = {
     summary:
       "What a supervisor without a release asks for: the newest release offered to all, and what verifies it",
     answers: {
-      200: {
-        description: "Null where there is none",
-        schema: z.strictObject({
+      200: answer(
+        z.strictObject({
           manifest: signedText.nullable(),
           revocations: signedText.nullable(),
           rotations: z.array(signedText),
         }),
-      },
+        "Null where there is none",
+      ),
     },
   },
   releaseKeys: {
@@ -114,10 +114,10 @@ export const releasesApi = {
     needs: null,
     summary: "The rotations of the keys that releases are signed with, in order",
     answers: {
-      200: {
-        description: "Each signed by a key that was valid before it",
-        schema: z.strictObject({ rotations: z.array(signedText) }),
-      },
+      200: answer(
+        z.strictObject({ rotations: z.array(signedText) }),
+        "Each signed by a key that was valid before it",
+      ),
     },
   },
   revokedReleases: {
@@ -126,7 +126,7 @@ export const releasesApi = {
     needs: null,
     summary: "The signed list of releases that are never to run again",
     answers: {
-      200: { description: "The list in force", schema: signedText },
+      200: answer(signedText, "The list in force"),
       404: { description: "No release was ever revoked" },
     },
   },
@@ -153,10 +153,7 @@ export const versionsApi = {
     needs: "fleet-read",
     summary: "Releases, who is offered each, and who runs what",
     answers: {
-      200: {
-        description: "The answer",
-        schema: fleetVersions,
-      },
+      200: answer(fleetVersions),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -176,15 +173,14 @@ export const versionsApi = {
       example: { to: "one=athens" },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: z.strictObject({
+      200: answer(
+        z.strictObject({
           version: z.string(),
           stage: z.enum(["none", "one", "percent", "all"]),
           percent: z.number().nullable(),
           crawlers: z.array(z.string()),
         }),
-      },
+      ),
       409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
@@ -202,15 +198,14 @@ export const versionsApi = {
       example: {},
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: z.strictObject({
+      200: answer(
+        z.strictObject({
           version: z.string(),
           stage: z.enum(["none", "one", "percent", "all"]),
           percent: z.number().nullable(),
           crawlers: z.array(z.string()),
         }),
-      },
+      ),
       409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
@@ -228,10 +223,7 @@ export const versionsApi = {
       example: { reason: "too many failures" },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ version: z.string(), stage: z.enum(["none"]) }),
-      },
+      200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })),
       409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { textDifference } from "../changes/changes-api.ts";
 import { changeKinds } from "../changes/page-change.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { operatorHelp } from "./operators.ts";
 import { scoreParts } from "./page-score.ts";
 
@@ -309,10 +309,7 @@ export const searchApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: searchAnswer,
-      },
+      200: answer(searchAnswer),
       400: errorAnswer("The words are longer than 300 characters, or a filter cannot be one"),
     },
   },
@@ -358,14 +355,8 @@ export const searchApi = {
       },
     },
     answers: {
-      200: {
-        description: "The page",
-        schema: pageAnswer,
-      },
-      404: {
-        description: "No page to show, and why",
-        schema: pageAnswer,
-      },
+      200: answer(pageAnswer, "The page"),
+      404: answer(pageAnswer, "No page to show, and why"),
       400: errorAnswer("That is no address"),
     },
   },

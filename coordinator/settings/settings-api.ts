@@ -1,6 +1,6 @@
 /** The API of policy settings: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
 
 const policyKind = z
   .union([
@@ -153,10 +153,7 @@ export const settingsApi = {
     description:
       "Scope read, where reading needs one. A value is that of the coordinator's file unless an operator has changed it; running coordinators follow changes at once.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: policies,
-      },
+      200: answer(policies),
     },
   },
   changePolicies: {
@@ -171,10 +168,7 @@ export const settingsApi = {
       example: { values: { "delegation.lambdaMs": 5 }, basedOn: 3, words: "fewer probes over the holidays" },
     },
     answers: {
-      200: {
-        description: "Saved",
-        schema: savedPolicies,
-      },
+      200: answer(savedPolicies, "Saved"),
       400: errorAnswer("The body is not of the stated form"),
       404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
@@ -191,10 +185,7 @@ export const settingsApi = {
       "Computed within two seconds from samples of what the crawl has done; each effect says what it was computed from and what it does not cover.",
     body: { schema: policyPreviewRequest, example: { values: { "delegation.lambdaMs": 5 } } },
     answers: {
-      200: {
-        description: "What would change",
-        schema: policyPreview,
-      },
+      200: answer(policyPreview, "What would change"),
       400: errorAnswer("The body is not of the stated form"),
       404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),

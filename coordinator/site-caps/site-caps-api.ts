@@ -1,6 +1,6 @@
 /** The API of caps on sites: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { leastDelaySeconds, mostDelaySeconds, mostWords } from "./site-cap.ts";
 
 const siteCap = z
@@ -41,10 +41,7 @@ export const siteCapsApi = {
     summary: "Sites that operators have slowed down",
     description: "What robots.txt, answers and the usual rest ask for holds beside a cap: the slowest does.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: z.object({ caps: z.array(siteCap) }).meta({ id: "SiteCaps" }),
-      },
+      200: answer(z.object({ caps: z.array(siteCap) }).meta({ id: "SiteCaps" })),
     },
   },
   setSiteCap: {
@@ -55,7 +52,7 @@ export const siteCapsApi = {
     description: "It holds from the next lease of each host on; a site that has a cap gets the new one.",
     body: { schema: setCapBody, example: { site: "example.org", seconds: 10, words: example.words } },
     answers: {
-      201: { description: "The answer", schema: siteCap },
+      201: answer(siteCap),
       422: errorAnswer("That is no site, or there are too many caps"),
     },
   },
@@ -69,10 +66,7 @@ export const siteCapsApi = {
     parameters: { path: { site: z.string().meta({ description: "As listed.", example: "example.org" }) } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      200: {
-        description: "The answer",
-        schema: siteCap.omit({ hosts: true }),
-      },
+      200: answer(siteCap.omit({ hosts: true })),
       404: errorAnswer("There is no such cap"),
     },
   },

@@ -1,6 +1,6 @@
 /** The API of what the database holds and how long: what it answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 
 const storedTable = z
   .strictObject({
@@ -65,10 +65,7 @@ export const storageApi = {
     description:
       "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: storage,
-      },
+      200: answer(storage, "The same as its page"),
     },
   },
 } satisfies ApiOperations;

@@ -1,6 +1,6 @@
 /** The API of handing in URLs: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { followedStates, submissionBounds, submissionDeeds, urlAnswers } from "./submission.ts";
 
 const submission = z
@@ -62,7 +62,7 @@ export const submissionsApi = {
       example: { urls: ["https://www.example.org/"], deed: "add" },
     },
     answers: {
-      201: { description: "The receipt, with its first 100 URLs", schema: receipt },
+      201: answer(receipt, "The receipt, with its first 100 URLs"),
       400: errorAnswer("The body is not as described, or more than the scope takes"),
       413: errorAnswer("The body is larger than 1 MB"),
     },
@@ -73,10 +73,7 @@ export const submissionsApi = {
     needs: "url-write",
     summary: "The latest receipts",
     answers: {
-      200: {
-        description: "The answer",
-        schema: z.object({ submissions: z.array(submission) }).meta({ id: "Submissions" }),
-      },
+      200: answer(z.object({ submissions: z.array(submission) }).meta({ id: "Submissions" })),
     },
   },
   submission: {
@@ -91,7 +88,7 @@ export const submissionsApi = {
       query: { after: z.int().optional().describe("The last place already read.") },
     },
     answers: {
-      200: { description: "The answer", schema: receipt },
+      200: answer(receipt),
       404: errorAnswer("There is no receipt with this number, or no longer"),
     },
   },

@@ -1,6 +1,6 @@
 /** The API of the web graph: what it answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 
 const graphDegrees = z
   .strictObject({
@@ -88,10 +88,7 @@ export const graphApi = {
       "the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The " +
       "highest pages also as CSV: format=csv.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: graph,
-      },
+      200: answer(graph),
     },
   },
 } satisfies ApiOperations;

@@ -97,15 +97,14 @@ const errorSchema = z
   })
   .meta({ id: "Error" });
 
-/** Of `{error: {status, message}}`. */
-export const errorAnswer = (
-  description: string,
-  example?: unknown,
-): ApiAnswer & { readonly schema: typeof errorSchema } => ({
+/** Of JSON. */
+export const answer = <Value extends z.ZodType>(schema: Value, description = "The answer") => ({
   description,
-  schema: errorSchema,
-  ...(example === undefined ? {} : { example }),
+  schema,
 });
+
+/** Of `{error: {status, message}}`. */
+export const errorAnswer = (description: string) => answer(errorSchema, description);
 
 /** Of who needs a token. */
 export const refusals = {
