@@ -21,7 +21,8 @@ import {
   subnetFilter,
   type TreeAnswer,
 } from "./explore-api.ts";
-import type { ExploredWorld, Explorer } from "./explorer.ts";
+import type { ExploredWorld } from "./explored-world.ts";
+import type { Explorer } from "./explorer.ts";
 import { filterPlaces, type PlaceFilter } from "./filter.ts";
 import { blocksOf, blockText, drawMap, spanWithin, squareHolding, squaresAbove } from "./hilbert-map.ts";
 import { everyMatch, type LevelAsked, listPlaces, treeLevel } from "./list.ts";

@@ -3,7 +3,7 @@ import { leastSamples } from "#core/format";
 import { countryOf } from "../subnets/subnet.ts";
 import { addTo, type Counts, placesPerBlock } from "./crawler-counts.ts";
 import type { CountryLine } from "./explore-api.ts";
-import type { ExploredWorld } from "./explorer.ts";
+import type { ExploredWorld } from "./explored-world.ts";
 import type { WorkTurns } from "./work-turns.ts";
 
 export interface CountryFigures

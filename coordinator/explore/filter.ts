@@ -3,7 +3,7 @@ import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { countryOf, registryOf } from "../subnets/subnet.ts";
 import { nobody } from "./crawler-counts.ts";
 import type { SubnetFilter } from "./explore-api.ts";
-import type { ExploredWorld } from "./explorer.ts";
+import type { ExploredWorld } from "./explored-world.ts";
 
 /** Null: every place counts. */
 export interface PlaceFilter {

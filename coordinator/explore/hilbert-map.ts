@@ -11,7 +11,7 @@
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
 import type { Counts } from "./crawler-counts.ts";
-import type { ExploredWorld } from "./explorer.ts";
+import type { ExploredWorld } from "./explored-world.ts";
 import { firstPlaceFrom, placeOver, rangeAtPlace, type Span, spanStartingIn } from "./places.ts";
 import type { WorkTurns } from "./work-turns.ts";
 

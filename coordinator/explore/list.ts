@@ -5,7 +5,7 @@
 import { formatRange, type IpRange } from "#core/ip/range";
 import { blockOf, placesPerBlock } from "./crawler-counts.ts";
 import type { ListAnswer, TreeAnswer } from "./explore-api.ts";
-import type { ExploredWorld } from "./explorer.ts";
+import type { ExploredWorld } from "./explored-world.ts";
 import type { PlaceFilter } from "./filter.ts";
 import {
   parentPlace,

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { countryFigures } from "#coordinator/explore/countries";
-import { ExploredWorld } from "#coordinator/explore/explorer";
+import { ExploredWorld } from "#coordinator/explore/explored-world";
 import { WorkTurns } from "#coordinator/explore/work-turns";
 import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
 import { asCrawlerId, asSubnetId } from "#core/ids";
