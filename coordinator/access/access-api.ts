@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { linkMinutes } from "#core/access-types";
 import { roles, scopes } from "#core/actor";
-import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { nothingBody } from "../web/form-fields.ts";
 import { mostCrawlersOfPartner } from "./sign-in.ts";
 
@@ -107,15 +107,6 @@ const revokedSignInLink = z
 
 const endedSession = z.strictObject({ sessionId: z.int(), ended: z.boolean() }).meta({ id: "EndedSession" });
 
-const savedView = z
-  .strictObject({
-    viewId: z.int(),
-    name: z.string().describe("As its owner named it."),
-    path: z.string().describe("Of a page here, with its query."),
-    savedAt: dateTime(),
-  })
-  .meta({ id: "SavedView" });
-
 const account = z
   .strictObject({
     name: z.string().describe("As in the audit log."),
@@ -123,7 +114,6 @@ const account = z
     scopes: z.array(scope),
     crawlers: z.array(z.string()),
     sessions: z.array(ownSession),
-    savedViews: z.array(savedView).describe("Of a person, by name; a program has none."),
   })
   .meta({ id: "Account" });
 
@@ -177,7 +167,7 @@ export const accessApi = {
     needs: "audit-read",
     summary: "Every change and who made it, the latest first",
     description:
-      "Scope audit-read. Also as CSV: format=csv. An entry has no before or after where there is nothing to show; long values are cut off, secrets omitted.",
+      "Also as CSV: format=csv. An entry has no before or after where there is nothing to show; long values are cut off, secrets omitted.",
     parameters: {
       query: {
         actor: z
@@ -198,30 +188,8 @@ export const accessApi = {
       },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: auditLog,
-        example: {
-          entries: [
-            {
-              entryId: 812,
-              at: "2026-03-01T12:00:00.000Z",
-              actor: "anna",
-              via: "page",
-              action: "crawler-drained",
-              target: "athens",
-              words: "athens gets no more work, and its subnets go to others.",
-              before: { state: "online" },
-              after: { state: "draining" },
-              remoteAddress: "192.0.2.7",
-            },
-          ],
-          more: true,
-        },
-      },
+      200: answer(auditLog),
       400: errorAnswer("An invalid day, number or text"),
-      429: tooMany,
     },
   },
   account: {
@@ -232,31 +200,8 @@ export const accessApi = {
     tokenToo: true,
     description: "Open to everybody. For a token: its name and scopes. After a sign-in: also one's sessions.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: account,
-        example: {
-          name: "token prometheus",
-          role: "program",
-          scopes: ["metrics-read"],
-          crawlers: [],
-          sessions: [],
-          savedViews: [],
-        },
-      },
-      401: {
-        description: "Not signed in, and no token was sent",
-        schema: account,
-        example: {
-          name: "anybody",
-          role: "anybody",
-          scopes: ["read", "metrics-read"],
-          crawlers: [],
-          sessions: [],
-          savedViews: [],
-        },
-      },
-      429: tooMany,
+      200: answer(account),
+      401: answer(account, "Not signed in, and no token was sent"),
     },
   },
   access: {
@@ -264,42 +209,8 @@ export const accessApi = {
     path: "/api/access",
     needs: "access-write",
     summary: "Who is signed in, and the unused sign-in links",
-    description: "Scope access-write.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: whoHasAccess,
-        example: {
-          sessions: [
-            {
-              sessionId: 17,
-              name: "anna",
-              role: "operator",
-              crawlers: [],
-              issuedBy: "root on db1",
-              startedAt: "2026-03-01T08:00:00.000Z",
-              lastUsedAt: "2026-03-01T11:59:00.000Z",
-              endsAt: "2026-03-08T08:00:00.000Z",
-              remoteAddress: "192.0.2.7",
-              userAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
-            },
-          ],
-          links: [
-            {
-              linkId: 3,
-              name: "ben",
-              role: "partner",
-              crawlers: ["athens"],
-              issuedBy: "anna",
-              issuedAt: "2026-03-01T12:00:00.000Z",
-              expiresAt: "2026-03-01T12:15:00.000Z",
-              state: "open",
-            },
-          ],
-        },
-      },
-      429: tooMany,
+      200: answer(whoHasAccess),
     },
   },
   issueSignInLink: {
@@ -314,22 +225,9 @@ export const accessApi = {
       example: { name: "ben", role: "partner", crawlers: ["athens"], minutes: 60 },
     },
     answers: {
-      ...refusals,
-      201: {
-        description: "Created",
-        schema: issuedSignInLink,
-        example: {
-          linkId: 3,
-          name: "ben",
-          role: "partner",
-          crawlers: ["athens"],
-          url: "https://search.example/sign-in/ncl_Zq3…",
-          expiresAt: "2026-03-01T13:00:00.000Z",
-        },
-      },
+      201: answer(issuedSignInLink, "Created"),
       400: errorAnswer("An invalid field"),
       422: errorAnswer("A name or crawlers that do not fit the role"),
-      429: tooMany,
     },
   },
   revokeSignInLink: {
@@ -337,14 +235,11 @@ export const accessApi = {
     path: "/api/access/links/{id}/revoke",
     needs: "access-write",
     summary: "Withdraw a link",
-    description: "Scope access-write.",
     parameters: { path: { id: z.int().min(1).describe("Number of the link.") } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: { description: "The answer", schema: revokedSignInLink, example: { linkId: 3, revoked: true } },
+      200: answer(revokedSignInLink),
       404: errorAnswer("No open link of this number"),
-      429: tooMany,
     },
   },
   endSession: {
@@ -352,14 +247,11 @@ export const accessApi = {
     path: "/api/access/sessions/{id}/end",
     needs: "access-write",
     summary: "End a session at once",
-    description: "Scope access-write.",
     parameters: { path: { id: z.int().min(1).describe("Number of the session.") } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: { description: "The answer", schema: endedSession, example: { sessionId: 17, ended: true } },
+      200: answer(endedSession),
       404: errorAnswer("No session of this number"),
-      429: tooMany,
     },
   },
   tokens: {
@@ -367,26 +259,8 @@ export const accessApi = {
     path: "/api/tokens",
     needs: "access-write",
     summary: "The tokens, and when each was last used",
-    description: "Scope access-write.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: tokens,
-        example: {
-          tokens: [
-            {
-              name: "prometheus",
-              scopes: ["metrics-read"],
-              createdAt: "2026-03-01T12:00:00.000Z",
-              expiresAt: "2027-03-01T12:00:00.000Z",
-              lastUsedAt: null,
-              revokedAt: null,
-            },
-          ],
-        },
-      },
-      429: tooMany,
+      200: answer(tokens),
     },
   },
   createToken: {
@@ -398,20 +272,9 @@ export const accessApi = {
       "Scope access-write; grants only scopes that the caller has. The token is shown only in this answer.",
     body: { schema: tokenRequest, example: { name: "prometheus", scopes: ["metrics-read"], days: 365 } },
     answers: {
-      ...refusals,
-      201: {
-        description: "Created",
-        schema: createdToken,
-        example: {
-          name: "prometheus",
-          scopes: ["metrics-read"],
-          expiresAt: "2027-03-01T12:00:00.000Z",
-          token: "nco_8fK…",
-        },
-      },
+      201: answer(createdToken, "Created"),
       409: errorAnswer("The name is or was in use"),
       422: errorAnswer("An invalid field"),
-      429: tooMany,
     },
   },
   revokeToken: {
@@ -419,18 +282,11 @@ export const accessApi = {
     path: "/api/tokens/{name}/revoke",
     needs: "access-write",
     summary: "Revoke a token at once",
-    description: "Scope access-write.",
     parameters: { path: { name: z.string().describe("The token's name.") } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: revokedToken,
-        example: { name: "prometheus", revoked: true },
-      },
+      200: answer(revokedToken),
       404: errorAnswer("No valid token of this name"),
-      429: tooMany,
     },
   },
 } satisfies ApiOperations;
@@ -446,7 +302,6 @@ export const partnerAccessApi = {
     path: "/api/fleet/crawlers/{name}/sign-in-link",
     needs: "access-write",
     summary: "Create a sign-in link for a crawler's partner, which works once",
-    description: "Scope access-write.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },
@@ -455,20 +310,7 @@ export const partnerAccessApi = {
       example: { person: "chris", minutes: 60 },
     },
     answers: {
-      ...refusals,
-      201: {
-        description: "The answer",
-        schema: signInLink,
-        example: {
-          linkId: 5,
-          name: "chris",
-          role: "partner",
-          crawlers: ["athens"],
-          url: "https://search.example/sign-in/ncl_…",
-          expiresAt: "2026-03-02T12:00:00.000Z",
-        },
-      },
-      400: errorAnswer("The body is not as described"),
+      201: answer(signInLink),
       404: errorAnswer("There is no crawler of this name"),
       409: errorAnswer("The public address of the pages is not known"),
       429: errorAnswer("Too many failures from this address"),

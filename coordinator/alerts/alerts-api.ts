@@ -1,6 +1,6 @@
 /** The API of what people do about alerts: acknowledge them, and test the channels that they are sent to. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 const alertName = z.string().meta({ description: "Of the rule, as listed.", example: "crawler-offline" });
 
@@ -23,28 +23,15 @@ export const alertsApi = {
     needs: "fleet-write",
     summary: "Acknowledge an alert: somebody is at it",
     description:
-      "Scope fleet-write. It is listed apart, counts in no metric and no exit code, and nobody is told of it again, until it ends or names something new.",
+      "It is listed apart, counts in no metric and no exit code, and nobody is told of it again, until it ends or names something new.",
     parameters: { path: { name: alertName } },
     body: {
       schema: z.strictObject({ note: z.string().trim().max(mostNote).default("") }),
       example: { note: "called the partner" },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The acknowledgement",
-        schema: acknowledged,
-        example: {
-          name: "crawler-offline",
-          by: "anna",
-          at: "2026-03-01T12:00:00.000Z",
-          note: "called the partner",
-          targets: ["berlin"],
-        },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(acknowledged, "The acknowledgement"),
       404: errorAnswer("There is no such alert, or it does not hold"),
-      429: tooMany,
     },
   },
   reopenAlert: {
@@ -52,19 +39,11 @@ export const alertsApi = {
     path: "/api/alerts/{name}/reopen",
     needs: "fleet-write",
     summary: "Withdraw the acknowledgement of an alert",
-    description: "Scope fleet-write.",
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "What is listed again",
-        schema: z.object({ name: z.string() }).meta({ id: "AlertReopened" }),
-        example: { name: "crawler-offline" },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(z.object({ name: z.string() }).meta({ id: "AlertReopened" }), "What is listed again"),
       404: errorAnswer("Nobody has acknowledged it"),
-      429: tooMany,
     },
   },
   testAlertChannel: {
@@ -73,25 +52,22 @@ export const alertsApi = {
     needs: "fleet-write",
     summary: "Send a test to a channel of alerts",
     description:
-      "Scope fleet-write. One message at once, without the attempts that an alert gets; one in half a minute to each channel.",
+      "One message at once, without the attempts that an alert gets; one in half a minute to each channel.",
     parameters: {
       path: { channel: z.string().meta({ description: "As listed by /api/alerts.", example: "email" }) },
     },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "What came of it",
-        schema: z
+      200: answer(
+        z
           .object({
             channel: z.string(),
             delivered: z.boolean(),
             words: z.string().describe("Why not; empty: it was taken."),
           })
           .meta({ id: "AlertTest" }),
-        example: { channel: "email", delivered: true, words: "" },
-      },
-      400: errorAnswer("The body is not as described"),
+        "What came of it",
+      ),
       404: errorAnswer("There is no such channel"),
       429: errorAnswer("A test was sent to it within the last half minute"),
     },

@@ -1,7 +1,7 @@
 /** The API of changed pages: what it takes and answers. */
 import { z } from "zod";
 import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { changeKinds } from "./page-change.ts";
 import { textParts } from "./text-difference.ts";
 
@@ -112,82 +112,9 @@ export const changesApi = {
       },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: changes,
-        example: {
-          changes: [
-            {
-              number: 4712,
-              host: "www.example.org",
-              notedAt: "2026-03-01T12:00:00.400Z",
-              kind: "changed",
-              url: "https://www.example.org/docs/ferry",
-              seenAt: "2026-03-01T11:59:58.000Z",
-              status: 200,
-              reason: null,
-              language: "en",
-              digestBefore: "0000000000000000000000000000000000000000000000000000000000000000",
-              digestAfter: "1111111111111111111111111111111111111111111111111111111111111111",
-              simhashDistance: 5,
-              titleBefore: "The ferry",
-              titleAfter: "The ferry, summer",
-              wordsBefore: 120,
-              wordsAfter: 140,
-              linksBefore: 8,
-              linksAfter: 9,
-              linksAdded: null,
-              linksRemoved: null,
-              location: null,
-              stated: {
-                answers: { search: "allowed", "ai-train": "denied" },
-                statements: [
-                  {
-                    standard: "content-signal",
-                    place: "robots.txt",
-                    uses: ["ai-train"],
-                    answer: "denied",
-                    text: "search=yes, ai-train=no",
-                  },
-                  {
-                    standard: "content-signal",
-                    place: "robots.txt",
-                    uses: ["search"],
-                    answer: "allowed",
-                    text: "search=yes, ai-train=no",
-                  },
-                ],
-              },
-              statedBefore: null,
-              difference: {
-                places: [
-                  {
-                    part: "beginning",
-                    before: "The ferry leaves the harbour every",
-                    removed: "morning at seven",
-                    added: "hour from six",
-                    after: "and takes forty minutes.",
-                  },
-                ],
-                more: 0,
-              },
-              words:
-                "the text: 5 of 64 bits of its simhash differ; 120 → 140 words; title “The ferry” → “The ferry, summer”",
-            },
-          ],
-          next: 4712,
-          more: false,
-        },
-      },
+      200: answer(changes),
       400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
-      410: errorAnswer("The cursor is older than what is kept: some changes were missed", {
-        error: {
-          status: 410,
-          message:
-            "The cursor 12 is too old: changes through number 4000 are no longer kept (policy changes.keepDays), so some were missed. Check what you follow again, and continue with since=earliest, or with since=now for new changes only.",
-        },
-      }),
+      410: errorAnswer("The cursor is older than what is kept: some changes were missed"),
     },
   },
   changesStream: {
@@ -227,7 +154,6 @@ export const changesApi = {
       header: { "Last-Event-ID": z.string().max(4000).optional().describe("A cursor; overrides since.") },
     },
     answers: {
-      ...refusals,
       200: {
         description: "An open-ended stream",
         schema: z.string(),

@@ -1,6 +1,6 @@
 /** The API of channels: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { channelBounds } from "./channel.ts";
 import { coverageCuts, coverageStates } from "./coverage.ts";
 
@@ -99,45 +99,11 @@ export const channelsApi = {
       },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z
+      200: answer(
+        z
           .strictObject({ coverage: z.array(coverage), more: z.boolean().describe("There are more.") })
           .meta({ id: "CoverageList" }),
-        example: {
-          coverage: [
-            {
-              channelId: 3,
-              host: "www.example.org",
-              directories: ["/docs/"],
-              maxDepth: 5,
-              seeds: [
-                {
-                  url: "https://www.example.org/docs/",
-                  state: "due",
-                  lastOutcome: "fetched",
-                  lastStatus: 200,
-                  fetches: 4,
-                },
-              ],
-              state: "cut",
-              cutBy: ["budget"],
-              words: "cut by budget (12 URLs held back)",
-              fetched: 50,
-              waiting: 0,
-              gone: 1,
-              refusedByRobots: 0,
-              held: 12,
-              leftOut: 0,
-              tooDeep: 0,
-              deepest: 4,
-              more: false,
-            },
-          ],
-          more: false,
-        },
-      },
+      ),
       400: errorAnswer("The parameter is not as described"),
       404: errorAnswer("There is no such channel, submission or host"),
     },
@@ -150,27 +116,7 @@ export const channelsApi = {
     description:
       "Needs the scope read where the pages are not open to everybody. A host without a channel is crawled as the scope says. Also as CSV: format=csv.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: channels,
-        example: {
-          channels: [
-            {
-              channelId: 3,
-              host: "www.example.org",
-              directories: ["/docs/"],
-              seeds: ["https://www.example.org/docs/"],
-              include: ["/docs/*.html$"],
-              exclude: ["/docs/old/"],
-              maxDepth: 5,
-              createdAt: "2026-03-01T12:00:00.000Z",
-              expectedPages: 1240,
-              settled: true,
-            },
-          ],
-        },
-      },
+      200: answer(channels),
     },
   },
   addChannel: {
@@ -178,8 +124,7 @@ export const channelsApi = {
     path: "/api/channels",
     needs: "policy-write",
     summary: "Crawl of a host or some of its directories what seeds, filters and depth say",
-    description:
-      "Scope policy-write. URLs found before that the channel skips are not requested again until it is removed.",
+    description: "URLs found before that the channel skips are not requested again until it is removed.",
     body: {
       schema: addChannelBody,
       example: {
@@ -191,24 +136,7 @@ export const channelsApi = {
       },
     },
     answers: {
-      ...refusals,
-      201: {
-        description: "The answer",
-        schema: channel,
-        example: {
-          channelId: 3,
-          host: "www.example.org",
-          directories: ["/docs/"],
-          seeds: ["https://www.example.org/docs/"],
-          include: ["/docs/*.html$"],
-          exclude: ["/docs/old/"],
-          maxDepth: 5,
-          createdAt: "2026-03-01T12:00:00.000Z",
-          expectedPages: 1240,
-          settled: true,
-        },
-      },
-      400: errorAnswer("The body is not as described"),
+      201: answer(channel),
       429: errorAnswer("Too many failures from this address"),
       422: errorAnswer(
         "The settings contradict each other, or another channel of the host; each fault is named",
@@ -220,28 +148,11 @@ export const channelsApi = {
     path: "/api/channels/{number}/remove",
     needs: "policy-write",
     summary: "Crawl it as the scope says",
-    description: "Scope policy-write. What the channel had skipped is due again.",
+    description: "What the channel had skipped is due again.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 3 }) } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: channel,
-        example: {
-          channelId: 3,
-          host: "www.example.org",
-          directories: ["/docs/"],
-          seeds: ["https://www.example.org/docs/"],
-          include: ["/docs/*.html$"],
-          exclude: ["/docs/old/"],
-          maxDepth: 5,
-          createdAt: "2026-03-01T12:00:00.000Z",
-          expectedPages: 1240,
-          settled: true,
-        },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(channel),
       429: errorAnswer("Too many failures from this address"),
       404: errorAnswer("There is no channel with this number"),
     },

@@ -393,15 +393,8 @@ export const exploreApi = {
           },
         },
       },
-      400: errorAnswer("What is asked cannot be answered", {
-        error: { status: 400, message: "view: globe is not one of map, tree, list." },
-      }),
-      503: errorAnswer("The explorer still reads what is known", {
-        error: {
-          status: 503,
-          message: "The explorer is still reading what is known. Try again in a moment.",
-        },
-      }),
+      400: errorAnswer("What is asked cannot be answered"),
+      503: errorAnswer("The explorer still reads what is known"),
     },
   },
   exploreCountries: {
@@ -443,15 +436,8 @@ export const exploreApi = {
           picked: null,
         },
       },
-      400: errorAnswer("What is asked cannot be answered", {
-        error: { status: 400, message: "country: Cyprus is not a country code of two letters." },
-      }),
-      503: errorAnswer("The explorer still reads what is known", {
-        error: {
-          status: 503,
-          message: "The explorer is still reading what is known. Try again in a moment.",
-        },
-      }),
+      400: errorAnswer("What is asked cannot be answered"),
+      503: errorAnswer("The explorer still reads what is known"),
     },
   },
   explorePoint: {
@@ -502,9 +488,7 @@ export const exploreApi = {
           },
         },
       },
-      400: errorAnswer("What is asked cannot be answered", {
-        error: { status: 400, message: "view: globe is not one of map, tree, list." },
-      }),
+      400: errorAnswer("What is asked cannot be answered"),
     },
   },
   exploreSubnets: {
@@ -552,9 +536,7 @@ export const exploreApi = {
           isComplete: true,
         },
       },
-      400: errorAnswer("What is asked cannot be answered", {
-        error: { status: 400, message: "view: globe is not one of map, tree, list." },
-      }),
+      400: errorAnswer("What is asked cannot be answered"),
     },
   },
   exploreTile: {
@@ -587,9 +569,7 @@ export const exploreApi = {
         schema: z.string().meta({ format: "binary" }),
         type: "image/png",
       },
-      400: errorAnswer("What is asked cannot be answered", {
-        error: { status: 400, message: "view: globe is not one of map, tree, list." },
-      }),
+      400: errorAnswer("What is asked cannot be answered"),
     },
   },
 } satisfies ApiOperations;

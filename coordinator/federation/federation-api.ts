@@ -1,6 +1,6 @@
 /** The API of coordinators of other organisations: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 const relatedCoordinator = z
@@ -100,38 +100,8 @@ export const federationApi = {
     path: "/api/coordinators",
     needs: "fleet-read",
     summary: "The parent coordinator, the children, and what waits for each",
-    description: "Scope fleet-read.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: coordinators,
-        example: {
-          coordinatorId: "3b0c7f0e-5f0f-4c39-9a8e-0c9f6d1f1c11",
-          parent: null,
-          above: [],
-          children: [
-            {
-              name: "athens",
-              coordinatorId: "7a2d94c8-1b0e-4d57-8f57-5a1f8c3f2e22",
-              owns: [".gr", ".cy"],
-              state: "connected",
-              contactedAt: "2026-03-01T12:00:00.000Z",
-              failingSince: null,
-              failure: null,
-              waiting: 12,
-              exchanges: 4211,
-              urlsSent: 183002,
-              urlsReceived: 96110,
-              urlsDropped: 0,
-              createdAt: "2026-02-01T09:00:00.000Z",
-              createdBy: "anna",
-            },
-          ],
-          settling: false,
-        },
-      },
-      429: tooMany,
+      200: answer(coordinators),
     },
   },
   inviteCoordinator: {
@@ -140,27 +110,12 @@ export const federationApi = {
     needs: "fleet-write",
     summary: "Invite a child coordinator",
     description:
-      "Scope fleet-write. The key is shown only in this answer; it goes into the settings of the joining coordinator, with what that will own.",
+      "The key is shown only in this answer; it goes into the settings of the joining coordinator, with what that will own.",
     body: { schema: coordinatorInvitation, example: { name: "athens" } },
     answers: {
-      ...refusals,
-      201: {
-        description: "Invited",
-        schema: invitedCoordinator,
-        example: {
-          name: "athens",
-          parent: { url: "https://search.example", key: "ncc_8fK…", certificatePin: null },
-        },
-      },
-      409: errorAnswer("The name is taken, or no coordinator has started here yet", {
-        error: {
-          status: 409,
-          message: 'There is a coordinator "athens" already: choose another name, or remove it first.',
-        },
-      }),
+      201: answer(invitedCoordinator, "Invited"),
+      409: errorAnswer("The name is taken, or no coordinator has started here yet"),
       422: errorAnswer("An invalid name"),
-      400: errorAnswer("The body is not as described"),
-      429: tooMany,
     },
   },
   removeCoordinator: {
@@ -168,7 +123,7 @@ export const federationApi = {
     path: "/api/coordinators/{name}/remove",
     needs: "fleet-write",
     summary: "Remove a child coordinator",
-    description: "Scope fleet-write. Its key stops working; URLs that wait for it are rerouted.",
+    description: "Its key stops working; URLs that wait for it are rerouted.",
     parameters: { path: { name: z.string().describe("As it was invited.") } },
     body: {
       schema: z
@@ -177,11 +132,9 @@ export const federationApi = {
       example: {},
     },
     answers: {
-      ...refusals,
       422: errorAnswer("The confirmation is not the child's name"),
-      200: { description: "Removed", schema: removedCoordinator, example: { name: "athens", removed: true } },
+      200: answer(removedCoordinator, "Removed"),
       404: errorAnswer("There is no child of this name"),
-      429: tooMany,
     },
   },
   exchangeUrls: {
@@ -215,22 +168,11 @@ export const federationApi = {
       },
     },
     answers: {
-      200: {
-        description: "Taken",
-        schema: parentAnswer,
-        example: {
-          coordinatorId: "3b0c7f0e-5f0f-4c39-9a8e-0c9f6d1f1c11",
-          chain: ["3b0c7f0e-5f0f-4c39-9a8e-0c9f6d1f1c11"],
-          linkId: "0d1e5a9b-77c4-4d0a-b1c5-6f1f5d0a3333",
-          received: 96111,
-          urls: [],
-        },
-      },
+      200: answer(parentAnswer, "Taken"),
       400: errorAnswer("The message is not as described"),
       401: errorAnswer("The key is invalid"),
       409: errorAnswer(
         "Refused: a cycle of coordinators, claims that overlap or reach too far, another software version",
-        { error: { status: 409, message: '"berlin" and "athens" would both own .gr' } },
       ),
       429: errorAnswer(
         "A message of this child is being processed, or too many failures came from this address",

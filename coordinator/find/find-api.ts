@@ -1,6 +1,6 @@
 /** The API of the one box: everything that can be opened, by its name. */
 import { z } from "zod";
-import { type ApiOperations, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
 import { foundKinds, longestQuestion, mostOfKind } from "./find.ts";
 
 const found = z
@@ -29,7 +29,7 @@ export const findApi = {
     tokenToo: true,
     summary: "Find a page, crawler, host, setting or action by its name",
     description:
-      "What the search box at the top of every page asks. Exact matches come first, then names that begin with the question, names of which a word begins with it, and names that hold it; of hosts, exact ones, those below the site, and those that begin with it. Only what the asker may open is found. An empty question is answered with the asker's saved views and the main pages.",
+      "What the search box at the top of every page asks. Exact matches come first, then names that begin with the question, names of which a word begins with it, and names that hold it; of hosts, exact ones, those below the site, and those that begin with it. Only what the asker may open is found. An empty question is answered with the main pages.",
     parameters: {
       query: {
         q: z
@@ -42,32 +42,8 @@ export const findApi = {
       },
     },
     answers: {
-      200: {
-        description: "What was found",
-        schema: foundAnswer,
-        example: {
-          question: "athens",
-          results: [
-            {
-              kind: "crawler",
-              title: "athens",
-              words: "online, in Athens, GR",
-              href: "/crawlers/athens",
-            },
-            {
-              kind: "action",
-              title: "Drain athens",
-              words: "Its subnets go to other crawlers",
-              href: "/crawlers/athens",
-            },
-          ],
-          more: [],
-          note: null,
-        },
-      },
-      400: errorAnswer("The question is too long", {
-        error: { status: 400, message: `The question is longer than ${longestQuestion} characters.` },
-      }),
+      200: answer(foundAnswer, "What was found"),
+      400: errorAnswer("The question is too long"),
     },
   },
 } satisfies ApiOperations;

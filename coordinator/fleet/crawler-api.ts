@@ -479,9 +479,7 @@ export const crawlerApi = {
           inside: null,
         },
       },
-      404: errorAnswer("There is nothing of this name", {
-        error: { status: 400, message: "There is nothing of this name." },
-      }),
+      404: errorAnswer("There is nothing of this name"),
     },
   },
   crawlerLog: {

@@ -1,6 +1,6 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { optOutScopes } from "./opt-out.ts";
 
 const scope = z
@@ -132,71 +132,6 @@ const fleetComplaints = z
   .strictObject({ complaints: z.array(fleetComplaint) })
   .meta({ id: "FleetComplaints" });
 
-const fleetOptOutExample = {
-  optOutId: 17,
-  target: "www.example.org",
-  scope: "subdomains" as const,
-  site: "www.example.org",
-  kind: "site",
-  state: "unconfirmed",
-  source: "form",
-  token: "k3v9",
-  words: "please stop",
-  replyTo: null,
-  requester: "192.0.2.9",
-  createdAt: "2026-03-01T12:00:00.000Z",
-  inForceAt: "2026-03-01T12:00:00.000Z",
-  lapsesAt: "2026-03-31T12:00:00.000Z",
-  deletesAt: "2026-03-08T12:00:00.000Z",
-  confirmedAt: null,
-  confirmedBy: null,
-  endedAt: null,
-  endingWords: "",
-  erasedAt: null,
-  hosts: 1,
-  urls: 90,
-  pages: 40,
-};
-
-const deedsExample = {
-  since: "2026-02-28T12:00:00.000Z",
-  hosts: 2,
-  requests: 40,
-  mostInAnHour: 9,
-  bytes: 812000,
-  firstAt: "2026-02-28T13:10:00.000Z",
-  lastAt: "2026-03-01T11:40:00.000Z",
-  measurements: 1,
-  crawlers: [
-    {
-      name: "athens",
-      address: "192.0.2.17",
-      place: "Athens",
-      contact: "noc@partner.example",
-      requests: 40,
-      lastAt: "2026-03-01T11:40:00.000Z",
-    },
-  ],
-  answers: [{ outcome: "fetched", status: 200, requests: 40 }],
-  robots: { rules: 2 },
-  crawlDelayMs: 2000,
-  backOffMs: null,
-  atWork: ["athens"],
-};
-
-const fleetComplaintExample = {
-  complaintId: 12,
-  target: "www.example.org",
-  source: "operator",
-  reporter: "abuse@isp.example",
-  words: "too fast",
-  requester: null,
-  createdAt: "2026-03-01T12:00:00.000Z",
-  deeds: deedsExample,
-  closedAt: null,
-  closingWords: null,
-};
-
 const words = z.string().max(1000);
 const target = z.string().min(1).max(253);
 const longTarget = z.string().min(1).max(2048);
@@ -231,8 +166,6 @@ const complaintBody = z.strictObject({
   text: z.string().min(1).max(5000),
 });
 
-const usualRefusals = { ...refusals, 429: errorAnswer("Too many failures from this address") };
-const unreadable = { 400: errorAnswer("The body is not as described") };
 const notOpen = { 404: errorAnswer("There is no open one with this number") };
 const tooWide = { 422: errorAnswer("So much goes that removePages has to say how many pages") };
 const numbered = { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } };
@@ -243,19 +176,11 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs",
     needs: "fleet-read",
     summary: "Pages, sites and networks that have opted out, the latest first",
-    description: "Scope fleet-read.",
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: fleetOptOuts,
-        example: {
-          optOuts: [fleetOptOutExample],
-        },
-      },
+      200: answer(fleetOptOuts),
     },
   },
   previewOptOut: {
@@ -263,7 +188,6 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs/preview",
     needs: "fleet-read",
     summary: "What an opt-out would cover, in numbers",
-    description: "Scope fleet-read.",
     parameters: {
       query: {
         target: longTarget.meta({
@@ -274,21 +198,7 @@ export const optOutsApi = {
       },
     },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: optOutPreview,
-        example: {
-          target: "https://www.example.org/a/*",
-          scope: "prefix" as const,
-          hosts: 1,
-          urls: 12,
-          pages: 9,
-          dueUrls: 2,
-          wide: null,
-          known: null,
-        },
-      },
+      200: answer(optOutPreview),
       400: errorAnswer("The target or the scope names nothing"),
     },
   },
@@ -298,24 +208,13 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Erase one page from database, index and exports, and opt its URL out",
     description:
-      "Scope fleet-write. Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
+      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
     body: {
       schema: eraseBody,
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
     },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: erasedPage,
-        example: {
-          optOutId: 18,
-          host: "www.example.org",
-          urlDigest: "5994471abb01112afcc18159f6cc74b4f511b99806da59b3caf5a9c173cacfc5",
-          rows: { page: 1, page_fetch: 3, out_link: 1, frontier_url: 1 },
-        },
-      },
-      ...unreadable,
+      200: answer(erasedPage),
     },
   },
   addOptOut: {
@@ -323,15 +222,12 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs",
     needs: "fleet-write",
     summary: "Opt a page, a part of a site, a site or a network out, permanently",
-    description: "Scope fleet-write.",
     body: {
       schema: optOutBody,
       example: { target: "www.example.org", words: "by letter" },
     },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
-      ...unreadable,
+      200: answer(fleetOptOut),
       ...tooWide,
     },
   },
@@ -340,23 +236,9 @@ export const optOutsApi = {
     path: "/api/fleet/complaints",
     needs: "fleet-read",
     summary: "Complaints, each with our requests",
-    description: "Scope fleet-read.",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
     answers: {
-      ...usualRefusals,
-      200: {
-        description: "The answer",
-        schema: fleetComplaints,
-        example: {
-          complaints: [
-            {
-              ...fleetComplaintExample,
-              answer:
-                "On 2026-03-01 12:00:00 UTC a report about our crawler's requests to www.example.org reached us.",
-            },
-          ],
-        },
-      },
+      200: answer(fleetComplaints),
     },
   },
   addComplaint: {
@@ -364,15 +246,12 @@ export const optOutsApi = {
     path: "/api/fleet/complaints",
     needs: "fleet-write",
     summary: "Record a complaint, with our requests to the target",
-    description: "Scope fleet-write.",
     body: {
       schema: complaintBody,
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
-      ...unreadable,
+      200: answer(fleetComplaint),
     },
   },
   confirmOptOut: {
@@ -380,13 +259,10 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs/{number}/confirm",
     needs: "fleet-write",
     summary: "Confirm an opt-out: it becomes permanent",
-    description: "Scope fleet-write.",
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
-      ...unreadable,
+      200: answer(fleetOptOut),
       ...notOpen,
       ...tooWide,
     },
@@ -396,16 +272,13 @@ export const optOutsApi = {
     path: "/api/fleet/opt-outs/{number}/lift",
     needs: "fleet-write",
     summary: "Lift an opt-out",
-    description: "Scope fleet-write.",
     parameters: numbered,
     body: {
       schema: liftBody,
       example: { words: "the owner did not request it" },
     },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
-      ...unreadable,
+      200: answer(fleetOptOut),
       ...notOpen,
     },
   },
@@ -414,13 +287,10 @@ export const optOutsApi = {
     path: "/api/fleet/complaints/{number}/close",
     needs: "fleet-write",
     summary: "Close a complaint",
-    description: "Scope fleet-write.",
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
     answers: {
-      ...usualRefusals,
-      200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
-      ...unreadable,
+      200: answer(fleetComplaint),
       ...notOpen,
     },
   },
@@ -505,26 +375,6 @@ const agentCard = z
   })
   .meta({ id: "SignatureAgentCard" });
 
-const exampleCard = {
-  client_id: "https://crawl.example.org/.well-known/signature-agent-card",
-  client_name: "Nearcrawl at crawl.example.org",
-  client_uri: "https://crawl.example.org/about-crawler",
-  contacts: ["mailto:crawl@example.org"],
-  jwks_uri: "https://crawl.example.org/.well-known/http-message-signatures-directory",
-  web_bot_auth: {
-    "expected-user-agent": "Nearcrawl/0.2 (+https://crawl.example.org/about-crawler)*",
-    "rfc9309-product-token": "Nearcrawl",
-    "rfc9309-compliance": true,
-    trigger: "crawler" as const,
-    purpose: "search",
-    "targeted-content": "public web pages, feeds and sitemaps",
-    "rate-control": "Crawl-delay in robots.txt; 429 or 503, with Retry-After",
-    "rate-expectation": "max=1rps for each host, one request at a time",
-    "known-urls": ["/robots.txt", "/.well-known/tdmrep.json"],
-    ips_uri: "https://crawl.example.org/about-crawler/addresses.json",
-  },
-};
-
 export const contactApi = {
   fleetAddresses: {
     method: "get",
@@ -579,7 +429,7 @@ export const contactApi = {
     summary:
       "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
     answers: {
-      200: { description: "The card", schema: agentCard, example: exampleCard },
+      200: answer(agentCard, "The card"),
     },
   },
   securityTxt: {
@@ -625,25 +475,8 @@ export const contactApi = {
       type: "application/x-www-form-urlencoded",
     },
     answers: {
-      201: {
-        description: "Accepted; the same if repeated, which has its proof looked for",
-        schema: optOutTaken,
-        example: {
-          site: "www.example.org",
-          scope: "subdomains" as const,
-          state: "unconfirmed",
-          createdAt: "2026-03-01T12:00:00.000Z",
-          deletesAt: "2026-03-08T12:00:00.000Z",
-          lapsesAt: "2026-03-31T12:00:00.000Z",
-          confirmation: {
-            type: "TXT",
-            name: "_nearcrawl.www.example.org",
-            value: "opt-out=hdqo4dqSbcMWw1Evc2ytSw",
-            file: "https://www.example.org/.well-known/nearcrawl-opt-out.txt",
-          },
-        },
-      },
-      400: { description: "Something is missing or unreadable", schema: formError },
+      201: answer(optOutTaken, "Accepted; the same if repeated, which has its proof looked for"),
+      400: answer(formError, "Something is missing or unreadable"),
       403: { description: "A browser sent it from another site's page" },
       413: { description: "Longer than 16 KB" },
       429: { description: "Too many forms from this address, or too many reports today" },
@@ -663,12 +496,8 @@ export const contactApi = {
       type: "application/x-www-form-urlencoded",
     },
     answers: {
-      201: {
-        description: "Accepted, with our requests to the target in the last 24 hours",
-        schema: reportTaken,
-        example: { complaintId: 12, target: "www.example.org" },
-      },
-      400: { description: "Something is missing or unreadable", schema: formError },
+      201: answer(reportTaken, "Accepted, with our requests to the target in the last 24 hours"),
+      400: answer(formError, "Something is missing or unreadable"),
       403: { description: "A browser sent it from another site's page" },
       413: { description: "Longer than 16 KB" },
       429: { description: "Too many forms from this address, or too many reports today" },

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
-import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
-import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
@@ -416,29 +416,7 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: hostsInHand,
-        example: {
-          at: "2026-03-01T12:00:00.000Z",
-          hosts: 1,
-          shown: [
-            {
-              host: "www.example.org",
-              crawler: "athens",
-              since: "2026-03-01T11:59:10.000Z",
-              expiresAt: "2026-03-01T12:09:10.000Z",
-              urls: 20,
-              openUrls: 15,
-              urlsPerMinute: 6,
-              limit: "crawl-delay",
-              delayMs: 10_000,
-              backOffUntil: null,
-            },
-          ],
-        },
-      },
-      ...refusals,
+      200: answer(hostsInHand),
       400: errorAnswer("The parameter is not as described"),
     },
   },
@@ -458,157 +436,8 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: overview,
-        example: {
-          at: "2026-03-01T12:00:00.000Z",
-          startedAt: "2026-03-01T11:00:00.000Z",
-          phase: "crawling",
-          sessions: 10,
-          roundsUnderWay: 3,
-          probesUnderWay: 7,
-          alerts: [
-            {
-              name: "crawler-offline",
-              severity: "warning",
-              words: "Offline for more than 60 minutes: berlin.",
-              advice:
-                "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
-              link: "/fleet",
-              targets: ["berlin"],
-              count: 1,
-              since: "2026-03-01T10:20:00.000Z",
-              toldAt: null,
-            },
-          ],
-          rates: {
-            pagesPerMinute: 687.2,
-            fetchedBytesPerMinute: 27489392.9,
-            probesPerMinute: 687.2,
-            pagesHistory: [120.0, 132.5],
-            stepSeconds: 5,
-          },
-          history: {
-            range: "1h",
-            stepMinutes: 1,
-            points: [{ pagesPerMinute: 687.2, fetchedBytesPerMinute: 27489393, probesPerMinute: 12 }, null],
-            since: "2026-03-01T11:00:00.000Z",
-          },
-          queue: {
-            hosts: 31,
-            medianSeconds: 12,
-            p95Seconds: 340,
-            oldestSeconds: 412,
-            isEstimate: false,
-            reasons: [
-              { reason: "no-delegation", hosts: 3, medianSeconds: 4, p95Seconds: 6, oldestSeconds: 6 },
-              { reason: "in-line", hosts: 28, medianSeconds: 13, p95Seconds: 340, oldestSeconds: 412 },
-            ],
-            verdict: {
-              limitedBy: "in-line",
-              hosts: 28,
-              words: "limited by nothing: 28 hosts wait to be asked for",
-            },
-          },
-          lastHour: {
-            minutes: 60,
-            fetches: 4100,
-            pages: 4080,
-            fetchedBytes: 164000000,
-            shippedBytes: 6150000,
-            rounds: 12,
-            probes: 31,
-            failures: { target: 9, network: 4, crawler: 0, us: 0 },
-          },
-          lastDay: {
-            minutes: 1440,
-            fetches: 98400,
-            pages: 98380,
-            fetchedBytes: 3936000000,
-            shippedBytes: 147600000,
-            rounds: 12,
-            probes: 31,
-            failures: { target: 9, network: 4, crawler: 0, us: 0 },
-          },
-          accuracy: {
-            samples: 412,
-            nearlyBest: 397,
-            withinMs: 5,
-            days: 30,
-            share: 0.9636,
-            low: 0.9408,
-            high: 0.9778,
-          },
-          totals: {
-            isEstimate: false,
-            hosts: 30,
-            hostsResolved: 28,
-            hostsUnresolved: 1,
-            hostsRefused: 1,
-            hostsGated: 0,
-            urls: 71,
-            urlsDue: 70,
-            urlsLeased: 0,
-            urlsRefused: 1,
-            urlsGone: 0,
-            urlsPaymentRequired: 0,
-            urlsPending: 30,
-            pages: 40,
-            bodyBytes: 1600000,
-            shippedBytes: 60000,
-            rounds: 2,
-            probes: 2,
-            subnetsDelegated: 303,
-            meanRttMs: 48.47,
-            generation: 1,
-            generationAppliedAt: "2026-02-28T00:00:00.000Z",
-            subnetsWaiting: 2,
-          },
-          fleet: [
-            {
-              crawlerId: 1,
-              name: "athens",
-              state: "online",
-              place: "Athens",
-              country: "GR",
-              latitude: 37.98,
-              longitude: 23.73,
-              address: "1.2.200.1",
-              pagesPerDay: 100000,
-              concurrentHosts: 1,
-              probeMethods: ["head", "connect"],
-              speaksIpv6: true,
-              softwareVersion: null,
-              connectedAt: "2026-03-01T11:00:00.000Z",
-              lastSeenAt: "2026-03-01T11:59:55.000Z",
-              offlineReason: null,
-              holdingBack: [],
-              revoked: false,
-              subnets: 51,
-              pages: 40,
-              bodyBytes: 1640000,
-              shippedBytes: 60000,
-              meanRttMs: 51.18,
-              openLeases: 0,
-            },
-          ],
-          recent: [
-            {
-              range: "20.0.0.0/24",
-              name: "NET-0",
-              country: "US",
-              crawler: "athens",
-              rttMs: 5,
-              since: "2026-11-21T23:51:27.754Z",
-              cause: "probe-round",
-            },
-          ],
-        },
-      },
-      400: errorAnswer("It cannot be answered", {
-        error: { status: 400, message: "range: must be one of 1h, 24h, 7d, 1y" },
-      }),
+      200: answer(overview),
+      400: errorAnswer("It cannot be answered"),
     },
   },
   events: {
@@ -620,9 +449,7 @@ export const overviewApi = {
       "Event `overview`, every two seconds while something changes: `{regions: {name: html}}`. For figures poll /api/overview.",
     answers: {
       200: { description: "A stream that does not end", schema: z.string(), type: "text/event-stream" },
-      503: errorAnswer("As many pages as can be kept live are live", {
-        error: { status: 400, message: "As many pages as can be kept live are live." },
-      }),
+      503: errorAnswer("As many pages as can be kept live are live"),
     },
   },
   alerts: {
@@ -633,31 +460,7 @@ export const overviewApi = {
     description:
       "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
     answers: {
-      200: {
-        description: "The answer",
-        schema: alertList,
-        example: {
-          at: "2026-03-01T12:00:00.000Z",
-          alerts: [
-            {
-              name: "crawler-offline",
-              severity: "warning",
-              words: "Offline for more than 60 minutes: berlin.",
-              advice:
-                "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
-              link: "/fleet",
-              targets: ["berlin"],
-              count: 1,
-              since: "2026-03-01T10:20:00.000Z",
-              toldAt: "2026-03-01T10:21:00.000Z",
-            },
-          ],
-          acknowledged: [],
-          muted: [],
-          channels: [],
-          incomplete: null,
-        },
-      },
+      200: answer(alertList),
     },
   },
   muteAlert: {
@@ -666,7 +469,7 @@ export const overviewApi = {
     needs: "fleet-write",
     summary: "Mute an alert until an hour that is named",
     description:
-      "Scope fleet-write. It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
+      "It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
     parameters: { path: { name: alertName } },
     body: {
       schema: z.strictObject({
@@ -677,10 +480,8 @@ export const overviewApi = {
       example: { target: "berlin", hours: 24, reason: "moves to another room" },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The mute",
-        schema: z
+      200: answer(
+        z
           .object({
             name: z.string(),
             target: z.string().nullable(),
@@ -689,17 +490,9 @@ export const overviewApi = {
             mutedBy: z.string(),
           })
           .meta({ id: "AlertMute" }),
-        example: {
-          name: "crawler-offline",
-          target: "berlin",
-          until: "2026-03-02T12:00:00.000Z",
-          reason: "moves to another room",
-          mutedBy: "anna",
-        },
-      },
-      400: errorAnswer("The body is not as described"),
+        "The mute",
+      ),
       404: errorAnswer("There is no such alert"),
-      429: tooMany,
     },
   },
   unmuteAlert: {
@@ -707,19 +500,14 @@ export const overviewApi = {
     path: "/api/alerts/{name}/unmute",
     needs: "fleet-write",
     summary: "Unmute an alert",
-    description: "Scope fleet-write.",
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
     answers: {
-      ...refusals,
-      200: {
-        description: "What is told again",
-        schema: z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
-        example: { name: "crawler-offline", target: "berlin" },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(
+        z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
+        "What is told again",
+      ),
       404: errorAnswer("It is not muted"),
-      429: tooMany,
     },
   },
   queue: {
@@ -742,71 +530,8 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: queueView,
-        example: {
-          at: "2026-03-01T12:00:00.000Z",
-          reason: null,
-          ages: {
-            hosts: 31,
-            medianSeconds: 12,
-            p95Seconds: 340,
-            oldestSeconds: 412,
-            isEstimate: false,
-            reasons: [
-              { reason: "no-delegation", hosts: 3, medianSeconds: 4, p95Seconds: 6, oldestSeconds: 6 },
-              { reason: "in-line", hosts: 28, medianSeconds: 13, p95Seconds: 340, oldestSeconds: 412 },
-            ],
-            verdict: {
-              limitedBy: "in-line",
-              hosts: 28,
-              words: "limited by nothing: 28 hosts wait to be asked for",
-            },
-          },
-          hosts: [
-            {
-              host: "www.example.org",
-              reason: "politeness",
-              dueAt: "2026-03-01T11:53:08.000Z",
-              range: "1.2.0.0/16",
-              crawler: "athens",
-              notBefore: "2026-03-01T12:00:10.000Z",
-              slowBecause: ["its robots.txt asks for 30 s between requests (Crawl-delay)"],
-              holdingBack: [],
-            },
-          ],
-          leftOut: {
-            urls: 1240,
-            hosts: 1,
-            more: false,
-            most: [{ host: "calendar.example.org", urls: 1240 }],
-            domains: [{ domain: "wildcard.example", waiting: 2000, leftOut: 48_000 }],
-          },
-          gated: {
-            asked: 28,
-            hosts: 1,
-            providers: [{ provider: "cloudflare", hosts: 1, newHosts: 0 }],
-            longest: [
-              {
-                host: "shop.example.org",
-                provider: "cloudflare",
-                since: "2026-02-22T09:00:00.000Z",
-                tries: 3,
-                nextTryAt: "2026-03-01T09:00:12.000Z",
-              },
-            ],
-          },
-          history: chartHistoryExample,
-        },
-      },
-      400: errorAnswer("It cannot be answered", {
-        error: {
-          status: 400,
-          message:
-            "reason: must be one of no-address, no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
-        },
-      }),
+      200: answer(queueView),
+      400: errorAnswer("It cannot be answered"),
     },
   },
   accuracy: {
@@ -830,41 +555,7 @@ export const overviewApi = {
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: accuracyView,
-        example: {
-          at: "2026-03-01T12:00:00.000Z",
-          estimate: {
-            samples: 412,
-            nearlyBest: 397,
-            withinMs: 5,
-            days: 30,
-            share: 0.9636,
-            low: 0.9408,
-            high: 0.9778,
-          },
-          farOnly: false,
-          history: chartHistoryExample,
-          samples: [
-            {
-              range: "1.2.0.0/16",
-              name: "EXAMPLE-NET",
-              country: "GR",
-              targetHost: "www.example.org",
-              targetAddress: "1.2.3.4",
-              method: "connect",
-              owner: "athens",
-              ownerRttMs: 12.5,
-              best: "athens",
-              bestRttMs: 12.5,
-              asked: 9,
-              answered: 8,
-              sampledAt: "2026-03-01T11:41:00.000Z",
-            },
-          ],
-        },
-      },
+      200: answer(accuracyView),
     },
   },
 } satisfies ApiOperations;
@@ -887,11 +578,7 @@ export const operationApi = {
     description:
       "Asks nobody anything: while this answers, the process need not be restarted. Whether it can work says /ready.",
     answers: {
-      200: {
-        description: "It does",
-        schema: z.strictObject({ status: z.string(), version: z.string() }),
-        example: { status: "ok", version: "0.2.0" },
-      },
+      200: answer(z.strictObject({ status: z.string(), version: z.string() }), "It does"),
     },
   },
   ready: {
@@ -902,27 +589,11 @@ export const operationApi = {
     description:
       "200: the database answers and can be written, it has every migration of this software, the tree of the registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to another coordinator. `faults` has also what is not in the way and deserves a look (`isInTheWay` false): a process that is late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does: it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a failure. For load balancers and process managers; needs no token.",
     answers: {
-      200: {
-        description: "It can",
-        schema: z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }),
-        example: { ready: true, faults: [] },
-      },
-      503: {
-        description: "Something is in the way",
-        schema: z.strictObject({ ready: z.boolean(), reason: z.string(), faults: z.array(healthFault) }),
-        example: {
-          ready: false,
-          reason: "the database cannot be written: its disk is full",
-          faults: [
-            {
-              code: "database-cannot-write",
-              words: "the database cannot be written: its disk is full",
-              isInTheWay: true,
-              since: "2026-03-01T12:00:00.000Z",
-            },
-          ],
-        },
-      },
+      200: answer(z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }), "It can"),
+      503: answer(
+        z.strictObject({ ready: z.boolean(), reason: z.string(), faults: z.array(healthFault) }),
+        "Something is in the way",
+      ),
     },
   },
   metrics: {

@@ -1,7 +1,7 @@
 /** The API of recrawl plans: what it answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
-import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
 const recrawlGroup = z
@@ -51,67 +51,10 @@ export const recrawlApi = {
     path: "/api/fleet/recrawl",
     needs: "fleet-read",
     summary: "How often pages are fetched again: the current plan and earlier ones, latest first",
-    description: "Scope fleet-read. An empty list: every page is fetched again after the same interval.",
+    description: "An empty list: every page is fetched again after the same interval.",
     parameters: { query: rangeParameters },
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: recrawlAnswer,
-        example: {
-          now: "2026-03-01T12:00:00.000Z",
-          history: chartHistoryExample,
-          plans: [
-            {
-              madeAt: "2026-03-01T11:50:00.000Z",
-              strategy: "optimal",
-              reason: "the total follows from recrawl.intervalHours",
-              since: "2026-02-01T00:00:00.000Z",
-              pages: 98000,
-              allowedPerDay: 400000,
-              capacityPerDay: 380000,
-              plannedPerDay: 14000,
-              achievedPerDay: 13650,
-              correction: 1.03,
-              freshness: 0.84,
-              multiplier: 0.61,
-              groups: [],
-            },
-            {
-              madeAt: "2026-02-01T00:00:00.000Z",
-              strategy: "icr",
-              reason:
-                "620 of the 1200 hosts and channels that change most had more than five updates since the last plan",
-              since: "2026-01-01T00:00:00.000Z",
-              pages: 96000,
-              allowedPerDay: 400000,
-              capacityPerDay: null,
-              plannedPerDay: 20400,
-              achievedPerDay: 19000,
-              correction: 1,
-              freshness: null,
-              multiplier: null,
-              groups: [
-                {
-                  channels: 1200,
-                  pages: 48000,
-                  changesPerDay: 0.5,
-                  initialSeconds: 172800,
-                  intervalSeconds: 207360,
-                  successRate: 0.93,
-                },
-                {
-                  channels: 1200,
-                  pages: 48000,
-                  changesPerDay: 0.02,
-                  initialSeconds: 4320000,
-                  intervalSeconds: 5184000,
-                  successRate: 0.95,
-                },
-              ],
-            },
-          ],
-        },
-      },
+      200: answer(recrawlAnswer, "The same as its page"),
     },
   },
 } satisfies ApiOperations;

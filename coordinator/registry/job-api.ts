@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 export const registryCounts = z
@@ -106,21 +106,8 @@ const registryJobReport = z
     description: "What came of it; which fields there are depends on the type.",
   });
 
-const registryJobShown = z
-  .strictObject({
-    jobId: z.int(),
-    order: registryOrder,
-    askedBy: z.string().nullable().describe("Null: not for this reader."),
-    via: z.enum(["page", "api"]),
-    state: z.enum(["running", "done", "failed", "cancelled", "broken-off"]),
-    startedAt: dateTime(),
-    endedAt: dateTime().nullable(),
-    progress: registryJobProgress,
-    cancelAskedBy: z.string().nullable(),
-    exitCode: z.int().nullable().describe("Of its process; null: it runs, or was ended by a signal."),
-    words: z.string().nullable().describe("Why it failed."),
-    report: registryJobReport.nullable(),
-  })
+const registryJobShown = registryJob
+  .extend({ report: registryJobReport.nullable() })
   .meta({ id: "RegistryJobShown" });
 
 const registrySubnetWords = z
@@ -276,6 +263,11 @@ const registryJobs = z.strictObject({ jobs: z.array(registryJob) }).meta({ id: "
 
 const number = z.int().min(1).max(2_147_483_647);
 
+const begun = { description: "Begun; it goes on in a process of its own", schema: startedRegistryJob };
+
+const startsNone = errorAnswer("This coordinator starts no jobs");
+
+/** What is asked for is in the audit log, and so is what it changes. */
 export const registryJobApi = {
   registryJobs: {
     method: "get",
@@ -283,31 +275,7 @@ export const registryJobApi = {
     needs: "read",
     summary: "Jobs, the latest first, at most a hundred",
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: registryJobs,
-        example: {
-          jobs: [
-            {
-              jobId: 12,
-              order: { type: "plan", files: { from: "cache" } },
-              askedBy: "anna",
-              via: "page",
-              state: "running",
-              startedAt: "2026-03-01T12:00:00.000Z",
-              endedAt: null,
-              progress: {
-                text: "reading 43 % · 120,000 records · 51,000/s · 12 s left · ripe.db.inetnum.gz",
-                share: 0.43,
-                lines: [],
-              },
-              cancelAskedBy: null,
-              exitCode: null,
-              words: null,
-            },
-          ],
-        },
-      },
+      200: answer(registryJobs, "The same as its page"),
     },
   },
   registryJob: {
@@ -317,31 +285,8 @@ export const registryJobApi = {
     summary: "A job: how far it is, or what came of it",
     parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: registryJobShown,
-        example: {
-          jobId: 12,
-          order: { type: "plan", files: { from: "cache" } },
-          askedBy: "anna",
-          via: "page",
-          state: "running",
-          startedAt: "2026-03-01T12:00:00.000Z",
-          endedAt: null,
-          progress: {
-            text: "reading 43 % · 120,000 records · 51,000/s · 12 s left · ripe.db.inetnum.gz",
-            share: 0.43,
-            lines: [],
-          },
-          cancelAskedBy: null,
-          exitCode: null,
-          words: null,
-          report: null,
-        },
-      },
-      404: errorAnswer("There is no such job", {
-        error: { status: 404, message: "There is nothing of this name." },
-      }),
+      200: answer(registryJobShown, "The same as its page"),
+      404: errorAnswer("There is no such job"),
     },
   },
   registryPlan: {
@@ -351,125 +296,8 @@ export const registryJobApi = {
     summary: "What a plan would change, and whether it can still be applied. While its job runs: the job",
     parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: z.union([registryPlan, registryJobShown]),
-        example: {
-          jobId: 12,
-          madeAt: "2026-03-01T12:03:00.000Z",
-          plan: {
-            fingerprint: "12-9f86d081884c7d659a2feaa0c55ad015",
-            generation: 12,
-            files: [
-              {
-                file: "/var/lib/nearcrawl/registry-cache/ripe.db.inetnum.gz",
-                sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-                read: 4000003,
-                kept: 4000000,
-                malformed: 3,
-                malformedSamples: [
-                  {
-                    file: "/var/lib/nearcrawl/registry-cache/ripe.db.inetnum.gz",
-                    line: 80123,
-                    reason: "no range",
-                    value: "193.0.0.0 -",
-                  },
-                ],
-              },
-            ],
-            state: { subnets: 10000000, crossings: 40 },
-            changes: {
-              added: 40000,
-              returned: 0,
-              removed: 12000,
-              changed: 80000,
-              moved: 10000,
-              unchanged: 9870000,
-            },
-            samples: {
-              changed: [
-                {
-                  kind: "changed",
-                  range: "193.0.0.0/21",
-                  before: {
-                    holder: "Example Networks",
-                    country: "NL",
-                    registry: "ripencc",
-                    name: "EXAMPLE-NET",
-                    under: "193.0.0.0/8",
-                  },
-                  after: {
-                    holder: "Example Web",
-                    country: "NL",
-                    registry: "ripencc",
-                    name: "EXAMPLE-NET",
-                    under: "193.0.0.0/8",
-                  },
-                },
-              ],
-            },
-            holders: { added: 900, gone: 300, renamed: 1200, merged: 4, split: 2 },
-            delegations: { kept: 410000, returned: 0, inherited: 120, lost: 14 },
-            registries: [
-              {
-                registry: "ripencc",
-                before: {
-                  registry: "ripencc",
-                  subnets: 4200000,
-                  ipv4Subnets: 4000000,
-                  ipv6Subnets: 200000,
-                  holders: 31000,
-                  crossing: 12,
-                  ipv4Addresses: 850000000,
-                  ipv6Slash48s: 9100000000,
-                },
-                after: {
-                  registry: "ripencc",
-                  subnets: 4210000,
-                  ipv4Subnets: 4010000,
-                  ipv6Subnets: 200000,
-                  holders: 31000,
-                  crossing: 12,
-                  ipv4Addresses: 850000000,
-                  ipv6Slash48s: 9100000000,
-                },
-                added: 22000,
-                removed: 12000,
-                changed: 40000,
-                moved: 4000,
-              },
-            ],
-            countries: [{ country: "NL", added: 900, removed: 200, changed: 4000 }],
-            largest: [
-              {
-                kind: "changed",
-                range: "193.0.0.0/21",
-                before: {
-                  holder: "Example Networks",
-                  country: "NL",
-                  registry: "ripencc",
-                  name: "EXAMPLE-NET",
-                  under: "193.0.0.0/8",
-                },
-                after: {
-                  holder: "Example Web",
-                  country: "NL",
-                  registry: "ripencc",
-                  name: "EXAMPLE-NET",
-                  under: "193.0.0.0/8",
-                },
-              },
-            ],
-          },
-          files: { from: "cache" },
-          outdated: null,
-          shrunk: [],
-          appliedBy: null,
-        },
-      },
-      404: errorAnswer("There is no such job", {
-        error: { status: 404, message: "There is nothing of this name." },
-      }),
+      200: answer(z.union([registryPlan, registryJobShown]), "The same as its page"),
+      404: errorAnswer("There is no such job"),
     },
   },
   fetchRegistry: {
@@ -477,7 +305,6 @@ export const registryJobApi = {
     path: "/api/registry/fetch",
     needs: "registry-write",
     summary: "Fetch what the registries have published since",
-    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
     body: {
       schema: z.strictObject({
         acceptSmaller: z
@@ -488,33 +315,9 @@ export const registryJobApi = {
       example: { acceptSmaller: false },
     },
     answers: {
-      202: {
-        description: "Begun; it goes on in a process of its own",
-        schema: startedRegistryJob,
-        example: { jobId: 13, kind: "fetch" },
-      },
-      400: errorAnswer("The body is not of this form", {
-        error: { status: 400, message: 'body: Unrecognized key: "force"' },
-      }),
-      401: errorAnswer("No token, or not a good one", {
-        error: {
-          status: 401,
-          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
-        },
-      }),
-      403: errorAnswer("The token lacks the scope", {
-        error: { status: 403, message: "This needs the scope registry-write." },
-      }),
-      409: errorAnswer("Another job runs", {
-        error: { status: 409, message: "Job 12 (plan) is at work. Wait for its end, or cancel it." },
-      }),
-      503: errorAnswer("This coordinator starts no jobs", {
-        error: {
-          status: 503,
-          message:
-            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
-        },
-      }),
+      202: begun,
+      409: errorAnswer("Another job runs"),
+      503: startsNone,
     },
   },
   planRegistry: {
@@ -522,7 +325,6 @@ export const registryJobApi = {
     path: "/api/registry/plan",
     needs: "registry-write",
     summary: "Say what an import would change, and change nothing",
-    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
     body: {
       schema: z.strictObject({
         from: z.enum(["cache", "folder"]).default("cache"),
@@ -535,39 +337,10 @@ export const registryJobApi = {
       example: { from: "cache" },
     },
     answers: {
-      202: {
-        description: "Begun; it goes on in a process of its own",
-        schema: startedRegistryJob,
-        example: { jobId: 13, kind: "plan" },
-      },
-      400: errorAnswer("The body is not of this form", {
-        error: { status: 400, message: 'body: Unrecognized key: "force"' },
-      }),
-      401: errorAnswer("No token, or not a good one", {
-        error: {
-          status: 401,
-          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
-        },
-      }),
-      403: errorAnswer("The token lacks the scope", {
-        error: { status: 403, message: "This needs the scope registry-write." },
-      }),
-      404: errorAnswer("No such folder", {
-        error: {
-          status: 404,
-          message: '"2026-q9" is none of the folders that the setting registry.filesFolder allows.',
-        },
-      }),
-      409: errorAnswer("Another job runs", {
-        error: { status: 409, message: "Job 12 (plan) is at work. Wait for its end, or cancel it." },
-      }),
-      503: errorAnswer("This coordinator starts no jobs", {
-        error: {
-          status: 503,
-          message:
-            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
-        },
-      }),
+      202: begun,
+      404: errorAnswer("No such folder"),
+      409: errorAnswer("Another job runs"),
+      503: startsNone,
     },
   },
   applyRegistry: {
@@ -575,7 +348,6 @@ export const registryJobApi = {
     path: "/api/registry/apply",
     needs: "registry-write",
     summary: "Apply exactly what a plan has shown",
-    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
     body: {
       schema: z.strictObject({
         planId: number.describe("The job that made the plan."),
@@ -588,47 +360,11 @@ export const registryJobApi = {
       example: { planId: 12 },
     },
     answers: {
-      202: {
-        description: "Begun; it goes on in a process of its own",
-        schema: startedRegistryJob,
-        example: { jobId: 13, kind: "apply" },
-      },
-      400: errorAnswer("The body is not of this form", {
-        error: { status: 400, message: 'body: Unrecognized key: "force"' },
-      }),
-      401: errorAnswer("No token, or not a good one", {
-        error: {
-          status: 401,
-          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
-        },
-      }),
-      403: errorAnswer("The token lacks the scope", {
-        error: { status: 403, message: "This needs the scope registry-write." },
-      }),
-      404: errorAnswer("No such plan", {
-        error: { status: 404, message: "Job 7 made no plan that can be applied. Make a new one." },
-      }),
-      409: errorAnswer("The plan is outdated, or another job runs", {
-        error: {
-          status: 409,
-          message:
-            "Plan 12 cannot be applied any more. It was made against generation 11, and generation 12 is in force now. Make a new one.",
-        },
-      }),
-      422: errorAnswer("To be confirmed", {
-        error: {
-          status: 422,
-          message:
-            "arin would lose suspiciously much. Look at the plan; if it is right, confirm it (confirmShrinkage).",
-        },
-      }),
-      503: errorAnswer("This coordinator starts no jobs", {
-        error: {
-          status: 503,
-          message:
-            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
-        },
-      }),
+      202: begun,
+      404: errorAnswer("No such plan"),
+      409: errorAnswer("The plan is outdated, or another job runs"),
+      422: errorAnswer("To be confirmed"),
+      503: startsNone,
     },
   },
   rollBackRegistry: {
@@ -636,7 +372,6 @@ export const registryJobApi = {
     path: "/api/registry/rollback",
     needs: "registry-write",
     summary: "Undo the generation in force: tree and delegations are as before it",
-    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
     body: {
       schema: z.strictObject({
         generation: number.describe("The one in force: asked twice, it is done once."),
@@ -652,46 +387,12 @@ export const registryJobApi = {
       example: { generation: 12 },
     },
     answers: {
-      202: {
-        description: "Begun; it goes on in a process of its own",
-        schema: startedRegistryJob,
-        example: { jobId: 13, kind: "rollback" },
-      },
-      400: errorAnswer("The body is not of this form", {
-        error: { status: 400, message: 'body: Unrecognized key: "force"' },
-      }),
-      401: errorAnswer("No token, or not a good one", {
-        error: {
-          status: 401,
-          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
-        },
-      }),
-      403: errorAnswer("The token lacks the scope", {
-        error: { status: 403, message: "This needs the scope registry-write." },
-      }),
-      409: errorAnswer("Another one is in force, or another job runs", {
-        error: {
-          status: 409,
-          message: "Generation 11 is not in force, generation 12 is: nothing is rolled back.",
-        },
-      }),
+      202: begun,
+      409: errorAnswer("Another one is in force, or another job runs"),
       422: errorAnswer(
         "It is the first import, and toEmpty was not said; or the confirmation is not what was asked for",
-        {
-          error: {
-            status: 422,
-            message:
-              'Generation 1 is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “empty the tree” (API: "toEmpty": true).',
-          },
-        },
       ),
-      503: errorAnswer("This coordinator starts no jobs", {
-        error: {
-          status: 503,
-          message:
-            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
-        },
-      }),
+      503: startsNone,
     },
   },
   rollForwardRegistry: {
@@ -699,7 +400,6 @@ export const registryJobApi = {
     path: "/api/registry/rollforward",
     needs: "registry-write",
     summary: "Put a generation that was rolled back in force again, with its delegations",
-    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
     body: {
       schema: z.strictObject({
         generation: number.describe(
@@ -709,40 +409,11 @@ export const registryJobApi = {
       example: { generation: 12 },
     },
     answers: {
-      202: {
-        description: "Begun; it goes on in a process of its own",
-        schema: startedRegistryJob,
-        example: { jobId: 13, kind: "rollforward" },
-      },
-      400: errorAnswer("The body is not of this form", {
-        error: { status: 400, message: 'body: Unrecognized key: "force"' },
-      }),
-      401: errorAnswer("No token, or not a good one", {
-        error: {
-          status: 401,
-          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
-        },
-      }),
-      403: errorAnswer("The token lacks the scope", {
-        error: { status: 403, message: "This needs the scope registry-write." },
-      }),
+      202: begun,
       409: errorAnswer(
         "It does not follow the generation in force, nothing of it was kept, or another job runs",
-        {
-          error: {
-            status: 409,
-            message:
-              "Generation 12 cannot be put in force again as things are (generation 13 is in force): it was not rolled back from here, or nothing of it was kept.",
-          },
-        },
       ),
-      503: errorAnswer("This coordinator starts no jobs", {
-        error: {
-          status: 503,
-          message:
-            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
-        },
-      }),
+      503: startsNone,
     },
   },
   cancelRegistryJob: {
@@ -750,28 +421,13 @@ export const registryJobApi = {
     path: "/api/registry/cancel",
     needs: "registry-write",
     summary: "Ask a job to end; an import that is broken off leaves the tree as it was",
-    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
     body: {
       schema: z.strictObject({ jobId: number.describe("That runs.") }),
       example: { jobId: 12 },
     },
     answers: {
-      202: { description: "Asked for", schema: registryCancelled, example: { jobId: 12, cancelAsked: true } },
-      400: errorAnswer("The body is not of this form", {
-        error: { status: 400, message: 'body: Unrecognized key: "force"' },
-      }),
-      401: errorAnswer("No token, or not a good one", {
-        error: {
-          status: 401,
-          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
-        },
-      }),
-      403: errorAnswer("The token lacks the scope", {
-        error: { status: 403, message: "This needs the scope registry-write." },
-      }),
-      409: errorAnswer("It does not run", {
-        error: { status: 409, message: "There is no job 12 at work: it has ended, or never was." },
-      }),
+      202: answer(registryCancelled, "Asked for"),
+      409: errorAnswer("It does not run"),
     },
   },
 } satisfies ApiOperations;

@@ -1,7 +1,7 @@
 /** The API of registry data: what is in force, and how old it is. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 import { registryCounts, registryJob, subnetsInUse } from "./job-api.ts";
 
 const registrySource = z
@@ -133,147 +133,7 @@ export const registryApi = {
     needs: "read",
     summary: "The generation in force, its age and make-up, generations before, the download cache, the jobs",
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: registryOverview,
-        example: {
-          now: "2026-03-01T12:00:00.000Z",
-          generation: 12,
-          appliedAt: "2026-02-28T00:00:00.000Z",
-          ageDays: 1,
-          warnings: [],
-          counted: {
-            generation: 12,
-            crossings: 40,
-            registries: [
-              {
-                registry: "ripencc",
-                subnets: 4200000,
-                ipv4Subnets: 4000000,
-                ipv6Subnets: 200000,
-                holders: 31000,
-                crossing: 12,
-                ipv4Addresses: 850000000,
-                ipv6Slash48s: 9100000000,
-              },
-            ],
-          },
-          sources: [
-            {
-              file: "/var/lib/nearcrawl/registry-cache/ripe.db.inetnum.gz",
-              format: "rpsl",
-              registry: "ripencc",
-              fileDate: "2026-02-27",
-              ageDays: 2,
-              kept: 4000000,
-              malformed: 3,
-              sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-            },
-          ],
-          outdated: [],
-          unfinished: null,
-          isImportRunning: false,
-          rollback: {
-            generation: 12,
-            becomes: 11,
-            becomesAppliedAt: "2025-11-29T00:00:00.000Z",
-            removed: 40000,
-            broughtBack: 12000,
-            restored: 90000,
-            inUse: { total: 120000, going: 310 },
-          },
-          history: [
-            {
-              generation: 12,
-              state: "applied",
-              appliedAt: "2026-02-28T00:00:00.000Z",
-              changes: {
-                added: 40000,
-                returned: 0,
-                removed: 12000,
-                changed: 80000,
-                moved: 10000,
-                unchanged: 9870000,
-              },
-              appliedBy: "anna",
-              canRollForward: false,
-              rolledBackBy: null,
-            },
-          ],
-          cache: {
-            folder: "/var/lib/nearcrawl/registry-cache",
-            contact: "noc@example.org",
-            sources: [
-              {
-                name: "ripencc-inetnum",
-                registry: "ripencc",
-                kind: "rpsl-split",
-                access: { type: "public" },
-                url: "https://ftp.ripe.net/ripe/dbase/split/ripe.db.inetnum.gz",
-                mirrors: [],
-                file: "ripe.db.inetnum.gz",
-                state: "fresh",
-                bytes: 310000000,
-                sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-                checksumAgreed: false,
-                dataDate: "2026-02-27T00:00:00.000Z",
-                dataAgeDays: 2,
-                fetchedAt: "2026-02-28T00:00:00.000Z",
-                checkedDaysAgo: 1,
-              },
-            ],
-            fault: null,
-          },
-          filesFolder: { path: "/srv/registries", names: ["2026-q1"] },
-          publishers: [
-            {
-              registry: "iana",
-              name: "IANA",
-              region: "the whole address space",
-              publishes: "which registry has which block",
-              terms: "Free for any purpose (CC0).",
-              termsUrl: "https://www.iana.org/help/licensing-terms",
-            },
-          ],
-          jobs: [
-            {
-              jobId: 12,
-              order: { type: "plan", files: { from: "cache" } },
-              askedBy: "anna",
-              via: "page",
-              state: "running",
-              startedAt: "2026-03-01T12:00:00.000Z",
-              endedAt: null,
-              progress: {
-                text: "reading 43 % · 120,000 records · 51,000/s · 12 s left · ripe.db.inetnum.gz",
-                share: 0.43,
-                lines: [],
-              },
-              cancelAskedBy: null,
-              exitCode: null,
-              words: null,
-            },
-          ],
-          runningJob: {
-            jobId: 12,
-            order: { type: "plan", files: { from: "cache" } },
-            askedBy: "anna",
-            via: "page",
-            state: "running",
-            startedAt: "2026-03-01T12:00:00.000Z",
-            endedAt: null,
-            progress: {
-              text: "reading 43 % · 120,000 records · 51,000/s · 12 s left · ripe.db.inetnum.gz",
-              share: 0.43,
-              lines: [],
-            },
-            cancelAskedBy: null,
-            exitCode: null,
-            words: null,
-          },
-          canStartJobs: true,
-        },
-      },
+      200: answer(registryOverview, "The same as its page"),
     },
   },
 } satisfies ApiOperations;

@@ -1,6 +1,6 @@
 /** The API of releases: the files that crawlers fetch, and who runs which version. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { defaultSoakMinutes } from "./decide-stage.ts";
 
 const releaseDigest = z
@@ -63,8 +63,6 @@ const signedText = z
   })
   .meta({ id: "SignedText" });
 
-const stageReleaseExample = { version: "1.4.0", stage: "one", percent: null, crawlers: ["athens"] };
-
 export const releasesApi = {
   releaseBundle: {
     method: "get",
@@ -89,7 +87,7 @@ export const releasesApi = {
     summary: "The signed manifest of a release that is on offer",
     parameters: { path: { digest: releaseDigest } },
     answers: {
-      200: { description: "A text and the Ed25519 signatures over it", schema: signedText },
+      200: answer(signedText, "A text and the Ed25519 signatures over it"),
       404: { description: "Not published, held, or revoked" },
     },
   },
@@ -100,14 +98,14 @@ export const releasesApi = {
     summary:
       "What a supervisor without a release asks for: the newest release offered to all, and what verifies it",
     answers: {
-      200: {
-        description: "Null where there is none",
-        schema: z.strictObject({
+      200: answer(
+        z.strictObject({
           manifest: signedText.nullable(),
           revocations: signedText.nullable(),
           rotations: z.array(signedText),
         }),
-      },
+        "Null where there is none",
+      ),
     },
   },
   releaseKeys: {
@@ -116,10 +114,10 @@ export const releasesApi = {
     needs: null,
     summary: "The rotations of the keys that releases are signed with, in order",
     answers: {
-      200: {
-        description: "Each signed by a key that was valid before it",
-        schema: z.strictObject({ rotations: z.array(signedText) }),
-      },
+      200: answer(
+        z.strictObject({ rotations: z.array(signedText) }),
+        "Each signed by a key that was valid before it",
+      ),
     },
   },
   revokedReleases: {
@@ -128,7 +126,7 @@ export const releasesApi = {
     needs: null,
     summary: "The signed list of releases that are never to run again",
     answers: {
-      200: { description: "The list in force", schema: signedText },
+      200: answer(signedText, "The list in force"),
       404: { description: "No release was ever revoked" },
     },
   },
@@ -154,46 +152,8 @@ export const versionsApi = {
     path: "/api/fleet/versions",
     needs: "fleet-read",
     summary: "Releases, who is offered each, and who runs what",
-    description: "Scope fleet-read.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: fleetVersions,
-        example: {
-          releases: [
-            {
-              version: "1.4.0",
-              sequence: 7,
-              digest: "0000000000000000000000000000000000000000000000000000000000000000",
-              expiresAt: "2026-09-01T00:00:00.000Z",
-              publishedAt: "2026-03-01T12:00:00.000Z",
-              revoked: false,
-              trusted: true,
-              stage: "percent",
-              percent: 5,
-              stageSince: "2026-03-01T12:00:00.000Z",
-              stageWords: "by an operator",
-              soakMinutes: null,
-              firstCrawler: "athens",
-              crawlers: { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 1, returned: 0 },
-              standing: null,
-            },
-          ],
-          docks: [
-            {
-              crawlerId: 1,
-              name: "athens",
-              online: true,
-              digest: "0000000000000000000000000000000000000000000000000000000000000000",
-              runsVersion: "1.4.0",
-              dockVersion: "1.0.0",
-              policy: "newest",
-              reports: { "1.4.0": "running" },
-            },
-          ],
-        },
-      },
+      200: answer(fleetVersions),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -202,7 +162,6 @@ export const versionsApi = {
     path: "/api/fleet/versions/{version}/stage",
     needs: "fleet-write",
     summary: "Offer a release to one crawler, to a share of them, or to all",
-    description: "Scope fleet-write.",
     parameters: {
       path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
     },
@@ -214,18 +173,14 @@ export const versionsApi = {
       example: { to: "one=athens" },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({
+      200: answer(
+        z.strictObject({
           version: z.string(),
           stage: z.enum(["none", "one", "percent", "all"]),
           percent: z.number().nullable(),
           crawlers: z.array(z.string()),
         }),
-        example: stageReleaseExample,
-      },
-      400: errorAnswer("The body is not as described"),
+      ),
       409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
@@ -235,7 +190,6 @@ export const versionsApi = {
     path: "/api/fleet/versions/{version}/auto",
     needs: "fleet-write",
     summary: "Offer a release to one crawler, then 5 %, then all, as long as all goes well",
-    description: "Scope fleet-write.",
     parameters: {
       path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
     },
@@ -244,18 +198,14 @@ export const versionsApi = {
       example: {},
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({
+      200: answer(
+        z.strictObject({
           version: z.string(),
           stage: z.enum(["none", "one", "percent", "all"]),
           percent: z.number().nullable(),
           crawlers: z.array(z.string()),
         }),
-        example: stageReleaseExample,
-      },
-      400: errorAnswer("The body is not as described"),
+      ),
       409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
@@ -265,7 +215,6 @@ export const versionsApi = {
     path: "/api/fleet/versions/{version}/hold",
     needs: "fleet-write",
     summary: "Hold a release",
-    description: "Scope fleet-write.",
     parameters: {
       path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
     },
@@ -274,13 +223,7 @@ export const versionsApi = {
       example: { reason: "too many failures" },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ version: z.string(), stage: z.enum(["none"]) }),
-        example: { version: "1.4.0", stage: "none" },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })),
       409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },

@@ -1,6 +1,6 @@
 /** The API of policy settings: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
 
 const policyKind = z
   .union([
@@ -153,47 +153,7 @@ export const settingsApi = {
     description:
       "Scope read, where reading needs one. A value is that of the coordinator's file unless an operator has changed it; running coordinators follow changes at once.",
     answers: {
-      200: {
-        description: "The answer",
-        schema: policies,
-        example: {
-          version: 3,
-          groups: [
-            {
-              name: "delegation",
-              title: "Delegation",
-              policies: [
-                {
-                  name: "delegation.lambdaMs",
-                  title: "λ, what a probe must save",
-                  help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
-                  unit: "ms",
-                  origin: "measured, test/bench/results/delegation.md",
-                  basic: true,
-                  kind: { type: "number", whole: false, least: 0, above: false, most: 1000 },
-                  default: 2,
-                  value: 0.5,
-                  fileValue: 2,
-                  changedAt: "2026-03-01T12:00:00.000Z",
-                  changedBy: "anna",
-                },
-              ],
-            },
-          ],
-          setAtStart: [{ names: ["finer.everySeconds", "logLevel"], why: "they are not urgent" }],
-          history: [
-            {
-              version: 3,
-              changedAt: "2026-03-01T12:00:00.000Z",
-              changedBy: "anna",
-              words: "news sites",
-              takesBack: null,
-              changes: [{ name: "delegation.lambdaMs", before: null, after: 0.5 }],
-            },
-          ],
-          ignored: [],
-        },
-      },
+      200: answer(policies),
     },
   },
   changePolicies: {
@@ -202,37 +162,17 @@ export const settingsApi = {
     needs: "policy-write",
     summary: "Change policies, all of them or none",
     description:
-      "Scope policy-write. basedOn is the version of GET /api/policies or of the preview: if somebody has changed something since, nothing is changed (409). The change is in the audit log and can be reverted.",
+      "basedOn is the version of GET /api/policies or of the preview: if somebody has changed something since, nothing is changed (409). The change is in the audit log and can be reverted.",
     body: {
       schema: policyChange,
       example: { values: { "delegation.lambdaMs": 5 }, basedOn: 3, words: "fewer probes over the holidays" },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "Saved",
-        schema: savedPolicies,
-        example: {
-          version: 4,
-          changes: [{ name: "delegation.lambdaMs", before: 0.5, after: 5, toFile: false }],
-        },
-      },
+      200: answer(savedPolicies, "Saved"),
       400: errorAnswer("The body is not of the stated form"),
       404: errorAnswer("There is no such version to revert"),
-      409: errorAnswer("Somebody has changed something since basedOn; nothing is changed", {
-        error: {
-          status: 409,
-          message:
-            "anna has changed delegation.lambdaMs in the meantime (version 4). Check the current policies and preview again.",
-        },
-      }),
-      422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed", {
-        error: {
-          status: 422,
-          message:
-            "recrawl.shortestHours: no page may be fetched again within 48 h are over, and each has to be after 24 h (recrawl.longestDays: 1). Nothing was changed.",
-        },
-      }),
+      409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
+      422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -242,66 +182,14 @@ export const settingsApi = {
     needs: "policy-write",
     summary: "Preview a change; nothing is saved",
     description:
-      "Scope policy-write. Computed within two seconds from samples of what the crawl has done; each effect says what it was computed from and what it does not cover.",
+      "Computed within two seconds from samples of what the crawl has done; each effect says what it was computed from and what it does not cover.",
     body: { schema: policyPreviewRequest, example: { values: { "delegation.lambdaMs": 5 } } },
     answers: {
-      ...refusals,
-      200: {
-        description: "What would change",
-        schema: policyPreview,
-        example: {
-          basedOn: 3,
-          takesBack: null,
-          changes: [{ name: "delegation.lambdaMs", before: 0.5, after: 5, toFile: false }],
-          effects: [
-            {
-              title: "Delegation: the latest rounds played again",
-              figures: [
-                {
-                  name: "probesPerRound",
-                  words: "Probes per round",
-                  unit: "probes",
-                  before: 3.1,
-                  after: 2.2,
-                },
-                {
-                  name: "changedDelegations",
-                  words: "Of these subnets, those that would go to another crawler",
-                  unit: "subnets",
-                  before: 0,
-                  after: 61,
-                },
-                {
-                  name: "extraRttMs",
-                  words: "Mean RTT to these subnets, against the present",
-                  unit: "ms",
-                  before: 0,
-                  after: 0.4,
-                },
-              ],
-              basis:
-                "2,000 decided rounds (the latest) and 12 crawlers: each round played under both values in the same order. 81 % of the probes got the answer that was measured then; 19 % went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.",
-              limits: ["Subnets that are delegated stay where they are until they are probed again."],
-            },
-          ],
-        },
-      },
+      200: answer(policyPreview, "What would change"),
       400: errorAnswer("The body is not of the stated form"),
       404: errorAnswer("There is no such version to revert"),
-      409: errorAnswer("Somebody has changed something since basedOn; nothing is changed", {
-        error: {
-          status: 409,
-          message:
-            "anna has changed delegation.lambdaMs in the meantime (version 4). Check the current policies and preview again.",
-        },
-      }),
-      422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed", {
-        error: {
-          status: 422,
-          message:
-            "recrawl.shortestHours: no page may be fetched again within 48 h are over, and each has to be after 24 h (recrawl.longestDays: 1). Nothing was changed.",
-        },
-      }),
+      409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
+      422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed"),
       429: errorAnswer("Too many failures from this address"),
     },
   },

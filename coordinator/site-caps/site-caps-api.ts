@@ -1,6 +1,6 @@
 /** The API of caps on sites: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { leastDelaySeconds, mostDelaySeconds, mostWords } from "./site-cap.ts";
 
 const siteCap = z
@@ -41,12 +41,7 @@ export const siteCapsApi = {
     summary: "Sites that operators have slowed down",
     description: "What robots.txt, answers and the usual rest ask for holds beside a cap: the slowest does.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.object({ caps: z.array(siteCap) }).meta({ id: "SiteCaps" }),
-        example: { caps: [example] },
-      },
+      200: answer(z.object({ caps: z.array(siteCap) }).meta({ id: "SiteCaps" })),
     },
   },
   setSiteCap: {
@@ -54,15 +49,11 @@ export const siteCapsApi = {
     path: "/api/fleet/site-caps",
     needs: "policy-write",
     summary: "Keep a site's requests so far apart",
-    description:
-      "Scope policy-write. It holds from the next lease of each host on; a site that has a cap gets the new one.",
+    description: "It holds from the next lease of each host on; a site that has a cap gets the new one.",
     body: { schema: setCapBody, example: { site: "example.org", seconds: 10, words: example.words } },
     answers: {
-      ...refusals,
-      201: { description: "The answer", schema: siteCap, example },
-      400: errorAnswer("The body is not as described"),
+      201: answer(siteCap),
       422: errorAnswer("That is no site, or there are too many caps"),
-      429: tooMany,
     },
   },
   removeSiteCap: {
@@ -71,19 +62,12 @@ export const siteCapsApi = {
     needs: "policy-write",
     summary: "Let a site be crawled at its usual pace",
     description:
-      "Scope policy-write. A crawler that was told the cap keeps to it until it reads the site's robots.txt again: within a day.",
+      "A crawler that was told the cap keeps to it until it reads the site's robots.txt again: within a day.",
     parameters: { path: { site: z.string().meta({ description: "As listed.", example: "example.org" }) } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: siteCap.omit({ hosts: true }),
-        example: { ...example, hosts: undefined },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(siteCap.omit({ hosts: true })),
       404: errorAnswer("There is no such cap"),
-      429: tooMany,
     },
   },
 } satisfies ApiOperations;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { pageChange } from "../changes/changes-api.ts";
 import { changeKinds } from "../changes/page-change.ts";
-import { type ApiOperations, errorAnswer, type ReadOf, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer, type ReadOf, refusals } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 export const siteParts = ["overview", "pages", "changes", "robots", "speed", "links"] as const;
@@ -358,9 +358,9 @@ export const siteApi = {
     },
     answers: {
       ...refusals,
-      200: { description: "The answer", schema: siteAnswer },
+      200: answer(siteAnswer),
       400: errorAnswer("A part, filter, kind or time that cannot be"),
-      404: { description: "The frontier does not hold the host", schema: siteAnswer },
+      404: answer(siteAnswer, "The frontier does not hold the host"),
     },
   },
   fetchSiteAgain: {

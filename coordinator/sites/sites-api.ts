@@ -1,6 +1,6 @@
 /** The API of the list of sites: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { siteFilters, siteSorts, siteStates, sitesLimit } from "./sites-list.ts";
 
 const site = z
@@ -84,12 +84,7 @@ const orderParameters = {
   }),
 };
 
-const badQuestion = errorAnswer("What is asked cannot be answered", {
-  error: {
-    status: 400,
-    message: "sort: size is not one of host, pages, due, failures, fetched, added, rtt, bytes.",
-  },
-});
+const badQuestion = errorAnswer("What is asked cannot be answered");
 
 export const sitesApi = {
   sites: {
@@ -114,7 +109,7 @@ export const sitesApi = {
     },
     answers: {
       ...refusals,
-      200: { description: "The answer", schema: sites },
+      200: answer(sites),
       400: badQuestion,
     },
   },
@@ -131,10 +126,7 @@ export const siteFilesApi = {
     parameters: { query: { ...filterParameters, ...orderParameters } },
     answers: {
       ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ sites: z.array(site), isComplete: z.boolean() }).meta({ id: "SiteFile" }),
-      },
+      200: answer(z.strictObject({ sites: z.array(site), isComplete: z.boolean() }).meta({ id: "SiteFile" })),
       400: badQuestion,
     },
   },

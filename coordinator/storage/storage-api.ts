@@ -1,6 +1,6 @@
 /** The API of what the database holds and how long: what it answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 
 const storedTable = z
   .strictObject({
@@ -65,42 +65,7 @@ export const storageApi = {
     description:
       "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
     answers: {
-      200: {
-        description: "The same as its page",
-        schema: storage,
-        example: {
-          now: "2026-03-01T12:00:00.000Z",
-          bytes: 41_200_000_000,
-          expectedBytes: 52_300_000_000,
-          tables: [
-            {
-              table: "page_fetch",
-              rows: 86_400_000,
-              bytes: 10_900_000_000,
-              indexBytes: 10_300_000_000,
-              parts: 15,
-              keptDays: 30,
-              policy: "retention.fetchDays",
-              end: "dropped by day; the counts per URL, host and day stay",
-              since: "2026-02-19T00:00:00.000Z",
-              expectedBytes: 63_600_000_000,
-            },
-            {
-              table: "frontier_url",
-              rows: 40_000_000,
-              bytes: 9_000_000_000,
-              indexBytes: 4_000_000_000,
-              parts: 8,
-              keptDays: null,
-              policy: null,
-              end: "for each URL known",
-              since: null,
-              expectedBytes: null,
-            },
-          ],
-          wentBack: [],
-        },
-      },
+      200: answer(storage, "The same as its page"),
     },
   },
 } satisfies ApiOperations;

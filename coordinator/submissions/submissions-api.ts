@@ -1,6 +1,6 @@
 /** The API of handing in URLs: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { followedStates, submissionBounds, submissionDeeds, urlAnswers } from "./submission.ts";
 
 const submission = z
@@ -46,46 +46,6 @@ const receipt = z
   })
   .meta({ id: "SubmissionReceipt" });
 
-const exampleSubmission = {
-  submissionId: 7,
-  deed: "add",
-  submittedBy: "anna",
-  submittedAt: "2026-03-01T12:00:00.000Z",
-  urls: { new: 1, known: 0, elsewhere: 0, refused: 1 },
-  fetched: 0,
-};
-
-const exampleReceipt = {
-  submission: exampleSubmission,
-  urls: [
-    {
-      place: 1,
-      url: "https://www.example.org/",
-      answer: "new",
-      reason: null,
-      state: "due",
-      words: "athens fetches it about 2026-03-01 12:00:02 UTC",
-      crawler: "athens",
-      aboutAt: "2026-03-01T12:00:02.000Z",
-      lastFetchedAt: null,
-      lastStatus: null,
-    },
-    {
-      place: 2,
-      url: "mailto:somebody",
-      answer: "refused",
-      reason: "only http and https are crawled",
-      state: "refused",
-      words: "only http and https are crawled",
-      crawler: null,
-      aboutAt: null,
-      lastFetchedAt: null,
-      lastStatus: null,
-    },
-  ],
-  next: null,
-};
-
 export const submissionsApi = {
   submitUrls: {
     method: "post",
@@ -102,11 +62,9 @@ export const submissionsApi = {
       example: { urls: ["https://www.example.org/"], deed: "add" },
     },
     answers: {
-      ...refusals,
-      201: { description: "The receipt, with its first 100 URLs", schema: receipt, example: exampleReceipt },
+      201: answer(receipt, "The receipt, with its first 100 URLs"),
       400: errorAnswer("The body is not as described, or more than the scope takes"),
       413: errorAnswer("The body is larger than 1 MB"),
-      429: tooMany,
     },
   },
   submissions: {
@@ -114,14 +72,8 @@ export const submissionsApi = {
     path: "/api/submissions",
     needs: "url-write",
     summary: "The latest receipts",
-    description: "Scope url-write.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.object({ submissions: z.array(submission) }).meta({ id: "Submissions" }),
-        example: { submissions: [exampleSubmission] },
-      },
+      200: answer(z.object({ submissions: z.array(submission) }).meta({ id: "Submissions" })),
     },
   },
   submission: {
@@ -136,8 +88,7 @@ export const submissionsApi = {
       query: { after: z.int().optional().describe("The last place already read.") },
     },
     answers: {
-      ...refusals,
-      200: { description: "The answer", schema: receipt, example: exampleReceipt },
+      200: answer(receipt),
       404: errorAnswer("There is no receipt with this number, or no longer"),
     },
   },

@@ -1,6 +1,6 @@
 /** The API of the web graph: what it answers. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 
 const graphDegrees = z
   .strictObject({
@@ -88,59 +88,7 @@ export const graphApi = {
       "the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The " +
       "highest pages also as CSV: format=csv.",
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: graph,
-        example: {
-          graph: {
-            madeAt: "2026-03-01T12:00:00.000Z",
-            nodes: 3,
-            knownNodes: 2,
-            links: 2,
-            selfLinks: 0,
-            outLinks: {
-              average: 0.6666666666666666,
-              most: 2,
-              bins: [
-                { least: 0, most: 0, nodes: 2 },
-                { least: 1, most: 1, nodes: 0 },
-                { least: 2, most: 3, nodes: 1 },
-              ],
-            },
-            inLinks: {
-              average: 0.6666666666666666,
-              most: 1,
-              bins: [
-                { least: 0, most: 0, nodes: 1 },
-                { least: 1, most: 1, nodes: 2 },
-              ],
-            },
-            visited: { pages: 1, averageOutLinks: 2 },
-            change: { pages: 1, average: 0.5 },
-            hosts: 2,
-            hostLinks: 1,
-            linksBetweenHosts: 1,
-            linksWithinHosts: 1,
-            topPages: [
-              { url: "https://www.example.org/docs/ferry", pageRank: 0.3701, inLinks: 1, outLinks: 0 },
-            ],
-            mostLinked: [
-              { url: "https://www.example.org/docs/ferry", pageRank: 0.3701, inLinks: 1, outLinks: 0 },
-            ],
-            topHosts: [{ host: null, rank: 0.6491, pages: 1, linkingHosts: 1, inLinks: 1, outLinks: 0 }],
-            ranking: {
-              engine: "local",
-              damping: 0.85,
-              tolerance: 1e-6,
-              iterations: 2,
-              residual: 0,
-              converged: true,
-            },
-          },
-          ranksAt: "2026-03-01T12:00:00.000Z",
-        },
-      },
+      200: answer(graph),
     },
   },
 } satisfies ApiOperations;

@@ -94,15 +94,14 @@ const errorSchema = z
   })
   .meta({ id: "Error" });
 
-/** Of `{error: {status, message}}`. */
-export const errorAnswer = (
-  description: string,
-  example?: unknown,
-): ApiAnswer & { readonly schema: typeof errorSchema } => ({
+/** Of JSON. */
+export const answer = <Value extends z.ZodType>(schema: Value, description = "The answer") => ({
   description,
-  schema: errorSchema,
-  ...(example === undefined ? {} : { example }),
+  schema,
 });
+
+/** Of `{error: {status, message}}`. */
+export const errorAnswer = (description: string) => answer(errorSchema, description);
 
 /** Of who needs a token. */
 export const refusals = {
@@ -136,10 +135,24 @@ const securityOf = ({ needs, tokenToo }: ApiOperation) => {
   return needs === null || needs === "read" ? [{}, { operatorToken: [] }] : [{ operatorToken: [] }];
 };
 
+/** With the right that it takes, unless everybody who reads may. */
+function described({ needs, description }: ApiOperation): string | undefined {
+  if (needs === null || needs === "read" || description?.startsWith("Scope ")) return description;
+  return `Scope ${needs}.${description === undefined ? "" : ` ${description}`}`;
+}
+
+/** What every operation of its kind answers, where it does not say otherwise. */
+const usualAnswers = ({ needs, body }: ApiOperation): ApiOperation["answers"] => ({
+  ...(needs === null ? {} : { ...refusals, 429: tooMany }),
+  ...(body === undefined ? {} : { 400: errorAnswer("The body is not as described") }),
+});
+
 type SchemaOf = (schema: z.ZodType) => Schema;
 
 function operationOf(operationId: string, one: ApiOperation, schemaOf: SchemaOf): Operation {
-  const { summary, description, body, answers } = one;
+  const { summary, body } = one;
+  const description = described(one);
+  const answers = { ...usualAnswers(one), ...one.answers };
   const security = securityOf(one);
   const parameters = Object.entries(one.parameters ?? {}).flatMap(([place, named]) =>
     Object.entries(named).map(([name, schema]) => parameterOf(name, place, schema, schemaOf)),

@@ -803,7 +803,7 @@ export const whoApi = {
           order: null,
         },
       },
-      400: errorAnswer("Ask with ?q=", { error: { status: 400, message: "Ask with ?q=." } }),
+      400: errorAnswer("Ask with ?q="),
       404: {
         description: "Nothing is known of it; `nearMatches` may hold names like it",
         schema: whoAnswer,

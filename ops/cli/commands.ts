@@ -79,7 +79,6 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),
   robots: async () => (await import("./commands/robots.ts")).robotsCommand(),
   extract: async () => (await import("./commands/extract.ts")).extractCommand(),
-  estimate: async () => (await import("./commands/estimate.ts")).estimateCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
   journal: async () => (await import("./commands/journal.ts")).journalCommand(),
   storage: async () => (await import("./commands/storage.ts")).storageCommand(),

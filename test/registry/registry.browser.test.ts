@@ -36,7 +36,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     home = temporaryFolder("registry-pages-");
     const files = join(home, "files");
     mkdirSync(files);
-    const generated = { objects: 150, changedShare: 0.2 };
+    const generated = { objects: 150, changedShare: 0.1 };
     await generateRegistry({ ...generated, faults: true, folder: join(files, "2026-q1") }, () => {});
     await generateRegistry({ ...generated, generation: 1, folder: join(files, "2026-q2") }, () => {});
     database = await testDatabase();

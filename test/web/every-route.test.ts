@@ -103,10 +103,7 @@ const staffsReads = [
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
 /** With a form token of the session: what everybody does with what is one's own. */
-const ownSends = [
-  ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
-  ...["/account/views", "/account/views/:id/delete"],
-];
+const ownSends = [...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"]];
 const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
 

@@ -27,7 +27,7 @@ async function findByName(question: string, options: DatabaseOptions): Promise<v
   // Whoever reaches the database may open everything.
   const actor = { name: "command", role: "operator", scopes, crawlers: [] } as const;
   const answer = await readDatabase(commandContext(options), async ({ pool }) => {
-    const found = await find(question, { actor, views: [] }, createFindReads(pool));
+    const found = await find(question, actor, createFindReads(pool));
     return found;
   });
   printAnswer(options, answer, findText(answer));

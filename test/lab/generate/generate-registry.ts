@@ -1,194 +1,410 @@
 /**
- * Writes a registry of any size in the formats that the five registries, and IANA, publish, and says exactly
- * what a correct import of it must find. The same settings give the same bytes (within one version of this
- * program and of zlib); memory does not grow with the size.
+ * Writes a made-up registry of any size in the formats that the five registries, and IANA, publish: to rehearse an import
+ * and to measure one. Blocks as IANA gave them out, allocations in them, assignments in these, some of which are divided
+ * once more. An object's range, holder and life follow from its number, so that memory does not grow with the size, and
+ * the same settings give the same bytes. The emulated Internet's registry (ops/world) is held against its own account;
+ * this one is only large.
  */
-
 import { createWriteStream } from "node:fs";
-import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { UsageError } from "#core/errors";
-import { fileDay } from "./dates.ts";
-import { type FileAccount, FileTally } from "./file-tally.ts";
-import { type RegistryFile, registryFiles } from "./registry-files.ts";
+import { mix32 } from "#core/random";
 import {
-  type GenerateSettings,
-  maxGeneration,
-  maxObjects,
-  planRegistries,
-  type RegistryPlan,
-} from "./registry-plan.ts";
-import { type ExpectedChanges, type ExpectedState, TreeTally } from "./tree-tally.ts";
+  attribute,
+  delegationLine,
+  element,
+  type IanaRecord,
+  ianaFileText,
+  ipv4Text,
+  netBlockText,
+  paddedIpv4Text,
+  shortBlockText,
+  summaryLine,
+  versionLine,
+} from "#ops/world/registry-text";
 
 export interface GenerateOptions {
-  /** Network objects (inetnum, inet6num, net) in generation 0: 1 to 100 million. */
+  /** About so many network objects in generation 0. */
   readonly objects: number;
-  /** 0 by default; a whole number of 32 bits. */
   readonly seed?: number;
+  /** Empty, or not there: an import reads every file of a folder. */
   readonly folder: string;
-  /** Writes every file uncompressed; by default the files that the registry publishes compressed are compressed. */
-  readonly isPlain?: boolean;
-  /** Quarters later, 0 by default, at most 100. */
+  /** Quarters later. */
   readonly generation?: number;
-  /** Share of the objects that change from one generation to the next; 0.01 by default. */
+  /** Of the objects, those that come, go or change from one generation to the next. */
   readonly changedShare?: number;
-  /** One malformed record of every kind in each file. */
+  /** Malformed records in each file. */
   readonly faults?: boolean;
 }
 
-/** What was written, and what an importer must find in it. */
-export interface RegistryAccount {
-  readonly objects: number;
-  readonly seed: number;
-  readonly generation: number;
-  readonly changedShare: number;
-  readonly files: readonly FileAccount[];
-  readonly state: ExpectedState;
-  /** Since the generation before; null in generation 0. */
-  readonly changes: ExpectedChanges | null;
+export const mostObjects = 10_000_000;
+
+interface Registry {
+  readonly name: string;
+  /** Of all objects, as in 2025. */
+  readonly share: number;
+  /** First octets without special-purpose ranges inside; the first 16 bits of its IPv6 block. */
+  readonly octets: string;
+  readonly ipv6: string;
+  readonly countries: string;
+  readonly source: string;
 }
 
-interface GenerateProgress {
-  readonly file: string;
-  /** Records written so far, and about how many there will be. */
-  readonly records: number;
-  readonly recordsTotal: number;
-}
+const registries: readonly Registry[] = [
+  {
+    ...{ name: "ripencc", share: 0.45, source: "RIPE", ipv6: "2a00", countries: "DE GB IT FR ES NL SE" },
+    octets: "2 5 25 31 37 46 51 57 62 77-95 109 141 145 151 176 178 185 188 193-195 212 213 217",
+  },
+  {
+    ...{ name: "apnic", share: 0.15, source: "APNIC", ipv6: "2400", countries: "AU IN JP CN KR" },
+    octets: "1 14 27 36 39 42 43 49 58-61 101 103 106 110-126 133 150 175 180 182 183 202 210 211 218-223",
+  },
+  {
+    ...{ name: "arin", share: 0.3, source: "ARIN", ipv6: "2600", countries: "US CA" },
+    octets: "3 4 6-8 11-13 15 16 18 20-24 26 28-30 32-35 38 40 44 45 47 48 50 52 63-76 96-99 104 107 108",
+  },
+  {
+    ...{ name: "lacnic", share: 0.07, source: "LACNIC", ipv6: "2800", countries: "BR AR MX CO" },
+    octets: "177 179 181 186 187 189-191 200 201",
+  },
+  {
+    ...{ name: "afrinic", share: 0.03, source: "AFRINIC", ipv6: "2c00", countries: "ZA NG KE EG" },
+    octets: "41 102 105 154 196 197",
+  },
+];
 
-const progressEvery = 4096;
+type Settings = Required<Omit<GenerateOptions, "folder">>;
 
-/** Throws UsageError for settings out of range and for a folder that is not empty. */
-export async function generateRegistry(
-  options: GenerateOptions,
-  onProgress: (progress: GenerateProgress) => void = () => {},
-): Promise<RegistryAccount> {
-  const settings = checkedSettings(options);
-  await prepareFolder(options.folder);
-  const plans = planRegistries(settings);
-  const tree = new TreeTally();
-  const progress = { records: 0, recordsTotal: recordsOf(plans) };
-  const files: FileAccount[] = [];
-  for (const file of registryFiles(settings, plans)) {
-    const onText = () => {
-      if (++progress.records % progressEvery === 0) onProgress({ file: file.name, ...progress });
-    };
-    files.push(await writeRegistryFile({ file, options, settings, tree, onText }));
+export async function generateRegistry(options: GenerateOptions, onFile = (_name: string) => {}) {
+  const settings = { seed: 0, generation: 0, changedShare: 0.01, faults: false, ...options };
+  await mkdir(options.folder, { recursive: true });
+  if ((await readdir(options.folder)).length > 0)
+    throw new UsageError(`${options.folder} is not empty: name another folder`);
+  for (const [name, texts] of filesOf(settings)) {
+    onFile(name);
+    const target = createWriteStream(join(options.folder, name));
+    if (name.endsWith(".gz")) await pipeline(inBlocks(texts), createGzip({ level: 1 }), target);
+    else await pipeline(inBlocks(texts), target);
   }
-  const account = accountOf(settings, files, tree);
-  // Hidden: imports pass over it.
-  await writeFile(join(options.folder, accountFileName), `${JSON.stringify(account, null, 2)}\n`);
-  return account;
 }
 
-async function writeRegistryFile(work: {
-  readonly file: RegistryFile;
-  readonly options: GenerateOptions;
-  readonly settings: GenerateSettings;
-  readonly tree: TreeTally;
-  readonly onText: () => void;
-}): Promise<FileAccount> {
-  const { file, options, settings, tree, onText } = work;
-  const { format, registry, encoding, isCrLf } = file;
-  const isGzip = file.isPacked && !options.isPlain;
-  const name = isGzip ? `${file.name}.gz` : file.name;
-  const tally = new FileTally();
-  const path = join(options.folder, name);
-  const sizes = await writeTextFile(file.texts(tree, tally), { path, isGzip, encoding, isCrLf }, onText);
-  const fileDate = file.statesDate ? fileDay(settings.generation) : null;
-  return tally.account({ file: name, format, registry, fileDate, ...sizes });
-}
-
-function accountOf(
-  settings: GenerateSettings,
-  files: readonly FileAccount[],
-  tree: TreeTally,
-): RegistryAccount {
-  const { seed, generation, changedShare } = settings;
-  const networks = ["inetnum", "inet6num", "net"];
-  const objects = files.reduce(
-    (sum, { written }) => sum + networks.reduce((all, kind) => all + (written[kind] ?? 0), 0),
-    0,
-  );
-  const changes = generation === 0 ? null : tree.changes();
-  return {
-    objects,
-    seed,
-    generation,
-    changedShare,
-    files,
-    state: tree.state(),
-    changes,
-  };
-}
-
-/** Networks, organisations and customers: all but a few in a hundred. */
-function recordsOf(plans: readonly RegistryPlan[]): number {
-  return plans.reduce((sum, { registry, settings, organisations, customers }) => {
-    const objects = registry === "ripencc" ? settings.objects : 0;
-    return sum + objects + customers + (registry === "lacnic" ? 0 : organisations);
-  }, 0);
-}
-
-function checkedSettings(options: GenerateOptions): GenerateSettings {
-  const { objects, seed = 0, generation = 0, changedShare = 0.01, faults = false } = options;
-  requireWhole("objects", objects, 1, maxObjects);
-  requireWhole("seed", seed, 0, 0xffffffff);
-  requireWhole("generation", generation, 0, maxGeneration);
-  if (!(changedShare >= 0 && changedShare <= 1)) {
-    throw new UsageError(`the changed share is ${changedShare}: a number from 0 to 1 is expected`);
-  }
-  return { objects, seed, generation, changedShare, faults };
-}
-
-function requireWhole(name: string, value: number, from: number, to: number): void {
-  if (Number.isInteger(value) && value >= from && value <= to) return;
-  throw new UsageError(`${name} is ${value}: a whole number from ${from} to ${to} is expected`);
-}
-
-export const accountFileName = ".generated-registry.json";
-
-/** Empty or not there: an import reads every file of a folder, and real downloads bear the same names. */
-async function prepareFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  if ((await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty: name another folder`);
-}
-
-interface TextFileOptions {
-  readonly path: string;
-  readonly isGzip: boolean;
-  readonly encoding: "latin1" | "utf8";
-  readonly isCrLf: boolean;
-}
-
-/** A file of any size from short texts; `textBytes` are those before compression. */
-async function writeTextFile(
-  texts: Iterable<string>,
-  { path, isGzip, encoding, isCrLf }: TextFileOptions,
-  onText: () => void,
-): Promise<{ readonly textBytes: number; readonly bytesOnDisk: number }> {
-  let textBytes = 0;
-  function* blocks(): Generator<Buffer> {
+/** A write for each object would cost more than its bytes. */
+function inBlocks(texts: Iterable<string>): Readable {
+  function* blocks() {
     let joined = "";
-    const block = () => {
-      const bytes = Buffer.from(isCrLf ? joined.replaceAll("\n", "\r\n") : joined, encoding);
-      joined = "";
-      textBytes += bytes.length;
-      return bytes;
-    };
     for (const text of texts) {
       joined += text;
-      onText();
-      // A write for each would cost more than the bytes.
-      if (joined.length >= joinedLength) yield block();
+      if (joined.length < 262_144) continue;
+      yield Buffer.from(joined, "latin1");
+      joined = "";
     }
-    if (joined !== "") yield block();
+    yield Buffer.from(joined, "latin1");
   }
-  const target = createWriteStream(path);
-  if (isGzip) await pipeline(blocks, createGzip({ level: 1, chunkSize: 262_144 }), target);
-  else await pipeline(blocks, target);
-  return { textBytes, bytesOnDisk: (await stat(path)).size };
+  return Readable.from(blocks());
 }
 
-const joinedLength = 262_144;
+function* filesOf(settings: Settings): Generator<[name: string, texts: Iterable<string>]> {
+  const day = new Date(Date.UTC(2026, 3 * settings.generation, 1)).toISOString().slice(0, 10);
+  const part = (objects: Iterable<string>, faults: readonly string[]) =>
+    withFaults(objects, settings, faults);
+  yield ["ipv4-address-space.xml", [ianaText(4, day, settings)]];
+  yield ["ipv6-unicast-address-assignments.xml", [ianaText(6, day, settings)]];
+  for (const registry of registries) {
+    const networks = (families: readonly (4 | 6)[], text: NetworkText) =>
+      mapped(networksOf(registry, settings, families), (network) => text(registry, network, holders));
+    const holders = 2 + Math.floor(registry.share * settings.objects * 0.05);
+    const organisations = numbered(holders, (at) =>
+      registry.name === "arin"
+        ? arinHolder("org", orgHandle(registry, at), at)
+        : rpslOrganisation(registry, at),
+    );
+    yield [
+      `delegated-${registry.name}-extended-${day.replaceAll("-", "")}`,
+      statistics(registry, day, settings, holders),
+    ];
+    switch (registry.name) {
+      case "arin": {
+        const customers = numbered(holders, (at) => arinHolder("customer", customerHandle(at), at));
+        yield [
+          "arin_db.xml.gz",
+          chained(['<bulkwhois xmlns="http://www.arin.net/bulkwhois/core/v1">\n'], organisations, customers, [
+            ...part(networks([4, 6], arinNet), arinFaults),
+            "</bulkwhois>\n",
+          ]),
+        ];
+        break;
+      }
+      case "lacnic":
+        yield ["lacnic.db.gz", part(networks([4, 6], lacnicNetwork), rpslFaults)];
+        break;
+      case "afrinic":
+        yield ["afrinic.db.gz", part(chained(organisations, networks([4, 6], rpslNetwork)), rpslFaults)];
+        break;
+      default: {
+        const name = registry.source.toLowerCase();
+        yield [`${name}.db.inetnum.gz`, part(networks([4], rpslNetwork), rpslFaults)];
+        yield [`${name}.db.inet6num.gz`, part(networks([6], rpslNetwork), rpslFaults)];
+        yield [`${name}.db.organisation.gz`, organisations];
+      }
+    }
+  }
+}
+
+function* chained(...parts: readonly Iterable<string>[]): Generator<string> {
+  for (const part of parts) yield* part;
+}
+
+function* mapped<From>(values: Iterable<From>, to: (value: From) => string): Generator<string> {
+  for (const value of values) yield to(value);
+}
+
+function* numbered(count: number, text: (at: number) => string): Generator<string> {
+  for (let at = 0; at < count; at++) yield text(at);
+}
+
+function* withFaults(texts: Iterable<string>, { faults }: Settings, malformed: readonly string[]) {
+  yield* texts;
+  if (faults) yield* malformed;
+}
+
+/** An object, as it is in the generation that is written. */
+interface Network {
+  readonly hash: number;
+  readonly family: 4 | 6;
+  /** IPv4: the first address; IPv6: three groups of 16 bits behind the registry's. */
+  readonly first: number;
+  readonly groups: readonly [number, number, number];
+  readonly prefixLength: number;
+  readonly isAllocation: boolean;
+  readonly edits: number;
+}
+
+const perAllocation = 32;
+
+function* networksOf(
+  registry: Registry,
+  settings: Settings,
+  families: readonly (4 | 6)[],
+): Generator<Network> {
+  const count = Math.max(1, Math.round(registry.share * settings.objects));
+  const octets = octetsOf(registry.octets);
+  const blocks = octets.slice(0, Math.ceil(count / 2500));
+  for (let number = 0; number < count; number++) {
+    const family = number % 8 === 7 ? 6 : 4;
+    if (!families.includes(family)) continue;
+    const hash = mix32(mix32(settings.seed * 0x9e3779b1 + number) ^ (registry.source.length * 0x1000193));
+    const edits = editsOf(hash, settings);
+    if (edits === null) continue;
+    // Of its family, one after the other; over the blocks in turn.
+    const at = family === 6 ? number >>> 3 : number - (number >>> 3);
+    const within = family === 6 ? at : Math.floor(at / blocks.length);
+    const allocation = Math.floor(within / perAllocation);
+    const slot = within % perAllocation;
+    // Each fourth divides the assignment before it.
+    const isDivision = slot % 4 === 3;
+    const shared = { hash, family, edits, isAllocation: slot === 0 } as const;
+    const place = isDivision ? slot - 1 : slot;
+    if (family === 6) {
+      const prefixLength = slot === 0 ? 32 : isDivision ? 56 : 48;
+      const groups = [(allocation * 2731) & 0xffff, place * 256, isDivision ? 256 : 0] as const;
+      yield { ...shared, first: 0, groups, prefixLength };
+    } else {
+      const block = blocks[at % blocks.length]! * 2 ** 24;
+      const first = block + ((allocation * 2731) % 4096) * 4096 + place * 128;
+      const prefixLength = slot === 0 ? 20 : isDivision ? 29 : 25 + (mix32(hash ^ 1) % 4);
+      yield { ...shared, first, groups: [0, 0, 0], prefixLength };
+    }
+  }
+}
+
+/** How often its holder changed until the generation; null: it is not there. One in twenty comes later. */
+function editsOf(hash: number, { generation, changedShare }: Settings): number | null {
+  let isThere = mix32(hash ^ 0x51ed) % 20 !== 0;
+  let edits = 0;
+  for (let quarter = 1; quarter <= generation; quarter++) {
+    const chance = mix32(hash ^ (quarter * 0x01000193));
+    if (chance / 2 ** 32 >= changedShare) continue;
+    if (!isThere || chance % 3 === 0) isThere = !isThere;
+    else edits++;
+  }
+  return isThere ? edits : null;
+}
+
+const holderOf = ({ hash, edits }: Network) => mix32(hash ^ (edits * 0x9e37));
+const isOfOrganisation = (network: Network) => holderOf(network) % 2 === 0;
+const holderNumber = (network: Network, holders: number) => (holderOf(network) >>> 1) % holders;
+const companyEnds = ["Ltd", "GmbH", "S.A.", "Networks", "R&D <Holdings>"];
+const companyName = (number: number) => `Company ${number} ${companyEnds[number % companyEnds.length]}`;
+const customerHandle = (number: number) => `C${String(number).padStart(8, "0")}`;
+
+function countryOf({ countries }: Registry, { hash }: { readonly hash: number }): string {
+  const all = countries.split(" ");
+  return all[hash % all.length]!;
+}
+
+function orgHandle({ name, source }: Registry, number: number): string {
+  if (name === "arin") return `GEN-${number}`;
+  return name === "lacnic" ? `BR-GEN${number}-LACNIC` : `ORG-GEN${number}-${source}`;
+}
+
+const lastOf = ({ first, prefixLength }: Network) => first + 2 ** (32 - prefixLength) - 1;
+
+/** Of the first address, or of the last. */
+function ipv6Text({ ipv6 }: Registry, { groups, prefixLength }: Network, isLast = false): string {
+  const first = [Number.parseInt(ipv6, 16), ...groups, 0, 0, 0, 0];
+  const free = (at: number) => (isLast ? 0xffff >>> Math.min(16, Math.max(0, prefixLength - 16 * at)) : 0);
+  return first.map((group, at) => (group | free(at)).toString(16)).join(":");
+}
+
+/** The text of an object; so many organisations hold all of a registry's. */
+type NetworkText = (registry: Registry, network: Network, holders: number) => string;
+
+const rpslNetwork: NetworkText = (registry, network, holders) => {
+  const { family, first, prefixLength, hash } = network;
+  const number = holderNumber(network, holders);
+  const range =
+    family === 4
+      ? attribute("inetnum", `${ipv4Text(first)} - ${ipv4Text(lastOf(network))}`)
+      : attribute("inet6num", `${ipv6Text(registry, network)}/${prefixLength}`);
+  return [
+    range,
+    attribute("netname", `NET-${hash.toString(36).toUpperCase()}`),
+    isOfOrganisation(network)
+      ? attribute("org", orgHandle(registry, number))
+      : attribute("descr", companyName(holderOf(network) % (40 * holders))),
+    attribute("country", countryOf(registry, network)),
+    attribute("status", network.isAllocation ? "ALLOCATED PA" : "ASSIGNED PA"),
+    hash % 50 === 0 ? `${attribute("remarks", "see the ticket")}                inetnum: quoted\n+\n` : "",
+    attribute("source", registry.source),
+    "\n",
+  ].join("");
+};
+
+function rpslOrganisation(registry: Registry, number: number): string {
+  return [
+    attribute("organisation", orgHandle(registry, number)),
+    attribute("org-name", companyName(number)),
+    attribute("country", countryOf(registry, { hash: number })),
+    attribute("source", registry.source),
+    "\n",
+  ].join("");
+}
+
+/** Both families under `inetnum:`, blocks without their trailing zero octets, the owner in the object itself. */
+const lacnicNetwork: NetworkText = (registry, network, holders) => {
+  const { family, first, prefixLength } = network;
+  const number = holderNumber(network, holders);
+  const block =
+    family === 4 ? shortBlockText(first, prefixLength) : `${ipv6Text(registry, network)}/${prefixLength}`;
+  return [
+    attribute("inetnum", block),
+    attribute("status", network.isAllocation ? "allocated" : "reallocated"),
+    attribute("owner", `Operações ${companyName(number)}`),
+    isOfOrganisation(network) ? attribute("ownerid", orgHandle(registry, number)) : "",
+    attribute("country", countryOf(registry, network)),
+    attribute("created", "20120504"),
+    attribute("source", registry.source),
+    "\n",
+  ].join("");
+};
+
+const arinNet: NetworkText = (registry, network, holders) => {
+  const { family, first, prefixLength, hash } = network;
+  const number = holderNumber(network, holders);
+  const [startAddress, endAddress] =
+    family === 4
+      ? [paddedIpv4Text(first), paddedIpv4Text(lastOf(network))]
+      : [ipv6Text(registry, network), ipv6Text(registry, network, true)];
+  const block = netBlockText({
+    ...{ startAddress, endAddress, prefixLength },
+    lengthName: hash % 2 === 0 ? "cidrLength" : "cidrLenth",
+    type: network.isAllocation ? "DA" : "S",
+  });
+  const holder = isOfOrganisation(network)
+    ? element("orgHandle", orgHandle(registry, number))
+    : element("customerHandle", customerHandle(number));
+  return `<net>\n  <handle>NET-${hash}</handle>\n  <name>NET-${hash}</name>\n  <netBlocks>${block}</netBlocks>\n  ${holder}\n  <version>${family}</version>\n</net>\n`;
+};
+
+function arinHolder(tag: "org" | "customer", handle: string, number: number): string {
+  const country = "<iso3166-1><code2>US</code2><code3>USA</code3><name>US</name></iso3166-1>";
+  const parent = tag === "customer" ? "  <parentOrgHandle>GEN-0</parentOrgHandle>\n" : "";
+  return `<${tag}>\n  ${country}\n  <handle>${handle}</handle>\n  ${element("name", companyName(number))}\n${parent}</${tag}>\n`;
+}
+
+/** The allocations alone; the summary stands first, and counts them. */
+function* statistics(
+  registry: Registry,
+  isoDay: string,
+  settings: Settings,
+  holders: number,
+): Generator<string> {
+  const { name } = registry;
+  const day = isoDay.replaceAll("-", "");
+  const lines = { 4: [] as string[], 6: [] as string[] };
+  for (const network of networksOf(registry, settings, [4, 6])) {
+    const { family, first, prefixLength, isAllocation, hash } = network;
+    if (!isAllocation) continue;
+    lines[family].push(
+      delegationLine({
+        ...{ registry: name, country: countryOf(registry, network), type: family === 4 ? "ipv4" : "ipv6" },
+        start: family === 4 ? ipv4Text(first) : ipv6Text(registry, network),
+        value: family === 4 ? 2 ** (32 - prefixLength) : prefixLength,
+        ...{ day: "20120504", status: hash % 5 === 0 ? "assigned" : "allocated" },
+        opaqueId: `gen-${holderNumber(network, holders)}`,
+      }),
+    );
+  }
+  const faults = settings.faults
+    ? [`${name}|NL|ipv4|45.0.0.0\n`, `${name}|NL|ipv5|45.0.0.0|256|${day}|allocated|X\n`]
+    : [];
+  yield versionLine({ registry: name, day, records: lines[4].length + lines[6].length });
+  yield summaryLine(name, "ipv4", lines[4].length);
+  yield summaryLine(name, "ipv6", lines[6].length);
+  yield* chained(lines[4], lines[6], faults);
+}
+
+const rpslFaults = [
+  "45.255.255.255 - 45.0.0.0",
+  "45.0.0.0/33",
+  "45.0.0.256 - 45.0.1.0",
+  "forty-five",
+  "",
+].map((range) => `${attribute("inetnum", range)}netname:        BROKEN\nsource:         RIPE\n\n`);
+
+const arinFaults = [
+  "",
+  "<netBlocks><netBlock><startAddress>045.000.000.000</startAddress><type>S</type></netBlock></netBlocks>",
+  "<netBlocks><netBlock></netBlocks>",
+].map((inside) => `<net><handle>NET-BROKEN</handle><name>BROKEN</name>${inside}</net>\n`);
+
+function ianaText(family: 4 | 6, updated: string, { faults }: Settings): string {
+  const status = "ALLOCATED" as const;
+  const given = registries.flatMap(({ name, octets, ipv6 }): IanaRecord[] =>
+    family === 6
+      ? [{ prefix: `${ipv6}::/12`, designation: name, registry: name, status }]
+      : octetsOf(octets).map((octet) => ({
+          ...{ prefix: `${String(octet).padStart(3, "0")}/8`, designation: name, registry: name, status },
+        })),
+  );
+  const nowhere = {
+    prefix: family === 4 ? "300/8" : "2a00::/200",
+    designation: "Nowhere",
+    registry: null,
+    status,
+  };
+  const id = family === 4 ? "ipv4-address-space" : "ipv6-unicast-address-assignments";
+  return ianaFileText({ id, title: id, updated, records: [...given, ...(faults ? [nowhere] : [])] });
+}
+
+/** `2 77-79` → 2, 77, 78, 79. */
+function octetsOf(text: string): readonly number[] {
+  return text.split(" ").flatMap((part) => {
+    const [first = Number.NaN, last = first] = part.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}

@@ -13,9 +13,7 @@ export interface QuickBench {
 
 export const quickBenches: readonly QuickBench[] = [
   { name: "crawl", args: ["real", "made", "short"] },
-  { name: "wire", args: ["short"] },
   { name: "ingest", args: ["20000", "5"] },
-  { name: "leases", args: ["orders", "--rounds", "1"] },
   { name: "delegation", args: ["nearest", "200"] },
   { name: "search", args: ["--pages", "20000", "--users", "4", "--seconds", "6"] },
   { name: "start", args: ["--rounds", "3"], isBuilt: true },

@@ -11,7 +11,9 @@ export type RelayMode =
   | { readonly type: "cut" }
   /** Connections stay, and nothing comes through: what was sent waits. */
   | { readonly type: "stalled" }
-  | { readonly type: "slow"; readonly delayMs: number; readonly bytesPerSecond: number };
+  | { readonly type: "slow"; readonly delayMs: number; readonly bytesPerSecond: number }
+  /** Each connection that comes from now on ends after so many bytes, whichever way they go. */
+  | { readonly type: "cut-after"; readonly bytesOfNext: () => number };
 
 /** A port on loopback, or a Unix socket. */
 type RelayEnd = number | string;
@@ -20,6 +22,8 @@ export class FaultyRelay {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #mode: RelayMode = { type: "open" };
+  /** Connections that ended for their bytes. */
+  cuts = 0;
   /** May be told later than who connects is. */
   target: RelayEnd | null;
 
@@ -62,6 +66,7 @@ export class FaultyRelay {
     if (this.#mode.type === "cut" || this.target === null) return void client.destroy();
     const way =
       typeof this.target === "number" ? connect(this.target, "127.0.0.1") : connect({ path: this.target });
+    const left = { bytes: this.#mode.type === "cut-after" ? this.#mode.bytesOfNext() : Infinity };
     for (const [socket, other] of [
       [client, way],
       [way, client],
@@ -73,14 +78,22 @@ export class FaultyRelay {
         this.#sockets.delete(socket);
         other.destroy();
       });
-      this.#carry(socket, other);
+      this.#carry(socket, other, left);
     }
     if (this.#mode.type === "stalled") for (const socket of [client, way]) socket.pause();
   }
 
-  #carry(from: Socket, to: Socket): void {
+  #carry(from: Socket, to: Socket, left: { bytes: number }): void {
     from.on("data", (piece: Buffer) => {
       const mode = this.#mode;
+      if (left.bytes < 0) return;
+      left.bytes -= piece.length;
+      if (left.bytes < 0) {
+        this.cuts += 1;
+        // What was written before goes out first: the other side sees a message that stops.
+        to.end(piece.subarray(0, left.bytes + piece.length), () => void to.destroy());
+        return;
+      }
       // At most one piece waits: the sender feels it, as it would on a slow line.
       const waitMs = mode.type === "slow" ? mode.delayMs + (1000 * piece.length) / mode.bytesPerSecond : 0;
       const isTaken = waitMs === 0 && to.write(piece);

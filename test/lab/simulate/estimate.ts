@@ -1,7 +1,181 @@
 /**
  * What it takes to crawl the whole web in some months: Anansi's feasibility study (sections 5.2 and 5.3), with every
- * assumption open to change. The thesis' own figures come out with its own assumptions (test/bench/results/anansi.md).
+ * assumption open to change, and table 5.3. The thesis' own figures come out with its own assumptions
+ * (test/bench/results/anansi.md).
  */
+import { Command, Option } from "commander";
+import { UsageError } from "#core/errors";
+import { boundedNumber } from "#ops/cli/bounded-number";
+import { formatTable, printAnswer } from "#ops/cli/output";
+
+interface EstimateOptions extends Omit<CrawlAssumptions, "newShare"> {
+  readonly alpha: number;
+  readonly json?: boolean;
+}
+
+const help = `
+Every default is the thesis' ("Anansi", chapter 5). One crawler's rate is one page in out-degree x HEAD seconds, as
+there.
+
+Examples:
+  npm run lab -- estimate
+  npm run lab -- estimate --pages 50e9 --months 1 --head-seconds 0.02 --json
+`;
+
+export function estimateCommand(): Command {
+  const command = new Command("estimate")
+    .description("what crawling a whole web takes: crawlers, bandwidth, storage, ranking, the pending list")
+    .option("--json", "for programs")
+    .addHelpText("after", help)
+    .action((options: EstimateOptions) => estimate(options));
+  for (const option of assumptionOptions()) command.addOption(option);
+  return command;
+}
+
+function assumptionOptions(): Option[] {
+  const given = thesisAssumptions;
+  const option = (flags: string, words: string, value: number) =>
+    new Option(flags, words).default(value).argParser(positive);
+  return [
+    option("--pages <n>", "N, pages of the web", given.pages),
+    option("--out-degree <s>", "S, links on a page", given.outDegree),
+    option("--months <m>", "of 30 days", given.months),
+    option("--alpha <share>", "α, of the fetches those of new pages", given.newShare),
+    option("--url-bytes <n>", "of one URL, stored and sent", given.urlBytes),
+    option("--replication <n>", "copies of what is stored", given.replication),
+    option("--head-seconds <s>", "of one link's HEAD request", given.headSeconds),
+    option("--template-bytes <n>", "down with every page", given.templateBytes),
+    option("--header-bytes <n>", "of a transfer, each way", given.headerBytes),
+    option("--compression <ratio>", "original size over compressed size", given.compression),
+    option("--ranked-per-second <n>", "URLs that are ranked a second", given.rankedPerSecond),
+  ];
+}
+
+/** Zero and less are no numbers to divide by; what goes beyond is no web. */
+const positive = boundedNumber(1e-9, 1e18);
+
+function estimate(options: EstimateOptions): void {
+  const { json = false, alpha: newShare, ...sizes } = options;
+  const assumptions = { ...sizes, newShare };
+  const faults = assumptionFaults(assumptions);
+  if (faults.length > 0) throw new UsageError(faults.join("; "));
+  const answer: EstimateAnswer = {
+    assumptions,
+    estimate: estimateCrawl(assumptions),
+    table53: comparePeaks(),
+  };
+  printAnswer({ json }, answer, estimateText(answer));
+}
+
+// For people: the thesis' printed figures beside the ones with these assumptions.
+
+interface EstimateAnswer {
+  readonly assumptions: CrawlAssumptions;
+  readonly estimate: CrawlEstimate;
+  readonly table53: readonly PeakComparison[];
+}
+
+export function estimateText(answer: EstimateAnswer): string {
+  return [assumptionLines(answer.assumptions), figureTable(answer), table53Text(answer.table53)].join("\n\n");
+}
+
+function assumptionLines(given: CrawlAssumptions): string {
+  const changed = Object.keys(given).filter((name) => {
+    const key = name as keyof CrawlAssumptions;
+    return given[key] !== thesisAssumptions[key];
+  });
+  const whose =
+    changed.length === 0
+      ? "the thesis' assumptions"
+      : `the thesis' assumptions, but for ${changed.join(", ")}`;
+  return `${count(given.pages)} pages of ${count(given.outDegree)} links in ${given.months} months of 30 days, by ${whose}`;
+}
+
+interface FigureRow {
+  readonly title: string;
+  readonly printed: string;
+  readonly of: (estimate: CrawlEstimate) => string;
+}
+
+const figureRows: readonly FigureRow[] = [
+  { title: "pages/s without revisits", printed: "257", of: (one) => fixed(one.pagesPerSecond, 2) },
+  { title: "pages/s with revisits (α)", printed: "", of: (one) => fixed(one.pagesPerSecondWithRevisits, 2) },
+  { title: "pages/s of one crawler", printed: "0.05", of: (one) => precise(one.pagesPerSecondPerCrawler) },
+  { title: "crawlers without revisits", printed: "5,140", of: (one) => count(one.crawlers) },
+  { title: "crawlers with revisits", printed: "", of: (one) => count(one.crawlersWithRevisits) },
+  { title: "stored, GB", printed: "1,200", of: (one) => count(one.storageBytes / 1e9) },
+  { title: "sent, MB/s", printed: "0.183", of: (one) => megabytes(one.downBytesPerSecond) },
+  { title: "received, MB/s", printed: "5", of: (one) => megabytes(one.upBytesPerSecond) },
+  {
+    title: "sent compressed, MB/s",
+    printed: "0.0183",
+    of: (one) => megabytes(one.downCompressedBytesPerSecond),
+  },
+  {
+    title: "received compressed, MB/s",
+    printed: "0.5",
+    of: (one) => megabytes(one.upCompressedBytesPerSecond),
+  },
+  { title: "ranking, s", printed: "400,000", of: (one) => count(one.rankSeconds) },
+  { title: "ranking, % of the time", printed: "0.2", of: (one) => precise(100 * one.rankShare) },
+  { title: "most URLs waiting (P_max)", printed: "3,961,576,944", of: (one) => count(one.peak.pending) },
+  { title: "after pages (n1)", printed: "33,423,058", of: (one) => count(one.peak.crawled) },
+];
+
+function figureTable({ estimate }: EstimateAnswer): string {
+  const right = (title: string) => ({ title, align: "right" as const });
+  const columns = [{ title: "Figure" }, right("Thesis prints"), right("This estimate")];
+  const rows = figureRows.map(({ title, printed, of }) => [
+    title,
+    printed === "" ? "–" : printed,
+    of(estimate),
+  ]);
+  return [
+    formatTable(columns, rows),
+    `MB: ${count(thesisMegabyte)} bytes, with which alone equation 5.6 comes to the printed 0.183. The printed 0.2 % is 2.57 %:`,
+    "400,000 s of 15,552,000 s. P_max and n1 are the row of table 5.3 for 4 billion pages (see there).",
+  ].join("\n");
+}
+
+function table53Text(rows: readonly PeakComparison[]): string {
+  const right = (title: string) => ({ title, align: "right" as const });
+  const only = rows.filter((row) => row.usedOutDegree === printedOutDegree).length;
+  return [
+    `Table 5.3, printed for S = ${printedOutDegree}; S is what each row fits`,
+    formatTable(
+      [
+        "N",
+        "P_max printed",
+        "P_max",
+        "n1 printed",
+        "n1",
+        "S",
+        "off by",
+        `off with S = ${printedOutDegree}`,
+      ].map(right),
+      rows.map((row) => [
+        count(row.printed.pages),
+        count(row.printed.pending),
+        count(row.withUsed.pending),
+        count(row.printed.crawled),
+        count(row.withUsed.crawled),
+        row.fittedOutDegree.toFixed(4),
+        row.usedOff.toExponential(1),
+        row.printedOff.toExponential(1),
+      ]),
+    ),
+    `S = ${printedOutDegree} holds for the first ${only === 1 ? "row only" : `${only} rows`}: the others were computed with 200 links for each billion of pages (S/N`,
+    "kept at 2e-7). With S the same for all, n1/N is the same in every row, and a larger web is not crawled relatively sooner.",
+  ].join("\n");
+}
+
+const count = (value: number) => Math.round(value).toLocaleString("en-GB");
+
+const fixed = (value: number, digits: number) =>
+  value.toLocaleString("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+const precise = (value: number) => value.toLocaleString("en-GB", { maximumSignificantDigits: 3 });
+const megabytes = (bytes: number) => precise(bytes / thesisMegabyte);
 
 export interface CrawlAssumptions {
   /** N, pages of the web. Section 5.3.1: 200 million hosts by 200 links a page, by 10 links to each. */
@@ -42,16 +216,6 @@ export const thesisAssumptions: CrawlAssumptions = {
   rankedPerSecond: 10_000,
 };
 
-/** What a running crawl tells in place of an assumption. */
-export interface MeasuredInputs {
-  /** Of one crawler while it works. */
-  readonly pagesPerSecondPerCrawler?: number;
-  /** Up per page as it is on the wire, compressed. */
-  readonly bytesUpPerPage?: number;
-  /** Of one URL with all that is kept of it and every index, each copy. */
-  readonly storedBytesPerUrl?: number;
-}
-
 export interface CrawlEstimate {
   readonly seconds: number;
   /** F without revisits, and with the share of new pages. */
@@ -78,13 +242,13 @@ const secondsPerMonth = 30 * 86_400;
 /** The thesis' "Megabytes/s": 0.183 comes out of equation 5.6 with this many bytes, and with no other usual one. */
 export const thesisMegabyte = 1_024_000;
 
-export function estimateCrawl(given: CrawlAssumptions, measured: MeasuredInputs = {}): CrawlEstimate {
+export function estimateCrawl(given: CrawlAssumptions): CrawlEstimate {
   const seconds = given.months * secondsPerMonth;
   const pagesPerSecond = given.pages / seconds;
   const withRevisits = pagesPerSecond / given.newShare;
-  const perCrawler = measured.pagesPerSecondPerCrawler ?? 1 / (given.outDegree * given.headSeconds);
+  const perCrawler = 1 / (given.outDegree * given.headSeconds);
   const down = pagesPerSecond * (given.templateBytes + given.urlBytes + given.headerBytes);
-  const up = pagesPerSecond * upBytesOf(given, measured);
+  const up = pagesPerSecond * (given.outDegree * given.urlBytes + given.headerBytes);
   const rankSeconds = given.pages / given.rankedPerSecond;
   return {
     seconds,
@@ -93,20 +257,15 @@ export function estimateCrawl(given: CrawlAssumptions, measured: MeasuredInputs 
     pagesPerSecondPerCrawler: perCrawler,
     crawlers: crawlersFor(pagesPerSecond, perCrawler),
     crawlersWithRevisits: crawlersFor(withRevisits, perCrawler),
-    storageBytes: given.pages * (measured.storedBytesPerUrl ?? given.urlBytes) * given.replication,
+    storageBytes: given.pages * given.urlBytes * given.replication,
     downBytesPerSecond: down,
     upBytesPerSecond: up,
     downCompressedBytesPerSecond: down / given.compression,
-    upCompressedBytesPerSecond: measured.bytesUpPerPage === undefined ? up / given.compression : up,
+    upCompressedBytesPerSecond: up / given.compression,
     rankSeconds,
     rankShare: rankSeconds / seconds,
     peak: pendingPeak(given),
   };
-}
-
-/** What was measured is on the wire already, headers and compression included. */
-function upBytesOf(given: CrawlAssumptions, { bytesUpPerPage }: MeasuredInputs): number {
-  return bytesUpPerPage ?? given.outDegree * given.urlBytes + given.headerBytes;
 }
 
 /** By whole pages a second where there are any (5.3.2), and whole crawlers: half a one crawls nothing. */
