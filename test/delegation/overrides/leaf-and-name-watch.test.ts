@@ -1,6 +1,7 @@
-/** What the watch of names keeps in memory, and how much of it at most. */
+/** What the watches keep in memory, and how much of it at most. */
 import { describe, expect, it } from "vitest";
 import { addAnswer, NameWatch } from "#coordinator/delegation/overrides/hosts";
+import { LeafWatch } from "#coordinator/delegation/overrides/leaf-watch";
 import type { HostPlace } from "#coordinator/delegation/overrides/override";
 import { asCrawlerId, asHolderId, asSubnetId, type HostHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
@@ -9,6 +10,55 @@ import { fetchesBy } from "./override-world.ts";
 const athens = asCrawlerId(1);
 const tokyo = asCrawlerId(2);
 const leaf = asSubnetId(7);
+const inLeaf = () => leaf;
+
+describe("connect times", () => {
+  it("of an address are the latest eight of the crawler that fetched last", () => {
+    const watch = new LeafWatch();
+    watch.note(fetchesBy(tokyo, ["a.example", "5.1.1.1", 90]), inLeaf);
+    for (let time = 1; time <= 10; time++) {
+      watch.note(fetchesBy(athens, ["a.example", "5.1.1.1", time]), inLeaf);
+    }
+    watch.note(fetchesBy(athens, ["b.example", "5.1.1.2", 5]), inLeaf);
+
+    const [[, known]] = watch.takeTouched(0) as [ReturnType<LeafWatch["takeTouched"]>[number]];
+
+    expect(known.addresses.get("5.1.1.1")).toMatchObject({
+      crawlerId: athens,
+      timesMs: [3, 4, 5, 6, 7, 8, 9, 10],
+      target: { host: "a.example", url: "http://a.example/" },
+    });
+  });
+
+  it("of a leaf of one address are of no interest", () => {
+    const watch = new LeafWatch();
+    for (let time = 0; time < 9; time++) watch.note(fetchesBy(athens, ["a.example", "5.1.1.1", 1]), inLeaf);
+
+    expect(watch.takeTouched(0)).toEqual([]);
+  });
+
+  it("are kept for 64 addresses of a leaf, those fetched from lately", () => {
+    const watch = new LeafWatch();
+    for (let last = 0; last < 100; last++) {
+      watch.note(fetchesBy(athens, ["a.example", `5.1.1.${last}`, 1]), inLeaf);
+    }
+
+    const [touched] = watch.takeTouched(0);
+    const addresses = [...touched![1].addresses.keys()];
+
+    expect(addresses).toHaveLength(64);
+    expect(addresses.at(-1)).toBe("5.1.1.99");
+    expect(addresses).not.toContain("5.1.1.0");
+  });
+
+  it("are given once, until there are new ones", () => {
+    const watch = new LeafWatch();
+    watch.note(fetchesBy(athens, ["a.example", "5.1.1.1", 1], ["b.example", "5.1.1.2", 1]), inLeaf);
+
+    expect([watch.takeTouched(0).length, watch.takeTouched(0).length]).toEqual([1, 0]);
+  });
+});
+
 describe("names", () => {
   const hash = (host: string): HostHash => (urlKeyOf(`http://${host}/`) as { hostHash: HostHash }).hostHash;
   const place = (host: string): HostPlace => ({

@@ -1,10 +1,12 @@
 /**
- * GeoDNS on the emulated Internet: the crawl notices by itself, and the hosts are delegated one by one, each to the
- * crawler that is nearest to what it sees; `who` tells why; and when a crawler is gone, what it had in this way goes to
- * another.
+ * GeoDNS and ranges that are used in two places, on the emulated Internet: the crawl notices both by itself,
+ * the leaf is split and the hosts are delegated one by one, each to the crawler that is nearest to what it
+ * sees; `who` tells why; and when a crawler is gone, what it had in this way goes to another.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { WhoAnswer } from "#coordinator/who/who-report";
+import { parseAddress } from "#core/ip/address";
+import { parseRange, rangeHolds } from "#core/ip/range";
 import { generateWorld } from "#ops/world/generate-world";
 import { addressSeenBy, type WorldSite } from "#ops/world/model";
 import { until } from "../support/until.ts";
@@ -14,8 +16,10 @@ const world = generateWorld({
   seed: 4,
   sites: 30,
   crawlers: 5,
-  oddities: { geoDns: 0.1 },
+  oddities: { geoDns: 0.1, splitLeaves: 0.3 },
 });
+const split = world.splitLeaves[0]!;
+const inSplitLeaf = world.sites.filter(({ subnet }) => subnet === split.subnet);
 const byPlace = world.sites.filter(({ addresses }) => addresses.length > 1);
 const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: true };
 
@@ -45,7 +49,7 @@ beforeAll(async () => {
   });
   ({ webUrl } = await fleet.addCoordinator());
   await fleet.startAll((index) => ({ resolvers: [fleet.internet.dnsAddressOf(index)] }));
-  await fleet.admit(frontPages(byPlace), scope);
+  await fleet.admit(frontPages([...inSplitLeaf, ...byPlace]), scope);
 }, 60_000);
 
 afterAll(async () => await fleet?.close(), 60_000);
@@ -56,11 +60,62 @@ const who = async (question: string): Promise<WhoAnswer> =>
 const excessOf = (site: WorldSite, crawler: string): number =>
   excessMs(world, crawler, (index) => addressSeenBy(world, site, index));
 
-describe("hosts by themselves", { timeout: 320_000 }, () => {
+describe("hosts and parts", { timeout: 320_000 }, () => {
+  it("splits a leaf whose halves are far apart, each half to the crawler that is nearest to it", async () => {
+    await until(
+      async () => (await fleet.rows("select from finer_delegation where host_hash is null")).length > 0,
+      100_000,
+    );
+    const crawlerOf = async (site: WorldSite) => (await who(site.host)).effective?.crawler.name ?? "";
+    const excess = async () =>
+      Promise.all(inSplitLeaf.map(async (site) => excessOf(site, await crawlerOf(site))));
+    await until(async () => (await excess()).every((ms) => ms <= 5), 100_000);
+
+    const { parts, chain } = await who(inSplitLeaf[0]!.host);
+    const leaf = parseRange(chain[0]!.range)!;
+    const [part] = parts;
+    const apart = inSplitLeaf.filter(({ address }) =>
+      rangeHolds(parseRange(part!.range!)!, parseAddress(address)!),
+    );
+    expect(parts).toHaveLength(1);
+    expect(leaf).not.toEqual(parseRange(part!.range!));
+    // The part is one side of the boundary.
+    const sides = apart.map(({ address }) => Number(parseAddress(address)!.value) >= split.boundary);
+    expect(new Set(sides).size).toBe(1);
+    expect(apart.length).toBeLessThan(inSplitLeaf.length);
+  });
+
+  it("tells by which addresses the leaf is split, and how far they measure from the rest", async () => {
+    const { standing } = await who(inSplitLeaf[0]!.host);
+
+    expect(standing.find(({ code }) => code === "leaf-split")?.words).toMatch(
+      /is split below its registered range: addresses [\d.]+–[\d.]+ measure \d+ ms from the rest and go to/,
+    );
+  });
+
+  it("fetches a part's pages from the part's crawler", async () => {
+    const since = new Date();
+    const fetched = async () =>
+      await fleet.rows<{ crawler: string; wanted: string }>(
+        `select distinct c.name as crawler, w.name as wanted
+         from page_fetch f
+         join frontier_host h using (host_hash)
+         join finer_delegation p on p.finer_id = h.finer_id
+         join crawler c on c.crawler_id = f.crawler_id
+         join crawler w on w.crawler_id = p.crawler_id
+         where f.fetched_at > $1::timestamptz + interval '2 seconds'`,
+        [since],
+      );
+    await until(async () => (await fetched()).length > 0, 100_000);
+
+    for (const { crawler, wanted } of await fetched()) expect(crawler).toBe(wanted);
+  });
+
   it("delegates hosts that resolve by place one by one, near to what their crawler sees", async () => {
     const suspects = async () => await fleet.rows("select from probe_round where cause = 'differs-by-place'");
     await until(async () => (await suspects()).length > 0, 100_000);
-    const hosts = async () => (await fleet.rows("select from finer_delegation")).length;
+    const hosts = async () =>
+      (await fleet.rows("select from finer_delegation where host_hash is not null")).length;
     // Each name is asked about several times, and rounds of other names come in between.
     for (let asking = 0; asking < 12 && (await hosts()) === 0; asking++) {
       const before = (await suspects()).length;
@@ -88,28 +143,10 @@ describe("hosts by themselves", { timeout: 320_000 }, () => {
     );
   });
 
-  it("fetches a host's pages from its own crawler", async () => {
-    const since = new Date();
-    const fetched = async () =>
-      await fleet.rows<{ crawler: string; wanted: string }>(
-        `select distinct c.name as crawler, w.name as wanted
-         from page_fetch f
-         join frontier_host h using (host_hash)
-         join finer_delegation p on p.finer_id = h.finer_id
-         join crawler c on c.crawler_id = f.crawler_id
-         join crawler w on w.crawler_id = p.crawler_id
-         where f.fetched_at > $1::timestamptz + interval '2 seconds'`,
-        [since],
-      );
-    await until(async () => (await fetched()).length > 0, 100_000);
-
-    for (const { crawler, wanted } of await fetched()) expect(crawler).toBe(wanted);
-  });
-
   it("gives what a crawler had in this way to another when it is gone", async () => {
     const [before] = await fleet.rows<{ name: string; finer_id: number }>(
       `select c.name, f.finer_id from finer_delegation f join crawler c using (crawler_id)
-       limit 1`,
+       where f.host_hash is null limit 1`,
     );
     const index = world.crawlers.findIndex(({ name }) => name === before!.name);
 
