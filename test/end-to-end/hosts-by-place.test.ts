@@ -88,24 +88,6 @@ describe("hosts by themselves", { timeout: 320_000 }, () => {
     );
   });
 
-  it("fetches a host's pages from its own crawler", async () => {
-    const since = new Date();
-    const fetched = async () =>
-      await fleet.rows<{ crawler: string; wanted: string }>(
-        `select distinct c.name as crawler, w.name as wanted
-         from page_fetch f
-         join frontier_host h using (host_hash)
-         join finer_delegation p on p.finer_id = h.finer_id
-         join crawler c on c.crawler_id = f.crawler_id
-         join crawler w on w.crawler_id = p.crawler_id
-         where f.fetched_at > $1::timestamptz + interval '2 seconds'`,
-        [since],
-      );
-    await until(async () => (await fetched()).length > 0, 100_000);
-
-    for (const { crawler, wanted } of await fetched()) expect(crawler).toBe(wanted);
-  });
-
   it("gives what a crawler had in this way to another when it is gone", async () => {
     const [before] = await fleet.rows<{ name: string; finer_id: number }>(
       `select c.name, f.finer_id from finer_delegation f join crawler c using (crawler_id)
