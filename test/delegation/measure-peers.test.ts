@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
 import { PeerTurns } from "#coordinator/delegation/measure-peers";
-import { landmarkCount } from "#coordinator/delegation/peers";
+import { landmarkCount } from "#coordinator/distances/peers";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
