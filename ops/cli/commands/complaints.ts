@@ -1,12 +1,7 @@
 /** `nearcrawl complaints`: reports of trouble with our requests, what we had done, and the answer that can be sent on. */
 import { Command } from "commander";
-import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
-import {
-  type Complaint,
-  type ComplaintStore,
-  deedsParagraph,
-  partnerLines,
-} from "#coordinator/opt-outs/complaints";
+import { type ComplaintStore, createComplaintStore } from "#coordinator/opt-outs/complaint-store";
+import { type Complaint, deedsParagraph, partnerLines } from "#coordinator/opt-outs/complaints";
 import { readTarget, targetText } from "#coordinator/opt-outs/opt-out";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";

@@ -13,7 +13,6 @@ import {
   type OptOut,
   type OptOutPreview,
   type OptOutScope,
-  type OptOutStore,
   type OptOutTarget,
   optOutScopes,
   previewWords,
@@ -23,8 +22,7 @@ import {
   stateWords,
   targetText,
 } from "#coordinator/opt-outs/opt-out";
-import { proofFileOf } from "#coordinator/opt-outs/proof-file";
-import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { createOptOutStore, type OptOutStore } from "#coordinator/opt-outs/store";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
@@ -73,10 +71,7 @@ export function optOutsCommand(): Command {
       .argument("<target>", "a URL, a part of a site, a site or a network")
       .addOption(scopeOption())
       .option("--words <text>", "why, for the record", "")
-      .option(
-        "--unconfirmed",
-        "its pages are hidden, and deleted after a week; it lapses unless somebody confirms it",
-      )
+      .option("--unconfirmed", "its pages are hidden, and it lapses unless somebody confirms it")
       .addOption(yesRemoveOption())
       .description(
         "opt a page, a part of a site, a site or a network out, permanently; its pages are deleted from the index",
@@ -310,7 +305,7 @@ function howToConfirm({ optOutId, site, token }: OptOut): string {
   const byHand = `nearcrawl opt-outs confirm ${optOutId}`;
   return site === null
     ? `confirm it by ${byHand}`
-    : `the site proves it by the DNS record ${confirmationName(site)} TXT "${confirmationText(token)}" or that text at ${proofFileOf(site)}, or you confirm it by ${byHand}`;
+    : `the site proves it by the DNS record ${confirmationName(site)} TXT "${confirmationText(token)}", or you confirm it by ${byHand}`;
 }
 
 function remarks(list: readonly OptOut[], now: Date): string[] {

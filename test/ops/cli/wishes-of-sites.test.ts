@@ -172,7 +172,6 @@ describe("many opt-outs within a day", () => {
       createdAt: worldNow,
       inForceAt: null,
       lapsesAt: worldNow,
-      deletesAt: null,
       confirmedAt: null,
       confirmedBy: null,
       endedAt: null,
