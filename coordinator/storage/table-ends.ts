@@ -80,7 +80,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
-  saved_view: each("saved view, at most 50 per person"),
   // Delegation.
   delegation: each("subnet delegated"),
   anycast_check: each("region, or range without a region, of the clouds' lists"),

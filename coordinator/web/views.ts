@@ -5,7 +5,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
-import { type Access, isRefusal, localPath, type Refusal, type Visit } from "./access.ts";
+import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { skeleton } from "./components.ts";
 import { sendError, wantsEvents, wantsJson } from "./guard.ts";
@@ -181,7 +181,6 @@ async function soonOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
   }
 }
 
-/** Without an address: a view that is saved is one that has been seen. */
 const waitingPage = (title: string): Shown => ({
   ...{ status: 202, value: null, title, refreshSeconds: askAgainSeconds },
   body: () =>
@@ -211,7 +210,6 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
     body: shown.body(visit),
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
     ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
-    address: shown.status === 200 ? localPath(request.url) : null,
   };
   return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
 }

@@ -26,10 +26,10 @@ async function findByName(question: string, options: DatabaseOptions): Promise<v
   if (fault !== null) throw new UsageError(fault);
   // Whoever reaches the database may open everything.
   const actor = { name: "command", role: "operator", scopes, crawlers: [] } as const;
-  const answer = await readDatabase(commandContext(options), async ({ pool }) => {
-    const found = await find(question, { actor, views: [] }, createFindReads(pool));
-    return found;
-  });
+  const answer = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await find(question, actor, createFindReads(pool)),
+  );
   printAnswer(options, answer, findText(answer));
   if (!answer.results.some(({ kind }) => kind !== "action")) process.exitCode = exitCodes.notFound;
 }
