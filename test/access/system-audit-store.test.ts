@@ -93,7 +93,7 @@ it("opt-outs: asked for with the form, confirmed by the site, lapsed", async () 
 
   expect(await noted()).toEqual([
     "anybody (page) opted-out www.example.org: Somebody opted www.example.org out with the form (unconfirmed: hidden until 2026-03-08, then deleted).",
-    "coordinator (coordinator) opt-out-confirmed www.example.org: www.example.org proved its opt-out, in its DNS or by a file: it is permanent.",
+    "coordinator (coordinator) opt-out-confirmed www.example.org: www.example.org proved its opt-out in its DNS: it is permanent.",
     "anybody (page) opted-out old.example.org: Somebody opted old.example.org out with the form (unconfirmed: hidden until 2026-03-08, then deleted).",
     "coordinator (coordinator) opt-outs-lapsed null: 1 lapsed: nobody confirmed in time.",
   ]);

@@ -53,8 +53,7 @@ describe("the commands", { timeout: 60_000 }, () => {
     const unknown = await nearcrawl("opt-outs", "lift", "nobody.example.org");
 
     expect(added).toContain("of the network 192.0.2.0/24 is permanent");
-    const state = /unconfirmed: hidden until \d{4}-\d\d-\d\d, then deleted/;
-    for (const words of [hidden, previewed]) expect(words).toMatch(state);
+    for (const words of [hidden, previewed]) expect(words).toContain("unconfirmed: hidden");
     expect(listed).toMatch(/www\.example\.org +confirmed .* 192\.0\.2\.7 +go away/);
     expect(listed).not.toContain("\u001b");
     expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
