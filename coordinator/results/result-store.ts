@@ -7,7 +7,6 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { failedResult, maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
-import { withTexts } from "../channels/known-text-store.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
@@ -192,7 +191,7 @@ async function takeBatch(
   );
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
-  const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
+  const shown = sifted.counted.map(withoutUnwantedText).map(asFailureWithoutText);
   const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(on, batch, counted);
   await acknowledge(client, batch);
@@ -206,6 +205,20 @@ async function takeBatch(
     ...(refused.length === 0 ? {} : { refused }),
   };
   return { taken, held };
+}
+
+/** A text that a crawler of 0.2.0 left out as known, which nobody keeps any more: its page is fetched again in a minute. */
+function asFailureWithoutText(counted: CountedResult): CountedResult {
+  const { result } = counted;
+  if (result.page?.textKnown !== true) return counted;
+  const reason = "its text was left out as known; it is fetched in full next time";
+  const outcome = { type: "failed", blame: "us", code: "text-not-known", reason } as const;
+  return {
+    ...counted,
+    admit: [],
+    links: [],
+    result: { ...result, outcome, etag: null, lastModified: null, page: null },
+  };
 }
 
 const nothingNew = { newUrls: 0, posted: 0, held: [] };
