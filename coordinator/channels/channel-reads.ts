@@ -74,17 +74,6 @@ export interface Channel extends ChannelRules {
   readonly settled: boolean;
 }
 
-export interface ChannelStore {
-  /** By host and number; of one host where it is named. */
-  list(host?: string): Promise<readonly Channel[]>;
-  /** The channel, or what makes it impossible beside those that there are. */
-  add(rules: ChannelRules, now: Date): Promise<Channel | readonly string[]>;
-  /** Null: there is none of this number. What it left out is due again. */
-  remove(channelId: number, now: Date): Promise<Channel | null>;
-  /** Brings a batch of the frontier's URLs in line with channels that are new; gives how many URLs changed. */
-  settle(now: Date): Promise<number>;
-}
-
 // What the index has of a channel: how many pages.
 
 /** Of a host so many pages are looked at. */

@@ -1,10 +1,13 @@
 /** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
+
 import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress } from "#core/url-key";
+import type { Seal } from "#protocol/result";
 import { failedResult, maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
@@ -19,7 +22,7 @@ import {
 } from "../frontier/admission-writes.ts";
 import { sumLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
-import type { AdmittedUrl } from "../frontier/frontier.ts";
+import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import type { KnownUrls } from "../frontier/known-urls.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
@@ -30,7 +33,6 @@ import {
   type ArrivedResult,
   type CountedResult,
   mostListsInARow,
-  type ResultStore,
   type TakenResults,
 } from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
@@ -43,12 +45,44 @@ import * as write from "./result-writes.ts";
 import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
+export type ResultStore = ReturnType<typeof createResultStore>;
+
 /** `known`: absent, the frontier is asked about every URL. */
-export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
+export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
   return {
-    take: async (batch) => await take(pool, { ...batch, known }),
-    fetchesSince: async (since) => await fetchesSince(pool, since),
-    recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
+    /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+    take: async (batch: {
+      crawlerId: CrawlerId;
+      spoolId: string;
+      results: readonly ArrivedResult[];
+      scope: CrawlScope;
+      now: Date;
+      /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+      lastSequence: number;
+      /** Kept beside the acknowledged sequence, for audits. */
+      seals?: readonly Seal[];
+    }): Promise<TakenResults> => await take(pool, { ...batch, known }),
+
+    /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+    fetchesSince: async (since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> =>
+      await fetchesSince(pool, since),
+
+    /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
+    recentFetches: async (
+      hosts: readonly HostHash[],
+      perHost: number,
+    ): Promise<
+      {
+        hostHash: HostHash;
+        host: string;
+        crawlerId: CrawlerId;
+        subnetId: SubnetId | null;
+        fetchedAt: Date;
+        firstByteMs: number | null;
+        connectMs: number | null;
+        totalMs: number;
+      }[]
+    > => await recentFetches(pool, hosts, perHost),
   };
 }
 

@@ -104,7 +104,6 @@ const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/repor
 /** With a form token of the session: what everybody does with what is one's own. */
 const ownSends = [
   ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
-  ...["/account/views", "/account/views/:id/delete"],
 ];
 const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];

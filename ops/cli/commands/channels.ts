@@ -1,7 +1,8 @@
 /** `nearcrawl channels`: what is crawled of a host, a directory of it or a set of directories. */
 import { Command } from "commander";
 import { channelBounds, readChannel } from "#coordinator/channels/channel";
-import type { Channel, ChannelStore } from "#coordinator/channels/channel-reads";
+import type { Channel } from "#coordinator/channels/channel-reads";
+import type { ChannelStore } from "#coordinator/channels/channel-store";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/channels/page";
 import { UsageError } from "#core/errors";
