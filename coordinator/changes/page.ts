@@ -28,7 +28,7 @@ ${filters(asked)}
 <tbody>${[...changes].reverse().map(row)}</tbody></table></div>
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
-<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>`;
+<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>. On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
 }
 
 function filters(asked: ChangesAsked): Html {

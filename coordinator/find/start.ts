@@ -1,7 +1,10 @@
 /** The pages' part about the one box. */
+
 import type { Pool } from "pg";
 import type { WebPart } from "../web/actions.ts";
 import { createFindReads } from "./find-reads.ts";
 import { findRoutes } from "./find-routes.ts";
 
-export const findPart = (pool: Pool): WebPart => findRoutes(createFindReads(pool));
+export function findPart(pool: Pool): WebPart {
+  return findRoutes(createFindReads(pool));
+}

@@ -60,7 +60,6 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
-  "/explore/map",
   "/graph",
   "/search",
   "/sites",
@@ -92,19 +91,14 @@ const staffsReads = [
     "/submissions/:number",
     "/api/submissions",
     "/api/submissions/:number",
-    "/explore/tile.png",
     "/explore/subnets.csv",
-    "/api/explore/point",
-    "/api/explore/subnets",
     "/sites.csv",
     "/sites.json",
     "/events",
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
 /** With a form token of the session: what everybody does with what is one's own. */
-const ownSends = [
-  ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
-];
+const ownSends = [...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"]];
 const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
 
