@@ -1,7 +1,9 @@
 /** `nearcrawl queue`: what is due and not being fetched, and why. */
+
 import { Command, Option } from "commander";
-import type { GatedHosts } from "#coordinator/overview/bot-gate-reads";
+import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
 import {
+  type GatedHosts,
   type HostsInHand,
   type InHandSort,
   inHandSorts,
@@ -9,8 +11,7 @@ import {
   type WaitingHost,
   type WaitReason,
   waitReasons,
-} from "#coordinator/overview/overview-types";
-import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
+} from "#coordinator/overview/queue-api";
 import { paceLimitWords } from "#coordinator/overview/verdict";
 import { createReports } from "#coordinator/who/reads";
 import { howMany, whenWords } from "#core/format";
