@@ -184,6 +184,16 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           at: ports.now(),
         });
       }
+      for (const { result } of batch.results)
+        for (const difference of [result.robots?.difference, result.difference])
+          if (difference !== undefined)
+            ports.incidents.note({
+              ...difference,
+              kind: "second-opinion",
+              crawlerId: batch.crawlerId,
+              remoteAddress: null,
+              at: ports.now(),
+            });
       // What was leased of its hosts is in nobody's hands any more.
       ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);

@@ -88,7 +88,7 @@ function figures(overview: Overview): Html {
 ${tile("Pages", about + countText(totals.pages), "/search", html`${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
 ${tile("Pages per minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} per minute, ${rateText(rates.probesPerMinute)} probes`)}
 ${tile("Subnets delegated", about + countText(totals.subnetsDelegated), "/explore?state=delegated", subnetsWaiting(totals.subnetsWaiting))}
-${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?colour=rtt", html`from the crawler to its subnets`)}
+${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?view=list&sort=rtt", html`from the crawler to its subnets`)}
 ${probesTile(overview)}
 ${shippedTile(overview)}
 ${accuracyTile(overview)}

@@ -82,7 +82,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // Delegation.
   delegation: each("subnet delegated"),
   anycast_check: each("region, or range without a region, of the clouds' lists"),
-  finer_delegation: each("host delegated to another crawler than its subnet"),
+  finer_delegation: each("host or sub-range delegated to another crawler"),
   probe_round: policy(
     "retention.roundDays",
     "the latest of each subnet, and those that decide a delegation, stay",

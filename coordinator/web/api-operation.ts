@@ -66,6 +66,9 @@ type Told<Value> = Value extends readonly (infer One)[]
       ? { readonly [Name in keyof Value]: Told<Value[Name]> }
       : Value;
 
+/** What a schema tells, as it is only read. */
+export type ToldBy<Schema extends z.ZodType> = Told<z.infer<Schema>>;
+
 /** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
 export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;
 

@@ -410,11 +410,11 @@ async function extractedResult(
 ): Promise<PageResult> {
   if (body === null) return result;
   try {
-    const { page: read, cut, stated } = await extract({ ...body, quiet });
+    const { page: read, cut, stated, difference } = await extract({ ...body, quiet });
     const isEmpty = needsScripts && (read.kind ?? "page") === "page";
     const page: PageExtract = isEmpty ? { ...read, needsScripts: true } : read;
     const preferences = stated.length === 0 ? {} : { preferences: [...stated] };
-    return { ...result, outcome: withCut(result.outcome, cut), ...preferences, page };
+    return { ...result, outcome: withCut(result.outcome, cut), ...preferences, difference, page };
   } catch (error) {
     return { ...result, outcome: outcomeOfFailure(failureOf(error)) };
   }

@@ -174,6 +174,7 @@ function reportOf(origin: string, answer: RobotsAnswer): RobotsReport {
     state: "rules",
     crawlDelaySeconds: crawlDelaySeconds === null ? null : Math.min(86_400, crawlDelaySeconds),
     sitemaps: sitemapUrls(answer.rules, `${origin}/robots.txt`),
+    difference: answer.difference,
   };
 }
 

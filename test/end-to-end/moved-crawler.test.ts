@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { arriveAll } from "../migrating-crawler/move/move-ground.ts";
 import { nearcrawl } from "../support/built-command.ts";
+import { isLong } from "../support/long.ts";
 import { until } from "../support/until.ts";
 import { readIdentity, readKept } from "./moved-folder.ts";
 import { floorMs, type MovingWorld, newMovingWorld } from "./moving-world.ts";
@@ -114,30 +115,38 @@ const fetchesOf = async (crawlerId: number) =>
     ])
   )[0]!.n;
 
-it("everything killed right after it was decided: the new host runs it with its results, the old one ends", async () => {
-  const { from, to, moveId } = await killedWhileSending(["corinth", "thebes"]);
-  await world.moves.commit(moveId, new Date());
-  await world.startCoordinator();
+it.runIf(isLong)(
+  "everything killed right after it was decided: the new host runs it with its results, the old one ends",
+  async () => {
+    const { from, to, moveId } = await killedWhileSending(["corinth", "thebes"]);
+    await world.moves.commit(moveId, new Date());
+    await world.startCoordinator();
 
-  const [old, next] = [await world.run(from), await world.run(to)];
-  await until(() => old.refusal() !== null && next.crawler.status().connected, soonMs);
-  await until(async () => (await fetchesOf(from.crawlerId)) === 3, soonMs);
+    const [old, next] = [await world.run(from), await world.run(to)];
+    await until(() => old.refusal() !== null && next.crawler.status().connected, soonMs);
+    await until(async () => (await fetchesOf(from.crawlerId)) === 3, soonMs);
 
-  expect(next.crawler.status()).toMatchObject({ crawlerId: from.crawlerId, name: "corinth" });
-  expect(readKept(from.home)).toEqual([]);
-  expect((await world.moves.find(moveId))?.step).toBe("running");
-}, 60_000);
+    expect(next.crawler.status()).toMatchObject({ crawlerId: from.crawlerId, name: "corinth" });
+    expect(readKept(from.home)).toEqual([]);
+    expect((await world.moves.find(moveId))?.step).toBe("running");
+  },
+  60_000,
+);
 
-it("everything killed right before it was decided: both go on as they were, and no result is lost", async () => {
-  const { from, to, moveId } = await killedWhileSending(["argos", "delphi"]);
-  await world.startCoordinator();
+it.runIf(isLong)(
+  "everything killed right before it was decided: both go on as they were, and no result is lost",
+  async () => {
+    const { from, to, moveId } = await killedWhileSending(["argos", "delphi"]);
+    await world.startCoordinator();
 
-  const [old, next] = [await world.run(from), await world.run(to)];
-  await until(() => old.crawler.status().connected && next.crawler.status().connected, soonMs);
-  await until(async () => (await fetchesOf(from.crawlerId)) === 3, soonMs);
+    const [old, next] = [await world.run(from), await world.run(to)];
+    await until(() => old.crawler.status().connected && next.crawler.status().connected, soonMs);
+    await until(async () => (await fetchesOf(from.crawlerId)) === 3, soonMs);
 
-  expect(old.crawler.status()).toMatchObject({ crawlerId: from.crawlerId, name: "argos" });
-  expect(next.crawler.status()).toMatchObject({ crawlerId: to.crawlerId, name: "delphi" });
-  expect([from, to].map(({ home }) => existsSync(join(home, "moving")))).toEqual([false, false]);
-  expect((await world.moves.find(moveId))?.step).toBe("failed");
-}, 60_000);
+    expect(old.crawler.status()).toMatchObject({ crawlerId: from.crawlerId, name: "argos" });
+    expect(next.crawler.status()).toMatchObject({ crawlerId: to.crawlerId, name: "delphi" });
+    expect([from, to].map(({ home }) => existsSync(join(home, "moving")))).toEqual([false, false]);
+    expect((await world.moves.find(moveId))?.step).toBe("failed");
+  },
+  60_000,
+);

@@ -60,7 +60,7 @@ async function connected(pagesPerDay = 1000, isCrowded = () => false) {
       onPosted: () => happened.push("links of other hosts"),
       onHello: () => {},
       onFetched: () => happened.push("fetched"),
-      incidents: { note: ({ kind }) => happened.push(kind) },
+      incidents: { note: ({ kind, file = "" }) => happened.push(kind + file) },
       identities: createIdentityStore(world.pool),
       signingKeys: createSigningKeyStore(world.pool),
       secrets: randomSecrets,
@@ -164,11 +164,13 @@ it("stores results, spends the day's pages, counts, and tells who waits for fetc
     }),
     wireBytes: 70,
   });
-  const results = [result(1, "http://a.example/", ["http://new.example/"]), result(2, "http://a.example/1")];
+  const differs = result(2, "http://a.example/1");
+  differs.result.difference = { words: "two minds", file: ": a page" };
+  const results = [result(1, "http://a.example/", ["http://new.example/"]), differs];
 
   await handlers.onResults({ crawlerId: north, spoolId, results });
 
-  expect(happened).toEqual(["fleet changed", "fetched", "links of other hosts"]);
+  expect(happened).toEqual(["fleet changed", "second-opinion: a page", "fetched", "links of other hosts"]);
   expect(budget.spent(north, noon)).toMatchObject({ pages: 2 });
   expect(await told(counters)).toMatchObject({ results: 2, pages: 2, shippedBytes: 140 });
 });
