@@ -24,13 +24,16 @@ import { queueBody, queueCsv } from "./queue-page.ts";
 
 interface LiveOverviewPorts {
   readonly reads: OverviewReads;
-  readonly live: () => LiveState;
+  /** Null: of a command, which has the database alone. */
+  readonly live: () => LiveState | null;
 }
 
 export interface OverviewViewPorts extends LiveOverviewPorts {
   readonly alerts: Pick<AlertsInTime, "list">;
   /** By the alert's name: its paragraph. */
   readonly runbook?: ReadonlyMap<string, string>;
+  /** Whether a coordinator works on the database; left out: this one does. */
+  readonly runs?: () => Promise<boolean>;
 }
 
 const noRunbook: ReadonlyMap<string, string> = new Map();
@@ -68,8 +71,11 @@ export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
   });
 }
 
-async function overviewView({ query, now }: AskedView, { reads, live }: OverviewViewPorts) {
-  const value = await showOverview(reads, live(), { range: timeRange(query, now, usualRange), now });
+async function overviewView({ query, now }: AskedView, { reads, live, runs }: OverviewViewPorts) {
+  const value = await showOverview(reads, live(), {
+    ...{ range: timeRange(query, now, usualRange), now },
+    runs: (await runs?.()) ?? true,
+  });
   return {
     status: 200,
     value,
