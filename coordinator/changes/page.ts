@@ -30,7 +30,7 @@ ${filters(asked)}
 <tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
-<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>
+<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes</code>.</p>
 ${pageScript("changes.js")}`;
 }
 
