@@ -29,7 +29,7 @@ export function guard(
     readonly log: Log;
     /** How long answers take, by route and status. */
     readonly metrics: {
-      readonly requestSeconds: {
+      readonly httpRequestSeconds: {
         observe(labels: { readonly route: string; readonly status: number }, seconds: number): void;
       };
     };
@@ -70,7 +70,7 @@ export function guard(
     open.leave(request);
     if (isBoundedElsewhere(request)) return;
     const route = request.routeOptions.url ?? "none";
-    ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
+    ports.metrics.httpRequestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
   app.setNotFoundHandler(async (request, reply) => {
     const viewer = wantsJson(request) ? undefined : await ports.viewerOf?.(request);
