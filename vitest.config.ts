@@ -22,10 +22,19 @@ const bounds = {
 };
 
 const all = ["test/**/*.test.ts"];
+/**
+ * Whole journeys whose every step has a test of its own, or a shorter journey beside it: `npm run test:long` runs them each night.
+ * The first crawler's and the second partner's order is in small-internet and balance/second-partner, anycast in test/delegation,
+ * denials and first fetches as well, recrawl rates in test/recrawl, a swap in the supervisor's tests, what follows a restore in
+ * test/journal.
+ */
+const journeys =
+  "test/end-to-end/{second-partner,anycast-address,changing-pages,swapped-fleet,restore-drill,live-rounds}.test.ts";
+const nightly = process.env.NEARCRAWL_LONG === "1" ? [] : [journeys];
 
 /** A third of a minute and more: one that began last would be waited for by itself. A run that knows how long they took knows better. */
 const long =
-  /(evening|killed-run|backup|registry\.browser|changing-fleet|fleet\.browser|messages|two-coordinators|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|route-change|takeover|killed-moves)\.test\.ts$/;
+  /(evening|killed-run|backup|registry\.browser|changing-fleet|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|route-change|takeover|killed-moves)\.test\.ts$/;
 /** Finds installed what another file installs; beside that it would wait for it. */
 const late = /packed-program\.test\.ts$/;
 
@@ -59,7 +68,7 @@ export default defineConfig({
           ...bounds,
           name: "all",
           include: all,
-          exclude: [...alone, ...last],
+          exclude: [...alone, ...last, ...nightly],
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -70,6 +79,7 @@ export default defineConfig({
           ...bounds,
           name: "alone",
           include: alone,
+          exclude: nightly,
           isolate: false,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },

@@ -35,7 +35,7 @@ const listen = z.strictObject({
 
 const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });
 
-/** Hosts that resolve differently by place. */
+/** Hosts that resolve differently by place, and parts of subnets that measure apart. */
 const finer = z.strictObject({
   /** How often they are looked for and looked at; what is found is probed a few at a time. */
   everySeconds: seconds(86_400).default(30),

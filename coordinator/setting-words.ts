@@ -114,7 +114,8 @@ export const settingWords: Readonly<Record<string, string>> = {
     "Probe rounds wait, for settleSeconds at most, until this many crawlers are connected.",
   "lease.addressRestSeconds":
     "How long an address rests before a crawler other than the last one sends it requests.",
-  "finer.everySeconds": "How often hosts that resolve differently by location are searched for and checked.",
+  "finer.everySeconds":
+    "How often hosts that resolve differently by location, and sub-ranges that measure differently, are searched for and checked.",
   "accuracy.subnetsPerHour":
     "Subnets that all crawlers probe to sample how near the delegations are; 0: none.",
   "trust.newcomerPages": "A crawler is new until this many of its pages were accepted.",

@@ -5,7 +5,7 @@
 //
 // A module finds what lies beside it (pages' assets, a thread's file, the migrations) by `import.meta`, which in a bundle
 // would be that of the piece it lies in: the place that it has in dist/ is put there instead.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { build } from "esbuild";
@@ -84,9 +84,18 @@ function ownPlaces(root) {
 
 /** Name, version, licence and its text of every package that lies in the bundle, as their licences ask of whoever hands them on. */
 function noticesOf(root, { inputs }) {
-  const places = Object.keys(inputs).map((path) => /^(?:.*node_modules\/)(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
-  const packages = [...new Set(places)].filter((place) => place !== undefined).sort();
+  const places = Object.keys(inputs).flatMap((path) => {
+    const place = /^(?:.*node_modules\/)(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
+    return place === undefined ? [] : [place, ...packagesInside(readFileSync(join(root, path), "utf8"))];
+  });
+  const packages = [...new Set(places)].filter((place) => existsSync(join(root, place))).sort();
   return packages.map((place) => noticeOf(join(root, place))).join(`\n${"=".repeat(80)}\n`);
+}
+
+/** Of those that a package was itself bundled with (node-html-parser: css-select and what that needs). */
+function packagesInside(source) {
+  const regions = source.matchAll(/^\/\/#region (node_modules\/(?:@[^/]+\/)?[^/]+)/gm);
+  return Array.from(regions, ([, place]) => place);
 }
 
 function noticeOf(place) {

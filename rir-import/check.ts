@@ -4,10 +4,10 @@ import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import { listSourceFiles, type SourcePath } from "./read/open-source.ts";
-import { readInThreads } from "./read/read-in-threads.ts";
 import { readPublished, withoutPublished } from "./read/read-published.ts";
+import { readSources } from "./read/read-sources.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
-import { buildState } from "./tree/to-subnets.ts";
+import { buildState, RecordStore } from "./tree/to-subnets.ts";
 
 export interface BrokenSource {
   readonly file: string;
@@ -74,16 +74,17 @@ export interface ReadSources {
 export async function readState(paths: readonly SourcePath[], onProgress: OnProgress): Promise<ReadSources> {
   let records = 0;
   const { registryFiles, publishedFiles } = await withoutPublished(await listSourceFiles(paths));
-  const read = await readInThreads(registryFiles, (progress) => {
+  const store = new RecordStore();
+  const reports = await readSources(registryFiles, store, (progress) => {
     records = progress.records;
     const { file, bytesDone, bytesTotal } = progress;
     onProgress({ phase: "read", done: bytesDone, total: bytesTotal, file, records });
   });
   onProgress({ phase: "nest", done: 0, total: 1, file: "", records });
-  const state = buildState(read.store);
+  const state = buildState(store);
   onProgress({ phase: "nest", done: 1, total: 1, file: "", records });
-  const published = await readPublished(publishedFiles, read.store.geofeeds);
-  const files = [...withSharedRegistryWarnings(read.reports), ...published.reports];
+  const published = await readPublished(publishedFiles, store.geofeeds);
+  const files = [...withSharedRegistryWarnings(reports), ...published.reports];
   return { files, state, published: published.ranges };
 }
 

@@ -107,15 +107,6 @@ const revokedSignInLink = z
 
 const endedSession = z.strictObject({ sessionId: z.int(), ended: z.boolean() }).meta({ id: "EndedSession" });
 
-const savedView = z
-  .strictObject({
-    viewId: z.int(),
-    name: z.string().describe("As its owner named it."),
-    path: z.string().describe("Of a page here, with its query."),
-    savedAt: dateTime(),
-  })
-  .meta({ id: "SavedView" });
-
 const account = z
   .strictObject({
     name: z.string().describe("As in the audit log."),
@@ -123,7 +114,6 @@ const account = z
     scopes: z.array(scope),
     crawlers: z.array(z.string()),
     sessions: z.array(ownSession),
-    savedViews: z.array(savedView).describe("Of a person, by name; a program has none."),
   })
   .meta({ id: "Account" });
 

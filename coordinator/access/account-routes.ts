@@ -1,4 +1,4 @@
-/** /account: who one is here, one's saved views, and one's own sessions, which can be ended. */
+/** /account: who one is here, and one's own sessions, which can be ended. */
 
 import { z } from "zod";
 import type { Session, SessionStore } from "#core/access-types";
@@ -9,11 +9,9 @@ import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { accessApi } from "./access-api.ts";
-import { type SavedView, type SavedViewStore, viewsOf } from "./saved-view.ts";
 
 export interface AccountPorts {
   readonly sessions: Pick<SessionStore, "list" | "end">;
-  readonly savedViews: SavedViewStore;
 }
 
 /** As JSON and on the page. */
@@ -24,7 +22,6 @@ export interface Account {
   readonly scopes: readonly Scope[];
   readonly crawlers: readonly string[];
   readonly sessions: readonly (Session & { readonly isThisOne: boolean })[];
-  readonly savedViews: readonly SavedView[];
 }
 
 export function accountRoutes(ports: AccountPorts): WebPart {
@@ -60,8 +57,7 @@ async function accountOf(visit: Visit, ports: AccountPorts, now: Date): Promise<
   const { name, role, scopes, crawlers } = visit.actor;
   const own = await ownSessions(visit, ports, now);
   const sessions = own.map((session) => ({ ...session, isThisOne: session.sessionId === visit.sessionId }));
-  const savedViews = await viewsOf(ports.savedViews, visit);
-  return { name, role, scopes, crawlers, sessions, savedViews };
+  return { name, role, scopes, crawlers, sessions };
 }
 
 /** Of the same name and role: an operator's anna is nobody else's anna. */
@@ -103,44 +99,25 @@ const noSession: ActionFault = {
 
 // The page of one's own account.
 
-interface ShownAccount {
-  readonly name: string;
-  readonly role: string;
-  readonly scopes: readonly Scope[];
-  readonly crawlers: readonly string[];
-  readonly sessions: readonly (Session & { readonly isThisOne: boolean })[];
-  readonly savedViews: readonly SavedView[];
-}
-
 /** `now` as ISO 8601. */
-function accountBody(account: ShownAccount, viewer: PageViewer, now: string): Html {
+function accountBody(account: Account, viewer: PageViewer, now: string): Html {
   if (viewer.signedInAs === null) return notSignedIn(account);
   return html`<h1>${account.name}</h1>
 <p class="lead">Signed in as <strong>${account.role}</strong>: ${roleWords(account)}</p>
 <div class="actions"><form method="post" action="/sign-out">${formToken(viewer)}<button>Sign out</button></form>${accessLinks(viewer)}</div>
-<section><h2 id="saved-views">Saved views</h2>${savedViewList(account.savedViews, viewer)}</section>
 <section><h2>Your sessions</h2>
 <p class="small">A session ends after 8 hours without use, and after 7 days at the latest.</p>
 ${sessionTable(account.sessions, { now, action: (session) => endOwnForm(session, viewer) })}
 ${account.sessions.length > 1 ? endOthersForm(viewer) : nothing}</section>`;
 }
 
-function savedViewList(views: readonly SavedView[], viewer: PageViewer): Html {
-  if (views.length === 0)
-    return html`<div class="empty"><p><strong>None yet.</strong> Filter a list, then choose <em>Save this view</em> at the foot of the page. Saved views also appear in the search box.</p></div>`;
-  return html`<ul class="saved-views">${views.map(
-    ({ viewId, name, path }) =>
-      html`<li><span class="saved-view"><a href="${path}"><bdi>${name}</bdi></a> <span class="small mono break">${path}</span></span><form method="post" action="/account/views/${viewId}/delete">${formToken(viewer)}<button class="slim quiet">Delete<span class="hidden"> ${name}</span></button></form></li>`,
-  )}</ul>`;
-}
-
-function notSignedIn({ name, role }: ShownAccount): Html {
+function notSignedIn({ name, role }: Account): Html {
   return role === "program"
     ? html`<h1>${name}</h1><p>A program's token; it has no sessions.</p>`
     : html`<h1>Your account</h1><div class="empty"><p>You are not signed in. <a href="/sign-in?to=%2Faccount">How to sign in</a></p></div>`;
 }
 
-function roleWords({ role, crawlers }: ShownAccount): Html {
+function roleWords({ role, crawlers }: Account): Html {
   if (role === "partner")
     return html`you see and control ${crawlers.map((name, index) => html`${index > 0 ? ", " : ""}${crawlerLink(name)}`)}.`;
   return role === "staff"

@@ -13,8 +13,6 @@ import { createSessionAccess } from "../web/session-access.ts";
 import { accessRoutes } from "./access-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
-import { savedViewRoutes } from "./saved-view-routes.ts";
-import { createSavedViewStore } from "./saved-view-store.ts";
 import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
@@ -60,14 +58,12 @@ export function accessParts(pool: Pool, options: AccessPartOptions): readonly We
   const sessions = createSessionStore(pool);
   const links = createSignInLinkStore(pool);
   const tokens = createOperatorTokenStore(pool);
-  const savedViews = createSavedViewStore(pool);
   const audit = createAuditLog(pool);
   const secrets = randomSecrets;
   const webUrl = async () => (await readCoordinatorPlace(pool))?.webUrl ?? "http://127.0.0.1:7411";
   return [
     signInRoutes({ links, sessions, audit, secrets, ...options, now }),
-    accountRoutes({ sessions, savedViews }),
-    savedViewRoutes(savedViews),
+    accountRoutes({ sessions }),
     accessRoutes({ links, sessions, secrets, webUrl }),
     tokenRoutes({ tokens, secrets }),
     auditRoutes({ audit }),

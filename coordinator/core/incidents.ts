@@ -16,6 +16,8 @@ export interface Incident {
   readonly at: Date;
   /** How often it happened; 1 when it is left out. */
   readonly count?: number;
+  /** A document that it is about, such as a robots.txt, or its beginning. */
+  readonly file?: string;
 }
 
 /** The same kind by the same crawler within one hour. */
@@ -29,6 +31,8 @@ export interface IncidentEntry {
   /** Of the last one. */
   readonly words: string;
   readonly remoteAddress: string | null;
+  /** A document that the last one is about. */
+  readonly file: string | null;
 }
 
 export interface IncidentQuery {

@@ -23,7 +23,7 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
   // Whoever led when the database went tells people of it.
   "tell-without-database",
   ...["review-database", "keep-journal", "forget-journal"],
-  ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts", "review-moves"],
+  ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.
   "resolve-hosts",
   // Made by one of them, under a lock; read by all.

@@ -16,8 +16,6 @@ export interface TextPoolParts {
 
 const firstTextBytes = 4096;
 const firstPlaces = 256;
-/** `internMany` reads so many texts ahead: what is read stays in the cache until it is needed. */
-const textsAtOnce = 128;
 
 /** A JavaScript engine's largest buffer is larger; 32-bit ends reach this far. */
 const mostTextBytes = 2 ** 32 - 1;
@@ -29,8 +27,6 @@ export class TextPool {
   #table = new Int32Array(2 * firstPlaces);
   #count = 0;
   #textBytes = 0;
-  readonly #hashes = new Int32Array(textsAtOnce);
-  readonly #found = new Int32Array(textsAtOnce);
 
   /** The pool that `parts` came from. Throws RangeError when they do not fit together. */
   static from({ text, ends }: TextPoolParts): TextPool {
@@ -57,100 +53,23 @@ export class TextPool {
 
   /** The text's id; the same for the same text. Half surrogate pairs become U+FFFD. */
   intern(text: string): number {
-    this.#makeRoom(text.length * 3);
-    return this.internBytes(this.#text, this.#textBytes, this.#write(text));
-  }
-
-  /** The id of the text that these bytes are in UTF-8, without making a string of them. */
-  internBytes(bytes: Uint8Array, start: number, end: number): number {
-    return this.#internHashed(hashOf(bytes, start, end), bytes, start, end);
-  }
-
-  /**
-   * Interns `count` texts that lie one behind the other up to `ends`, in that order, into `ids`. What waits for memory in a
-   * large pool is the look-up, several times a text; here the waits of many texts overlap.
-   */
-  internMany(bytes: Uint8Array, ends: ArrayLike<number>, ids: Int32Array, count: number): void {
-    let start = 0;
-    for (let from = 0; from < count; from += textsAtOnce) {
-      const to = Math.min(count, from + textsAtOnce);
-      this.#fetchPlaces(bytes, start, ends, from, to);
-      for (let at = from; at < to; at += 1) {
-        const end = ends[at] as number;
-        ids[at] = this.#internHashed(this.#hashes[at - from] as number, bytes, start, end);
-        start = end;
-      }
-    }
-  }
-
-  /** The hashes; and reads, text by text without waiting for the last one, what looking them up will read. */
-  #fetchPlaces(bytes: Uint8Array, first: number, ends: ArrayLike<number>, from: number, to: number): void {
-    if (this.#table.length === 0) this.#growTable();
-    const hashes = this.#hashes;
-    const found = this.#found;
-    const table = this.#table;
-    const here = this.#text;
-    const mask = table.length - 2;
-    const count = to - from;
-    for (let at = 0, start = first; at < count; at += 1) {
-      const end = ends[from + at] as number;
-      hashes[at] = hashOf(bytes, start, end);
-      start = end;
-    }
-    for (let at = 0; at < count; at += 1) {
-      const place = ((hashes[at] as number) << 1) & mask;
-      found[at] = table[place + 1] === hashes[at] ? (table[place] as number) - 1 : -1;
-    }
-    for (let at = 0; at < count; at += 1) {
-      const id = found[at] as number;
-      found[at] = id < 0 ? 0 : this.startOf(id);
-    }
-    for (let at = 0; at < count; at += 1) found[at] = here[found[at] as number] as number;
-  }
-
-  #internHashed(hash: number, bytes: Uint8Array, start: number, end: number): number {
-    const place = this.#placeOf(hash, bytes, start, end);
+    const end = this.#write(text);
+    const hash = hashOf(this.#text, this.#textBytes, end);
+    const place = this.#placeOf(hash, end);
     const found = (this.#table[place] as number) - 1;
-    return found >= 0 ? found : this.#add({ hash, place, bytes, start, end });
-  }
-
-  /** Interns every text of another pool, without making strings; returns the id here of each id there. */
-  absorb({ text, ends }: TextPoolParts): Int32Array {
-    checkEnds(text, ends);
-    const ids = new Int32Array(ends.length);
-    this.internMany(text, ends, ids, ends.length);
-    return ids;
+    return found >= 0 ? found : this.#add(hash, place, end);
   }
 
   /** The text's id, or −1 when it was never seen. */
   find(text: string): number {
-    this.#makeRoom(text.length * 3);
-    return this.findBytes(this.#text, this.#textBytes, this.#write(text));
-  }
-
-  /** The same for a text in UTF-8. */
-  findBytes(bytes: Uint8Array, start: number, end: number): number {
-    return (this.#table[this.#placeOf(hashOf(bytes, start, end), bytes, start, end)] as number) - 1;
-  }
-
-  /** Where all texts lie, one behind the other: valid until the next `intern` or `find`. */
-  get arena(): Uint8Array {
-    return this.#text;
-  }
-
-  /** Where a text begins in the arena. */
-  startOf(id: number): number {
-    return id === 0 ? 0 : (this.#ends[id - 1] as number);
-  }
-
-  endOf(id: number): number {
-    return this.#ends[id] as number;
+    const end = this.#write(text);
+    return (this.#table[this.#placeOf(hashOf(this.#text, this.#textBytes, end), end)] as number) - 1;
   }
 
   /** The text with this id; the empty text for an id that was not given out. */
   textAt(id: number): string {
     if (id < 0 || id >= this.#count) return "";
-    const start = this.startOf(id);
+    const start = this.#startOf(id);
     const end = this.#ends[id] as number;
     return isAscii(this.#text, start, end)
       ? this.#text.toString("latin1", start, end)
@@ -162,29 +81,25 @@ export class TextPool {
     return { text: this.#text.subarray(0, this.#textBytes), ends: this.#ends.subarray(0, this.#count) };
   }
 
-  #add(text: { hash: number; place: number; bytes: Uint8Array; start: number; end: number }): number {
-    const { hash, place, bytes, start, end } = text;
+  #startOf(id: number): number {
+    return id === 0 ? 0 : (this.#ends[id - 1] as number);
+  }
+
+  /** The text that was written behind the last one. */
+  #add(hash: number, place: number, end: number): number {
     const id = this.#count++;
     if (id === this.#ends.length) this.#growEnds();
-    // What `intern` has written lies there already.
-    if (bytes !== this.#text || start !== this.#textBytes) this.#copy(bytes, start, end);
-    this.#textBytes += end - start;
-    this.#ends[id] = this.#textBytes;
+    this.#textBytes = end;
+    this.#ends[id] = end;
     this.#table[place] = id + 1;
     this.#table[place + 1] = hash;
     if (8 * this.#count > 3 * this.#table.length) this.#growTable();
     return id;
   }
 
-  #copy(bytes: Uint8Array, start: number, end: number): void {
-    this.#makeRoom(end - start);
-    const here = this.#text;
-    const to = this.#textBytes - start;
-    for (let at = start; at < end; at += 1) here[to + at] = bytes[at] as number;
-  }
-
   /** Behind the last text; returns where the bytes end. Short ASCII texts, nearly all, without a call out. */
   #write(text: string): number {
+    this.#makeRoom(text.length * 3);
     const bytes = this.#text;
     const start = this.#textBytes;
     if (text.length > 48) return start + bytes.write(text, start);
@@ -196,23 +111,24 @@ export class TextPool {
     return start + text.length;
   }
 
-  /** Where in the table that text is, or where it belongs. */
-  #placeOf(hash: number, bytes: Uint8Array, start: number, end: number): number {
+  /** Where in the table the text is that was written behind the last one, or where it belongs. */
+  #placeOf(hash: number, end: number): number {
     if (this.#table.length === 0) this.#growTable();
     const table = this.#table;
     const mask = table.length - 2;
     for (let place = (hash << 1) & mask; ; place = (place + 2) & mask) {
       const id = (table[place] as number) - 1;
-      if (id < 0 || (table[place + 1] === hash && this.#isSame(id, bytes, start, end))) return place;
+      if (id < 0 || (table[place + 1] === hash && this.#isSame(id, end))) return place;
     }
   }
 
-  #isSame(id: number, bytes: Uint8Array, start: number, end: number): boolean {
-    const here = this.#text;
-    const from = this.startOf(id);
+  #isSame(id: number, end: number): boolean {
+    const bytes = this.#text;
+    const start = this.#textBytes;
+    const from = this.#startOf(id);
     if ((this.#ends[id] as number) - from !== end - start) return false;
     for (let at = start, other = from; at < end; at += 1, other += 1) {
-      if (bytes[at] !== here[other]) return false;
+      if (bytes[at] !== bytes[other]) return false;
     }
     return true;
   }
@@ -242,7 +158,7 @@ export class TextPool {
     }
     if (old.length > 0) return;
     for (let id = 0; id < this.#count; id += 1)
-      this.#put(id + 1, hashOf(this.#text, this.startOf(id), this.#ends[id] as number));
+      this.#put(id + 1, hashOf(this.#text, this.#startOf(id), this.#ends[id] as number));
   }
 
   #put(number: number, hash: number): void {

@@ -260,7 +260,7 @@ export class AnycastRanges {
 
   /**
    * A probe outside of its rounds contradicts what is known of the subnet. False: it was suspected lately, and
-   * whatever came of it counts (a subnet that lies in two places contradicts with every probe).
+   * whatever came of it counts (parts of a subnet that measure apart contradict with every probe).
    */
   suspect(subnetId: SubnetId, witness: CrawlerId, nowMs: number): boolean {
     const before = this.#suspects.get(subnetId);

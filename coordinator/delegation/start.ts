@@ -1,5 +1,5 @@
 /**
- * What decides whose everything is: rounds for subnets, for hosts that resolve differently by place, and for hosts that domain sets
+ * What decides whose everything is: rounds for subnets, for hosts and parts of subnets, and for hosts that domain sets
  * keep from their subnet's crawler. All of them measure with one fleet, under the same rules and beside each other.
  */
 import type { Pool } from "pg";
@@ -33,11 +33,13 @@ import {
   partitionsOfFleet,
 } from "./overrides/assign-by-sets.ts";
 import { delegateHosts, NameWatch } from "./overrides/hosts.ts";
+import { LeafWatch } from "./overrides/leaf-watch.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
 import { type FinerDelegationStore, type FinerRound, replaceFiner } from "./overrides/override.ts";
 import { createFinerDelegationStore } from "./overrides/override-store.ts";
 import { reviewFiner } from "./overrides/review.ts";
 import type { FinerRoundPorts } from "./overrides/round.ts";
+import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import { FirstFetches, type RoundSettings } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
@@ -122,7 +124,7 @@ export function delegating(
 }
 
 // What the coordinator does by the clock for delegations finer than a subnet: hosts whose names resolve
-// differently by place, their reviews, and their crawlers' departures.
+// differently by place, parts of leaves that measure apart, their reviews, and their crawlers' departures.
 
 interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer" | "settings"> {
   /** Whether this coordinator does for all what their results say nothing of; left out, there is no other. */
@@ -148,16 +150,21 @@ function finerDuties(
   given: FinerDutyPorts,
   config: Pick<CoordinatorConfig, "departureSeconds">,
 ): FinerDuties {
-  const { log } = given;
+  const { state, log } = given;
   let isStopping = false;
   const names = new NameWatch();
+  const leaves = new LeafWatch();
   const since = given.now();
+  let { generation } = state;
   const online = (): readonly CrawlerId[] => {
     const full = given.excluded();
     return given.fleet.online().filter((crawlerId) => !full.has(crawlerId));
   };
   return {
-    note: (batch) => names.note(batch),
+    note: (batch) => {
+      names.note(batch);
+      leaves.note(batch, (address) => state.subnetOf(address));
+    },
     pass: async () => {
       const ports = { ...given, settings: given.settings(), isStopping: () => isStopping };
       const leads = given.leads?.() ?? true;
@@ -166,8 +173,11 @@ function finerDuties(
       for (const host of await delegateHosts({ ...ports, names })) {
         log.info({ host }, "a host resolves differently by place and is delegated by itself");
       }
+      for (const subnetId of await splitLeaves({ ...ports, leaves })) {
+        log.info({ subnetId }, "a leaf measures apart, its parts have changed");
+      }
       const ended = leads ? (await reviewFiner(ports)).ended : 0;
-      if (ended > 0) log.info({ ended }, "hosts go with their subnets again");
+      if (ended > 0) log.info({ ended }, "hosts or parts go with their subnets again");
     },
     stop: () => {
       isStopping = true;
@@ -177,7 +187,9 @@ function finerDuties(
   async function replaceLost(ports: Omit<FinerDutyPorts, "settings">): Promise<void> {
     const departureMs = config.departureSeconds * 1000;
     const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
-    if (moved > 0) log.warn({ moved }, "hosts of crawlers that are gone went to others");
+    if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
+    if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
+    generation = state.generation;
   }
 }
 
@@ -186,7 +198,7 @@ function scheduleFinerDuties(
   duties: FinerDuties,
   { finer }: Pick<CoordinatorConfig, "finer">,
 ): void {
-  timekeeper.every("watch-hosts", finer.everySeconds * 1000, async () => await duties.pass());
+  timekeeper.every("watch-hosts-and-leaves", finer.everySeconds * 1000, async () => await duties.pass());
 }
 
 // What probe rounds need besides stores and the fleet, wired: the pace at which probes go out, who denies what,

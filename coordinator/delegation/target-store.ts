@@ -1,6 +1,6 @@
 /**
  * What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. A host
- * with a finer delegation (its name resolves differently by place, or its subnet's crawler may not have it)
+ * with a finer delegation (its name resolves differently by place, or it lies in a part that measures apart)
  * does not stand for the whole subnet, unless there is no other. Where crawlers have domain sets, a host that somebody's
  * sets hold comes before those that nobody may have.
  */

@@ -4,7 +4,6 @@ import { type Html, html, nothing } from "../web/html.ts";
 import { type FindAnswer, type Found, type FoundKind, longestQuestion, mostOfKind } from "./find.ts";
 
 export const kindNames: Readonly<Record<FoundKind, string>> = {
-  view: "Saved views",
   page: "Pages",
   crawler: "Crawlers",
   host: "Hosts",

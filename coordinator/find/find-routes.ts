@@ -1,16 +1,10 @@
 /** /find and /api/find: everything that can be opened, by a part of its name. */
-import { type SavedViewStore, viewsOf } from "../access/saved-view.ts";
 import type { WebPart } from "../web/actions.ts";
 import { type FindReads, find, questionFault } from "./find.ts";
 import { findApi } from "./find-api.ts";
 import { findBody } from "./find-page.ts";
 
-export interface FindPorts {
-  readonly reads: FindReads;
-  readonly savedViews: SavedViewStore;
-}
-
-export function findRoutes({ reads, savedViews }: FindPorts): WebPart {
+export function findRoutes(reads: FindReads): WebPart {
   return ({ views }) => {
     views.describe({
       path: "/find",
@@ -19,8 +13,7 @@ export function findRoutes({ reads, savedViews }: FindPorts): WebPart {
         const question = query("q");
         const fault = questionFault(question);
         if (fault !== null) return fault;
-        const asker = { actor: visit.actor, views: await viewsOf(savedViews, visit) };
-        const answer = await find(question, asker, reads);
+        const answer = await find(question, visit.actor, reads);
         const title = answer.question === "" ? "Find" : `${answer.question.slice(0, 60)} · Find`;
         return { status: 200, value: answer, title, body: () => findBody(answer) };
       },

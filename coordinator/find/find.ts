@@ -7,12 +7,11 @@ import { type Actor, mayDo } from "#core/actor";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
-import type { SavedView } from "../access/saved-view.ts";
 import { pathWith } from "../web/html.ts";
 import { actionPlaces, crawlerActions, type Place, pagePlaces, settingPlaces } from "./places.ts";
 
 /** In the order in which they come where none matches better. */
-export const foundKinds = ["view", "page", "crawler", "host", "who", "setting", "action"] as const;
+export const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
 export type FoundKind = (typeof foundKinds)[number];
 
 export interface Found {
@@ -77,35 +76,29 @@ export function questionFault(question: string): string | null {
     : null;
 }
 
-interface Asker {
-  readonly actor: Actor;
-  readonly views: readonly SavedView[];
-}
-
 /** How well something matches: 0 exactly, then worse and worse. */
 interface Ranked extends Found {
   readonly rank: number;
 }
 
-export async function find(question: string, asker: Asker, reads: FindReads): Promise<FindAnswer> {
+export async function find(question: string, actor: Actor, reads: FindReads): Promise<FindAnswer> {
   const asked = question.replace(/\p{Cc}/gu, " ").trim();
-  if (asked === "") return nothingAsked(asker);
+  if (asked === "") return nothingAsked(actor);
   const isName = asked.length <= longestName;
-  const isReader = mayDo(asker.actor, "read");
+  const isReader = mayDo(actor, "read");
   const [crawlers, hosts] = await Promise.all([
-    isName ? crawlersFor(asked, asker.actor, reads) : none,
+    isName ? crawlersFor(asked, actor, reads) : none,
     isName && isReader ? reads.hosts(asked.toLowerCase(), mostOfKind) : none,
   ]);
   const names = crawlers?.rows.map(({ name }) => name) ?? [];
   const ranked = [
-    ...matching("view", asker.views.map(viewPlace), asked),
-    ...matching("page", openTo(asker.actor, pagePlaces), asked),
+    ...matching("page", openTo(actor, pagePlaces), asked),
     ...(crawlers?.rows ?? []).map((row) => crawlerFound(row, asked)),
     ...(hosts?.rows ?? []).map((row) => hostFound(row, asked)),
     ...(isReader ? whoFound(asked) : []),
-    ...matching("setting", openTo(asker.actor, settingPlaces), asked),
-    ...matching("action", openTo(asker.actor, actionPlaces), asked),
-    ...actionsOnCrawlers(names, asked, asker.actor),
+    ...matching("setting", openTo(actor, settingPlaces), asked),
+    ...matching("action", openTo(actor, actionPlaces), asked),
+    ...actionsOnCrawlers(names, asked, actor),
     ...(isReader ? questionsToAsk(asked) : []),
   ];
   const full = { crawler: crawlers?.more === true, host: hosts?.more === true };
@@ -116,23 +109,16 @@ export async function find(question: string, asker: Asker, reads: FindReads): Pr
 
 const none: NamedRows<never> = { rows: [], more: false };
 
-function nothingAsked({ actor, views }: Asker): FindAnswer {
-  const results = [
-    ...views.map((view) => found("view", viewPlace(view))),
-    ...openTo(actor, pagePlaces)
-      .filter(({ isMain }) => isMain)
-      .map((place) => found("page", place)),
-  ];
+function nothingAsked(actor: Actor): FindAnswer {
+  const results = openTo(actor, pagePlaces)
+    .filter(({ isMain }) => isMain)
+    .map((place) => found("page", place));
   return { question: "", results, more: [], note: null };
 }
 
 const found = (kind: FoundKind, { title, words, href }: Omit<Place, "needs" | "alsoFound">): Found => ({
   ...{ kind, title, words, href },
 });
-
-function viewPlace({ name, path }: SavedView): Place {
-  return { title: name, words: "Saved view", href: path, needs: null, alsoFound: "" };
-}
 
 function openTo<One extends Place>(actor: Actor, places: readonly One[]): readonly One[] {
   return places.filter(({ needs }) => mayDo(actor, needs));

@@ -113,7 +113,7 @@ export const actionPlaces: readonly Place[] = [
   place("Create a token", "/tokens", "access-write", "For programs that use the API", "key"),
   place("Issue a sign-in link", "/access", "access-write", "For a person, with a role", "invite user login"),
   place("Sign in", "/sign-in", null, "With a link from an operator", "login"),
-  place("See your account", "/account", null, "Sessions and saved views", "sign out logout profile"),
+  place("See your account", "/account", null, "Sessions", "sign out logout profile"),
 ];
 
 /** What is done with one crawler: `drain amsterdam`. On its page, each asks before it does anything. */

@@ -50,6 +50,7 @@ export const incident = z
     lastAt: dateTime(),
     words: z.string(),
     remoteAddress: z.string().nullable(),
+    file: z.string().nullable().describe("A document that it is about, or its beginning."),
   })
   .meta({ id: "Incident" });
 
@@ -271,6 +272,7 @@ export const fleetApi = {
               lastAt: "2026-03-01T11:40:00.000Z",
               words: "40,000 new hosts in a day",
               remoteAddress: "192.0.2.7",
+              file: null,
             },
           ],
           more: false,

@@ -97,7 +97,11 @@ async function saveResolved(
      set state = 'resolved', state_reason = '', resolve_failures = 0,
          addresses = string_to_array(given.addresses, ' ')::inet[],
          subnet_id = given.subnet_id, domain = coalesce(h.domain, given.domain),
-         finer_id = ${finerIdOf("h.host_hash")},
+         finer_id = ${finerIdOf({
+           hash: "h.host_hash",
+           subnetId: "given.subnet_id",
+           address: "(string_to_array(given.addresses, ' ')::inet[])[1]",
+         })},
          resolve_at = $5::timestamptz + make_interval(secs => given.ttl)
      from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $6::text[])
        as given (host_hash, addresses, subnet_id, ttl, domain)
@@ -200,7 +204,8 @@ async function assign(
          for update of h
        )
        update frontier_host h
-       set subnet_id = given.subnet_id
+       set subnet_id = given.subnet_id,
+           finer_id = ${finerIdOf({ hash: "h.host_hash", subnetId: "given.subnet_id", address: "h.addresses[1]" })}
        from given
        where h.host_hash = given.host_hash`,
       [moved.map((row) => row.host_hash), moved.map((row) => row.address), moved.map((row) => row.to)],

@@ -15,9 +15,10 @@ import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../crawlers/admit-crawler.ts";
-import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
+import type { DayBudget } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { Heartbeats } from "../crawlers/heartbeats.ts";
-import type { IdentityStore } from "../crawlers/identity.ts";
+import type { IdentityStore } from "../crawlers/identity-store.ts";
 import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-crawlers.ts";
 import { SigningKeyDesk, type SigningKeyStore } from "../crawlers/signing-keys.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
@@ -32,7 +33,7 @@ import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
 import type { ReleaseReport } from "../releases/move-stage.ts";
-import type { ResultStore } from "../results/accepted-result.ts";
+import type { ResultStore } from "../results/result-store.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
@@ -184,6 +185,16 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           at: ports.now(),
         });
       }
+      for (const { result } of batch.results)
+        for (const difference of [result.robots?.difference, result.difference])
+          if (difference !== undefined)
+            ports.incidents.note({
+              ...difference,
+              kind: "second-opinion",
+              crawlerId: batch.crawlerId,
+              remoteAddress: null,
+              at: ports.now(),
+            });
       // What was leased of its hosts is in nobody's hands any more.
       ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);

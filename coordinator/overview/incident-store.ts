@@ -24,11 +24,12 @@ export function createIncidentStore(pool: Pool): IncidentStore {
 async function recordAll(pool: Pool, incidents: readonly Incident[]): Promise<void> {
   if (incidents.length === 0) return;
   await pool.query(
-    `insert into incident (crawler_id, kind, hour, incidents, first_at, last_at, words, remote_address)
+    `insert into incident (crawler_id, kind, hour, incidents, first_at, last_at, words, remote_address, file)
      select crawler_id, kind, date_trunc('hour', at, 'UTC'), sum(count), min(at), max(at),
-       (array_agg(words order by ordinal desc))[1], (array_agg(remote_address order by ordinal desc))[1]
-     from unnest($1::int[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[])
-       with ordinality as given (crawler_id, kind, at, count, words, remote_address, ordinal)
+       (array_agg(words order by ordinal desc))[1], (array_agg(remote_address order by ordinal desc))[1],
+       (array_agg(file order by ordinal desc))[1]
+     from unnest($1::int[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+       with ordinality as given (crawler_id, kind, at, count, words, remote_address, file, ordinal)
      where crawler_id is null or exists (select from crawler c where c.crawler_id = given.crawler_id)
      group by crawler_id, kind, date_trunc('hour', at, 'UTC')
      order by coalesce(crawler_id, 0), kind, date_trunc('hour', at, 'UTC')
@@ -37,6 +38,7 @@ async function recordAll(pool: Pool, incidents: readonly Incident[]): Promise<vo
          first_at = least(incident.first_at, excluded.first_at),
          last_at = greatest(incident.last_at, excluded.last_at),
          words = excluded.words,
+         file = excluded.file,
          remote_address = coalesce(excluded.remote_address, incident.remote_address)`,
     [
       incidents.map(({ crawlerId }) => crawlerId),
@@ -47,6 +49,7 @@ async function recordAll(pool: Pool, incidents: readonly Incident[]): Promise<vo
       incidents.map(({ remoteAddress }) =>
         remoteAddress === null ? null : clean(remoteAddress.slice(0, maxAddress)),
       ),
+      incidents.map(({ file }) => (file === undefined ? null : clean(file))),
     ],
   );
 }
@@ -60,12 +63,13 @@ interface IncidentRow {
   last_at: Date;
   words: string;
   remote_address: string | null;
+  file: string | null;
 }
 
 async function list(pool: Pool, query: IncidentQuery): Promise<IncidentEntry[]> {
   const { rows } = await pool.query<IncidentRow>(
     `select i.crawler_id, c.name, i.kind, i.incidents::float8 as incidents, i.first_at, i.last_at, i.words,
-       i.remote_address
+       i.remote_address, i.file
      from incident i
      left join crawler c using (crawler_id)
      where i.last_at >= $1
@@ -84,5 +88,6 @@ async function list(pool: Pool, query: IncidentQuery): Promise<IncidentEntry[]> 
     lastAt: row.last_at,
     words: row.words,
     remoteAddress: row.remote_address,
+    file: row.file,
   }));
 }

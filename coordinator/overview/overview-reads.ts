@@ -4,7 +4,6 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
-import { totalBytes } from "#db/table-sizes";
 import { channelStates, heldWords, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
@@ -23,16 +22,10 @@ import { alertFacts } from "./alert-reads.ts";
 import { gatedHosts } from "./bot-gate-reads.ts";
 import { createChartReads } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";
-import { history, spanFigures } from "./minute-figure-store.ts";
-import type { CrawlTotals, RecentDelegation } from "./overview.ts";
-import {
-  type CrawlerGauge,
-  clockLimit,
-  type HistoryRange,
-  historyRangeNames,
-  type OperationReads,
-  type ReadinessReads,
-} from "./overview-types.ts";
+import { spanFigures } from "./minute-figure-store.ts";
+import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
+import type { CrawlerGauge, OperationReads, ReadinessReads } from "./overview-types.ts";
+import { clockLimit } from "./queue-api.ts";
 import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {
@@ -159,112 +152,12 @@ export async function recentDelegations(pool: Pool, limit: number): Promise<Rece
   }));
 }
 
-// What the crawl itself tells of the figures that an estimate assumes: pages a second of a crawler, bytes up per page,
-// links on a page, bytes per URL, how many revisited pages had changed. From the latest fetches and a part of the URLs.
-
-export interface CrawlMeasures {
-  /** Pages that were fetched or found unchanged, among the latest fetches. */
-  readonly pages: number;
-  readonly crawlers: number;
-  readonly since: string | null;
-  readonly until: string | null;
-  /** Of one crawler between its first and its last page; null: no crawler has two. */
-  readonly pagesPerSecondPerCrawler: number | null;
-  /** Shipped per page, compressed as on the wire; null: no page. */
-  readonly bytesUpPerPage: number | null;
-  /** Of compared revisits the share that found other content; null: none was compared. */
-  readonly changedShare: number | null;
-  /** Links of pages whose links are known, and how many pages those are; null: of none. */
-  readonly outDegree: number | null;
-  readonly pagesWithLinks: number;
-  /** Characters of a URL (ASCII); null: no URL. */
-  readonly urlBytes: number | null;
-  /** What its row takes with every index; null: too few URLs to tell. */
-  readonly storedBytesPerUrl: number | null;
-}
-
-/** With fewer URLs it is the empty parts and indexes of a new table that take the room. */
-const leastUrls = 4000;
-
-/** The latest fetches that are looked at, at most; and not what is older than a day before the last. */
-const latestFetches = 200_000;
-
-export async function measureCrawl(pool: Pool): Promise<CrawlMeasures> {
-  const [fetches, urls] = await Promise.all([fetchMeasures(pool), urlMeasures(pool)]);
-  return { ...fetches, ...urls };
-}
-
-async function fetchMeasures(pool: Pool) {
-  const { rows } = await pool.query<{
-    pages: number;
-    crawlers: number;
-    since: Date | null;
-    until: Date | null;
-    rate: number | null;
-    bytes_up: number | null;
-    changed_share: number | null;
-  }>(
-    `with latest as (
-       select crawler_id, fetched_at, shipped_bytes, changed
-       from page_fetch
-       where fetched_at > (select max(fetched_at) - interval '1 day' from page_fetch)
-         and outcome in ('fetched', 'unchanged')
-       order by fetched_at desc
-       limit ${latestFetches}
-     ), by_crawler as (
-       select count(*) as pages, min(fetched_at) as since, max(fetched_at) as until, sum(shipped_bytes) as bytes,
-         count(changed) as compared, count(*) filter (where changed) as changed
-       from latest
-       group by crawler_id
-     )
-     select coalesce(sum(pages), 0)::float8 as pages, count(*)::int as crawlers, min(since) as since, max(until) as until,
-       ((sum(pages - 1) filter (where until > since))
-         / (sum(extract(epoch from until - since)) filter (where until > since)))::float8 as rate,
-       (sum(bytes) / sum(pages))::float8 as bytes_up,
-       (sum(changed) / nullif(sum(compared), 0))::float8 as changed_share
-     from by_crawler`,
-  );
-  const row = rows[0]!;
-  return {
-    pages: row.pages,
-    crawlers: row.crawlers,
-    since: row.since?.toISOString() ?? null,
-    until: row.until?.toISOString() ?? null,
-    pagesPerSecondPerCrawler: row.rate,
-    bytesUpPerPage: row.bytes_up,
-    changedShare: row.changed_share,
-  };
-}
-
-async function urlMeasures(pool: Pool) {
-  const { frontier_url: sample } = await sampleTables(pool, ["frontier_url"], defaultMostBytes);
-  const { rows } = await pool.query<{
-    urls: number;
-    url_bytes: number | null;
-    out_degree: number | null;
-    with_links: number;
-  }>(
-    `select count(*)::float8 as urls, avg(octet_length(url))::float8 as url_bytes, avg(out_links)::float8 as out_degree,
-       count(out_links)::float8 as with_links
-     from frontier_url ${sample.clause}`,
-  );
-  const row = rows[0]!;
-  const bytes = await totalBytes(pool, "frontier_url");
-  return {
-    outDegree: row.out_degree,
-    pagesWithLinks: Math.round(row.with_links * sample.factor),
-    urlBytes: row.url_bytes,
-    storedBytesPerUrl: row.urls < leastUrls ? null : bytes / (row.urls * sample.factor),
-  };
-}
-
 // The reads of the overview beyond totals, over one pool; those whose cost grows are kept for a while (KeptAnswer).
 
 /** `nowMs` is a clock that never goes back, for how long answers are kept. */
 export function createOperationReads(pool: Pool, nowMs: () => number): OperationReads {
   const accuracy = createAccuracyStore(pool);
   const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
-  const histories = keptFor(historyRangeNames, (range, now) => history(pool, range, now), nowMs);
   const ages = keptAt(async (now) => {
     const [queue, words] = await Promise.all([queueAges(pool, now), heldWords(pool, "clock-wrong")]);
     if (words === null) return queue;
@@ -292,7 +185,6 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
   return {
     ...shared,
     ...createChartReads(pool),
-    history: async (range, now) => await histories[range](now),
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
     hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
@@ -319,15 +211,6 @@ function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: D
     at = now;
     return await kept.get();
   };
-}
-
-function keptFor<T>(
-  ranges: readonly HistoryRange[],
-  ask: (range: HistoryRange, now: Date) => Promise<T>,
-  nowMs: () => number,
-): Readonly<Record<HistoryRange, (now: Date) => Promise<T>>> {
-  const kept = ranges.map((range) => [range, keptAt((now) => ask(range, now), nowMs)] as const);
-  return Object.fromEntries(kept) as Record<HistoryRange, (now: Date) => Promise<T>>;
 }
 
 /** Those that are connected first, so that a bound on them cuts off what has long been gone. */

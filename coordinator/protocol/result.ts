@@ -6,7 +6,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
 import { challenge } from "./bot-gate.ts";
-import { digest, listOf, milliseconds, url } from "./fields.ts";
+import { digest, listOf, milliseconds, url, words } from "./fields.ts";
 import { NumberWriter } from "./packed/numbers.ts";
 import { maxPreferences, statedPreference } from "./preferences.ts";
 
@@ -178,10 +178,7 @@ export const pageExtract = z.object({
   needsScripts: z.literal(true).optional(),
   /** Says "not found" with status 200; it is not indexed. */
   softNotFound: z.boolean().optional(),
-  /**
-   * The body is among the lease's known digests: title, description, headings, lexemes, excerpt and structured data are
-   * left out, and are those of the page that has this digest already.
-   */
+  /** From a crawler of 0.2.0, under a lease of then: it left the text out, and the page is fetched again. */
   textKnown: z.literal(true).optional(),
   /** A page of the same host with nearly the same text, fetched before. */
   nearDuplicateOf: url.optional(),
@@ -189,12 +186,22 @@ export const pageExtract = z.object({
 
 export type PageExtract = z.infer<typeof pageExtract>;
 
+/** A file that another parser reads otherwise than ours, which decides (the crawler's second-opinion.ts); told of a few. */
+const otherReading = z.object({
+  words,
+  /** Its beginning. */
+  file: z.string().max(16_384),
+});
+
+export type OtherReading = z.infer<typeof otherReading>;
+
 /** What became of an origin's robots.txt; told with the first result after it was asked for. */
 const robotsReport = z.object({
   /** rules: read; none: 4xx or too many redirects, all allowed; closed: 5xx or 429; unreachable: no answer. */
   state: z.enum(["rules", "none", "closed", "unreachable"]),
   crawlDelaySeconds: z.number().min(0).max(86_400).nullable(),
   sitemaps: listOf(url, 50),
+  difference: otherReading.optional(),
 });
 
 export type RobotsReport = z.infer<typeof robotsReport>;
@@ -260,6 +267,8 @@ export const fetchResultSchema = z.object({
   preferences: listOf(statedPreference, maxPreferences).optional(),
   /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),
+  /** Of the page. */
+  difference: otherReading.optional(),
   /** Present exactly when the outcome is `fetched`. */
   page: pageExtract.nullable(),
 });
@@ -294,6 +303,7 @@ export function failedResult(result: unknown, reason: string, code: string = bad
     etag: null,
     lastModified: null,
     preferences: undefined,
+    difference: undefined,
     page: null,
   };
   const outcome = { type: "failed", blame: "crawler", code, reason: reason.slice(0, 300) };

@@ -85,9 +85,11 @@ const policyPreviewRequest = z
 const policyChange = z
   .strictObject({
     ...wanted,
-    basedOn: version.describe(
-      "Of the policies or of their preview: refused when somebody has changed something since.",
-    ),
+    basedOn: version
+      .nullable()
+      .describe(
+        "Of the policies or of their preview: refused when somebody has changed something since. Null: on whatever is in force.",
+      ),
     words: z.string().trim().max(300).default("").describe("Why, for the history; 300 characters at most."),
   })
   .meta({ id: "PolicyChange" });

@@ -6,8 +6,7 @@
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
-import { gaugeDays } from "../overview/gauges.ts";
-import { crawlerDays } from "../overview/minute-figures.ts";
+import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
@@ -80,11 +79,10 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
-  saved_view: each("saved view, at most 50 per person"),
   // Delegation.
   delegation: each("subnet delegated"),
   anycast_check: each("region, or range without a region, of the clouds' lists"),
-  finer_delegation: each("host delegated to another crawler than its subnet"),
+  finer_delegation: each("host or sub-range delegated to another crawler"),
   probe_round: policy(
     "retention.roundDays",
     "the latest of each subnet, and those that decide a delegation, stay",

@@ -350,8 +350,8 @@ export interface EffectiveDelegation extends OwnDelegation {
   readonly subnetId: number;
   readonly range: string;
   readonly inherited: boolean;
-  /** Of this host by itself, and not the subnet's. */
-  readonly finer: boolean;
+  /** Set where it is not the subnet's: for this host by itself, or for this part of the leaf. */
+  readonly finer: "host" | "part" | null;
 }
 
 /** Subnets next to one, by address; the nearest first. */

@@ -25,8 +25,6 @@ export interface PageFrame {
   /** Paths of the same content as JSON and as CSV. */
   readonly json?: string;
   readonly csv?: string;
-  /** Of this page, where it can be saved as a view; null or left out: it cannot. */
-  readonly address?: string | null;
 }
 
 export interface PageViewer {
@@ -73,7 +71,6 @@ ${viewer.said === null ? nothing : html`<p class="said" role="status">${viewer.s
 ${frame.notice ?? nothing}${frame.body}
 </main>
 <footer class="width">
-${saveViewForm(frame, viewer)}
 <div class="foot">
 <p>Nearcrawl ${frame.version}: every page is fetched by the nearest crawler.</p>
 <p>${otherForms(frame)}<a href="/api">API</a> · <a href="/about-crawler">About this crawler</a></p>
@@ -121,12 +118,6 @@ function account({ signedInAs, actor }: PageViewer): Html {
 
 function otherForms({ json, csv }: PageFrame): Html {
   return html`${json ? html`<a href="${json}">This page as JSON</a> · ` : nothing}${csv ? html`<a href="${csv}">as CSV</a> · ` : nothing}`;
-}
-
-/** For who has signed in: the page's address with its filters, under a name of their own. */
-function saveViewForm({ address = null, title }: PageFrame, viewer: PageViewer): Html {
-  if (address === null || viewer.signedInAs === null || viewer.formToken === null) return nothing;
-  return html`<details class="save-view"><summary>Save this view</summary><form method="post" action="/account/views">${formToken(viewer)}<input type="hidden" name="path" value="${address}"><label for="view-name">Name of the view</label><input id="view-name" name="name" maxlength="60" required autocomplete="off" value="${[...title].slice(0, 60).join("")}"><button class="slim">Save</button><a href="/account#saved-views">Saved views</a></form></details>`;
 }
 
 /** The hidden field of every form that changes something; forms are shown to those who may. */

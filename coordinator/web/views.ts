@@ -5,10 +5,10 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
-import { type Access, isRefusal, localPath, type Refusal, type Visit } from "./access.ts";
+import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { skeleton } from "./components.ts";
-import { sendError, wantsEvents, wantsJson } from "./guard.ts";
+import { sendError, wantsJson } from "./guard.ts";
 import { type CsvTable, csvText, type Html, html } from "./html.ts";
 import { pageFrame } from "./page-frame.ts";
 
@@ -55,8 +55,6 @@ export interface ViewRoute {
    * which asks again by itself.
    */
   readonly titleWhileSlow?: string;
-  /** The same as server-sent events, for who accepts only those; it bounds itself how many are sent at once. */
-  readonly events?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 }
 
 /** A picture, or what is too long for one answer: sent as it is. */
@@ -96,9 +94,8 @@ export class Views {
   add(route: ViewRoute): void {
     const handler = async (request: FastifyRequest, reply: FastifyReply) =>
       await this.#answer(route, request, reply);
-    const config = route.events === undefined ? {} : { eventsToo: true };
-    this.#app.get(route.path, { config }, handler);
-    this.#app.get(route.api, { config }, handler);
+    this.#app.get(route.path, handler);
+    this.#app.get(route.api, handler);
   }
 
   /** At its one address, for those who may. */
@@ -125,7 +122,6 @@ export class Views {
     const { version } = this.#settings;
     const visit = await this.#visitOf(route, request, reply);
     if (visit === null) return reply;
-    if (route.events !== undefined && wantsEvents(request)) return await route.events(request, reply);
     const answer = route.view(this.#asked(request, visit));
     const { titleWhileSlow: title } = route;
     const isPage = !wantsJson(request) && queryOf(request, "format") !== "csv";
@@ -181,7 +177,6 @@ async function soonOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
   }
 }
 
-/** Without an address: a view that is saved is one that has been seen. */
 const waitingPage = (title: string): Shown => ({
   ...{ status: 202, value: null, title, refreshSeconds: askAgainSeconds },
   body: () =>
@@ -211,7 +206,6 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
     body: shown.body(visit),
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
     ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
-    address: shown.status === 200 ? localPath(request.url) : null,
   };
   return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
 }

@@ -1,10 +1,12 @@
 /**
- * What of an answer concerns a host that is delegated by itself, because its name resolves differently by place or by
- * domain sets. Shapes and words.
+ * What of an answer concerns delegations finer than a subnet: a host that is delegated by itself because its
+ * name resolves differently by place, and a leaf that is split below its registered range. Shapes and words.
  */
 
 import { note, type Standing, stop } from "#core/explanation";
 import { instantWords } from "#core/format";
+import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
+import { firstAddress, type IpRange, lastAddress, parseRange, rangeHolds } from "#core/ip/range";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import { domainSetHolds } from "../domain-sets/domain-set.ts";
 import {
@@ -16,16 +18,41 @@ import {
 } from "../domain-sets/partition.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
 
+/** The part that holds an address, or null where the leaf is not split there. */
+export function partAt(parts: readonly FinerReport[], text: string): FinerReport | null {
+  const address = parseAddress(text);
+  if (address === null) return null;
+  return parts.find((part) => holds(part.range === null ? null : parseRange(part.range), address)) ?? null;
+}
+
+function holds(range: IpRange | null, address: IpAddress): boolean {
+  return range !== null && rangeHolds(range, address);
+}
+
 /** As the delegation in force. */
 export function effectiveFiner(finer: FinerReport, leaf: ChainSubnet): EffectiveDelegation {
   const { crawler, measured, rttMs, runnerUp, runnerUpRttMs, cause, since, roundId } = finer;
   const own = { crawler, measured, rttMs, runnerUp, runnerUpRttMs, cause, since, roundId };
-  return { ...own, subnetId: leaf.subnetId, range: leaf.range, inherited: false, finer: true };
+  const range = finer.range ?? leaf.range;
+  return { ...own, subnetId: leaf.subnetId, range, inherited: false, finer: finer.type };
 }
 
-/** A host may have a crawler of its own by domain sets alone (`domainSetLines`). */
-export function finerLines({ finer }: { readonly finer: FinerReport | null }): Standing[] {
-  return finer === null || finer.cause === "domain-set" ? [] : [hostLine(finer)];
+export interface FinerFacts {
+  /** What is in force for what was asked. */
+  readonly finer: FinerReport | null;
+  /** Of the leaf. */
+  readonly parts: readonly FinerReport[];
+  readonly leaf: ChainSubnet | null;
+}
+
+export function finerLines({ finer, parts, leaf }: FinerFacts): Standing[] {
+  // A host may have a crawler of its own by domain sets alone (who-domain-sets).
+  const lines = finer?.type === "host" && finer.cause !== "domain-set" ? [hostLine(finer)] : [];
+  if (leaf === null || parts.length === 0) return lines;
+  const head = `${leaf.range} is split below its registered range: `;
+  const words = head + parts.slice(0, 4).map(partWords(leaf)).join("; ");
+  const more = parts.length > 4 ? `; and ${parts.length - 4} more parts` : "";
+  return [...lines, { code: "leaf-split", stops: false, words: `${words}${more}.` }];
 }
 
 const addressesPerVantage = 3;
@@ -41,6 +68,24 @@ function hostLine({ crawler, since, seen }: FinerReport): Standing {
     .join("; ");
   const words = `This host answers differently by place: delegated by host, to ${crawler.name}, since ${instantWords(since)}.`;
   return { code: "differs-by-place", stops: false, words: told === "" ? words : `${words} Seen by ${told}.` };
+}
+
+/** "addresses 10.1.2.0–10.1.2.127 measure 80 ms from the rest and go to tokyo (12.0 ms)". */
+const partWords = (leaf: ChainSubnet) => (part: FinerReport) => {
+  const restMs = leaf.delegation?.rttMs ?? null;
+  const apart =
+    part.subnetRttMs === null || restMs === null
+      ? "measure apart from the rest"
+      : `measure ${Math.round(Math.abs(part.subnetRttMs - restMs))} ms from the rest`;
+  const at = part.rttMs === null ? "not measured" : `${part.rttMs.toFixed(1)} ms`;
+  return `addresses ${spanOf(part.range ?? "")} ${apart} and go to ${part.crawler.name} (${at})`;
+};
+
+/** First and last address: who looks for an address need not work out a prefix. */
+function spanOf(text: string): string {
+  const range = parseRange(text);
+  if (range === null) return text;
+  return `${formatAddress(firstAddress(range))}–${formatAddress(lastAddress(range))}`;
 }
 
 // What of an answer concerns domain sets: by which one a host's crawler may have it, or why nobody may.

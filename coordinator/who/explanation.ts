@@ -8,7 +8,6 @@ import { howMany, instantWords, whenWords } from "#core/format";
 import { isIpv6Text } from "#core/ip/address";
 import { maySearch } from "#protocol/preferences";
 import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
-import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { ProbeRound } from "../delegation/round-reads.ts";
 import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
 import { optedOutUrl } from "../frontier/frontier.ts";
@@ -16,7 +15,7 @@ import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import { notSearchedWords } from "../results/stated-uses.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
-import { type DomainSetFacts, domainSetLines, finerLines } from "./explain-delegation.ts";
+import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
 import {
   type HostFacts,
   hostLines,
@@ -28,11 +27,7 @@ import {
 import { leftOutLine, takenOutLine, wishLines } from "./explain-url.ts";
 import type { CrawlerReport } from "./who-report.ts";
 
-export interface WhoFacts extends HostFacts {
-  /** The most specific subnet that is not a single address. */
-  readonly leaf: ChainSubnet | null;
-  /** In force for what was asked, in place of its subnet's delegation. */
-  readonly finer: FinerReport | null;
+export interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;
   /** Whose it is, where that is another coordinator; absent: this one's. */
   readonly owner?: ForeignOwner | null;

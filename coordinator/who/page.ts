@@ -15,6 +15,7 @@ import {
   historySection,
   hostSection,
   organisationSection,
+  partsSection,
   subnetList,
   subnetTree,
   urlSection,
@@ -42,6 +43,7 @@ ${standing(answer.standing)}
 ${answer.found ? nothing : nearMatches(answer)}
 ${answer.round ? roundSection(answer) : nothing}
 ${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}${publishedLines(answer.published)}</section>` : nothing}
+${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
 ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
 ${answer.url ? urlSection(answer.url, answer.order) : nothing}
 ${answer.url ? fetchAgainForm(viewer, answer.url.url) : answer.takenFor.type === "url" ? handInForm(viewer, answer.takenFor.value) : nothing}

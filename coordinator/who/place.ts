@@ -19,7 +19,7 @@ import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { PublishedWord } from "../subnets/published-ranges.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
-import { effectiveFiner, type FleetSets } from "./explain-delegation.ts";
+import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
 import type { ReadRollUp } from "./roll-up-reads.ts";
 import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-report.ts";
 
@@ -40,6 +40,7 @@ export interface Place {
   readonly ageing: AgeingReport | null;
   /** In force for what was asked alone. */
   readonly finer: FinerReport | null;
+  readonly parts: readonly FinerReport[];
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];
   readonly waiting: WaitingReport | null;
@@ -61,6 +62,7 @@ export const emptyPlace: Place = {
   effective: null,
   ageing: null,
   finer: null,
+  parts: [],
   round: null,
   history: [],
   waiting: null,
@@ -82,7 +84,8 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
   const leaf = chain.find((subnet) => !subnet.unary) ?? null;
   const published = (await reads.publishedOf(asked.first, asked.last)).map(publishedReport);
   if (leaf === null) return { ...emptyPlace, chain, published };
-  const finer = asked.host ? await reads.finerOfHost(asked.host) : null;
+  const parts = await reads.partsOf(leaf.subnetId);
+  const finer = await finerOf(asked, parts, reads);
   const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
   const [crawlers, round, history, waiting, neighbours, ageing] = await Promise.all([
     reads.allCrawlers(),
@@ -100,6 +103,7 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
     effective,
     ageing,
     finer,
+    parts,
     round: round && (await explained(round, crawlers, reads)),
     history,
     waiting,
@@ -112,11 +116,21 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
   };
 }
 
+/** A host that the frontier has goes as the frontier says; anything else as its address does. */
+async function finerOf(
+  asked: AskedPlace,
+  parts: readonly FinerReport[],
+  reads: WhoReads,
+): Promise<FinerReport | null> {
+  if (asked.host) return await reads.finerOfHost(asked.host);
+  return asked.first === asked.last ? partAt(parts, asked.first) : null;
+}
+
 function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): EffectiveDelegation | null {
   for (const subnet of chain) {
     if (subnet.unary || subnet.delegation === null) continue;
     const inherited = subnet.subnetId !== leaf.subnetId;
-    return { ...subnet.delegation, subnetId: subnet.subnetId, range: subnet.range, inherited, finer: false };
+    return { ...subnet.delegation, subnetId: subnet.subnetId, range: subnet.range, inherited, finer: null };
   }
   return null;
 }
@@ -126,7 +140,7 @@ async function ageingOf(
   { holder, country }: ChainSubnet,
   { effective, reads }: Pick<Place, "effective"> & { readonly reads: WhoReads },
 ): Promise<AgeingReport | null> {
-  if (effective?.cause !== "probe-round" || !effective.measured || effective.finer) return null;
+  if (effective?.cause !== "probe-round" || !effective.measured || effective.finer !== null) return null;
   const counts = await reads.moveCountsOf({ holderId: holder?.holderId ?? null, country });
   const seen = counts.findLast(({ months }) => months > 0);
   if (seen === undefined) return null;
@@ -187,6 +201,8 @@ export interface WhoReads extends OwnerReads {
   finerOfHost(hostHash: HostHash): Promise<FinerReport | null>;
   /** The fleet's domain sets, with the host's language. */
   fleetSets(hostHash: HostHash): Promise<FleetSets>;
+  /** In the order of their addresses. */
+  partsOf(subnetId: number): Promise<FinerReport[]>;
   historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
   urlReport(key: UrlKey, now: Date): Promise<UrlReport | null>;
   /** Where it stands among the due URLs of its host; null: the frontier does not hold it. */

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { finerOfHost } from "../delegation/overrides/who-reads.ts";
+import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
 import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
@@ -79,6 +79,7 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
     latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
     finerOfHost: (hostHash) => finerOfHost(pool, hostHash),
     fleetSets: (hostHash) => fleetSets(pool, hostHash),
+    partsOf: (subnetId) => partsOf(pool, subnetId),
     historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
     ownerOf: (asked) => ownerOf(pool, asked),
     urlReport: (key, now) => urlReport(pool, key, now),

@@ -3,6 +3,7 @@ import { changeCauseWords } from "#core/delegation-cause";
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
 import { gateName } from "#protocol/bot-gate";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
+import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange } from "../delegation/round-reads.ts";
 import {
   type FetchLine,
@@ -171,6 +172,18 @@ ${crawler.speaksIpv6 === null ? nothing : fact("IPv6", crawler.speaksIpv6 ? "spo
 ${crawler.softwareVersion ? fact("Version", crawler.softwareVersion) : nothing}
 ${crawler.revoked ? fact("Key", "revoked") : nothing}
 </dl>`;
+}
+
+// The parts of a leaf that is split below its registered range, as a table.
+
+export function partsSection(parts: readonly FinerReport[]): Html {
+  return html`<section><h2>Split below its registered range</h2><div class="scroll"><table>
+<thead><tr><th scope="col">Addresses</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col" class="number">From the subnet's crawler</th><th scope="col">Found</th></tr></thead>
+<tbody>${parts.map(partRow)}</tbody></table></div></section>`;
+}
+
+function partRow(part: FinerReport): Html {
+  return html`<tr><th scope="row">${askAbout(part.range ?? "")}</th><td>${crawlerLink(part.crawler.name)}</td><td class="number">${rttText(part.rttMs)}</td><td class="number">${rttText(part.subnetRttMs)}</td><td>${instant(part.foundAt)}</td></tr>`;
 }
 
 // The chain of subnets as a tree, from the widest down to the one that was asked about.

@@ -133,7 +133,10 @@ const effectiveDelegation = z
     subnetId: z.int(),
     range: z.string(),
     inherited: z.boolean().describe("True: of a less specific subnet."),
-    finer: z.boolean().describe("True: of this host by itself, and not the subnet's."),
+    finer: z
+      .enum(["host", "part"])
+      .nullable()
+      .describe("Set where it is not the subnet's: for one host by itself, or for a part of the subnet."),
   })
   .meta({
     id: "EffectiveDelegation",
@@ -142,8 +145,10 @@ const effectiveDelegation = z
 
 const finerReport = z
   .strictObject({
+    type: z.enum(["host", "part"]),
     subnetId: z.int(),
-    host: z.string(),
+    range: z.string().nullable(),
+    host: z.string().nullable(),
     crawler: crawlerName,
     measured: z.boolean(),
     rttMs: z.number().nullable(),
@@ -155,13 +160,13 @@ const finerReport = z
     roundId: z.int().nullable(),
     seen: z
       .array(z.strictObject({ crawler: z.string().nullable(), addresses: z.array(z.string()) }))
-      .describe("What each vantage point was told; crawler null is the coordinator."),
+      .describe("What each vantage point was told, for a host; crawler null is the coordinator."),
     foundAt: dateTime(),
   })
   .meta({
     id: "FinerReport",
     description:
-      "Of one host, in place of its subnet's: its name resolves differently by place, or domain sets keep it from the subnet's crawler.",
+      "A delegation finer than a subnet: a host whose name resolves differently by place, or a part of a leaf that measures apart.",
   });
 
 const roundProbe = z
@@ -625,7 +630,10 @@ const whoAnswer = z
       ),
     finer: finerReport
       .nullable()
-      .describe("In force for this host alone, in place of its subnet's delegation."),
+      .describe("In force for this host or address alone, in place of its subnet's delegation."),
+    parts: z
+      .array(finerReport)
+      .describe("Parts of the most specific subnet that are crawled by others than the rest of it."),
     round: probeRound.nullable(),
     history: z.array(delegationChange).describe("Newest first."),
     url: urlReport.nullable(),
@@ -762,10 +770,11 @@ export const whoApi = {
             subnetId: 5,
             range: "1.2.9.0 - 1.2.9.9",
             inherited: false,
-            finer: false,
+            finer: null,
           },
           ageing: null,
           finer: null,
+          parts: [],
           round: null,
           history: [],
           url: null,
@@ -810,6 +819,7 @@ export const whoApi = {
           effective: null,
           ageing: null,
           finer: null,
+          parts: [],
           round: null,
           history: [],
           url: null,

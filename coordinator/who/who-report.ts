@@ -33,8 +33,10 @@ export interface WhoAnswer {
   /** Where networks publish that the address or the range lies, a line for each source; hints, and no measurement. */
   readonly published: readonly PublishedReport[];
   readonly effective: EffectiveDelegation | null;
-  /** What is in force for this host alone, in place of its subnet's delegation. */
+  /** What is in force for this host or address alone, in place of its subnet's delegation. */
   readonly finer: FinerReport | null;
+  /** Parts of the leaf that are crawled by others than the rest of it. */
+  readonly parts: readonly FinerReport[];
   /** The round that decided the effective delegation, else the latest one of the leaf. */
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];

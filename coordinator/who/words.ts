@@ -90,7 +90,7 @@ const rateKindWords = {
 
 /** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
 export function whence(effective: EffectiveDelegation): string {
-  if (effective.finer) return "for this host by itself";
+  if (effective.finer === "host") return "for this host by itself";
   return effective.inherited ? `inherited from ${effective.range}` : `for ${effective.range}`;
 }
 

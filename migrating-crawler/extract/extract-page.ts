@@ -1,7 +1,7 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
-import { maxPageLinks, type PageExtract } from "#protocol/result";
+import { maxPageLinks, type OtherReading, type PageExtract } from "#protocol/result";
 import { robotsWords } from "../preferences/robots-words.ts";
 import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
@@ -29,6 +29,7 @@ import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
+import { isSampled, type LinksOfTwo, linksOfTwo, oneOfPages, pageDifference } from "./second-opinion.ts";
 import type { SourceText } from "./source-text.ts";
 import { isArticle, type StructuredData, structuredData } from "./structured-data.ts";
 
@@ -53,6 +54,8 @@ export interface FetchedBody {
   readonly nowMs?: number;
   /** Major version of the Postgres that the lexemes are for; the newest unless given. */
   readonly postgresVersion?: number | undefined;
+  /** The links are read by another parser, too, however the page's digest falls. */
+  readonly wantsSecondOpinion?: boolean;
   /** Awaited before and between long computations: probes under way want the processor. */
   readonly quiet: () => Promise<void>;
 }
@@ -63,6 +66,9 @@ export interface Extracted {
   readonly cut: boolean;
   /** What the site states of the page's uses, from all places. */
   readonly stated: readonly StatedPreference[];
+  /** Told of a few pages. */
+  readonly difference?: OtherReading | undefined;
+  readonly secondOpinion?: LinksOfTwo | undefined;
 }
 
 export async function extractPage(body: FetchedBody): Promise<Extracted> {
@@ -85,7 +91,12 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
     ...(await indexed(read, body, robots, turns)),
     digest: body.digest ?? bodyDigest(body.bytes),
   };
-  return { page, cut: read.cut, stated };
+  const extracted = { page, cut: read.cut, stated };
+  const isAsked = body.wantsSecondOpinion === true || isSampled(page.digest, oneOfPages);
+  if (!isAsked || type !== "text/html") return extracted;
+  const html = source.slice(0, source.units.length);
+  const secondOpinion = await linksOfTwo(html, read, body.url);
+  return { ...extracted, secondOpinion, difference: pageDifference(body.url, html, secondOpinion) };
 }
 
 function statedInPage({ notes }: ReadPage, url: string): StatedPreference[] {

@@ -12,6 +12,7 @@
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import type { Challenge } from "#protocol/bot-gate";
+import type { OtherReading } from "#protocol/result";
 import { isGzip } from "../extract/unpack-gzip.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import type { Connector } from "../net/connector.ts";
@@ -20,6 +21,7 @@ import { gateFailure, gateInBody, gateInHeaders, mayBeGate, mostGateBytes } from
 import { codingsOf, decodeBody } from "./content-codings.ts";
 import { headBytes, type SiteAnswer, type TakeBytes } from "./exchange.ts";
 import { maxRobotsBytes, parseRobots, type RobotsRules, robotsVerdict } from "./robots-rules.ts";
+import { robotsDifference } from "./robots-second-opinion.ts";
 import { noUses } from "./robots-uses.ts";
 import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
@@ -30,7 +32,11 @@ const maxRedirects = 5;
 
 export type RobotsAnswer =
   /** Rules that were read; or none, because there is no such file (all is allowed). */
-  | { readonly type: "rules" | "none"; readonly rules: RobotsRules }
+  | {
+      readonly type: "rules" | "none";
+      readonly rules: RobotsRules;
+      readonly difference?: OtherReading | undefined;
+    }
   /** 5xx or 429: all is forbidden, for this reason. */
   | { readonly type: "closed"; readonly why: string }
   /** No answer, or a bot gate's: nothing can be fetched. */
@@ -50,6 +56,8 @@ export interface RobotsAsking {
   readonly sign?: SignRequest | undefined;
   /** Whose rules are wanted; ours, unless somebody asks on behalf of another crawler. */
   readonly agent?: string;
+  /** Told of each robots.txt that was read. */
+  readonly onFile?: (file: Buffer) => void;
 }
 
 /** What was read at a place: an origin for its /robots.txt, the URL for anything else that a redirect led to. */
@@ -179,7 +187,11 @@ async function readStep(
     const { bytes } = await readPacked(answer, maxRobotsBytes + 1, asking.take);
     const { provider } = gateInBody(bytes, answer, "robots");
     if (provider !== null) throw gateFailure(provider, "robots", status);
-    return { ...met, step: { type: "rules", rules: parseRobots(bytes, asking.agent ?? productToken) } };
+    const { agent = productToken } = asking;
+    const rules = parseRobots(bytes, agent);
+    asking.onFile?.(bytes);
+    const difference = robotsDifference({ file: bytes, origin: url.origin, agent }, rules);
+    return { ...met, step: { type: "rules", rules, difference } };
   }
   await dropUnlessGate(answer, "robots", asking.take);
   const location = [headers.location ?? []].flat()[0];

@@ -68,7 +68,7 @@ export type OriginRobots =
       readonly report: RobotsReport | null;
     };
 
-export interface RobotsSettings extends RobotsAsking {
+interface RobotsSettings extends RobotsAsking {
   /** Where rules are kept over a restart; absent: nowhere. */
   readonly kept?: KeptSettings;
 }
@@ -174,6 +174,7 @@ function reportOf(origin: string, answer: RobotsAnswer): RobotsReport {
     state: "rules",
     crawlDelaySeconds: crawlDelaySeconds === null ? null : Math.min(86_400, crawlDelaySeconds),
     sitemaps: sitemapUrls(answer.rules, `${origin}/robots.txt`),
+    difference: answer.difference,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
+import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
 import { countWords } from "#coordinator/results/stated-uses";
@@ -44,6 +45,7 @@ export function whoText(answer: WhoAnswer): string {
     standingLines(answer),
     chainLines(answer),
     publishedLines(answer),
+    finerLines(answer.parts),
     answer.round ? roundLines(answer.round) : [],
     historyLines(answer),
     answer.url ? urlLines(answer.url, answer) : [],
@@ -338,4 +340,27 @@ function nearLines(answer: WhoAnswer): string[] {
     (match) => `  ${match.name}${match.handle ? ` (${match.handle})` : ""}, ${match.type}`,
   );
   return [answer.found ? "Similar names" : "Did you mean", ...names.map((name) => printable(name))];
+}
+
+// The parts of a split leaf, as a table for people.
+
+function finerLines(parts: readonly FinerReport[]): string[] {
+  if (parts.length === 0) return [];
+  const rows = parts.map((part) => [
+    part.range ?? "",
+    part.crawler.name,
+    rttText(part.rttMs),
+    rttText(part.subnetRttMs),
+  ]);
+  return [
+    formatTable(
+      [
+        { title: "Part" },
+        { title: "Crawler" },
+        { title: "RTT", align: "right" },
+        { title: "From the subnet's crawler", align: "right" },
+      ],
+      rows,
+    ),
+  ];
 }

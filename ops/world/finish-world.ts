@@ -8,7 +8,15 @@ import {
   placedByType,
   sizeOf,
 } from "./lay-out.ts";
-import type { BlockedCrawler, HeadBehaviour, World, WorldCrawler, WorldSite, WorldSubnet } from "./model.ts";
+import type {
+  BlockedCrawler,
+  HeadBehaviour,
+  SplitLeaf,
+  World,
+  WorldCrawler,
+  WorldSite,
+  WorldSubnet,
+} from "./model.ts";
 import { places, type RegionalRegistry } from "./places.ts";
 import { type Provider, registryNames } from "./plan-registry.ts";
 import { roundTrips } from "./round-trips.ts";
@@ -43,6 +51,7 @@ export function finishWorld(draft: WorldDraft, oddities: WorldOddities): World {
     subnets,
     crawlers,
     sites,
+    splitLeaves: splitLeaves(draft, sites, subnets),
     ...roundTrips(draft, { crawlers, sites, replicas }),
   };
 }
@@ -79,6 +88,18 @@ function traitsOf(site: SiteDraft, { random }: WorldDraft) {
     serverDelayMs: Math.round(Math.min(80, 2 + random.exponential(8)) * 10) / 10,
     anycast: site.instances.length === 0 ? null : site.instances.map(({ place }) => place),
   } as const;
+}
+
+function splitLeaves(
+  draft: WorldDraft,
+  sites: readonly WorldSite[],
+  subnets: readonly WorldSubnet[],
+): SplitLeaf[] {
+  return draft.splits.map((split) => {
+    const { subnet } = required(sites[split.site]);
+    const first = Number(required(subnets[subnet]).range.first);
+    return { subnet, boundary: first + split.boundary, places: split.places };
+  });
 }
 
 function required<T>(value: T | undefined): T {
@@ -244,14 +265,16 @@ function providerSubnets(place: {
 
 /**
  * What live code must cope with besides ordinary organisations: addresses announced from several places, names
- * that resolve by who asks, sites that treat probes in their own way. Each is off unless asked for, as a share of the
- * world's sites from 0 to 1.
+ * that resolve by who asks, ranges used in two places, sites that treat probes in their own way. Each is off
+ * unless asked for, as a share of the world's sites from 0 to 1.
  */
 export interface WorldOddities {
   /** At an address that is announced from several places; holders have whole ranges of them. */
   readonly anycast: number;
   /** Under a name with two to four addresses in different subnets. */
   readonly geoDns: number;
+  /** In a range whose halves are used in different cities. */
+  readonly splitLeaves: number;
   /** HEAD is answered by an edge near the crawler. */
   readonly headFromEdge: number;
   /** HEAD is answered with 405. */
@@ -265,6 +288,7 @@ export interface WorldOddities {
 export const noOddities: WorldOddities = {
   anycast: 0,
   geoDns: 0,
+  splitLeaves: 0,
   headFromEdge: 0,
   headRefused: 0,
   headSilent: 0,

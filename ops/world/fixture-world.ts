@@ -54,6 +54,7 @@ export function worldFromFixture({ json, seed = 1, sites: wanted }: FixtureSetti
     subnets,
     crawlers,
     sites,
+    splitLeaves: [],
     ...rttsOf(instance, crawlers, sites),
   };
 }

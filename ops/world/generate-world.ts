@@ -106,6 +106,9 @@ function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean {
   } else if (isDue("geoDns")) {
     drawGeoHost(draft);
     oddSites.geoDns += sites.length - before;
+  } else if (isDue("splitLeaves")) {
+    drawSplitLeaf(draft);
+    oddSites.splitLeaves += sites.length - before;
   }
   return sites.length > before;
 }
@@ -152,6 +155,37 @@ function drawGeoHost(draft: WorldDraft): void {
     const index = draft.replicas.push({ ...draft.hostAt(city, provider.network), site: first.index }) - 1;
     assign(city, provider, { type: "replica", index, offset: random.integer(1, 5), unary: false });
   }
+}
+
+/** Addresses of a range that lies in two places, and where its second part begins. */
+const splitSize = 256;
+
+const splitBoundary = 128;
+
+/** A range that the registry knows as one, used in one city below its middle and in another above. */
+function drawSplitLeaf(draft: WorldDraft): void {
+  const { random, plan, names } = draft;
+  const home = draft.drawPlace();
+  const provider = draft.providerFor(home);
+  const holder = plan.addHolder(names.organisation(), home.country, provider.registry);
+  const [away] = drawPlaces(draft, 12).filter((place) => distanceKm(place, home) > 1500);
+  if (!away) return;
+  const hosts: PlannedHost[] = [];
+  for (const [city, from] of [
+    [home, 0],
+    [away, splitBoundary],
+  ] as const) {
+    const spot = draft.hostAt(city, draft.providerFor(city).network);
+    for (let count = random.integer(2, 5); count > 0 && draft.sitesLeft > 0; count--) {
+      const offset = from + random.integer(1, splitBoundary - 2);
+      hosts.push({ ...draft.addSite(spot, { offset }), unary: false });
+    }
+  }
+  const [first] = hosts;
+  if (!first) return;
+  const cities = [places.indexOf(home), places.indexOf(away)] as const;
+  draft.splits.push({ site: first.index, boundary: splitBoundary, places: cities });
+  plan.assign({ provider, city: home.name, holder, departments: [{ hosts, size: splitSize }] });
 }
 
 /** So many different places, the larger ones likelier. */

@@ -18,6 +18,8 @@ export interface World {
   readonly subnets: readonly WorldSubnet[];
   readonly crawlers: readonly WorldCrawler[];
   readonly sites: readonly WorldSite[];
+  /** Ranges whose two parts are used in different places, though the registry knows one range. */
+  readonly splitLeaves: readonly SplitLeaf[];
   /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
   rttMs(crawlerIndex: number, address: string): number | null;
   /** The same from every crawler to the address of the site at that position, into the first places of `into`: many times as fast. */
@@ -97,6 +99,15 @@ export interface BlockedCrawler {
   readonly crawlerIndex: number;
   /** A reset after one round trip, or silence. */
   readonly how: "refused" | "timeout";
+}
+
+export interface SplitLeaf {
+  /** Position in `World.subnets`. */
+  readonly subnet: number;
+  /** First address of the second part, as a number. */
+  readonly boundary: number;
+  /** Positions in `World.places` of the first and the second part. */
+  readonly places: readonly [number, number];
 }
 
 /**

@@ -29,6 +29,13 @@ export interface ReplicaDraft extends HostDraft {
   readonly site: number;
 }
 
+/** A leaf of two places, named by a site in it; `boundary` addresses after its first the second part begins. */
+export interface SplitDraft {
+  readonly site: number;
+  readonly boundary: number;
+  readonly places: readonly [number, number];
+}
+
 /** Mean of a last mile in ms; for some, who are far from any exchange, it is another. */
 const lastMileMeanMs = 0.4;
 const remoteShare = 0.25;
@@ -49,8 +56,9 @@ export class WorldDraft {
   readonly crawlers: CrawlerDraft[] = [];
   readonly sites: SiteDraft[] = [];
   readonly replicas: ReplicaDraft[] = [];
+  readonly splits: SplitDraft[] = [];
   /** Sites drawn so far of each kind of odd organisation. */
-  readonly oddSites = { anycast: 0, geoDns: 0 };
+  readonly oddSites = { anycast: 0, geoDns: 0, splitLeaves: 0 };
   readonly #wantedSites: number;
   #networks = 0;
 

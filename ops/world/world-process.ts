@@ -19,6 +19,7 @@ const share = z.number().min(0).max(1);
 const oddities = z.strictObject({
   anycast: share.default(0),
   geoDns: share.default(0),
+  splitLeaves: share.default(0),
   headFromEdge: share.default(0),
   headRefused: share.default(0),
   headSilent: share.default(0),

@@ -6,10 +6,10 @@
  */
 import { createHash } from "node:crypto";
 import { canParseUrl } from "#core/ip/url-host";
+import { countryCode } from "./countries.ts";
 import { LineCutter, type LineHandler } from "./lines.ts";
 import { maxPlaceLength, type PublishedSink, readPublishedRange } from "./published.ts";
-import { countryCode } from "./rpsl-values.ts";
-import { decodeText, ValueDecoder } from "./text-decoding.ts";
+import { decodeText } from "./text-decoding.ts";
 
 /** A million lines of the shortest kind are within the bound on bytes; longer lines are no geofeed's. */
 const mostLines = 1_000_000;
@@ -21,7 +21,6 @@ const regionForm = /^[A-Z]{2}-[A-Z0-9]{1,3}$/;
 export class GeofeedReader implements LineHandler {
   readonly #sink: PublishedSink;
   readonly #cutter = new LineCutter(this);
-  readonly #decoder = new ValueDecoder();
 
   constructor(sink: PublishedSink) {
     this.#sink = sink;
@@ -35,23 +34,19 @@ export class GeofeedReader implements LineHandler {
     this.#cutter.end();
   }
 
-  longLine(beginning: Buffer, number: number): void {
-    const value = decodeText(beginning, 0, Math.min(beginning.length, 80));
-    this.#sink.malformed({ line: number, reason: `a line longer than ${maxLineLength} characters`, value });
+  longLine(beginning: string, line: number): void {
+    const reason = `a line longer than ${maxLineLength} characters`;
+    this.#sink.malformed({ line, reason, value: decodeText(beginning.slice(0, 80)) });
   }
 
-  line(bytes: Buffer, start: number, end: number, number: number): void {
+  line(line: string, number: number): void {
     if (number > mostLines) this.#sink.ignore(`lines behind the first ${mostLines}`);
-    else if (end - start > maxLineLength) this.longLine(bytes.subarray(start, end), number);
-    else this.#read(bytes, { start, end, number });
+    else if (line.length > maxLineLength) this.longLine(line, number);
+    else this.#read(line, number);
   }
 
-  #read(
-    bytes: Buffer,
-    { start, end, number }: { readonly start: number; readonly end: number; readonly number: number },
-  ): void {
-    const [text = ""] = this.#decoder
-      .text(bytes, start, end)
+  #read(line: string, number: number): void {
+    const [text = ""] = decodeText(line)
       .replace(/^\uFEFF/, "")
       .split("#", 1);
     if (text.trim() === "") return;
@@ -160,15 +155,18 @@ const lineFeed = 0x0a;
 const mostCarried = 4096;
 
 /** `geofeed` without its first letter, which may be a capital. */
-export const geofeedWord = Buffer.from("eofeed");
+const geofeedWord = "eofeed";
 /** So much from the word on is enough to read its URL. */
-export const geofeedBytes = maxUrlLength + 40;
+const geofeedBytes = maxUrlLength + 40;
 
-/**
- * The URL of a geofeed in what begins with `geofeedWord`, on its line or on one that continues it: up to the end of the line,
- * or of the XML element.
- */
-export function geofeedUrlBehind(text: string): string | null {
+/** The URL of the geofeed that a text names first, or null. */
+export function geofeedUrlAmong(text: string): string | null {
+  const at = text.indexOf(geofeedWord);
+  return at < 0 ? null : geofeedUrlBehind(text.slice(at, at + geofeedBytes));
+}
+
+/** The URL of a geofeed in what begins with the word, on its line or on one that continues it: up to the end of the line, or of the XML element. */
+function geofeedUrlBehind(text: string): string | null {
   const [, named] = /^eofeed:?(?:[ \t]+|[ \t]*\r?\n[ \t+][ \t]*)(https:\/\/[^\s<>"]+)/i.exec(text) ?? [];
   return named === undefined ? null : geofeedUrlIn(named);
 }

@@ -1,55 +1,74 @@
-/** Cuts chunks into single lines with their numbers, for readers that need not count nanoseconds. */
-import { BlockCutter, type BlockHandler, maxLineBytes } from "./line-blocks.ts";
+/**
+ * Cuts chunks into lines with their numbers, one letter a byte (text-decoding.ts makes text of what is needed). The
+ * piece of a line at a chunk's end is kept until its rest arrives, with a bound: a 50 MB line costs its reading, not memory.
+ */
 
-export { decodeText } from "./text-decoding.ts";
-
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
+/** Longer lines are not data; the longest attribute value seen in a real dump is under 4 KB. */
+export const maxLineBytes = 65_536;
+export const tooLongReason = "a line longer than 65,536 bytes";
+/** So much of a line that is too long is shown. */
+const shownBytes = 80;
 
 export interface LineHandler {
-  /** One line without its end, between two positions of the buffer, which are valid until the call returns. */
-  line(bytes: Buffer, start: number, end: number, number: number): void;
-  /** A line over the bound: its beginning only. Its rest is skipped. */
-  longLine(beginning: Buffer, number: number): void;
+  /** One line without its end. */
+  line(line: string, number: number): void;
+  /** A line over the bound: its beginning only. */
+  longLine(beginning: string, number: number): void;
 }
 
-export class LineCutter implements BlockHandler {
+export class LineCutter {
   readonly #handler: LineHandler;
-  readonly #cutter = new BlockCutter(this);
+  #carry = "";
+  /** The rest of a line that is too long. */
+  #skipping = false;
   #number = 0;
 
   constructor(handler: LineHandler) {
     this.#handler = handler;
   }
 
+  /** Lines begun so far. */
+  get lines(): number {
+    return this.#number;
+  }
+
+  /** True when the last byte so far was not a line end. */
+  get insideLine(): boolean {
+    return this.#carry !== "" || this.#skipping;
+  }
+
+  /** The chunk is not kept: its owner may fill it anew. */
   push(chunk: Buffer): void {
-    this.#cutter.push(chunk);
+    const text = chunk.toString("latin1");
+    let at = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", at)) {
+      this.#end(this.#carry === "" ? text.slice(at, end) : this.#carry + text.slice(at, end));
+      this.#carry = "";
+      at = end + 1;
+    }
+    if (this.#skipping || at === text.length) return;
+    this.#carry += text.slice(at);
+    if (this.#carry.length <= maxLineBytes) return;
+    this.#tell(this.#carry);
+    this.#carry = "";
+    this.#skipping = true;
   }
 
+  /** The last line may lack its end. */
   end(): void {
-    this.#cutter.end();
+    if (this.#carry !== "") this.#tell(this.#carry);
+    this.#carry = "";
+    this.#skipping = false;
   }
 
-  block(bytes: Buffer, start: number, end: number): void {
-    for (let at = start; at < end; ) {
-      const found = bytes.indexOf(lineFeed, at);
-      const lineEnd = found < 0 || found > end ? end : found;
-      this.#line(bytes, at, lineEnd);
-      at = lineEnd + 1;
-    }
+  #end(line: string): void {
+    if (this.#skipping) this.#skipping = false;
+    else this.#tell(line);
   }
 
-  longLine(beginning: Buffer): void {
-    this.#handler.longLine(beginning, ++this.#number);
-  }
-
-  #line(bytes: Buffer, start: number, end: number): void {
-    this.#number++;
-    if (end - start > maxLineBytes) {
-      this.#handler.longLine(bytes.subarray(start, start + 200), this.#number);
-      return;
-    }
-    const last = end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
-    this.#handler.line(bytes, start, last, this.#number);
+  #tell(line: string): void {
+    const number = ++this.#number;
+    if (line.length > maxLineBytes) this.#handler.longLine(line.slice(0, shownBytes), number);
+    else this.#handler.line(line.endsWith("\r") ? line.slice(0, -1) : line, number);
   }
 }

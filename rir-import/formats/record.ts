@@ -6,7 +6,7 @@
  */
 import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { EncodingCounts, TextBytes } from "./text-decoding.ts";
+import type { EncodingCounts } from "./text-decoding.ts";
 
 /** Which kind of source said it; tree/precedence.ts ranks them. */
 export type SourceKind = "whois" | "statistics" | "iana";
@@ -29,27 +29,11 @@ export type HolderReference =
       readonly country: string | null;
     };
 
-/** A holder reference whose texts are such bytes. */
-export interface HolderBytes {
-  readonly type: HolderReference["type"];
-  readonly text: TextBytes;
-  readonly registry: Registry | null;
-  readonly country: string | null;
-  /** Of a handle: the name beside it. */
-  readonly ownName: TextBytes | null;
-}
-
-/** Valid until the call that hands it over returns: a reader may use the same one for its next record. */
 export interface NetworkRecord {
   readonly type: "network";
   readonly line: number;
   readonly source: SourceKind;
   readonly range: IpRange;
-  /**
-   * The same range where it is IPv6 and the reader has it at hand: first and last address, four 32-bit words each,
-   * most significant first. Spares the big integers of `range`.
-   */
-  readonly ipv6Words?: Uint32Array | null;
   /** Null where the file does not say (an unknown `source:`); then the authority over the range decides. */
   readonly registry: Registry | null;
   /** The registry's own name for the range; may be empty. */
@@ -57,10 +41,6 @@ export interface NetworkRecord {
   /** Upper-case alpha-2, or null. */
   readonly country: string | null;
   readonly holder: HolderReference | null;
-  /** What `name` says, where the reader has it as bytes: spares making a text of it. Else null. */
-  readonly nameBytes?: TextBytes | null;
-  /** The same for `holder`. */
-  readonly holderBytes?: HolderBytes | null;
   /** The URL of the geofeed that the object names (RFC 9632), https only; null or absent: none. */
   readonly geofeed?: string | null;
 }

@@ -1,29 +1,17 @@
 /**
- * Finds the elements of given names in an XML stream of any size and hands out what they hold one by one, each
- * with the line it starts at; the file is never held whole (as a whole 191 MB took fast-xml-parser 2 GB). A record
- * is picked from the bytes where it is regular (xml-picker.ts), else its end is searched, and fast-xml-parser reads
- * it. Comments, CDATA sections and processing instructions are stepped over, inside records too; a record over the
+ * Finds the elements of given names in an XML stream of any size and hands them to fast-xml-parser one by one, each
+ * with the line it starts at; the file is never held whole (as a whole 191 MB took fast-xml-parser 2 GB). Comments,
+ * CDATA sections and processing instructions are stepped over, inside records too; a record over the
  * bound is skipped. Document type definitions are refused: no registry has one, and entities defined there
  * (billion laughs) are never expanded.
  */
+import { XMLParser } from "fast-xml-parser";
 import { SourceFileError } from "#core/errors";
 import type { Malformed, RecordReader } from "./record.ts";
-import { countLineFeeds, wordsOf } from "./rpsl-scanner.ts";
-import { decodeText, type ValueDecoder } from "./text-decoding.ts";
-import { parseXmlRecord, XmlPicker } from "./xml-picker.ts";
+import { decodeText, maxTextLength, type ValueDecoder } from "./text-decoding.ts";
 
 /** The largest real record known is under 100 KB (a net with thousands of comment lines). */
 const maxRecordBytes = 1_048_576;
-
-export interface XmlHandler {
-  /** A record that was picked from the bytes: true where that is all there is to do, else `record` follows. */
-  picked?(name: string, picker: XmlPicker, line: number): boolean;
-  /** A record's value: its content, or its text where it has no children. */
-  record(name: string, value: unknown, line: number): void;
-  /** An element that is passed over. */
-  passed(name: string): void;
-  malformed(problem: Malformed): void;
-}
 
 export interface XmlOptions {
   readonly file: string;
@@ -31,62 +19,40 @@ export interface XmlOptions {
   readonly records: readonly string[];
   /** Elements that are counted and passed over. */
   readonly passed: readonly string[];
-  /** Names of elements in records whose values are needed. */
-  readonly wanted: readonly string[];
   readonly decoder: ValueDecoder;
-  readonly handler: XmlHandler;
-}
-
-/** An element whose end is searched, and up to where it was. */
-interface OpenElement {
-  readonly element: ElementName;
-  searched: number;
-}
-
-interface ElementName {
-  readonly name: string;
-  readonly startTag: Buffer;
-  readonly endTag: Buffer;
-  readonly isRecord: boolean;
+  readonly handler: {
+    /** A record's value: its content, or its text where it has no children; and its XML. */
+    record(name: string, value: unknown, at: { readonly line: number; readonly xml: string }): void;
+    /** An element that is passed over. */
+    passed(name: string): void;
+    malformed(problem: Malformed): void;
+  };
 }
 
 export class XmlRecordReader implements RecordReader {
   readonly #options: XmlOptions;
-  readonly #picker: XmlPicker;
-  readonly #elements: readonly ElementName[];
-  readonly #rootEnd: Buffer;
-  #bytes: Buffer = Buffer.alloc(0);
-  #words = wordsOf(this.#bytes);
+  /** One letter a byte. */
+  #text = "";
   /** Everything before is done with. */
   #at = 0;
-  /** Line feeds before `#at`. */
-  #linesBefore = 0;
+  #line = 1;
   /** Inside a comment, CDATA section, instruction or an element that is too long: to be skipped up to this. */
   #skipTo: string | null = null;
-  #open: OpenElement | null = null;
+  /** An element whose end is searched, and up to where it was. */
+  #open: { readonly name: string; searched: number } | null = null;
   #sawRootEnd = false;
 
   constructor(options: XmlOptions) {
     this.#options = options;
-    this.#picker = new XmlPicker(options.wanted, options.decoder);
-    this.#elements = [
-      ...options.records.map((name) => elementName(name, true)),
-      ...options.passed.map((name) => elementName(name, false)),
-    ];
-    this.#rootEnd = Buffer.from(`</${options.rootName}`);
   }
 
   push(chunk: Buffer): void {
-    const rest = this.#bytes;
-    this.#bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    this.#words = wordsOf(this.#bytes);
-    while (this.#step()) {
-      // each step consumes bytes, or asks for more
-    }
-    this.#bytes = Buffer.from(this.#bytes.subarray(this.#at));
-    this.#words = wordsOf(this.#bytes);
+    this.#text = this.#text.slice(this.#at) + chunk.toString("latin1");
     if (this.#open !== null) this.#open.searched -= this.#at;
     this.#at = 0;
+    while (this.#step()) {
+      // Each step consumes text, or asks for more.
+    }
   }
 
   end(): void {
@@ -95,122 +61,93 @@ export class XmlRecordReader implements RecordReader {
     }
   }
 
-  /** True when there may be more to do with the bytes at hand. */
+  /** True when there may be more to do with the text at hand. */
   #step(): boolean {
     if (this.#skipTo !== null) return this.#stepSkip(this.#skipTo);
     if (this.#open !== null) return this.#stepOpen(this.#open);
-    const tag = this.#bytes.indexOf(lessThan, this.#at);
-    this.#moveTo(tag < 0 ? this.#bytes.length : tag);
+    const tag = this.#text.indexOf("<", this.#at);
+    this.#moveTo(tag < 0 ? this.#text.length : tag);
     return tag >= 0 && this.#stepTag();
   }
 
   #stepTag(): boolean {
-    const bytes = this.#bytes;
+    const { records, passed, rootName } = this.#options;
     const at = this.#at;
-    if (isTag(bytes, at, this.#rootEnd)) this.#sawRootEnd = true;
-    else if (bytes.length - at < longestMarker) return false;
-    const second = bytes[at + 1];
-    if (second === exclamation || second === question) return this.#stepSection();
-    const element =
-      second === slash ? undefined : this.#elements.find(({ startTag }) => isTag(bytes, at, startTag));
-    if (element === undefined) this.#moveTo(at + 1);
-    else if (!element.isRecord || !this.#pick(element)) this.#open = { element, searched: at + 1 };
+    if (isTag(this.#text, at, `</${rootName}`)) this.#sawRootEnd = true;
+    else if (this.#text.length - at < longestMarker) return false;
+    const section = this.#sectionAt(at);
+    if (section !== null) {
+      this.#skipTo = section.closing;
+      this.#moveTo(at + section.opening.length);
+      return true;
+    }
+    const isHere = (name: string) => isTag(this.#text, at, `<${name}`);
+    const name = records.find(isHere) ?? passed.find(isHere);
+    if (name === undefined) this.#moveTo(at + 1);
+    else this.#open = { name, searched: at + 1 };
     return true;
-  }
-
-  #stepSection(): boolean {
-    const section = sectionAt(this.#bytes, this.#at);
-    if (section === undefined) throw this.#error("a document type definition is refused");
-    this.#skipTo = section.closing;
-    this.#moveTo(this.#at + section.opening.length);
-    return true;
-  }
-
-  /** False when the record has to be read the long way: it is irregular, or not here to its end. */
-  #pick(element: ElementName): boolean {
-    const limit = Math.min(this.#bytes.length, this.#at + maxRecordBytes);
-    const line = this.#startLine();
-    if (this.#picker.pick(this.#bytes, this.#at, limit) !== "picked") return false;
-    this.#tell(element.name, line);
-    this.#moveTo(this.#picker.end);
-    return true;
-  }
-
-  #tell(name: string, line: number): void {
-    const { handler } = this.#options;
-    if (handler.picked?.(name, this.#picker, line) !== true) handler.record(name, this.#picker.value, line);
   }
 
   /** Looks for the element's end tag from where the last search stopped. */
-  #stepOpen(open: OpenElement): boolean {
-    const bytes = this.#bytes;
-    const { endTag } = open.element;
-    for (
-      let at = bytes.indexOf(lessThan, open.searched);
-      at >= 0;
-      at = bytes.indexOf(lessThan, open.searched)
-    ) {
-      if (at + Math.max(longestMarker, endTag.length + 1) > bytes.length && !isTag(bytes, at, endTag))
-        return this.#needsMore(open, at);
-      if (isTag(bytes, at, endTag)) {
-        const close = bytes.indexOf(greaterThan, at);
-        return close < 0 ? this.#needsMore(open, at) : this.#finish(open.element, close + 1);
+  #stepOpen(open: { readonly name: string; searched: number }): boolean {
+    const text = this.#text;
+    const endTag = `</${open.name}`;
+    for (let at = text.indexOf("<", open.searched); at >= 0; at = text.indexOf("<", open.searched)) {
+      if (isTag(text, at, endTag)) {
+        const close = text.indexOf(">", at);
+        return close < 0 ? this.#needsMore(open, at) : this.#finish(open.name, close + 1);
       }
-      const second = bytes[at + 1];
+      if (at + Math.max(longestMarker, endTag.length + 1) > text.length) return this.#needsMore(open, at);
       open.searched = at + 1;
-      if (second !== exclamation && second !== question) continue;
-      const section = sectionAt(bytes, at);
-      if (section === undefined) throw this.#error("a document type definition is refused");
-      const closing = bytes.indexOf(section.closing, at + section.opening.length, "latin1");
+      const section = this.#sectionAt(at);
+      if (section === null) continue;
+      const closing = text.indexOf(section.closing, at + section.opening.length);
       if (closing < 0) return this.#needsMore(open, at);
       open.searched = closing + section.closing.length;
     }
-    return this.#needsMore(open, bytes.length);
+    return this.#needsMore(open, text.length);
   }
 
-  #needsMore(open: OpenElement, searched: number): boolean {
+  #needsMore(open: { readonly name: string; searched: number }, searched: number): boolean {
     open.searched = searched;
-    if (this.#bytes.length - this.#at <= maxRecordBytes) return false;
-    this.#tooLong(open.element);
+    if (this.#text.length - this.#at <= maxRecordBytes) return false;
+    this.#tooLong(open.name);
     this.#open = null;
-    this.#skipTo = `</${open.element.name}>`;
+    this.#skipTo = `</${open.name}>`;
     return true;
   }
 
-  #finish(element: ElementName, end: number): boolean {
+  #finish(name: string, end: number): boolean {
     this.#open = null;
-    if (end - this.#at > maxRecordBytes) this.#tooLong(element);
-    else if (element.isRecord) this.#read(element, end);
-    else this.#options.handler.passed(element.name);
+    if (end - this.#at > maxRecordBytes) this.#tooLong(name);
+    else if (this.#options.passed.includes(name)) this.#options.handler.passed(name);
+    else this.#read(name, this.#text.slice(this.#at, end));
     this.#moveTo(end);
     return true;
   }
 
-  /** Once more by picking, now that all of it is here; then the long way. */
-  #read({ name }: ElementName, end: number): void {
+  #read(name: string, bytes: string): void {
     const { handler, decoder } = this.#options;
-    const line = this.#startLine();
-    if (this.#picker.pick(this.#bytes, this.#at, end) === "picked" && this.#picker.end === end) {
-      this.#tell(name, line);
-      return;
-    }
-    const value = parseXmlRecord(name, decoder.raw(this.#bytes, this.#at, end));
-    if (value !== null) handler.record(name, value, line);
+    const line = this.#line;
+    decoder.line = line;
+    const xml = decoder.raw(bytes);
+    const value = parseXmlRecord(name, xml);
+    if (value !== null) handler.record(name, value, { line, xml });
     else {
-      const shown = decodeText(this.#bytes, this.#at, Math.min(end, this.#at + shownBytes));
+      const shown = decodeText(bytes.slice(0, shownLength));
       handler.malformed({ line, reason: `a <${name}> that is not well formed`, value: shown });
     }
   }
 
-  #tooLong({ name }: ElementName): void {
+  #tooLong(name: string): void {
     const reason = `a <${name}> element larger than 1 MiB`;
-    this.#options.handler.malformed({ line: this.#startLine(), reason, value: name });
+    this.#options.handler.malformed({ line: this.#line, reason, value: name });
   }
 
   #stepSkip(closing: string): boolean {
-    const end = this.#bytes.indexOf(closing, this.#at, "latin1");
+    const end = this.#text.indexOf(closing, this.#at);
     if (end < 0) {
-      this.#moveTo(Math.max(this.#at, this.#bytes.length - closing.length + 1));
+      this.#moveTo(Math.max(this.#at, this.#text.length - closing.length + 1));
       return false;
     }
     this.#moveTo(end + closing.length);
@@ -218,35 +155,27 @@ export class XmlRecordReader implements RecordReader {
     return true;
   }
 
-  #startLine(): number {
-    const line = this.#linesBefore + 1;
-    this.#options.decoder.line = line;
-    return line;
+  #sectionAt(at: number): (typeof sections)[number] | null {
+    if (this.#text[at + 1] !== "!" && this.#text[at + 1] !== "?") return null;
+    const section = sections.find(({ opening }) => this.#text.startsWith(opening, at));
+    if (section === undefined) throw this.#error("a document type definition is refused");
+    return section;
   }
 
-  #moveTo(at: number): void {
-    this.#linesBefore += countLineFeeds(this.#bytes, this.#words, this.#at, at);
-    this.#at = at;
+  #moveTo(to: number): void {
+    const passed = this.#text.slice(this.#at, to);
+    for (let at = passed.indexOf("\n"); at >= 0; at = passed.indexOf("\n", at + 1)) this.#line++;
+    this.#at = to;
   }
 
   #error(reason: string): SourceFileError {
-    return new SourceFileError(this.#options.file, this.#linesBefore + 1, reason);
+    return new SourceFileError(this.#options.file, this.#line, reason);
   }
 }
 
-const elementName = (name: string, isRecord: boolean): ElementName => ({
-  name,
-  startTag: Buffer.from(`<${name}`),
-  endTag: Buffer.from(`</${name}`),
-  isRecord,
-});
-
 /** True when the tag stands there, and its name ends with it. */
-function isTag(bytes: Buffer, at: number, tag: Buffer): boolean {
-  if (at + tag.length >= bytes.length) return false;
-  for (let index = 1; index < tag.length; index++) if (bytes[at + index] !== tag[index]) return false;
-  const next = bytes[at + tag.length] as number;
-  return next === greaterThan || next === slash || next === 0x20 || (next >= 0x09 && next <= 0x0d);
+function isTag(text: string, at: number, tag: string): boolean {
+  return text.startsWith(tag, at) && /[>/\s]/.test(text[at + tag.length] ?? "");
 }
 
 const sections = [
@@ -255,14 +184,72 @@ const sections = [
   { opening: "<?", closing: "?>" },
 ] as const;
 const longestMarker = 16;
-const shownBytes = 200;
-const lessThan = 0x3c;
-const greaterThan = 0x3e;
-const slash = 0x2f;
-const exclamation = 0x21;
-const question = 0x3f;
+const shownLength = 200;
 
-function sectionAt(bytes: Buffer, at: number): (typeof sections)[number] | undefined {
-  const head = bytes.toString("latin1", at, at + longestMarker);
-  return sections.find(({ opening }) => head.startsWith(opening));
+// What one XML record holds: nested values by element name, as fast-xml-parser gives them, and the ways to take
+// a text out of them. Entities stay as they are written until a text is taken.
+
+/** An element with children: their values by name, a list where a name comes more than once. */
+export type XmlContent = { readonly [name: string]: unknown };
+
+/** One parser for all records: no attributes, no type guessing, no entities beyond the five of XML. */
+const parser = new XMLParser({
+  ignoreAttributes: true,
+  parseTagValue: false,
+  processEntities: false,
+  htmlEntities: false,
+  removeNSPrefix: true,
+  trimValues: true,
+});
+
+/** A record's value (content, or a text where it has no children); null when it is not well formed. */
+function parseXmlRecord(name: string, xml: string): unknown {
+  try {
+    return (parser.parse(xml, true) as XmlContent)[name] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+export function isContent(value: unknown): value is XmlContent {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const firstOf = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
+
+/** A child element's text, entities decoded; null when it is absent, empty, or not plain text. */
+export function textOf(content: XmlContent, name: string): string | null {
+  const value = firstOf(content[name]);
+  return typeof value === "string" ? plainText(value) : null;
+}
+
+/** A child element's content when it has children; null otherwise. */
+export function childOf(content: XmlContent, name: string): XmlContent | null {
+  const value = firstOf(content[name]);
+  return isContent(value) ? value : null;
+}
+
+/** Entities decoded, control characters as spaces, bounded; null when nothing is left. */
+export function plainText(written: string): string | null {
+  const text = decodeEntities(written)
+    .replace(/\p{Cc}+/gu, " ")
+    .trim();
+  return text === "" ? null : text.slice(0, maxTextLength);
+}
+
+const namedEntities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The five entities of XML and character references; anything else stays as it is written. */
+function decodeEntities(text: string): string {
+  if (!text.includes("&")) return text;
+  return text.replace(
+    /&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/g,
+    (whole, hex, decimal, name) => {
+      if (name) return namedEntities[name as string] ?? whole;
+      const code = hex ? Number.parseInt(hex as string, 16) : Number(decimal);
+      return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)
+        ? String.fromCodePoint(code)
+        : "";
+    },
+  );
 }

@@ -30,20 +30,8 @@ export interface FileReport {
   readonly seconds: number;
 }
 
-/** What was read of a piece of a file: as much as goes from one thread to another. Lines count from the piece's first. */
-export interface PieceReport {
-  readonly kept: number;
-  readonly registries: readonly Registry[];
-  readonly ignored: readonly (readonly [reason: string, count: number])[];
-  readonly malformed: number;
-  readonly samples: readonly Malformed[];
-  readonly encoding: EncodingCounts | null;
-}
-
 const maxSamples = 20;
 const maxReasons = 40;
-/** Of one piece more, so that what is counted together does not depend on where a file was cut. */
-export const maxReasonsOfPiece = 65_536;
 const maxWarnings = 20;
 const maxValueLength = 120;
 
@@ -59,12 +47,10 @@ export class FileReportBuilder {
   #kept = 0;
   #malformed = 0;
   #facts: FileFacts = {};
-  readonly #maxReasons: number;
 
-  constructor(file: string, format: SourceFormat, mostReasons = maxReasons) {
+  constructor(file: string, format: SourceFormat) {
     this.#file = file;
     this.#format = format;
-    this.#maxReasons = mostReasons;
   }
 
   get read(): number {
@@ -93,11 +79,10 @@ export class FileReportBuilder {
   }
 
   /** Reasons past the fortieth are counted together: a hostile file may invent as many as it has records. */
-  ignore(reason: string, count = 1): void {
-    const known = this.#ignored.get(reason);
-    if (known !== undefined) this.#ignored.set(reason, known + count);
-    else if (this.#ignored.size < this.#maxReasons) this.#ignored.set(reason, count);
-    else this.#ignored.set("other", (this.#ignored.get("other") ?? 0) + count);
+  ignore(reason: string): void {
+    const isTold = this.#ignored.has(reason) || this.#ignored.size < maxReasons;
+    const told = isTold ? reason : "other";
+    this.#ignored.set(told, (this.#ignored.get(told) ?? 0) + 1);
   }
 
   /** `file`: where several are told of as one. */
@@ -106,41 +91,6 @@ export class FileReportBuilder {
     if (this.#samples.length >= maxSamples) return;
     const { line, reason } = problem;
     this.#samples.push({ file, line, reason, value: shortened(problem.value) });
-  }
-
-  /** What was read of the file's next piece, which so many lines stand before. */
-  addPiece(piece: PieceReport, linesBefore: number): void {
-    this.#kept += piece.kept;
-    for (const registry of piece.registries) this.#registriesSeen.add(registry);
-    for (const [reason, count] of piece.ignored) this.ignore(reason, count);
-    for (const sample of piece.samples) this.malformed({ ...sample, line: linesBefore + sample.line });
-    this.#malformed += piece.malformed - piece.samples.length;
-    this.#addEncoding(piece.encoding, linesBefore);
-  }
-
-  #addEncoding(counts: EncodingCounts | null, linesBefore: number): void {
-    if (counts === null) return;
-    const { utf8Values, latin1Values, firstLatin1Line } = counts;
-    const before = this.#facts.encoding;
-    const line = firstLatin1Line === null ? null : linesBefore + firstLatin1Line;
-    const encoding = {
-      utf8Values: (before?.utf8Values ?? 0) + utf8Values,
-      latin1Values: (before?.latin1Values ?? 0) + latin1Values,
-      firstLatin1Line: before?.firstLatin1Line ?? line,
-    };
-    this.facts({ encoding });
-  }
-
-  /** The report of a piece. */
-  piece(): PieceReport {
-    return {
-      kept: this.#kept,
-      registries: [...this.#registriesSeen],
-      ignored: [...this.#ignored],
-      malformed: this.#malformed,
-      samples: this.#samples,
-      encoding: this.#facts.encoding ?? null,
-    };
   }
 
   warn(text: string): void {

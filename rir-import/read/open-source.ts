@@ -11,7 +11,7 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
 import type { PublishedFormat } from "../formats/published.ts";
-import { type Packing, type RegistryFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
+import { type RegistryFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 import { ZipArchive, type ZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
@@ -259,11 +259,6 @@ function gzipError(file: string, error: NodeJS.ErrnoException): SourceFileError 
       ? "the gzip data end early: the download is incomplete"
       : `damaged gzip data: ${error.message}`;
   return new SourceFileError(file, null, reason, { cause: error });
-}
-
-/** What a file is packed in, by its first bytes. */
-export async function packingOf(file: string): Promise<Packing> {
-  return sniffPacking(await firstBytes(file));
 }
 
 async function firstBytes(file: string): Promise<Buffer> {

@@ -19,11 +19,9 @@ import {
 import { readRegistryRange } from "../formats/registry-range.ts";
 import { openRpslReader } from "../formats/rpsl.ts";
 import { ValueDecoder } from "../formats/text-decoding.ts";
-import { isContent, plainText, textOf, type XmlContent } from "../formats/xml-picker.ts";
-import { XmlRecordReader } from "../formats/xml-records.ts";
+import { isContent, plainText, textOf, type XmlContent, XmlRecordReader } from "../formats/xml-records.ts";
 import { type FileReport, FileReportBuilder } from "./file-report.ts";
 import { openSource, type SourcePart } from "./open-source.ts";
-import { type PieceReading, PiecesOfPart } from "./read-in-pieces.ts";
 import { type RecordReceiver, sinkOf } from "./record-sink.ts";
 import type { RegistryFormat } from "./sniff.ts";
 
@@ -51,54 +49,28 @@ export async function readSources(
   files: readonly string[],
   receiver: RecordReceiver,
   onProgress: (progress: ReadProgress) => void,
-  signal: AbortSignal = new AbortController().signal,
 ): Promise<readonly FileReport[]> {
   const progress = await ProgressCounter.over(files, onProgress);
   const reports: FileReport[] = [];
   for (const file of files) {
-    reports.push(...(await readFile(file, { receiver, progress, signal, pieces: null })));
+    reports.push(...(await readFile(file, { receiver, progress })));
   }
   return reports;
-}
-
-/** Reads one file; its RPSL by pieces, which other threads may take. */
-export async function readByPieces(
-  file: string,
-  pieces: Omit<PieceReading, "onRead">,
-  onProgress: (progress: ReadProgress) => void,
-  signal: AbortSignal,
-): Promise<readonly FileReport[]> {
-  const progress = await ProgressCounter.over([file], onProgress);
-  return await readFile(file, { receiver: pieces.receiver, progress, signal, pieces });
 }
 
 interface Reading {
   readonly receiver: RecordReceiver;
   readonly progress: ProgressCounter;
-  /** Ends the reading with its reason. */
-  readonly signal: AbortSignal;
-  readonly pieces: Omit<PieceReading, "onRead"> | null;
 }
 
 async function readFile(file: string, reading: Reading): Promise<readonly FileReport[]> {
   const source = await openSource(file, (bytes) => reading.progress.took(file, bytes));
   const parts: { report: FileReportBuilder; textBytes: number; seconds: number }[] = [];
-  let firstNumber = reading.pieces?.firstNumber ?? 0;
   for await (const part of source.parts) {
     const startedAt = performance.now();
     const report = new FileReportBuilder(part.file, part.format);
     if (part.remark !== undefined) report.warn(part.remark);
-    let textBytes: number;
-    if (part.format === "rpsl" && reading.pieces !== null) {
-      const onRead = (records: number) => reading.progress.records(part.file, records);
-      const pieces = new PiecesOfPart(part.file, { ...reading.pieces, firstNumber, onRead });
-      textBytes = await readPartByPieces(part, report, pieces, reading.signal);
-      firstNumber += pieces.count;
-    } else {
-      reading.pieces?.receiver.begin(firstNumber);
-      textBytes = await readPart(part, report, reading);
-    }
-    firstNumber += 1;
+    const textBytes = await readPart(part, report, reading);
     judge(part.file, report);
     if (report.keptCount === 0) report.warn("nothing of it is kept: no networks and no organisations");
     parts.push({ report, textBytes, seconds: (performance.now() - startedAt) / 1000 });
@@ -110,7 +82,7 @@ async function readFile(file: string, reading: Reading): Promise<readonly FileRe
 async function readPart(
   part: SourcePart,
   report: FileReportBuilder,
-  { receiver, progress, signal }: Reading,
+  { receiver, progress }: Reading,
 ): Promise<number> {
   if (isPublishedFormat(part.format))
     throw new SourceFileError(part.file, null, "a list of places among registry data: name it by itself");
@@ -118,7 +90,6 @@ async function readPart(
   let textBytes = 0;
   let readBefore = 0;
   for await (const chunk of part.chunks) {
-    signal.throwIfAborted();
     textBytes += chunk.length;
     reader.push(chunk);
     const { read } = report;
@@ -126,22 +97,6 @@ async function readPart(
     readBefore = read;
   }
   reader.end();
-  return textBytes;
-}
-
-async function readPartByPieces(
-  part: SourcePart,
-  report: FileReportBuilder,
-  pieces: PiecesOfPart,
-  signal: AbortSignal,
-): Promise<number> {
-  let textBytes = 0;
-  for await (const chunk of part.chunks) {
-    signal.throwIfAborted();
-    textBytes += chunk.length;
-    pieces.push(chunk);
-  }
-  await pieces.end(report);
   return textBytes;
 }
 
@@ -209,10 +164,9 @@ export function openIanaReader(file: string, sink: RecordSink): RecordReader {
     rootName: "registry",
     records: ["record", "updated"],
     passed: [],
-    wanted: ["prefix", "status", "designation", "description", "whois"],
     decoder: new ValueDecoder(),
     handler: {
-      record: (name, value, line) =>
+      record: (name, value, { line }) =>
         name === "updated" ? readUpdated(sink, value) : readRecord(sink, isContent(value) ? value : {}, line),
       passed: () => {},
       malformed: (problem) => sink.malformed(problem),

@@ -3,6 +3,7 @@
  * by the first lines that are not comments. What is not registry data is named in the error: a web page
  * in place of a dump is the commonest broken download.
  */
+import { parse } from "node-html-parser";
 import { SourceFileError } from "#core/errors";
 import { parseAddress } from "#core/ip/address";
 import type { PublishedFormat } from "../formats/published.ts";
@@ -49,7 +50,7 @@ function sniffJson(file: string, text: string): PublishedFormat {
 function sniffXml(file: string, text: string): RegistryFormat {
   const html = /<(?:!doctype\s+html|html)[\s>]/i.exec(text.slice(0, 4096));
   if (html) {
-    const title = /<title>\s*([^<]{1,80})/i.exec(text)?.[1]?.trim();
+    const title = parse(text).querySelector("title")?.text.trim().slice(0, 80);
     throw new SourceFileError(file, 1, `a web page${title ? ` ("${title}")` : ""}, not a registry file`);
   }
   if (/<!doctype/i.test(text)) {

@@ -18,7 +18,6 @@
 import type { Registry } from "#coordinator/subnets/subnet";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
-import type { TextBytes } from "../formats/text-decoding.ts";
 
 /** Smaller wins. */
 export function rankOf(record: {
@@ -47,71 +46,19 @@ export function reasonToDrop(record: NetworkRecord): string | null {
   return isSpecialPurpose(record) ? "special-purpose range" : null;
 }
 
-function isPlaceholder(record: NetworkRecord): boolean {
-  const bytes = record.nameBytes ?? null;
-  return (bytes === null || mayBePlaceholder(bytes)) && placeholderName.test(record.name);
-}
+const isPlaceholder = ({ name }: NetworkRecord) => placeholderName.test(name);
 
-function hasPlaceholderHolder(record: NetworkRecord): boolean {
-  const found = record.holderBytes ?? null;
-  if (found !== null && (found.type !== "name" || !mayBePlaceholderWords(found.text))) return false;
-  const { holder } = record;
-  return holder?.type === "name" && holder.name.length >= fewestLetters && placeholderWords.test(holder.name);
-}
-
-/** `various registries`. */
-const fewestLetters = 18;
-
-/** The patterns' beginnings, by bytes and in small letters: a name without them needs no text and no search. */
-const nameBeginnings = ["ian", "stu", "not", "var"].map(codeOf);
-const partBeginnings = ["non", "erx", "tra"].map(codeOf);
-const various = codeOf("var");
-const pastTense = codeOf("ed ") & 0xffff00;
-const dash = 0x2d;
-const space = 0x20;
-
-function codeOf(letters: string): number {
-  return threeLetters(new TextEncoder().encode(letters), 0);
-}
-
-function threeLetters(bytes: Uint8Array, at: number): number {
-  const letter = (offset: number) => (bytes[at + offset] as number) | 0x20;
-  return (letter(0) << 16) | (letter(1) << 8) | letter(2);
-}
-
-function mayBePlaceholder({ bytes, start, end }: TextBytes): boolean {
-  for (let at = start; at + 2 < end; at += 1) {
-    if (at > start && bytes[at - 1] !== dash) continue;
-    const code = threeLetters(bytes, at);
-    if (partBeginnings.includes(code) || (at === start && nameBeginnings.includes(code))) return true;
-  }
-  return false;
-}
-
-/** `…ed to `, `…ed by `, or `var…` at the start. */
-function mayBePlaceholderWords({ bytes, start, end }: TextBytes): boolean {
-  if (end - start < fewestLetters) return false;
-  if (threeLetters(bytes, start) === various) return true;
-  for (let at = start; at + 3 < end; at += 1) {
-    if (bytes[at + 2] === space && (threeLetters(bytes, at) & 0xffff00) === pastTense) return true;
-  }
-  return false;
-}
+const hasPlaceholderHolder = ({ holder }: NetworkRecord) =>
+  holder?.type === "name" && placeholderWords.test(holder.name);
 
 /** `0.0.0.0/0`, `::/0` and whatever holds half of a family or more: nobody holds that. */
-function isWholeSpace(record: NetworkRecord): boolean {
-  const words = record.ipv6Words ?? null;
-  if (words !== null && (words[4] as number) - (words[0] as number) < 2 ** 31 - 1) return false;
-  const { range } = record;
+function isWholeSpace({ range }: NetworkRecord): boolean {
   if (range.family === 4) return range.last - range.first >= 2 ** 31 - 1;
   return range.last - range.first >= 2n ** 127n - 1n;
 }
 
 /** Most records are told by their first 16 bits. */
-function isSpecialPurpose(record: NetworkRecord): boolean {
-  const words = record.ipv6Words ?? null;
-  if (words !== null && !mayBeSpecialPurpose(6, (words[0] as number) >>> 16)) return false;
-  const { range } = record;
-  if (range.family === 4 && !mayBeSpecialPurpose(4, range.first >>> 16)) return false;
-  return specialPurposeOfRange(range) !== null;
+function isSpecialPurpose({ range }: NetworkRecord): boolean {
+  const start = range.family === 4 ? range.first >>> 16 : Number(range.first >> 112n);
+  return mayBeSpecialPurpose(range.family, start) && specialPurposeOfRange(range) !== null;
 }

@@ -13,48 +13,35 @@ import {
 } from "#coordinator/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { formatRange } from "#core/ip/range";
-import { TextPool, type TextPoolParts } from "#core/text-pool";
-import type {
-  GeofeedReference,
-  HolderBytes,
-  HolderReference,
-  NetworkRecord,
-  OrganisationRecord,
-  SourceKind,
-} from "../formats/record.ts";
-import type { PieceReceiver } from "../read/read-in-pieces.ts";
-import { type CandidateParts, CandidateTable, type JoinedTable } from "./candidate-table.ts";
-import { HolderReferences, type PendingReferences, type ReferenceParts } from "./holder-references.ts";
-import { PendingTexts } from "./pending-texts.ts";
+import { TextPool } from "#core/text-pool";
+import type { GeofeedReference, NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";
+import type { RecordReceiver } from "../read/record-sink.ts";
+import { CandidateTable } from "./candidate-table.ts";
+import { HolderReferences } from "./holder-references.ts";
 import { rankOf } from "./precedence.ts";
-import {
-  type DescribedHolders,
-  type FamilyState,
-  HolderTable,
-  type RegistryState,
-} from "./registry-state.ts";
+import { type FamilyState, HolderTable, type RegistryState } from "./registry-state.ts";
 
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
 
 /** The state that the records describe. */
 export function buildState(store: RecordStore): RegistryState {
-  store.finish();
   const { texts } = store;
-  const joined = store.references.describe(new HolderTable(texts));
+  const table = new HolderTable(texts);
+  const joined = { table, indexOf: store.references.joined(table) };
   const ipv4 = buildFamily(store.ipv4, joined, texts);
   const ipv6 = buildFamily(store.ipv6, joined, texts);
   const families = [ipv4, ipv6];
   return {
     ipv4: ipv4.state,
     ipv6: ipv6.state,
-    holders: joined.table,
+    holders: table,
     texts,
     summary: {
       subnets: ipv4.state.columns.count + ipv6.state.columns.count,
       ipv4Subnets: ipv4.state.columns.count,
       ipv6Subnets: ipv6.state.columns.count,
-      holders: joined.table.count,
+      holders: table.count,
       withoutHolder: sum(families, ({ state }) =>
         state.holders.reduce((count, holder) => count + (holder < 0 ? 1 : 0), 0),
       ),
@@ -66,13 +53,19 @@ export function buildState(store: RecordStore): RegistryState {
   };
 }
 
+interface JoinedHolders {
+  readonly table: HolderTable;
+  /** The index in the table of the holder that a reference means, or −1. */
+  indexOf(reference: number): number;
+}
+
 interface BuiltFamily {
   readonly state: FamilyState;
   readonly duplicates: number;
   readonly crossings: Nesting["crossings"];
 }
 
-function buildFamily(table: CandidateTable, joined: DescribedHolders, texts: TextPool): BuiltFamily {
+function buildFamily(table: CandidateTable, joined: JoinedHolders, texts: TextPool): BuiltFamily {
   const columns = table.columns();
   const order = sortedOrder(columns);
   const responsible = responsibleRegistries(table, columns, order);
@@ -99,7 +92,7 @@ function isSameRange({ first, last, words }: RangeColumns, i: number, j: number)
 /** One row per range, from the best-ranked of its records and, where that is silent, the next. */
 class MergedColumns {
   readonly #table: CandidateTable;
-  readonly #joined: DescribedHolders;
+  readonly #joined: JoinedHolders;
   readonly #emptyName: number;
   #count = 0;
   readonly #candidates: Int32Array;
@@ -110,7 +103,7 @@ class MergedColumns {
 
   constructor(from: {
     readonly table: CandidateTable;
-    readonly joined: DescribedHolders;
+    readonly joined: JoinedHolders;
     readonly emptyName: number;
   }) {
     const { count } = from.table;
@@ -270,155 +263,28 @@ const endsAtOrBehind = ({ last, words }: RangeColumns, a: number, b: number) =>
   compareWords(last, a, last, b, words) >= 0;
 
 // What the readers yield, kept as columns and bytes until all files are read: networks by family, the ways in
-// which they name their holders, organisations. Several threads fill one each; the first absorbs the others
-// in the order of their files, and it is as if one had read them all.
-
-export interface RecordParts {
-  readonly texts: TextPoolParts;
-  readonly references: ReferenceParts;
-  readonly ipv4: CandidateParts;
-  readonly ipv6: CandidateParts;
-  readonly geofeeds: readonly GeofeedReference[];
-}
+// which they name their holders, organisations.
 
 /** Objects beyond these that name geofeeds are read over: some ten thousand do. */
 const mostGeofeeds = 500_000;
 
-/** Enough that the waits for memory overlap, few enough that what was read ahead is still in the cache. */
-const mostPending = 256;
-const none = -1;
-
-export class RecordStore implements PieceReceiver {
+export class RecordStore implements RecordReceiver {
   readonly texts = new TextPool();
   readonly references = new HolderReferences(this.texts);
-  ipv4 = new CandidateTable(4);
-  ipv6 = new CandidateTable(6);
-  /** In no order. */
+  readonly ipv4 = new CandidateTable(4);
+  readonly ipv6 = new CandidateTable(6);
   readonly geofeeds: GeofeedReference[] = [];
-  /** Of records whose texts wait to be interned: the row (its complement for IPv6) and the numbers of texts, or −1. */
-  readonly #pending = new PendingTexts(3 * mostPending);
-  #pendingCount = 0;
-  readonly #rows = new Int32Array(mostPending);
-  readonly #names = new Int32Array(mostPending);
-  readonly #contexts = new Int32Array(mostPending);
-  readonly #holders = new Int32Array(mostPending);
-  readonly #ownNames = new Int32Array(mostPending);
-  readonly #pendingReferences: PendingReferences = {
-    contexts: new Int32Array(mostPending),
-    texts: new Int32Array(mostPending),
-    ownNames: new Int32Array(mostPending),
-    indexes: new Int32Array(mostPending),
-  };
-
-  /** What is added from now on is of this piece: a file, or a part of one. The smaller number counts as read first. */
-  begin(piece: number): void {
-    this.finish();
-    this.references.begin(piece);
-    this.ipv4.begin(piece);
-    this.ipv6.begin(piece);
-  }
 
   addNetwork(record: NetworkRecord, file: string): void {
-    // Asked first: an IPv6 record makes its `range` of big integers only when that is read.
-    const isIpv6 = (record.ipv6Words ?? null) !== null || record.range.family === 6;
-    const table = isIpv6 ? this.ipv6 : this.ipv4;
-    const { nameBytes: name = null, holderBytes = null } = record;
-    const pending = this.#pending;
-    const at = this.#pendingCount++;
-    this.#rows[at] = isIpv6 ? ~table.count : table.count;
-    this.#names[at] = name === null ? pending.addText(record.name) : pending.add(name);
-    if (holderBytes === null) this.#addHolder(at, record.holder, file);
-    else this.#addHolderBytes(at, holderBytes, file);
-    table.add(record);
-    const url = record.geofeed ?? null;
-    // The range that a record gives may be the next one's, too.
-    if (url !== null && this.geofeeds.length < mostGeofeeds)
-      this.geofeeds.push({ url, range: { ...record.range } });
-    if (this.#pendingCount === mostPending) this.finish();
-  }
-
-  #addHolderBytes(at: number, holder: HolderBytes, file: string): void {
-    const pending = this.#pending;
-    this.#contexts[at] = this.references.contextOf(holder, file);
-    this.#holders[at] = pending.add(holder.text);
-    this.#ownNames[at] = holder.ownName === null ? none : pending.add(holder.ownName);
-  }
-
-  #addHolder(at: number, holder: HolderReference | null, file: string): void {
-    const pending = this.#pending;
-    this.#holders[at] = holder === null ? none : pending.addText(textOf(holder));
-    this.#contexts[at] = holder === null ? none : this.references.contextOf(holder, file);
-    const ownName = holder?.type === "handle" ? holder.name : null;
-    this.#ownNames[at] = ownName === null ? none : pending.addText(ownName);
-  }
-
-  /** Interns the texts that wait for it. */
-  finish(): void {
-    const count = this.#pendingCount;
-    if (count === 0) return;
-    this.#pendingCount = 0;
-    const ids = this.#pending.intern(this.texts);
-    this.#finishHolders(count, ids);
-    for (let at = 0; at < count; at += 1) {
-      const row = this.#rows[at] as number;
-      const table = row < 0 ? this.ipv6 : this.ipv4;
-      const name = ids[this.#names[at] as number] as number;
-      table.setTexts(row < 0 ? ~row : row, this.#holders[at] as number, name);
-    }
-  }
-
-  /** From the numbers of texts to the indexes of references. */
-  #finishHolders(count: number, ids: Int32Array): void {
-    const { contexts, texts, ownNames } = this.#pendingReferences;
-    let held = 0;
-    for (let at = 0; at < count; at += 1) {
-      const text = this.#holders[at] as number;
-      if (text === none) continue;
-      const ownName = this.#ownNames[at] as number;
-      contexts[held] = this.#contexts[at] as number;
-      texts[held] = ids[text] as number;
-      ownNames[held++] = ownName === none ? none : (ids[ownName] as number);
-    }
-    const indexes = this.references.indexMany(this.#pendingReferences, held);
-    let next = 0;
-    for (let at = 0; at < count; at += 1)
-      if (this.#holders[at] !== none) this.#holders[at] = indexes[next++] as number;
+    const { range, holder, geofeed } = record;
+    (range.family === 4 ? this.ipv4 : this.ipv6).add(record, {
+      holder: holder === null ? -1 : this.references.indexOf(holder, file),
+      name: this.texts.intern(record.name),
+    });
+    if (geofeed && this.geofeeds.length < mostGeofeeds) this.geofeeds.push({ url: geofeed, range });
   }
 
   addOrganisation(record: OrganisationRecord): void {
     this.references.addOrganisation(record);
   }
-
-  /** Without a copy: valid until the next record. */
-  parts(): RecordParts {
-    this.finish();
-    return {
-      texts: this.texts.parts(),
-      references: this.references.parts(),
-      ipv4: this.ipv4.parts(),
-      ipv6: this.ipv6.parts(),
-      geofeeds: this.geofeeds,
-    };
-  }
-
-  /** Takes over what other threads read; each is let go of as soon as its texts are here. */
-  absorb(others: RecordParts[]): void {
-    this.finish();
-    const ipv4: JoinedTable[] = [{ parts: this.ipv4.parts(), holders: null, names: null }];
-    const ipv6: JoinedTable[] = [{ parts: this.ipv6.parts(), holders: null, names: null }];
-    for (let other = others.shift(); other !== undefined; other = others.shift()) {
-      const names = this.texts.absorb(other.texts);
-      const holders = this.references.absorb(other.references, names);
-      ipv4.push({ parts: other.ipv4, holders, names });
-      ipv6.push({ parts: other.ipv6, holders, names });
-      for (const geofeed of other.geofeeds) this.geofeeds.push(geofeed);
-    }
-    this.ipv4 = CandidateTable.joined(4, ipv4);
-    this.ipv6 = CandidateTable.joined(6, ipv6);
-  }
-}
-
-function textOf(reference: HolderReference): string {
-  if (reference.type === "handle") return reference.handle;
-  return reference.type === "name" ? reference.name : reference.id;
 }

@@ -12,18 +12,18 @@ import type { Database } from "#db/server-database";
 import { builtProgram } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { contradictionsIn } from "../support/database-checks.ts";
+import { FaultyRelay } from "../support/relay.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { hastyRequests, requestsWithoutLease } from "./checks.ts";
 import { closeDisk, fillDisk, openDisk } from "./disks.ts";
 import { growthOf } from "./growth.ts";
 import { areOfOneThing, drawPlan, faultKinds, type PlanSize } from "./plan.ts";
-import { FaultyRelay } from "./relay.ts";
 import { type ChaosRun, runChaos } from "./run-chaos.ts";
 
-/** Drawn: one fault of each kind. */
+/** Drawn: one fault of each kind, at two coordinators on one database. */
 const short: ChaosRun = {
-  ...{ seed: 0, sites: 3, crawlers: 2, coordinators: 1, floorMs: 100, leaseSeconds: 5, concurrentHosts: 4 },
+  ...{ seed: 0, sites: 3, crawlers: 2, coordinators: 2, floorMs: 100, leaseSeconds: 5, concurrentHosts: 4 },
   ...{ lengthMs: 2500, faultsPerMinute: 170, longestMs: 500, stillMs: 60_000, settleSeconds: 0 },
   ...{ addressRestSeconds: 0, urlsPerLease: 20, fetchesBefore: 2 },
   ...{ changeEveryMs: 60_000, wantedAgain: 0 },

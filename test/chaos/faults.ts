@@ -1,10 +1,10 @@
 /** What each kind of fault does to a running fleet, and how it is undone. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { FaultyRelay, RelayMode } from "../support/relay.ts";
 import { until } from "../support/until.ts";
 import { fillDisk } from "./disks.ts";
 import type { ChaosFleet } from "./fleet.ts";
 import type { FaultKind, PlannedFault } from "./plan.ts";
-import type { FaultyRelay, RelayMode } from "./relay.ts";
 
 type Undo = () => Promise<void> | void;
 type Apply = (fleet: ChaosFleet, fault: PlannedFault) => Promise<Undo> | Undo;

@@ -19,9 +19,9 @@ import { type RunningWorld, startWorld } from "#ops/world/main";
 import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
+import { FaultyRelay } from "../support/relay.ts";
 import { until } from "../support/until.ts";
 import { closeDisk, type Disk, openDisk } from "./disks.ts";
-import { FaultyRelay } from "./relay.ts";
 
 export interface FleetSize {
   readonly seed: number;

@@ -4,9 +4,6 @@ import { TextPool } from "#core/text-pool";
 
 const awkward = ["", "a", "é", "日本語", "\u0000", "😀", "x".repeat(10_000), "Ł".repeat(49), " ", "\\N\t\n"];
 
-const oneOfMany = (random: () => number) =>
-  random() < 0.1 ? "" : `${"é".repeat(random() * 3)}${Math.floor(random() * 900)}`;
-
 describe("a text pool", () => {
   it("gives every text one id, in the order of first sight", () => {
     const pool = new TextPool();
@@ -47,33 +44,6 @@ describe("a text pool", () => {
     expect(pool.count).toBe(expected.size);
     for (const [text, id] of expected) if (pool.textAt(id) !== text) wrong.push(text);
     expect(wrong).toEqual([]);
-  });
-
-  it("interns many at once as it does one by one", () => {
-    const random = seededRandom(8);
-    const texts = Array.from({ length: 3000 }, () => oneOfMany(random));
-    const [oneByOne, atOnce] = [new TextPool(), new TextPool()];
-    const bytes = Buffer.from(texts.join(""));
-    let end = 0;
-    const ends = texts.map((text) => (end += Buffer.byteLength(text)));
-    const ids = new Int32Array(texts.length);
-
-    for (const [from, to] of [
-      [0, 1000],
-      [1000, 3000],
-    ] as const) {
-      const start = from === 0 ? 0 : (ends[from - 1] as number);
-      const part = ids.subarray(from, to);
-      atOnce.internMany(
-        bytes.subarray(start),
-        ends.slice(from, to).map((at) => at - start),
-        part,
-        to - from,
-      );
-    }
-
-    expect([...ids]).toEqual(texts.map((text) => oneByOne.intern(text)));
-    expect(texts.filter((text, at) => atOnce.textAt(ids[at] as number) !== text)).toEqual([]);
   });
 
   it("is the same after a way through its parts, and grows on", () => {

@@ -79,3 +79,21 @@ it("sets the order freshness to back-links, in a version of its own", async () =
     },
   ]);
 });
+
+it("writes what people saved as views to the audit log before it drops them", async () => {
+  await database.pool.query(
+    `insert into saved_view (owner_name, owner_role, name, path, saved_at)
+     values ('ann', 'operator', 'ferries', '/search?q=ferry', now()), ('ann', 'operator', 'Due', '/queue', now()),
+       ('ann', 'staff', 'mine', '/', now())`,
+  );
+
+  await migrate(database);
+
+  const { rows } = await database.pool.query(
+    "select target, before from audit_entry where action = 'saved-views-ended' order by words",
+  );
+  expect(rows).toEqual([
+    { target: "ann", before: { ferries: "/search?q=ferry", Due: "/queue" } },
+    { target: "ann", before: { mine: "/" } },
+  ]);
+});

@@ -6,7 +6,6 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RunningCoordinator } from "#coordinator/main";
@@ -17,6 +16,7 @@ import { crawlerConfig } from "#crawler/settings/config";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { FaultyRelay } from "../support/relay.ts";
 import { newWorld, type World } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
@@ -40,7 +40,7 @@ const folder = temporaryFolder("nearcrawl-addresses-");
 let world: World;
 let internet: RunningWorld;
 let coordinator: RunningCoordinator;
-let relay: Relay;
+let relay: FaultyRelay;
 const crawlers: RunningCrawler[] = [];
 const children: ChildProcess[] = [];
 
@@ -52,7 +52,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
   await Promise.all(crawlers.map((crawler) => crawler.stop()));
-  relay?.cut();
+  await relay?.close();
   await coordinator?.stop();
   await internet?.close();
   await world?.close();
@@ -62,7 +62,7 @@ afterAll(async () => {
 it("an address is asked by one crawler at a time, at its pace, whatever becomes of the crawlers", async () => {
   const [north, south, east] = (await frontierOfThree()) as [Owner, Owner, Owner];
   coordinator = await startQuietCoordinator({ database: world.database, internet, settings });
-  relay = await startRelay(Number(new URL(coordinator.webUrl).port));
+  relay = await FaultyRelay.open(Number(new URL(coordinator.webUrl).port));
 
   const killed = await startApart(east, 2);
   await until(() => askedBy(2).length > 3, 20_000);
@@ -72,12 +72,12 @@ it("an address is asked by one crawler at a time, at its pace, whatever becomes 
   await move(east, south);
   await startApart(east, 2);
   await until(() => askedBy(0).length + askedBy(1).length > 3, 40_000);
-  relay.cut();
+  relay.set({ type: "cut" });
   await move(south, north);
   const before = internet.requestLog.total;
   await until(() => internet.requestLog.total > before + 10, 40_000);
   await move(north, south);
-  relay.fix();
+  relay.set({ type: "open" });
   await until(() => addresses.every((address) => handedOn(address).length > 0), 40_000);
 
   for (const address of addresses) {
@@ -165,42 +165,3 @@ function gapsAt(address: string): Gap[] {
 
 const handedOn = (address: string) => gapsAt(address).filter(({ isHandedOn }) => isHandedOn);
 const least = (gaps: readonly Gap[]) => Math.min(...gaps.map(({ ms }) => ms));
-
-interface Relay {
-  readonly port: number;
-  cut(): void;
-  fix(): void;
-}
-
-/** The way to the coordinator, which can be cut. */
-async function startRelay(target: number): Promise<Relay> {
-  const open = new Set<Socket>();
-  let isCut = false;
-  const server: Server = createServer((socket) => {
-    const onward = connect(target, "127.0.0.1");
-    for (const [end, other] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      open.add(end);
-      end.on("error", () => other.destroy());
-      end.on("close", () => other.destroy() && open.delete(end));
-      end.pipe(other);
-    }
-    if (isCut) socket.destroy();
-  });
-  server.unref();
-  const port = await new Promise<number>((done) =>
-    server.listen(0, "127.0.0.1", () => done((server.address() as { port: number }).port)),
-  );
-  return {
-    port,
-    cut: () => {
-      isCut = true;
-      for (const socket of open) socket.destroy();
-    },
-    fix: () => {
-      isCut = false;
-    },
-  };
-}

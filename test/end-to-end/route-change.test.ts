@@ -43,7 +43,10 @@ beforeAll(async () => {
 
 afterAll(async () => await fleet?.close(), 60_000);
 
-/** Sites with a past of so many fetches by the crawler that has their subnet, alone in it, and no alarm so far. */
+/**
+ * Sites with a past of so many fetches by the crawler that has their subnet, and no alarm so far. Each is alone in
+ * its subnet: of several, one that has become far is given away by itself (a part of the subnet), not with the rest.
+ */
 async function watchedSites(fetches: number): Promise<{ host: string; address: string; crawler: string }[]> {
   return await fleet.rows(
     `select h.host, host(h.addresses[1]) as address, c.name as crawler

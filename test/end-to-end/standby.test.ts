@@ -15,6 +15,7 @@ import { ServerPool } from "#db/server-pool";
 import { readServerUrl, withSearchPath } from "#db/server-url";
 import { serverStateFindings, serversFindings } from "#ops/cli/setup/doctor-checks";
 import { generateWorld } from "#ops/world/generate-world";
+import { isLong } from "../support/long.ts";
 import { noStandbyWords, ServerPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";
@@ -172,64 +173,67 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     await pair.renewStandby();
   });
 
-  it("killed under load, the crawl goes on with the standby: what is lost with the first one's tail is fetched again", async () => {
-    await pair.synchronous(true);
-    const fleet = await crawlingFleet();
-    const fetches = async () => (await fetchesOf(fleet)).fetches;
-    try {
-      await until(async () => (await fetches()) >= 8, 100_000);
-      expect(await serverOf(fleet.database.pool)).toBe(pair.primary.address);
-      const acknowledged = await fetches();
-      await pair.killPrimary();
-      await pair.promote();
-      await until(async () => (await fetches()) > 0, 100_000);
-      expect(await fetches()).toBeGreaterThanOrEqual(acknowledged);
-      expect(await serverOf(fleet.database.pool)).toBe(pair.primary.address);
-      await pair.renewStandby();
+  it.runIf(isLong)(
+    "killed under load, the crawl goes on with the standby: what is lost with the first one's tail is fetched again",
+    async () => {
+      await pair.synchronous(true);
+      const fleet = await crawlingFleet();
+      const fetches = async () => (await fetchesOf(fleet)).fetches;
+      try {
+        await until(async () => (await fetches()) >= 8, 100_000);
+        expect(await serverOf(fleet.database.pool)).toBe(pair.primary.address);
+        const acknowledged = await fetches();
+        await pair.killPrimary();
+        await pair.promote();
+        await until(async () => (await fetches()) > 0, 100_000);
+        expect(await fetches()).toBeGreaterThanOrEqual(acknowledged);
+        expect(await serverOf(fleet.database.pool)).toBe(pair.primary.address);
+        await pair.renewStandby();
 
-      await pair.cut();
-      const copied = await fetches();
-      // Tickets that the standby never hears of.
-      for (let times = 0; times < 2; times += 1) await fleet.restartOne(0);
-      await until(async () => (await fetches()) >= copied + 6, 100_000);
-      await pair.killPrimary();
-      const former = pair.primary;
-      await pair.promote();
-      await until(async () => (await fetches()) > 0, 100_000);
-      expect(await fetches()).toBeLessThan(copied + 6);
+        await pair.cut();
+        const copied = await fetches();
+        // Tickets that the standby never hears of.
+        for (let times = 0; times < 2; times += 1) await fleet.restartOne(0);
+        await until(async () => (await fetches()) >= copied + 6, 100_000);
+        await pair.killPrimary();
+        const former = pair.primary;
+        await pair.promote();
+        await until(async () => (await fetches()) > 0, 100_000);
+        expect(await fetches()).toBeLessThan(copied + 6);
 
-      // The coordinator finds out, and starts over; whoever comes with a ticket that is lost is let in.
-      expect(await fleet.coordinator.hasToStartOver).toMatch(/timeline \d, and was on \d/);
-      await fleet.stopCoordinator(fleet.coordinator);
-      await fleet.addCoordinator(Number(new URL(fleet.coordinator.webUrl).port));
-      await until(async () => (await online(fleet)) === world.crawlers.length, 100_000);
-      const { refused } = await fleet.one<{ refused: number }>(
-        "select count(*)::int as refused from incident where kind = 'copied-folder'",
-      );
-      expect(refused).toBe(0);
+        // The coordinator finds out, and starts over; whoever comes with a ticket that is lost is let in.
+        expect(await fleet.coordinator.hasToStartOver).toMatch(/timeline \d, and was on \d/);
+        await fleet.stopCoordinator(fleet.coordinator);
+        await fleet.addCoordinator(Number(new URL(fleet.coordinator.webUrl).port));
+        await until(async () => (await online(fleet)) === world.crawlers.length, 100_000);
+        const { refused } = await fleet.one<{ refused: number }>(
+          "select count(*)::int as refused from incident where kind = 'copied-folder'",
+        );
+        expect(refused).toBe(0);
 
-      await until(async () => await isCrawled(fleet), 100_000);
-      const { fetches: all, urls } = await fetchesOf(fleet);
-      expect(all).toBe(urls);
-      expect(await online(fleet)).toBe(world.crawlers.length);
-      // Its lock is there by itself.
-      await until(async () => (await coordinatorLocks(fleet)) === 1, 20_000);
+        await until(async () => await isCrawled(fleet), 100_000);
+        const { fetches: all, urls } = await fetchesOf(fleet);
+        expect(all).toBe(urls);
+        expect(await online(fleet)).toBe(world.crawlers.length);
+        // Its lock is there by itself.
+        await until(async () => (await coordinatorLocks(fleet)) === 1, 20_000);
 
-      // The former one, started by hand, takes writes as well. Its timeline is the earlier one, wherever it stands.
-      await startEmbeddedPostgres(former.home);
-      const both = `postgresql://nearcrawl@${former.address},${pair.primary.address}/nearcrawl?sslmode=disable`;
-      const answers = await askServers(readServerUrl(both));
-      expect(serverStateFindings(answers).map(({ state, words }) => [state, words])).toEqual([
-        ["fix", expect.stringMatching(/takes writes, too \(timeline 3\), beside 127\..*: stop it/)],
-        ["ok", expect.stringMatching(/is the primary \(timeline 4\)/)],
-      ]);
-      const database = await open(both);
-      expect(await serverOf(database.pool)).toBe(pair.primary.address);
-      await database.close();
-    } finally {
-      await fleet.close();
-    }
-  });
+        // The former one, started by hand, takes writes as well. Its timeline is the earlier one, wherever it stands.
+        await startEmbeddedPostgres(former.home);
+        const both = `postgresql://nearcrawl@${former.address},${pair.primary.address}/nearcrawl?sslmode=disable`;
+        const answers = await askServers(readServerUrl(both));
+        expect(serverStateFindings(answers).map(({ state, words }) => [state, words])).toEqual([
+          ["fix", expect.stringMatching(/takes writes, too \(timeline 3\), beside 127\..*: stop it/)],
+          ["ok", expect.stringMatching(/is the primary \(timeline 4\)/)],
+        ]);
+        const database = await open(both);
+        expect(await serverOf(database.pool)).toBe(pair.primary.address);
+        await database.close();
+      } finally {
+        await fleet.close();
+      }
+    },
+  );
 });
 
 const pidOf = async (client: Pick<Pool, "query">): Promise<number> =>

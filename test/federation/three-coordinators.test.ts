@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { type CuttingRelay, startCuttingRelay } from "./cutting-relay.ts";
+import { FaultyRelay } from "../support/relay.ts";
 import { exchangeAll, hostOf, newCoordinator, type TestCoordinator } from "./related-coordinators-world.ts";
 
 const hosts = ["a.gr", "b.gr", "c.gr", "d.de", "e.de", "f.de", "g.com", "h.com", "i.net"];
@@ -41,16 +41,14 @@ async function crawledAlone(): Promise<Record<string, number>> {
 it("every URL is crawled once, by its owner, with the links of all, however often the lines are cut", async () => {
   const alone = await crawledAlone();
   const random = seededRandom(7);
-  let isCut = true;
   // A message has some 1 to 30 kB each way: cuts fall into questions, into answers, and after them.
-  const bytes = () => (isCut ? Math.floor(random() ** 2 * 15_000) : Number.POSITIVE_INFINITY);
-  const relays: CuttingRelay[] = [
-    await startCuttingRelay(top.port, bytes),
-    await startCuttingRelay(top.port, bytes),
-  ];
+  const bytesOfNext = () => Math.floor(random() ** 2 * 15_000);
+  const relays = [await FaultyRelay.open(top.port), await FaultyRelay.open(top.port)];
+  for (const relay of relays) relay.set({ type: "cut-after", bytesOfNext });
+  const [greekUrl, germanUrl] = relays.map(({ port }) => `http://127.0.0.1:${port}`);
   const asking = [
-    await greek.join({ url: relays[0]!.url, key: await top.invite("greek"), owns: [".gr"] }, 2000),
-    await german.join({ url: relays[1]!.url, key: await top.invite("german"), owns: [".de", "g.com"] }, 2000),
+    await greek.join({ url: greekUrl!, key: await top.invite("greek"), owns: [".gr"] }, 2000),
+    await german.join({ url: germanUrl!, key: await top.invite("german"), owns: [".de", "g.com"] }, 2000),
   ];
   await greek.seed(urls[0]!);
   const fetched = new Map<TestCoordinator, string[]>([
@@ -68,9 +66,9 @@ it("every URL is crawled once, by its owner, with the links of all, however ofte
     }
     await exchangeAll(asking);
   }
-  isCut = false;
+  for (const relay of relays) relay.set({ type: "open" });
   await exchangeAll(asking);
-  const cuts = relays.reduce((sum, relay) => sum + relay.cuts(), 0);
+  const cuts = relays.reduce((sum, relay) => sum + relay.cuts, 0);
   await Promise.all(relays.map((relay) => relay.close()));
 
   expect(cuts).toBeGreaterThan(5);

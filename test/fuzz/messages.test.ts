@@ -228,7 +228,7 @@ it(`of ${cases / 4} results under a lease, sound and soiled, each settles its UR
   expect(await count("frontier_url where visits = 0 or state = 'leased'")).toBe(0);
   const bad = await count("frontier_url where last_reason like 'bad-result: %'");
   expect(bad).toBeGreaterThan(urls.length / 20);
-  expect(await count("page")).toBeGreaterThan(urls.length / 20);
+  expect(await count("page")).toBeGreaterThan(urls.length / 100);
   const noted = `select sum(incidents)::int as incidents, count(distinct kind)::int as kinds
     from incident where kind in ('bad-result', 'impossible-result')`;
   const inAll = [{ incidents: bad, kinds: 2 }];

@@ -55,7 +55,7 @@ for (const { name, native, absent } of inflaters) {
     }
 
     /** Sends as a crawler that was welcomed, and gives the refusal and the close that follow. */
-    async function refusalAfter(send: (crawler: RawCrawler) => Promise<void> | void) {
+    async function refusalAfter(send: (crawler: RawCrawler) => unknown) {
       const crawler = await RawCrawler.arrive(world.url, "amber");
       await send(crawler);
       const refuse = await crawler.next("coordinator:refuse");
@@ -63,127 +63,111 @@ for (const { name, native, absent } of inflaters) {
       return { ...refuse, closeCode: code };
     }
 
-    test("a wrong key", async () => {
+    const noSpeech = { type: "crawler:hello", protocolVersions: [7, 8], novel: true };
+    const neverMessage = "the first message must be crawler:hello";
+    test.each<[string, (crawler: RawCrawler) => unknown, object]>([
+      [
+        "a wrong key",
+        (crawler) => crawler.send(helloOf("amber", { key: keyOf("birch") })),
+        { code: "wrong-key", retry: false },
+      ],
+      ["a revoked key", (crawler) => crawler.send(helloOf(revokedName)), { code: "revoked", retry: false }],
+      [
+        "a protocol version that nobody here speaks, even in a hello of an unknown form",
+        (crawler) => crawler.sendText(JSON.stringify(noSpeech)),
+        {
+          code: "wrong-version",
+          reason: "the crawler speaks protocol 7, 8, the coordinator 6, 5, 4, 3, 2, 1",
+          retry: false,
+        },
+      ],
+      [
+        "garbage bytes in place of a hello",
+        (crawler) => crawler.sendBytes(Buffer.from("GET / HTTP/1.1\r\n\r\n")),
+        { code: "bad-message" },
+      ],
+      [
+        "a text frame",
+        (crawler) => crawler.socket.send(JSON.stringify(helloOf("amber"))),
+        { code: "bad-message", reason: "a text frame; messages are binary" },
+      ],
+      [
+        "a hello with a wrong field, which the answer names without repeating the key",
+        (crawler) => crawler.send(helloOf("amber", { key: "x".repeat(500) })),
+        { reason: expect.stringMatching(/^crawler:hello: key: (?!.*xx)/) },
+      ],
+      [
+        "a message before the hello",
+        (crawler) => crawler.send({ type: "crawler:ready", freeHosts: 1 }),
+        { reason: `crawler:ready: ${neverMessage}` },
+      ],
+      [
+        "a bomb before the hello",
+        (crawler) => crawler.sendBytes(bomb(50_000_000)),
+        { reason: `a message is longer than ${maxHelloBytes} bytes when inflated` },
+      ],
+    ])("%s", async (_what, send, refusal) => {
       const crawler = await RawCrawler.connect(world.url);
-      await crawler.send(helloOf("amber", { key: keyOf("birch") }));
+      await send(crawler);
 
-      expect(await crawler.next("coordinator:refuse")).toMatchObject({ code: "wrong-key", retry: false });
-      expect(await crawler.closed).toEqual({ code: 1008, words: "wrong-key" });
+      expect(await crawler.next("coordinator:refuse")).toMatchObject(refusal);
+      expect((await crawler.closed).code).toBe(1008);
       expect(world.seen.arrivals.length).toBe(1);
     });
 
-    test("a revoked key", async () => {
-      const crawler = await RawCrawler.connect(world.url);
-      await crawler.send(helloOf(revokedName));
+    test.each<[string, (crawler: RawCrawler) => unknown, string | RegExp]>([
+      ["a second hello", (crawler) => crawler.send(helloOf("amber")), "crawler:hello: a second one"],
+      [
+        "a bomb",
+        (crawler) => crawler.sendBytes(bomb(100_000_000)),
+        `a message is longer than ${maxMessageBytes} bytes when inflated`,
+      ],
+      [
+        "a stream that turns corrupt",
+        (crawler) => crawler.sendBytes(Buffer.alloc(300, 0xff)),
+        /^the deflate stream is corrupt/,
+      ],
+      [
+        "a stream that its sender ends",
+        (crawler) => crawler.sendBytes(deflateRawSync("{}")),
+        "the deflate stream has ended",
+      ],
+      [
+        "text that is not JSON",
+        (crawler) => crawler.sendBytes(flushed("{")),
+        "a message of 1 characters is not JSON",
+      ],
+      [
+        "text that is not UTF-8",
+        (crawler) => crawler.sendBytes(flushed(Buffer.from([0x22, 0xff, 0x22]))),
+        "a message is not UTF-8",
+      ],
+      ["a list", (crawler) => crawler.sendBytes(flushed("[1]")), /^a message of no known type: /],
+      [
+        "a coordinator's message",
+        (crawler) => crawler.sendBytes(flushed('{"type":"coordinator:welcome"}')),
+        /^coordinator:welcome: type: /,
+      ],
+      [
+        "a number out of bounds",
+        (crawler) => crawler.sendBytes(flushed('{"type":"crawler:ready","freeHosts":0}')),
+        /^crawler:ready: freeHosts: /,
+      ],
+      [
+        "JSON that is nested very deeply",
+        (crawler) => crawler.sendText("[".repeat(4_000_000)),
+        "a message is nested deeper than 16",
+      ],
+    ])("%s in the middle of a session", async (_what, send, reason) => {
+      const refusal = await refusalAfter(send);
 
-      expect(await crawler.next("coordinator:refuse")).toMatchObject({ code: "revoked", retry: false });
-    });
-
-    test("a protocol version that nobody here speaks, even in a hello of an unknown form", async () => {
-      const crawler = await RawCrawler.connect(world.url);
-      await crawler.sendText(
-        JSON.stringify({ type: "crawler:hello", protocolVersions: [7, 8], novel: true }),
-      );
-
-      expect(await crawler.next("coordinator:refuse")).toMatchObject({
-        code: "wrong-version",
-        reason: "the crawler speaks protocol 7, 8, the coordinator 6, 5, 4, 3, 2, 1",
-        retry: false,
-      });
-    });
-
-    test("garbage bytes in place of a hello", async () => {
-      const crawler = await RawCrawler.connect(world.url);
-      crawler.sendBytes(Buffer.from("GET / HTTP/1.1\r\n\r\n"));
-
-      expect(await crawler.next("coordinator:refuse")).toMatchObject({ code: "bad-message" });
-      expect((await crawler.closed).code).toBe(1008);
-    });
-
-    test("a text frame", async () => {
-      const crawler = await RawCrawler.connect(world.url);
-      crawler.socket.send(JSON.stringify(helloOf("amber")));
-
-      expect(await crawler.next("coordinator:refuse")).toMatchObject({
-        code: "bad-message",
-        reason: "a text frame; messages are binary",
-      });
-    });
-
-    test("a hello with a wrong field, which the answer names without repeating the key", async () => {
-      const crawler = await RawCrawler.connect(world.url);
-      const key = "x".repeat(500);
-      await crawler.send(helloOf("amber", { key }));
-      const { reason } = await crawler.next("coordinator:refuse");
-
-      expect(reason).toMatch(/^crawler:hello: key: /);
-      expect(reason).not.toContain("xx");
-    });
-
-    test("a message before the hello", async () => {
-      const crawler = await RawCrawler.connect(world.url);
-      await crawler.send({ type: "crawler:ready", freeHosts: 1 });
-
-      expect((await crawler.next("coordinator:refuse")).reason).toBe(
-        "crawler:ready: the first message must be crawler:hello",
-      );
-    });
-
-    test("a second hello", async () => {
-      const refusal = await refusalAfter((crawler) => crawler.send(helloOf("amber")));
-
-      expect(refusal).toMatchObject({ code: "bad-message", reason: "crawler:hello: a second one" });
-    });
-
-    test("a bomb before the hello", async () => {
-      const bytes = bomb(50_000_000);
-      const crawler = await RawCrawler.connect(world.url);
-      crawler.sendBytes(bytes);
-
-      expect((await crawler.next("coordinator:refuse")).reason).toBe(
-        `a message is longer than ${maxHelloBytes} bytes when inflated`,
-      );
-    });
-
-    test("a bomb in the middle of a session", async () => {
-      const refusal = await refusalAfter((crawler) => crawler.sendBytes(bomb(100_000_000)));
-
-      expect(refusal).toMatchObject({
-        code: "bad-message",
-        reason: `a message is longer than ${maxMessageBytes} bytes when inflated`,
-        closeCode: 1008,
-      });
+      expect(refusal).toMatchObject({ code: "bad-message", closeCode: 1008 });
+      expect(refusal.reason).toEqual(typeof reason === "string" ? reason : expect.stringMatching(reason));
       await vi.waitFor(() => expect(world.seen.leaves[0]?.reason).toMatch(/^refused \(bad-message\)/));
     });
 
-    test("a stream that turns corrupt in the middle of a session", async () => {
-      const refusal = await refusalAfter((crawler) => crawler.sendBytes(Buffer.alloc(300, 0xff)));
-
-      expect(refusal.reason).toMatch(/^the deflate stream is corrupt/);
-    });
-
-    test("a stream that its sender ends", async () => {
-      const refusal = await refusalAfter((crawler) => crawler.sendBytes(deflateRawSync("{}")));
-
-      expect(refusal.reason).toBe("the deflate stream has ended");
-    });
-
-    test("text that is not JSON, not UTF-8, or no message", async () => {
-      const send = async (bytes: Buffer | string) =>
-        (await refusalAfter((crawler) => crawler.sendBytes(flushed(bytes)))).reason;
-
-      expect(await send("{")).toBe("a message of 1 characters is not JSON");
-      expect(await send(Buffer.from([0x22, 0xff, 0x22]))).toBe("a message is not UTF-8");
-      expect(await send("[1]")).toMatch(/^a message of no known type: /);
-      expect(await send('{"type":"coordinator:welcome"}')).toMatch(/^coordinator:welcome: type: /);
-      expect(await send('{"type":"crawler:ready","freeHosts":0}')).toMatch(/^crawler:ready: freeHosts: /);
-    });
-
-    test("JSON that is nested very deeply", async () => {
-      const refusal = await refusalAfter((crawler) => crawler.sendText("[".repeat(4_000_000)));
-
-      expect(refusal.reason).toBe("a message is nested deeper than 16");
-    });
+    // What follows has nothing to do with how messages are inflated.
+    if (name !== "node:zlib") return;
 
     test("a frame larger than any message", async () => {
       const crawler = await RawCrawler.arrive(world.url, "amber");

@@ -12,15 +12,22 @@ import { type QuickBench, quickBenches } from "./runner/quick-benches.ts";
 import { comparisonCode, comparisonText, exitCodes, figuresText } from "./runner/report.ts";
 import { benchesCalled, benchNames, runOpenly } from "./runner/run-bench.ts";
 import { delegationCommand } from "./simulate/delegation-command.ts";
+import { estimateCommand } from "./simulate/estimate.ts";
 import { evaluateCommand } from "./simulate/evaluate.ts";
 import { orderCommand } from "./simulate/order/order-command.ts";
 import { ncisCommand } from "./simulate/recrawl/ncis.ts";
 import { recrawlCommand } from "./simulate/recrawl/recrawl-command.ts";
 
 const programs = Object.fromEntries(
-  [delegationCommand, evaluateCommand, orderCommand, recrawlCommand, ncisCommand, generateCommand].map(
-    (make) => [make().name(), make],
-  ),
+  [
+    delegationCommand,
+    evaluateCommand,
+    estimateCommand,
+    orderCommand,
+    recrawlCommand,
+    ncisCommand,
+    generateCommand,
+  ].map((make) => [make().name(), make]),
 );
 
 const helpText = `npm run lab -- NAME [its arguments]

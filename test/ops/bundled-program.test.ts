@@ -46,6 +46,7 @@ it("the licence of every package that lies in the bundle goes with it", async ()
   const missing = [...new Set(inside)].filter((name) => !new RegExp(`^${name} \\d+\\.`, "m").test(notices));
 
   expect(inside).toContain("fastify");
+  expect(notices, "a package inside another's bundle").toMatch(/^css-select \d+\./m);
   expect(missing).toEqual([]);
   expect(notices).toContain("Permission is hereby granted, free of charge");
 });

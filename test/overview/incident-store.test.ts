@@ -32,7 +32,7 @@ describe("incidents", () => {
     const incidents = createIncidentStore(database.pool);
 
     await incidents.recordAll([flood(minute(1)), { ...flood(minute(2)), count: 40 }]);
-    await incidents.record(flood(minute(59), "still too much"));
+    await incidents.record({ ...flood(minute(59), "still too much"), file: "User-agent: *\0" });
     await incidents.record(flood(minute(60)));
     await incidents.record({ ...flood(minute(5)), kind: "copied-folder", remoteAddress: null });
 
@@ -48,6 +48,7 @@ describe("incidents", () => {
       firstAt: minute(1),
       lastAt: minute(59),
       words: "still too much",
+      file: "User-agent: *",
     });
   });
 

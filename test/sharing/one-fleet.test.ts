@@ -9,6 +9,7 @@ import type { CrawlerHello } from "#protocol/messages";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { isLong } from "../support/long.ts";
 import { noon, scope, seeds } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
@@ -86,34 +87,38 @@ const decided = async (subnetId: number, owner: number) => {
   await until(async () => (await ownerOf(subnetId)) === owner, 100_000);
 };
 
-it("a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead", {
-  timeout: 240_000,
-}, async () => {
-  const athens = await start();
-  const berlin = await start();
-  const far = await come("olive", athens, 40);
-  const near = await come("linden", berlin, 4);
-  await until(
-    async () => (await world.rows("select from crawler where state = 'online'")).length === 2,
-    20_000,
-  );
+it.runIf(isLong)(
+  "a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead",
+  {
+    timeout: 240_000,
+  },
+  async () => {
+    const athens = await start();
+    const berlin = await start();
+    const far = await come("olive", athens, 40);
+    const near = await come("linden", berlin, 4);
+    await until(
+      async () => (await world.rows("select from crawler where state = 'online'")).length === 2,
+      20_000,
+    );
 
-  const first = await fill(1);
-  await decided(first, near.crawlerId);
-  // The one that led ends; its crawler goes to the other.
-  await athens.stop();
-  running = [berlin];
-  const again = await come("beech", berlin, 2);
-  const second = await fill(2);
-  await decided(second, again.crawlerId);
+    const first = await fill(1);
+    await decided(first, near.crawlerId);
+    // The one that led ends; its crawler goes to the other.
+    await athens.stop();
+    running = [berlin];
+    const again = await come("beech", berlin, 2);
+    const second = await fill(2);
+    await decided(second, again.crawlerId);
 
-  expect([far.asked.includes("5.1.1.7"), near.asked.includes("5.1.1.7")]).toEqual([true, true]);
-  expect(near.asked.includes("5.1.2.7")).toBe(true);
-  expect(
-    await world.rows("select subnet_id from probe_round group by subnet_id having count(*) > 1"),
-  ).toEqual([]);
-  expect(await world.rows("select term::int from fleet_lead")).toEqual([{ term: 2 }]);
-});
+    expect([far.asked.includes("5.1.1.7"), near.asked.includes("5.1.1.7")]).toEqual([true, true]);
+    expect(near.asked.includes("5.1.2.7")).toBe(true);
+    expect(
+      await world.rows("select subnet_id from probe_round group by subnet_id having count(*) > 1"),
+    ).toEqual([]);
+    expect(await world.rows("select term::int from fleet_lead")).toEqual([{ term: 2 }]);
+  },
+);
 
 it("who denies a target at the other coordinator is not asked for it", { timeout: 240_000 }, async () => {
   const athens = await start();

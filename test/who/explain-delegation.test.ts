@@ -1,11 +1,14 @@
-/** What `who` tells of hosts that are delegated by themselves. */
+/** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
+import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
+import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
@@ -14,18 +17,22 @@ let database: Database;
 beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
+  await seedHost(database.pool, { host: "high.example.org", subnet: "1.2.3.0", address: "1.2.3.200" });
   await seedHost(database.pool, { host: "geo.example.org", subnet: "1.2.3.0", address: "1.2.3.9" });
   const geo = urlKeyOf("https://geo.example.org/");
   if (typeof geo === "string") throw new Error(geo);
-  // The /24 is berlin's at 20 ms, but for one host.
+  // The /24 is berlin's at 20 ms, but for its upper half, which is tokyo's, and for one host.
   await database.pool.query(
     `insert into delegation (subnet_id, crawler_id, cause, measured, rtt_ms, delegated_at)
      values (3, 1, 'probe-round', true, 20, '2026-03-01T11:10:01Z');
      insert into probe_round (within_subnet_id, cause, policy, target_url, target_address, started_at, decided_at,
        crawler_id, reason) values
-       (3, 'differs-by-place', 'nearest', 'https://geo.example.org/', '1.2.3.9', '2026-03-01T11:40:00Z',
+       (3, 'measures-apart', 'nearest', 'https://high.example.org/', '1.2.3.200', '2026-03-01T11:40:00Z',
          '2026-03-01T11:40:01Z', 3, '{"type": "only-candidate", "runnerUp": null}');
-`,
+     insert into finer_delegation (subnet_id, first_address, last_address, crawler_id, round_id, cause, measured,
+       rtt_ms, subnet_rtt_ms, found_at, delegated_at, review_at) values
+       (3, '1.2.3.128', '1.2.3.255', 3, (select max(round_id) from probe_round), 'measures-apart', true, 12, 100,
+         '2026-03-01T11:40:01Z', '2026-03-01T11:40:01Z', '2026-03-01T17:40:01Z')`,
   );
   await database.pool.query(
     `insert into finer_delegation (subnet_id, host_hash, crawler_id, round_id, cause, measured, rtt_ms, seen, found_at,
@@ -36,7 +43,8 @@ beforeAll(async () => {
     [geo.hostHash],
   );
   await database.pool.query(
-    "update frontier_host h set finer_id = f.finer_id from finer_delegation f where f.host_hash = h.host_hash",
+    `update frontier_host h set finer_id = f.finer_id from finer_delegation f
+     where f.host_hash = h.host_hash or (f.host_hash is null and h.host = 'high.example.org')`,
   );
 });
 afterAll(async () => await database?.close());
@@ -48,19 +56,80 @@ async function who(question: string): Promise<WhoAnswer> {
 
 const words = (answer: WhoAnswer, code: string) => answer.standing.find((line) => line.code === code)?.words;
 
+const splitWords =
+  "1.2.3.0/24 is split below its registered range: addresses 1.2.3.128–1.2.3.255 measure 80 ms from the rest and go to tokyo (12.0 ms).";
+
+describe("a leaf that is split", () => {
+  it("gives a host in the part to the part's crawler, and says why", async () => {
+    const answer = await who("high.example.org");
+
+    expect(answer.effective).toMatchObject({
+      crawler: { name: "tokyo" },
+      range: "1.2.3.128/25",
+      rttMs: 12,
+      cause: "measures-apart",
+      finer: "part",
+      inherited: false,
+    });
+    expect(words(answer, "leaf-split")).toBe(splitWords);
+    expect(answer.round).toMatchObject({ subnetId: 3, cause: "measures-apart" });
+    expect(verdictOf(answer)).toBe("tokyo crawls this");
+  });
+
+  it("leaves a host in the rest with the subnet's crawler, and tells of the split all the same", async () => {
+    const answer = await who("www.example.org");
+
+    expect(answer.effective).toMatchObject({ crawler: { name: "athens" }, range: "1.2.3.0/24", finer: null });
+    expect(answer.finer).toBeNull();
+    expect(words(answer, "leaf-split")).toBe(splitWords);
+  });
+
+  it("tells an address by where it lies", async () => {
+    const [inside, outside] = [await who("1.2.3.130"), await who("1.2.3.5")];
+
+    expect(inside.effective?.crawler.name).toBe("tokyo");
+    expect(outside.effective?.crawler.name).toBe("athens");
+    expect(inside.finer).toMatchObject({ type: "part", range: "1.2.3.128/25", subnetRttMs: 100 });
+  });
+
+  it("lists its parts for the whole range, of which none is in force there", async () => {
+    const answer = await who("1.2.3.0/24");
+
+    expect(answer.parts).toMatchObject([{ range: "1.2.3.128/25", crawler: { name: "tokyo" }, host: null }]);
+    expect(answer.finer).toBeNull();
+    expect(answer.effective?.crawler.name).toBe("athens");
+  });
+
+  it("is shown as a table on the command line", async () => {
+    const text = whoText(await who("high.example.org"));
+
+    expect(text).toContain(splitWords);
+    expect(text).toMatch(/1\.2\.3\.128\/25 +tokyo +12\.0 ms +100 ms/);
+    expect(text).toContain("for 1.2.3.128/25, since 2026-03-01 11:40:01 UTC");
+  });
+});
+
+describe("a leaf that is split, as a page", () => {
+  it("shows its parts", async () => {
+    const page = whoBody(await who("high.example.org"), nobody).markup;
+
+    expect(page).toContain("Split below its registered range");
+    expect(page).toContain("1.2.3.128/25");
+    expect(page).toContain("measure 80 ms from the rest");
+  });
+
+  it("has no such section where it is whole", async () => {
+    expect(whoBody(await who("1.2.9.5"), nobody).markup).not.toContain("Split below");
+  });
+});
+
 describe("a host that answers differently by place", () => {
   it("goes to its own crawler, with what each was told", async () => {
     const answer = await who("geo.example.org");
 
-    expect(answer.effective).toMatchObject({
-      crawler: { name: "tokyo" },
-      rttMs: 4,
-      finer: true,
-      inherited: false,
-    });
-    expect(answer.round).toMatchObject({ subnetId: 3, cause: "differs-by-place" });
-    expect(verdictOf(answer)).toBe("tokyo crawls this");
+    expect(answer.effective).toMatchObject({ crawler: { name: "tokyo" }, rttMs: 4, finer: "host" });
     expect(answer.finer).toMatchObject({
+      type: "host",
       host: "geo.example.org",
       seen: [
         { crawler: null, addresses: ["1.2.3.9"] },

@@ -1,6 +1,6 @@
 /**
- * Which hosts a finer delegation covers: `frontier_host.finer_id` follows in the transaction that changes the finer
- * delegations.
+ * Which hosts a finer delegation covers: `frontier_host.finer_id` follows tables and addresses, in the transaction that
+ * changes the finer delegations.
  */
 import type { PoolClient } from "pg";
 import { asRoundId, type HostHash, type RoundId } from "#core/ids";
@@ -8,19 +8,38 @@ import { columnsOf } from "../../database/transaction.ts";
 import { saveProbes } from "../store.ts";
 import type { FinerRound } from "./override.ts";
 
+interface HostColumns {
+  readonly hash: string;
+  readonly subnetId: string;
+  readonly address: string;
+}
+
 /**
- * SQL: the finer delegation of a host, null when it goes with its subnet. It is held until the transaction ends: who
- * ends it waits, and then finds this host among those that it covers, so that no host is left with a crawler that is none.
+ * SQL: the finer delegation of a host, null when it goes with its subnet. Its own comes before the part of the
+ * leaf that holds its first address. It is held until the transaction ends: who ends it waits, and then finds
+ * this host among those that it covers, so that no host is left with a crawler that is none.
  */
-export const finerIdOf = (hash: string): string =>
-  `(select finer_id from finer_delegation where host_hash = ${hash} for key share)`;
+export const finerIdOf = (host: HostColumns): string => `coalesce(
+  (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),
+  (select finer_id
+   from finer_delegation
+   where host_hash is null
+     and subnet_id = ${host.subnetId}
+     and ${host.address} between first_address and last_address
+   limit 1
+   for key share))`;
+
+const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addresses[1]" };
 
 type CoveredHosts =
+  | { readonly ofSubnet: number }
   | { readonly hashes: readonly HostHash[] }
   /** Those that had one of these. */
   | { readonly hadFiner: readonly number[] };
 
 function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly value: unknown } {
+  if ("ofSubnet" in hosts)
+    return { condition: "h.subnet_id = $1 and h.state = 'resolved'", value: hosts.ofSubnet };
   if ("hashes" in hosts) return { condition: "h.host_hash = any($1::bigint[])", value: hosts.hashes };
   return { condition: "h.finer_id = any($1::int[])", value: hosts.hadFiner };
 }
@@ -32,12 +51,12 @@ export async function followFinerDelegations(client: PoolClient, hosts: CoveredH
     `with changed as (
        select h.host_hash
        from frontier_host h
-       where ${condition} and h.finer_id is distinct from ${finerIdOf("h.host_hash")}
+       where ${condition} and h.finer_id is distinct from ${finerIdOf(ofHost)}
        order by h.host_hash
        for update
      )
      update frontier_host h
-     set finer_id = ${finerIdOf("h.host_hash")}
+     set finer_id = ${finerIdOf(ofHost)}
      from changed
      where h.host_hash = changed.host_hash`,
     [value],

@@ -1,11 +1,17 @@
-/** Table finer_delegation: hosts that are delegated by themselves. What is read of it. */
+/** Table finer_delegation: hosts that are delegated by themselves, and parts of leaves. What is read of it. */
 import type { Pool } from "pg";
-import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type HostHash } from "#core/ids";
+import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
 import { urlHost } from "#core/ip/url-host";
 import { inTransaction } from "../../database/transaction.ts";
 import { saveFinerRound } from "./covered-host-store.ts";
-import { asFinerId, type FinerDelegation, type FinerDelegationStore, type HostPlace } from "./override.ts";
-import { endFiner, inherit, reviewed, setHost } from "./writes.ts";
+import {
+  asFinerId,
+  type FinerDelegation,
+  type FinerDelegationStore,
+  type FinerPlace,
+  type HostPlace,
+} from "./override.ts";
+import { endFiner, endOutdated, inherit, reviewed, setHost, setParts } from "./writes.ts";
 
 export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {
   return {
@@ -14,6 +20,9 @@ export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {
       await inTransaction(pool, async (client) => await saveFinerRound(client, round)),
     setHost: async (host, times) =>
       await inTransaction(pool, async (client) => await setHost(client, host, times)),
+    partsOf: async (subnetId) => await partsOf(pool, subnetId),
+    setParts: async (leaf, times) =>
+      await inTransaction(pool, async (client) => await setParts(client, leaf, times)),
     dueForReview: async (limit, now) => await dueForReview(pool, limit, now),
     reviewed: async (finerId, decision, times) =>
       await inTransaction(pool, async (client) => await reviewed(client, { finerId, decision }, times)),
@@ -22,6 +31,7 @@ export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {
     crawlers: async () => await crawlers(pool),
     inherit: async (gone, heirs, now) =>
       await inTransaction(pool, async (client) => await inherit(client, { gone, heirs }, now)),
+    endOutdated: async (now) => await inTransaction(pool, async (client) => await endOutdated(client, now)),
   };
 }
 
@@ -74,7 +84,9 @@ async function crawlers(pool: Pool): Promise<CrawlerId[]> {
 interface FinerRow {
   finer_id: number;
   subnet_id: number;
-  host_hash: HostHash;
+  host_hash: HostHash | null;
+  first_address: string;
+  last_address: string;
   crawler_id: number;
   round_id: number;
   rtt_ms: number | null;
@@ -87,12 +99,21 @@ interface FinerRow {
 }
 
 const finerSelect = `
-  select f.finer_id, f.subnet_id, f.host_hash, f.crawler_id, f.round_id, f.rtt_ms, f.runner_up_id,
+  select f.finer_id, f.subnet_id, f.host_hash, host(f.first_address) as first_address,
+    host(f.last_address) as last_address, f.crawler_id, f.round_id, f.rtt_ms, f.runner_up_id,
     f.runner_up_rtt_ms, f.subnet_rtt_ms, d.crawler_id as subnet_crawler_id,
     r.target_url as url, host(r.target_address) as address
   from finer_delegation f
   join probe_round r using (round_id)
   left join delegation d on d.subnet_id = f.subnet_id`;
+
+async function partsOf(pool: Pool, subnetId: SubnetId): Promise<FinerDelegation[]> {
+  const { rows } = await pool.query<FinerRow>(
+    `${finerSelect} where f.subnet_id = $1 and f.host_hash is null order by f.first_address`,
+    [subnetId],
+  );
+  return rows.map(finerOf);
+}
 
 async function dueForReview(pool: Pool, limit: number, now: Date): Promise<FinerDelegation[]> {
   const { rows } = await pool.query<FinerRow>(
@@ -106,8 +127,7 @@ function finerOf(row: FinerRow): FinerDelegation {
   const host = urlHost(row.url);
   return {
     finerId: asFinerId(row.finer_id),
-    hostHash: row.host_hash,
-    host,
+    place: placeOf(row, host),
     subnetId: asSubnetId(row.subnet_id),
     crawlerId: asCrawlerId(row.crawler_id),
     subnetCrawlerId: crawlerOrNull(row.subnet_crawler_id),
@@ -122,4 +142,9 @@ function finerOf(row: FinerRow): FinerDelegation {
 
 function crawlerOrNull(id: number | null): CrawlerId | null {
   return id === null ? null : asCrawlerId(id);
+}
+
+function placeOf(row: FinerRow, host: string): FinerPlace {
+  if (row.host_hash !== null) return { type: "host", hostHash: row.host_hash, host };
+  return { type: "part", first: row.first_address, last: row.last_address };
 }

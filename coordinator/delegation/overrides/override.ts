@@ -1,6 +1,6 @@
 /**
- * Delegations finer than a subnet, and the store that keeps them: hosts whose name resolves differently by place, and
- * those that domain sets keep from their subnet's crawler. One rule for all: a host is crawled by the crawler of its
+ * Delegations finer than a subnet, and the store that keeps them: one host whose name resolves differently by
+ * place, or a part of a leaf that measures apart. One rule for all: a host is crawled by the crawler of its
  * finer delegation, if it has one, else by its subnet's.
  */
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
@@ -15,14 +15,18 @@ export const asFinerId = (value: number): FinerId => value as FinerId;
 /** Most finer delegations in all; beyond that, hosts go with their subnets. */
 export const maxFinerDelegations = 20_000;
 
-/** A round for one host; what is known of the subnet around it stays as it is. */
+/** A round for one host or for an address of a part; what is known of the subnet around it stays as it is. */
 export type FinerRound = Omit<FinishedRound, "subnetId"> & { readonly withinSubnetId: SubnetId };
+
+/** What a finer delegation is for. The addresses of a part are text. */
+export type FinerPlace =
+  | { readonly type: "host"; readonly hostHash: HostHash; readonly host: string }
+  | { readonly type: "part"; readonly first: string; readonly last: string };
 
 export interface FinerDelegation extends FinerDecision {
   readonly finerId: FinerId;
-  readonly hostHash: HostHash;
-  readonly host: string;
-  /** In which it was found. */
+  readonly place: FinerPlace;
+  /** The leaf that is split; for a host, the subnet in which it was found. */
   readonly subnetId: SubnetId;
   /** Who has the subnet as a whole now; null: nobody. */
   readonly subnetCrawlerId: CrawlerId | null;
@@ -45,6 +49,13 @@ export interface FinerDecision {
   readonly runnerUpRttMs: number | null;
   /** What the subnet's own crawler measured in the same round. */
   readonly subnetRttMs: number | null;
+}
+
+export interface PlannedPart extends FinerDecision {
+  readonly first: string;
+  readonly last: string;
+  /** For the history, in words. */
+  readonly reason: string;
 }
 
 /** What one vantage point was told; null stands for the coordinator. */
@@ -80,6 +91,19 @@ export interface FinerDelegationStore {
   saveRound(round: FinerRound): Promise<RoundId>;
   /** Delegates a host by itself, or decides anew for one that is; false when there is no room for more. */
   setHost(host: DelegatedHost, times: ReviewTimes): Promise<boolean>;
+  partsOf(subnetId: SubnetId): Promise<FinerDelegation[]>;
+  /**
+   * The parts of a leaf from now on; without any it is joined again. Null, and nothing happens, when the leaf
+   * has passed to another crawler than `subnetCrawlerId` meanwhile. Counts what was added and what ended.
+   */
+  setParts(
+    leaf: {
+      readonly subnetId: SubnetId;
+      readonly subnetCrawlerId: CrawlerId;
+      readonly parts: readonly PlannedPart[];
+    },
+    times: ReviewTimes,
+  ): Promise<{ readonly added: number; readonly ended: number } | null>;
   /** Those whose review is due, longest due first. */
   dueForReview(limit: number, now: Date): Promise<FinerDelegation[]>;
   /** A review confirmed the crawler or found another; null as the decision only puts the next review off. */
@@ -101,6 +125,8 @@ export interface FinerDelegationStore {
     heirs: readonly CrawlerId[],
     now: Date,
   ): Promise<{ readonly moved: number; readonly left: number }>;
+  /** Ends the parts of ranges that are no leaves any more, after the registry changed; gives their number. */
+  endOutdated(now: Date): Promise<number>;
 }
 
 export interface ReviewTimes {
@@ -116,7 +142,7 @@ export function reviewTimes(now: Date): ReviewTimes {
   return { now, reviewAt: new Date(now.getTime() + reviewEveryMs) };
 }
 
-// What crawlers have besides whole subnets, when they are gone or drained: hosts go to the nearest of
+// What crawlers have besides whole subnets, when they are gone or drained: hosts and parts go to the nearest of
 // the others by their latest round, without a new probe; of which nothing is known, to the subnet's crawler
 // until they are probed again. What some partner denies goes to the runner-up or to the subnet's crawler, if they
 // may have it, and is probed again at once; else it goes with its subnet again. To be called after the subnets have
@@ -139,7 +165,7 @@ interface DepartureTimes {
   readonly now: Date;
 }
 
-/** One pass over all crawlers that are leaving; returns how many hosts moved. */
+/** One pass over all crawlers that are leaving; returns how many hosts and parts moved. */
 export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTimes): Promise<number> {
   const owners = await ports.finer.crawlers();
   const leaving = owners.filter((crawlerId) => isLeaving(crawlerId, ports.state, times));

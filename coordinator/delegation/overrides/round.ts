@@ -1,7 +1,7 @@
 /**
- * A probe round for a host by itself, by its name or at its address. It is the policies' own round, with two
- * differences: those whom the answer is held against are asked first, whatever the policy would do, and nothing that is
- * known of the subnet as a whole changes by it.
+ * A probe round for something finer than a subnet: an address of a leaf that measured apart, or a host by its
+ * name. It is the policies' own round, with two differences: those whom the answer is held against are asked
+ * first, whatever the policy would do, and nothing that is known of the subnet as a whole changes by it.
  *
  * By name every candidate measures what the name leads it to. The triangle inequality says nothing then (each
  * may meet another machine), so all are asked, up to a dozen spread over the fleet.

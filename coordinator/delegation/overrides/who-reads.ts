@@ -2,13 +2,16 @@
 import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import type { HostHash } from "#core/ids";
+import { rangeText } from "#db/range-text";
 import { type CrawlerJson, crawlerJson } from "../../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../../database/cached-read.ts";
 import type { OwnDelegation } from "../../subnets/subnet-reads.ts";
 
 interface FinerRow {
   subnet_id: number;
-  host: string;
+  host: string | null;
+  first_address: string | null;
+  last_address: string | null;
   crawler: CrawlerJson;
   runner_up: CrawlerJson | null;
   measured: boolean;
@@ -24,7 +27,8 @@ interface FinerRow {
 
 /** Crawlers are named in what was seen; one that is deleted keeps its place without a name. */
 const finerSelect = `
-  select f.subnet_id, h.host, ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up,
+  select f.subnet_id, h.host, host(f.first_address) as first_address, host(f.last_address) as last_address,
+    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up,
     f.measured, f.rtt_ms, f.runner_up_rtt_ms, f.subnet_rtt_ms, f.cause, f.found_at, f.delegated_at, f.round_id,
     (select coalesce(json_agg(json_build_object(
          'crawler', case when s.value->>'crawlerId' is null then null
@@ -35,17 +39,34 @@ const finerSelect = `
   from finer_delegation f
   join crawler c on c.crawler_id = f.crawler_id
   left join crawler r on r.crawler_id = f.runner_up_id
-  join frontier_host h on h.finer_id = f.finer_id`;
+  left join frontier_host h on h.host_hash = f.host_hash`;
 
-/** Null where its subnet's is in force. */
+/** Its own, or that of the part in which its first address lies; null where its subnet's is in force. */
 export async function finerOfHost(pool: Pool, hostHash: HostHash): Promise<FinerReport | null> {
-  const { rows } = await pool.query<FinerRow>(`${finerSelect} where h.host_hash = $1`, [hostHash]);
+  const { rows } = await pool.query<FinerRow>(
+    `${finerSelect} where f.finer_id = (select finer_id from frontier_host where host_hash = $1)`,
+    [hostHash],
+  );
   return rows[0] ? finerReport(rows[0]) : null;
 }
 
+export async function partsOf(pool: Pool, subnetId: number): Promise<FinerReport[]> {
+  const { rows } = await pool.query<FinerRow>(
+    `${finerSelect}
+     where f.subnet_id = $1 and f.host_hash is null
+     order by f.first_address
+     limit 100`,
+    [subnetId],
+  );
+  return rows.map(finerReport);
+}
+
 function finerReport(row: FinerRow): FinerReport {
+  const { first_address: first, last_address: last } = row;
   return {
+    type: first === null ? "host" : "part",
     subnetId: row.subnet_id,
+    range: first === null || last === null ? null : rangeText(first, last),
     host: row.host,
     crawler: row.crawler,
     measured: row.measured,
@@ -61,14 +82,18 @@ function finerReport(row: FinerRow): FinerReport {
   };
 }
 
-/** In force for one host, in place of its subnet's delegation. */
+/** In force for one host or one part of a leaf, in place of its subnet's delegation. */
 export interface FinerReport extends OwnDelegation {
-  /** In which it was found. */
+  readonly type: "host" | "part";
+  /** The leaf around it. */
   readonly subnetId: number;
-  readonly host: string;
+  /** The part's addresses; null for a host. */
+  readonly range: string | null;
+  /** Null for a part. */
+  readonly host: string | null;
   /** What the subnet's own crawler measured in the same round. */
   readonly subnetRttMs: number | null;
-  /** What the vantage points were told; null stands for the coordinator. */
+  /** What the vantage points were told, for a host; null stands for the coordinator. */
   readonly seen: readonly { readonly crawler: string | null; readonly addresses: readonly string[] }[];
   readonly foundAt: string;
 }

@@ -1,6 +1,7 @@
-/** How hosts get finer delegations: each call is one transaction of override-store.ts. */
+/** How hosts and leaves get finer delegations: each call is one transaction of override-store.ts. */
 import type { PoolClient } from "pg";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { columnsOf } from "../../database/transaction.ts";
 import { isFromHere } from "../round-reads.ts";
 import { followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import {
@@ -8,8 +9,11 @@ import {
   type FinerDelegationStore,
   type FinerId,
   maxFinerDelegations,
+  type PlannedPart,
   type ReviewTimes,
 } from "./override.ts";
+
+type SplitLeaf = Parameters<FinerDelegationStore["setParts"]>[0];
 
 export async function setHost(client: PoolClient, host: DelegatedHost, times: ReviewTimes): Promise<boolean> {
   const { rows } = await client.query<{ crawler_id: number; had: boolean }>(
@@ -55,6 +59,106 @@ export async function setHost(client: PoolClient, host: DelegatedHost, times: Re
   return true;
 }
 
+export async function setParts(
+  client: PoolClient,
+  leaf: SplitLeaf,
+  times: ReviewTimes,
+): Promise<{ added: number; ended: number } | null> {
+  const { subnetId, subnetCrawlerId } = leaf;
+  const owned = await client.query(
+    "select from delegation where subnet_id = $1 and crawler_id = $2 for update",
+    [subnetId, subnetCrawlerId],
+  );
+  if (owned.rowCount === 0) return null;
+  const ended = await endOthers(client, leaf, times.now);
+  const known = await rangesOf(client, subnetId);
+  const fresh = leaf.parts.filter((part) => !known.has(part.first));
+  const room = await roomFor(client, fresh.length);
+  const dropped = new Set(fresh.slice(room));
+  const parts = leaf.parts.filter((part) => !dropped.has(part));
+  await upsertParts(client, { subnetId, parts }, times);
+  const added = fresh.slice(0, room);
+  await recordChanges(
+    client,
+    added.map(({ crawlerId, roundId, reason }) => ({
+      subnetId,
+      from: subnetCrawlerId,
+      to: crawlerId,
+      cause: "measures-apart",
+      roundId,
+      reason,
+    })),
+    times.now,
+  );
+  await followFinerDelegations(client, { ofSubnet: subnetId });
+  return { added: added.length, ended };
+}
+
+/** Ends the parts whose range is not planned any more. */
+async function endOthers(client: PoolClient, leaf: SplitLeaf, now: Date): Promise<number> {
+  const { rows } = await client.query<{ finer_id: number }>(
+    `select finer_id
+     from finer_delegation
+     where subnet_id = $1 and host_hash is null
+       and (first_address, last_address) not in (
+         select * from unnest($2::inet[], $3::inet[])
+       )
+     order by finer_id
+     for update`,
+    [leaf.subnetId, ...columnsOf(leaf.parts, ["first", "last"])],
+  );
+  const ids = rows.map((row) => row.finer_id);
+  await endFiner(client, ids, { reason: "these addresses measure like the rest of the subnet again", now });
+  return ids.length;
+}
+
+async function rangesOf(client: PoolClient, subnetId: SubnetId): Promise<Set<string>> {
+  const { rows } = await client.query<{ first: string }>(
+    "select host(first_address) as first from finer_delegation where subnet_id = $1 and host_hash is null",
+    [subnetId],
+  );
+  return new Set(rows.map((row) => row.first));
+}
+
+async function upsertParts(
+  client: PoolClient,
+  { subnetId, parts }: { readonly subnetId: SubnetId; readonly parts: readonly PlannedPart[] },
+  times: ReviewTimes,
+): Promise<void> {
+  if (parts.length === 0) return;
+  await client.query(
+    `insert into finer_delegation (subnet_id, first_address, last_address, crawler_id, round_id, cause, measured,
+       rtt_ms, runner_up_id, runner_up_rtt_ms, subnet_rtt_ms, found_at, delegated_at, review_at)
+     select $1, first_address, last_address, crawler_id, round_id, 'measures-apart', rtt_ms is not null, rtt_ms,
+       runner_up_id, runner_up_rtt_ms, subnet_rtt_ms, $2, $2, $3
+     from unnest($4::inet[], $5::inet[], $6::int[], $7::int[], $8::real[], $9::int[], $10::real[], $11::real[])
+       as given (first_address, last_address, crawler_id, round_id, rtt_ms, runner_up_id, runner_up_rtt_ms,
+         subnet_rtt_ms)
+     on conflict (subnet_id, first_address) where host_hash is null do update
+       set crawler_id = excluded.crawler_id, round_id = excluded.round_id, cause = excluded.cause,
+           measured = excluded.measured, rtt_ms = excluded.rtt_ms, runner_up_id = excluded.runner_up_id,
+           runner_up_rtt_ms = excluded.runner_up_rtt_ms, subnet_rtt_ms = excluded.subnet_rtt_ms,
+           review_at = excluded.review_at,
+           delegated_at = case when finer_delegation.crawler_id = excluded.crawler_id
+                               then finer_delegation.delegated_at else excluded.delegated_at end`,
+    [
+      subnetId,
+      times.now,
+      times.reviewAt,
+      ...columnsOf(parts, [
+        "first",
+        "last",
+        "crawlerId",
+        "roundId",
+        "rttMs",
+        "runnerUpId",
+        "runnerUpRttMs",
+        "subnetRttMs",
+      ]),
+    ],
+  );
+}
+
 /** How many more may be added, at most as many as are wanted. */
 async function roomFor(client: PoolClient, wanted: number): Promise<number> {
   if (wanted === 0) return 0;
@@ -87,7 +191,7 @@ export async function reviewed(
     `update finer_delegation
      set crawler_id = $2, round_id = $3, measured = $4::real is not null, rtt_ms = $4, runner_up_id = $5,
          runner_up_rtt_ms = $6, subnet_rtt_ms = $7, review_at = $8,
-         cause = case when crawler_id = $2 then cause else 'differs-by-place' end,
+         cause = case when crawler_id = $2 then cause when host_hash is null then 'measures-apart' else 'differs-by-place' end,
          delegated_at = case when crawler_id = $2 then delegated_at else $9 end
      where finer_id = $1`,
     [
@@ -111,7 +215,7 @@ export async function reviewed(
   );
 }
 
-/** Their hosts go with their subnets again. */
+/** Their hosts go with their subnets again, or with a part of it. */
 export async function endFiner(
   client: PoolClient,
   ids: readonly number[],
@@ -184,4 +288,31 @@ export async function inherit(
     [gone, heirs, now],
   );
   return rows[0]!;
+}
+
+/** Parts of a subnet that is not in force any more, or over which a more specific one has been registered. */
+export async function endOutdated(client: PoolClient, now: Date): Promise<number> {
+  const { rows } = await client.query<{ finer_id: number }>(
+    `select f.finer_id
+     from finer_delegation f
+     join subnet s using (subnet_id)
+     where f.host_hash is null
+       and (s.removed_in is not null or exists (
+         select
+         from subnet inner_subnet
+         where inner_subnet.removed_in is null
+           and inner_subnet.first_address between s.first_address and f.last_address
+           and inner_subnet.last_address between f.first_address and s.last_address
+           and inner_subnet.first_address <> inner_subnet.last_address
+           and inner_subnet.subnet_id <> s.subnet_id
+       ))
+     order by f.finer_id
+     for update of f`,
+  );
+  await endFiner(
+    client,
+    rows.map((row) => row.finer_id),
+    { reason: "the registry has other ranges there now", now },
+  );
+  return rows.length;
 }

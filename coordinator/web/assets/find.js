@@ -4,7 +4,6 @@
 const typingMs = 120;
 
 const kindNames = {
-  view: "Saved views",
   page: "Pages",
   crawler: "Crawlers",
   host: "Hosts",

@@ -5,10 +5,11 @@ import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { withoutDeniedText } from "#crawler/crawl/crawl-slice";
 import { extractPage } from "#crawler/extract/extract-page";
+import type { LinksOfTwo } from "#crawler/extract/second-opinion";
 import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { StatedPreference } from "#protocol/preferences";
 import type { PageExtract } from "#protocol/result";
-import { printAnswer } from "../output.ts";
+import { printAnswer, printable } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
 import {
   NoPageError,
@@ -22,6 +23,7 @@ import { statedFacts } from "../stated-text.ts";
 interface ExtractOptions extends SingleFetchOptions {
   readonly url: string;
   readonly contentType: string;
+  readonly secondOpinion?: boolean;
   readonly json?: boolean;
 }
 
@@ -32,6 +34,8 @@ interface ExtractAnswer {
   readonly page: PageExtract;
   /** What is stated of the page's uses: of a file, in the page itself. */
   readonly stated: readonly StatedPreference[];
+  /** Links that one of two parsers finds; absent: not asked for, or the page is too long for the other one. */
+  readonly secondOpinion?: LinksOfTwo | undefined;
 }
 
 export function extractCommand(): Command {
@@ -40,6 +44,7 @@ export function extractCommand(): Command {
     .argument("<source>", "a URL, a file, or - for standard input")
     .option("--url <url>", "where a file comes from: its links are relative to it", "http://localhost/")
     .option("--content-type <type>", "what its server would say of a file", "text/html")
+    .option("--second-opinion", "of a file: the links that node-html-parser finds otherwise")
     .option("--json", "print for programs: all that would be shipped");
   return withFetchOptions(command)
     .addHelpText(
@@ -53,12 +58,27 @@ async function extract(source: string, options: ExtractOptions): Promise<void> {
   const answer = isUrl(source) ? await ofUrl(source, options) : await ofFile(source, options);
   const text = `${answer.cut ? "the page was cut: what follows was read from its beginning\n" : ""}${pageText(answer.page)}`;
   const stated = statedFacts(answer.stated).map(([name, fact]) => `\n${name.padEnd(12)}${fact}`);
-  printAnswer(options, answer, text + stated.join(""));
+  printAnswer(options, answer, text + stated.join("") + opinionText(options, answer));
+}
+
+function opinionText(options: ExtractOptions, { secondOpinion }: ExtractAnswer): string {
+  if (options.secondOpinion !== true) return "";
+  if (secondOpinion === undefined)
+    return "\nthe page is too long, or of a kind that the other parser does not read";
+  const { onlyOurs, onlyTheirs } = secondOpinion;
+  const lines = [
+    ...onlyOurs.map((url) => `\nonly ours    ${printable(url)}`),
+    ...onlyTheirs.map((url) => `\nonly theirs  ${printable(url)}`),
+  ];
+  return lines.length === 0 ? "\nboth parsers find the same links" : lines.join("");
 }
 
 export const isUrl = (source: string) => /^https?:\/\//i.test(source);
 
-async function ofFile(source: string, { url, contentType }: ExtractOptions): Promise<ExtractAnswer> {
+async function ofFile(
+  source: string,
+  { url, contentType, secondOpinion = false }: ExtractOptions,
+): Promise<ExtractAnswer> {
   if (!isUrl(url) || !canParseUrl(url)) throw new UsageError(`--url ${url}: must be an http(s) URL`);
   const { bytes, cut } = readInput(source, maxBodyBytes);
   const extracted = await extractPage({
@@ -68,12 +88,21 @@ async function ofFile(source: string, { url, contentType }: ExtractOptions): Pro
     contentLanguage: null,
     robotsTag: undefined,
     quiet: async () => {},
+    wantsSecondOpinion: secondOpinion,
   });
-  const { page, stated } = extracted;
-  return { source, cut: cut || extracted.cut, page: withoutDeniedText(page, stated), stated };
+  const { page, stated, secondOpinion: links } = extracted;
+  return {
+    source,
+    cut: cut || extracted.cut,
+    page: withoutDeniedText(page, stated),
+    stated,
+    secondOpinion: links,
+  };
 }
 
 async function ofUrl(source: string, options: ExtractOptions): Promise<ExtractAnswer> {
+  if (options.secondOpinion === true)
+    throw new UsageError("--second-opinion: wants a page from a file or from standard input");
   const { hops, ending } = await singleFetch(source, options);
   const result = hops.at(-1)?.result;
   if (result === undefined) throw new UsageError(`${source}: ${ending ?? "nothing was fetched"}`);

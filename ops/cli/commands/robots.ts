@@ -13,6 +13,7 @@ import {
   robotsVerdict,
   sitemapUrls,
 } from "#crawler/fetch/robots-rules";
+import { otherVerdicts } from "#crawler/fetch/robots-second-opinion";
 import { type StatedInRobots, usesOfPath } from "#crawler/fetch/robots-uses";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";
@@ -58,7 +59,8 @@ async function robots(source: string, options: RobotsOptions): Promise<void> {
 function ofFile(source: string, { agent, path }: RobotsOptions): RobotsReport {
   const { bytes } = readInput(source, maxRobotsBytes + 1);
   const rules = parseRobots(bytes, agent);
-  return reportOfRules(rules, { agent, source, hops: [], url: "http://localhost/robots.txt" }, path ?? ["/"]);
+  const about = { agent, source, hops: [], url: "http://localhost/robots.txt", file: bytes };
+  return reportOfRules(rules, about, path ?? ["/"]);
 }
 
 // An origin's robots.txt as the crawler gets it, judged for any agent.
@@ -74,8 +76,20 @@ async function robotsOfUrl(source: string, options: Asked): Promise<RobotsReport
   const { origin, pathname, search } = new URL(source);
   const own = pathname === "/robots.txt" ? "/" : pathname + search;
   const hops: { url: string; status: number | null }[] = [];
-  const answer = await ask(origin, options, (hop) => hops.push(hop));
-  const about = { agent: options.agent, source: withoutUser(source), hops, url: `${origin}/robots.txt` };
+  let file: Buffer = Buffer.alloc(0);
+  const answer = await ask(origin, options, {
+    onHop: (hop) => hops.push(hop),
+    onFile: (bytes) => {
+      file = bytes;
+    },
+  });
+  const about = {
+    agent: options.agent,
+    source: withoutUser(source),
+    hops,
+    url: `${origin}/robots.txt`,
+    file,
+  };
   const paths = options.path ?? [own];
   switch (answer.type) {
     case "rules":
@@ -103,16 +117,16 @@ const unreachableWords = (reason: string) =>
 async function ask(
   origin: string,
   options: Asked,
-  note: (hop: { url: string; status: number | null }) => void,
+  { onHop, onFile }: { onHop(hop: { url: string; status: number | null }): void; onFile(file: Buffer): void },
 ): Promise<RobotsAnswer> {
   return await withFetchTools(options, async ({ connector, timeouts, userAgent, governor }) => {
     const client = new SiteClient({ origin, connector, timeouts });
     const take = (bytes: number) => governor.takeBytes(bytes);
     try {
-      const robots = new RobotsCache({ connector, timeouts, userAgent, take, agent: options.agent });
+      const robots = new RobotsCache({ connector, timeouts, userAgent, take, agent: options.agent, onFile });
       return await robots.ask(
         client,
-        async (asked) => (answer) => note({ url: asked.origin, status: answer?.status ?? null }),
+        async (asked) => (answer) => onHop({ url: asked.origin, status: answer?.status ?? null }),
       );
     } finally {
       await client.close();
@@ -147,6 +161,8 @@ interface PathVerdict {
   /** The deciding line in words; null when none matched. */
   readonly rule: string | null;
   readonly line: number | null;
+  /** Whether robots-parser allows it; null where it is not asked: long files and paths, and signs that it reads otherwise. */
+  readonly second: boolean | null;
   /** What is stated of the path's uses, each with the place and the line; none where it may not be fetched. */
   readonly stated: readonly StatedInRobots[];
   /** What that comes to: the strictest answer for each use that anything is stated of. */
@@ -158,13 +174,15 @@ interface PathVerdict {
 type RobotsSource = Pick<RobotsReport, "agent" | "source" | "hops"> & {
   /** Relative sitemaps belong to it. */
   readonly url: string;
+  readonly file: Buffer;
 };
 
 function reportOfRules(
   rules: RobotsRules,
-  { url, ...source }: RobotsSource,
+  { url, file, ...source }: RobotsSource,
   paths: readonly string[],
 ): RobotsReport {
+  const others = otherVerdicts(file, agentToken(source.agent), paths);
   return {
     ...source,
     agent: agentToken(source.agent),
@@ -174,11 +192,11 @@ function reportOfRules(
     sitemaps: sitemapUrls(rules, url),
     cut: rules.cut,
     linesLeftOut: rules.uses.leftOut.lines,
-    verdicts: paths.map((path) => verdictOf(rules, path)),
+    verdicts: paths.map((path, index) => ({ ...verdictOf(rules, path), second: others[index] ?? null })),
   };
 }
 
-function verdictOf(rules: RobotsRules, path: string): PathVerdict {
+function verdictOf(rules: RobotsRules, path: string): Omit<PathVerdict, "second"> {
   const verdict = robotsVerdict(rules, path);
   // Nothing is stated of what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
   const stated = verdict.allowed ? usesOfPath(rules.uses, path) : [];
@@ -188,7 +206,7 @@ function verdictOf(rules: RobotsRules, path: string): PathVerdict {
 
 /** For an origin whose robots.txt has no rules: absent, closed or out of reach. */
 function reportWithoutRules(
-  { url: _url, ...source }: RobotsSource,
+  { url: _url, file: _file, ...source }: RobotsSource,
   { allowed, why }: { readonly allowed: boolean; readonly why: string },
   paths: readonly string[],
 ): RobotsReport {
@@ -202,8 +220,14 @@ function reportWithoutRules(
     cut: false,
     linesLeftOut: 0,
     verdicts: paths.map((path) => ({
-      ...{ path, allowed, rule: null, line: null },
-      ...{ stated: [], uses: {}, search: "not stated" },
+      path,
+      allowed,
+      rule: null,
+      line: null,
+      second: null,
+      stated: [],
+      uses: {},
+      search: "not stated",
     })),
   };
 }
@@ -244,7 +268,9 @@ function useLines({ stated, uses }: PathVerdict): string[] {
   return [...lines, `  for us   ${forUsWords(uses)}`];
 }
 
-function verdictLine({ path, allowed, rule }: PathVerdict): string {
+function verdictLine({ path, allowed, rule, second }: PathVerdict): string {
   const because = rule === null ? "" : `  by ${printable(rule)}`;
-  return `${allowed ? "allowed  " : "FORBIDDEN"} ${printable(path)}${because}`;
+  const differs = second !== null && second !== allowed;
+  const other = differs ? `  (robots-parser ${second ? "allows" : "forbids"} it)` : "";
+  return `${allowed ? "allowed  " : "FORBIDDEN"} ${printable(path)}${because}${other}`;
 }

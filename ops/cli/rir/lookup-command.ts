@@ -1,7 +1,8 @@
 /** `nearcrawl rir lookup`: which ranges hold an address, from the database or straight from files. */
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { decodeText, LineCutter } from "#rir-import/formats/lines";
+import { LineCutter } from "#rir-import/formats/lines";
+import { decodeText } from "#rir-import/formats/text-decoding";
 import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { type FoundSubnet, type LookUp, lookUp, readAsked } from "#rir-import/lookup";
 import type { ImportProgress, OnProgress } from "#rir-import/progress";
@@ -168,7 +169,7 @@ export async function answerAddressLines(lines: AddressLines): Promise<AnsweredL
   const counts = { found: 0, notFound: 0, bad: 0 };
   const asked: AskedLine[] = [];
   const cutter = new LineCutter({
-    line: (bytes, start, end, line) => asked.push({ line, text: decodeText(bytes, start, end) }),
+    line: (text, line) => asked.push({ line, text: decodeText(text) }),
     longLine: (_beginning, line) => asked.push({ line, text: null }),
   });
   for await (const chunk of lines.input) {

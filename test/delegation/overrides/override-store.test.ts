@@ -1,6 +1,6 @@
-/** Hosts by themselves: who leases what, and what becomes of them. */
+/** Hosts by themselves and parts of leaves: who leases what, and what becomes of them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FinerRound } from "#coordinator/delegation/overrides/override";
+import type { FinerRound, PlannedPart } from "#coordinator/delegation/overrides/override";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import {
@@ -53,27 +53,39 @@ async function round(
   targetAddress = "10.1.2.200",
 ): Promise<RoundId> {
   const { subnetId: _, ...rest } = roundOf(leaf, probes, {
-    cause: "differs-by-place",
+    cause: "measures-apart",
     targetUrl: "http://high.example/",
     targetAddress,
   });
   return await finer.saveRound({ ...rest, withinSubnetId: leaf } satisfies FinerRound);
 }
 
-const byItself = async (
-  name: string,
-  crawlerId: CrawlerId = near,
-  differences: { readonly roundId?: RoundId } = {},
-) =>
+const part = async (first: string, last: string, differences: Partial<PlannedPart> = {}) => ({
+  first,
+  last,
+  crawlerId: near,
+  roundId: differences.roundId ?? (await round()),
+  rttMs: 10,
+  runnerUpId: owner,
+  runnerUpRttMs: 90,
+  subnetRttMs: 90,
+  reason: "it measures apart",
+  ...differences,
+});
+
+const split = async (...parts: PlannedPart[]) =>
+  await finer.setParts({ subnetId: leaf, subnetCrawlerId: owner, parts }, times);
+
+const byItself = async (name: string, crawlerId: CrawlerId = near) =>
   await finer.setHost(
     {
       hostHash: keyOf(`http://${name}/`).hostHash,
       subnetId: leaf,
       crawlerId,
-      roundId: differences.roundId ?? (await round()),
+      roundId: await round(),
       rttMs: 10,
-      runnerUpId: owner,
-      runnerUpRttMs: 90,
+      runnerUpId: null,
+      runnerUpRttMs: null,
       subnetRttMs: 90,
       seen: [{ crawlerId: null, addresses: ["10.1.2.7"] }],
       reason: "it resolves differently by place",
@@ -87,28 +99,83 @@ const history = async () =>
     "select from_crawler_id, to_crawler_id, cause from delegation_history where cause <> 'own-subnet' order by changed_at, cause",
   );
 
-describe("a host by itself", () => {
-  it("is leased by its own crawler, wherever its address lies", async () => {
-    await byItself("low.example");
-    await world.resolve("low.example", "10.1.2.99", leaf);
+describe("a part of a leaf", () => {
+  it("has its hosts leased by its own crawler, the others by the subnet's", async () => {
+    const set = await split(await part("10.1.2.128", "10.1.2.255"));
 
-    expect(await leased(owner)).toEqual(["high.example"]);
-    expect(await leased(near)).toEqual(["low.example"]);
+    expect(set).toEqual({ added: 1, ended: 0 });
+    // Asked first, the subnet's crawler gets none of the part's.
+    expect(await leased(owner)).toEqual(["low.example"]);
+    expect(await leased(near)).toEqual(["high.example"]);
+    expect(await history()).toEqual([
+      { from_crawler_id: owner, to_crawler_id: near, cause: "measures-apart" },
+    ]);
   });
 
-  it("is told with its crawlers and what its round probed, and goes with its subnet again when it ends", async () => {
+  it("covers hosts that come later, and lets those go whose address changes", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
+
+    await host("new.example", "10.1.2.130");
+    await world.resolve("high.example", "10.1.2.9", leaf);
+
+    expect(await leased(near)).toEqual(["new.example"]);
+    expect(await leased(owner)).toEqual(["high.example", "low.example"]);
+  });
+
+  it("covers no host of the same address in another subnet", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
+    const inner = await world.subnet("10.1.2.192", "10.1.2.255");
+
+    await world.resolve("high.example", "10.1.2.200", inner);
+
+    expect(await leased(near)).toEqual([]);
+  });
+
+  it("follows when the tree puts hosts into another subnet", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
+    const inner = await world.subnet("10.1.2.192", "10.1.2.255");
+    await world.delegations.delegateOwnSubnet(inner, third, noon);
+
+    await world.frontier.reassignSubnets((address) => (address === "10.1.2.200" ? inner : leaf));
+
+    expect(await leased(near)).toEqual([]);
+    expect(await leased(third)).toEqual(["high.example"]);
+  });
+
+  it("is not made when the leaf has passed to another crawler meanwhile", async () => {
+    const planned = await part("10.1.2.128", "10.1.2.255");
+    await world.pool.query("update delegation set crawler_id = $1", [third]);
+
+    expect(await split(planned)).toBeNull();
+    expect(await finer.partsOf(leaf)).toEqual([]);
+  });
+
+  it("stays the same part when it is found again, and ends when it is not", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
+    const [before] = await finer.partsOf(leaf);
+
+    const again = await split(
+      await part("10.1.2.128", "10.1.2.255"),
+      await part("10.1.2.0", "10.1.2.15", { crawlerId: third }),
+    );
+    const after = await finer.partsOf(leaf);
+    const joined = await split();
+
+    expect(again).toEqual({ added: 1, ended: 0 });
+    expect(after.map(({ crawlerId }) => crawlerId)).toEqual([third, near]);
+    expect(after[1]!.finerId).toBe(before!.finerId);
+    expect(joined).toEqual({ added: 0, ended: 2 });
+    expect(await leased(owner)).toEqual(["high.example", "low.example"]);
+  });
+
+  it("is told with its crawlers and what its round probed", async () => {
     const roundId = await round();
-    await byItself("high.example", near, { roundId });
-    expect(await leased(near)).toEqual(["high.example"]);
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
-    const due = await finer.dueForReview(10, secondsAfterNoon(3600));
-    await finer.end(due[0]!.finerId, "it resolves to the same everywhere", noon);
-
-    expect(due).toEqual([
+    expect(await finer.partsOf(leaf)).toEqual([
       {
         finerId: expect.any(Number),
-        hostHash: keyOf("http://high.example/").hostHash,
-        host: "high.example",
+        place: { type: "part", first: "10.1.2.128", last: "10.1.2.255" },
         subnetId: leaf,
         crawlerId: near,
         subnetCrawlerId: owner,
@@ -120,26 +187,43 @@ describe("a host by itself", () => {
         subnetRttMs: 90,
       },
     ]);
-    expect((await history()).at(-1)).toMatchObject({ cause: "joined-again" });
-    expect(await world.rows("select from frontier_host where finer_id is not null")).toEqual([]);
-  });
-
-  it("stays so when the tree puts it into another subnet", async () => {
-    await byItself("high.example");
-    const inner = await world.subnet("10.1.2.192", "10.1.2.255");
-
-    await world.frontier.reassignSubnets((address) => (address === "10.1.2.200" ? inner : leaf));
-
-    expect(await leased(near)).toEqual(["high.example"]);
   });
 
   it("leaves what was measured of the subnet as a whole untouched by its rounds", async () => {
     await world.delegations.saveRound(roundOf(leaf, [[owner, 20]]));
-    await byItself("high.example");
+    await split(await part("10.1.2.128", "10.1.2.255"));
 
     expect(await world.delegations.probedRtts([leaf])).toMatchObject([
       { subnetId: leaf, crawlerId: owner, rttMs: 20 },
     ]);
+  });
+});
+
+describe("a host by itself", () => {
+  it("is leased by its own crawler, wherever its address lies", async () => {
+    await byItself("low.example");
+    await world.resolve("low.example", "10.1.2.99", leaf);
+
+    expect(await leased(owner)).toEqual(["high.example"]);
+    expect(await leased(near)).toEqual(["low.example"]);
+  });
+
+  it("comes before the part that holds its address, and goes to that part when it ends", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
+    await byItself("high.example", third);
+    expect(await finer.dueForReview(10, secondsAfterNoon(3600))).toHaveLength(2);
+
+    const due = await finer.dueForReview(10, secondsAfterNoon(3600));
+    const itself = due.find(({ place }) => place.type === "host")!;
+    expect(itself.place).toEqual({
+      type: "host",
+      hostHash: keyOf("http://high.example/").hostHash,
+      host: "high.example",
+    });
+    await finer.end(itself.finerId, "it resolves to the same everywhere", noon);
+
+    expect(await leased(third)).toEqual([]);
+    expect(await leased(near)).toEqual(["high.example"]);
   });
 
   it("keeps its place when it is decided anew", async () => {
@@ -172,7 +256,7 @@ describe("a host by itself", () => {
 
 describe("leases", () => {
   it("go to the hosts that are due longest, of subnets and of finer delegations alike", async () => {
-    await byItself("high.example", owner);
+    await split(await part("10.1.2.128", "10.1.2.255", { crawlerId: owner }));
     await world.pool.query("update frontier_host set due_at = $1 where host = 'low.example'", [
       secondsAfterNoon(-60),
     ]);
@@ -197,7 +281,7 @@ describe("a crawler that is gone", () => {
       [third, 30],
       [owner, 90],
     ]);
-    await byItself("high.example", near, { roundId });
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
     expect(await finer.inherit(near, [owner, third], noon)).toEqual({ moved: 1, left: 0 });
     expect(await world.rows("select crawler_id, rtt_ms, measured from finer_delegation")).toEqual([
@@ -208,7 +292,7 @@ describe("a crawler that is gone", () => {
 
   it("hands over to the subnet's crawler when no heir was measured, to be reviewed at once", async () => {
     const roundId = await round([[near, 10]]);
-    await byItself("high.example", near, { roundId });
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
     expect(await finer.inherit(near, [owner], noon)).toEqual({ moved: 1, left: 0 });
     expect(await leased(owner)).toEqual(["high.example", "low.example"]);
@@ -217,7 +301,7 @@ describe("a crawler that is gone", () => {
 
   it("keeps what nobody can take, until somebody can", async () => {
     const roundId = await round([[near, 10]]);
-    await byItself("high.example", near, { roundId });
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
     expect(await finer.inherit(near, [third], noon)).toEqual({ moved: 0, left: 1 });
     expect(await finer.inherit(near, [third, owner], noon)).toEqual({ moved: 1, left: 0 });
@@ -234,7 +318,7 @@ describe("a crawler that is gone, whose round was settled on connect", () => {
     const byHead = { type: "measured", method: "head", rttMs: 12, tries: 3 } as const;
     const probes = [...settled.probes, { crawlerId: owner, outcome: byHead }];
     const roundId = await finer.saveRound({ ...settled, probes, method: "connect", withinSubnetId: leaf });
-    await byItself("high.example", near, { roundId });
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
     await finer.inherit(near, [owner, third], noon);
 
@@ -243,8 +327,8 @@ describe("a crawler that is gone, whose round was settled on connect", () => {
 });
 
 describe("a review", () => {
-  it("that finds another crawler gives it the host, and says so in the history", async () => {
-    await byItself("high.example");
+  it("that finds another crawler gives it the part, and says so in the history", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
     const [known] = await finer.dueForReview(10, secondsAfterNoon(3600));
     const roundId = await round([[third, 5]]);
 
@@ -264,7 +348,7 @@ describe("a review", () => {
   });
 
   it("without an answer is put off", async () => {
-    await byItself("high.example");
+    await split(await part("10.1.2.128", "10.1.2.255"));
     const [known] = await finer.dueForReview(10, secondsAfterNoon(3600));
 
     await finer.reviewed(known!.finerId, null, { now: noon, reviewAt: secondsAfterNoon(7200) });
@@ -275,11 +359,45 @@ describe("a review", () => {
   });
 });
 
-it("leaves no host behind when its delegation ends as it comes into the frontier again", async () => {
-  await byItself("high.example");
-  await world.pool.query("update frontier_host set finer_id = null where host = 'high.example'");
-  const [known] = await finer.dueForReview(1, times.reviewAt);
-  // The resolution has found the delegation already, and waits in its transaction for another host's URL.
+describe("a new registry", () => {
+  it("ends the parts of a range that is gone, and of one with a more specific range over them", async () => {
+    const other = await world.subnet("10.1.3.0", "10.1.3.255");
+    await world.delegations.delegateOwnSubnet(other, owner, noon);
+    await split(await part("10.1.2.128", "10.1.2.255"), await part("10.1.2.0", "10.1.2.15"));
+    await finer.setParts(
+      { subnetId: other, subnetCrawlerId: owner, parts: [await part("10.1.3.0", "10.1.3.127")] },
+      times,
+    );
+    await world.pool.query("update subnet set removed_in = 1 where subnet_id = $1", [other]);
+    await world.subnet("10.1.2.192", "10.1.2.223");
+    await world.subnet("10.1.2.3", "10.1.2.3");
+
+    expect(await finer.endOutdated(noon)).toBe(2);
+    expect((await finer.partsOf(leaf)).map(({ place }) => place)).toEqual([
+      { type: "part", first: "10.1.2.0", last: "10.1.2.15" },
+    ]);
+    expect(await leased(owner)).toEqual(["high.example"]);
+    expect(await leased(near)).toEqual(["low.example"]);
+  });
+});
+
+it("keeps hosts and parts in step when a split and a resolution collide", async () => {
+  const planned = await part("10.1.2.128", "10.1.2.255");
+
+  await Promise.all([
+    split(planned),
+    ...Array.from({ length: 10 }, (_, index) =>
+      world.resolve("high.example", index % 2 === 0 ? "10.1.2.200" : "10.1.2.201", leaf),
+    ),
+  ]);
+
+  expect(await leased(near)).toEqual(["high.example"]);
+});
+
+it("leaves no host behind when the part that it moves into ends at that moment", async () => {
+  await world.resolve("high.example", "10.1.2.9", leaf);
+  await split(await part("10.1.2.128", "10.1.2.255"));
+  // The resolution has found the part already, and waits in its transaction for another host's URL.
   const holding = await world.pool.connect();
   await holding.query("begin");
   await holding.query("select from frontier_url where url = 'http://low.example/' for update");
@@ -294,7 +412,7 @@ it("leaves no host behind when its delegation ends as it comes into the frontier
   await until(async () => (await waiting()) >= 1, 10_000);
 
   let hasEnded = false;
-  const ending = finer.end(known!.finerId, "a test", noon).finally(() => {
+  const ending = split().finally(() => {
     hasEnded = true;
   });
   await until(async () => hasEnded || (await waiting()) >= 2, 10_000);
@@ -320,7 +438,7 @@ async function waiting(): Promise<number> {
 
 describe("a host with a delegation of its own", () => {
   it("does not stand for its subnet where another host can, delegated or waiting", async () => {
-    await byItself("low.example");
+    await split(await part("10.1.2.0", "10.1.2.127"));
 
     const [target] = await world.delegations.targetsFor([leaf]);
     await world.pool.query("delete from delegation");
@@ -331,14 +449,13 @@ describe("a host with a delegation of its own", () => {
   });
 
   it("stands for its subnet where there is no other", async () => {
-    await byItself("low.example");
-    await byItself("high.example");
+    await split(await part("10.1.2.0", "10.1.2.127"), await part("10.1.2.128", "10.1.2.255"));
 
     expect(await world.delegations.targetsFor([leaf])).toMatchObject([{ subnetId: leaf }]);
   });
 
   it("is work for its own crawler, and none for the subnet's", async () => {
-    await byItself("high.example");
+    await split(await part("10.1.2.128", "10.1.2.255"));
 
     const [load] = await world.delegations.loads(7, [owner]);
     const loads = await world.delegations.crawlerLoads(7);

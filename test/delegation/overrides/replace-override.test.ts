@@ -9,7 +9,7 @@ import {
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import type { CrawlerId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
-import { keyOf, noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
+import { noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
 
 let world: FlowWorld;
 let finer: FinerDelegationStore;
@@ -32,9 +32,8 @@ beforeEach(async () => {
   const { subnetId, ...round } = roundOf(leaf, probes, { targetAddress: "5.1.1.7" });
   const roundId = await finer.saveRound({ ...round, withinSubnetId: subnetId });
   const measured = { rttMs: 10, runnerUpId: third, runnerUpRttMs: 30, subnetRttMs: null };
-  const { hostHash } = keyOf("http://h1.example/");
-  const host = { hostHash, subnetId: leaf, crawlerId: near, roundId, seen: [], reason: "", ...measured };
-  await finer.setHost(host, reviewTimes(noon));
+  const part = { first: "5.1.1.0", last: "5.1.1.127", crawlerId: near, roundId, reason: "", ...measured };
+  await finer.setParts({ subnetId: leaf, subnetCrawlerId: owner, parts: [part] }, reviewTimes(noon));
 });
 afterAll(async () => await world.close());
 

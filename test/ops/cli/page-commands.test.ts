@@ -179,6 +179,9 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
       verdicts: [{ path: "/", allowed: false, line: 2 }],
     });
     expect(JSON.parse(whole.out)).toEqual({ ...JSON.parse(foo.out), source: file });
+    writeFileSync(file, `User-agent: FooBot\nCrawl-delay: 1\nUser-agent: Nearcrawl\nDisallow: /\n`);
+    const twoMinds = await inHand(["robots", file, "--agent", "FooBot"]);
+    expect(twoMinds.out).toContain("FORBIDDEN /  by Disallow: / (line 4)  (robots-parser allows it)");
     expect(JSON.parse(other.out)).toMatchObject({
       agent: "nearcrawl",
       group: [],
@@ -236,12 +239,18 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
     const file = join(folder, "page.html");
     writeFileSync(file, page);
 
-    const { code, out } = await inHand(["extract", file, "--url", "https://harbour.example/news/"]);
+    const from = ["--url", "https://harbour.example/news/"];
+    const { code, out } = await inHand(["extract", file, ...from]);
+    const same = await inHand(["extract", file, ...from, "--second-opinion"]);
+    writeFileSync(file, `${page}<textarea><a href=/x>x</a></textarea>`);
+    const other = await inHand(["extract", file, ...from, "--second-opinion"]);
 
     expect(code).toBe(0);
     expect(out).toMatch(/title +Harbour news/);
     expect(out).toMatch(/language +en \(declared en/);
     expect(out).toContain("https://harbour.example/boats");
+    expect(same.out).toContain("both parsers find the same links");
+    expect(other.out).toContain("only theirs  https://harbour.example/x");
   });
 
   it("reads standard input, and gives programs everything", async () => {

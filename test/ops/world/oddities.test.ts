@@ -11,6 +11,7 @@ import { distanceKm } from "#ops/world/places";
 const someOddities = {
   anycast: 0.04,
   geoDns: 0.04,
+  splitLeaves: 0.04,
   headFromEdge: 0.05,
   headRefused: 0.05,
   headSilent: 0.02,
@@ -42,6 +43,7 @@ describe("a world without oddities", () => {
     const none = generateWorld({ ...size, oddities: { anycast: 0 } });
 
     expect(instanceOf(none)).toEqual(instanceOf(plain));
+    expect(plain.splitLeaves).toEqual([]);
     for (const site of plain.sites) {
       expect(site).toMatchObject({ anycast: null, addresses: [site.address], head: "answered", blocks: [] });
     }
@@ -107,6 +109,24 @@ describe("a name with several addresses", () => {
       (site) => new Set(crawlers.map((crawler) => addressSeenBy(world, site, crawler))).size,
     );
     expect(told.filter((addresses) => addresses > 1).length / named.length).toBeGreaterThan(0.8);
+  });
+});
+
+describe("a split leaf", () => {
+  it("is one registered range, used in one place below its boundary and far away above it", () => {
+    expect(world.splitLeaves.length).toBeGreaterThan(2);
+    for (const { subnet, boundary, places } of world.splitLeaves) {
+      const { range } = world.subnets[subnet]!;
+      const sites = world.sites.filter((site) => site.subnet === subnet);
+      const isBelow = (site: WorldSite) => (parseAddress(site.address)!.value as number) < boundary;
+      const [below, above] = [sites.filter(isBelow), sites.filter((site) => !isBelow(site))];
+
+      expect(boundary).toBeGreaterThan(range.first as number);
+      expect(boundary).toBeLessThan(range.last as number);
+      expect(new Set(below.map((site) => site.place))).toEqual(new Set([places[0]]));
+      expect(above.every((site) => site.place === places[1])).toBe(true);
+      expect(distanceKm(world.places[places[0]]!, world.places[places[1]]!)).toBeGreaterThan(1500);
+    }
   });
 });
 

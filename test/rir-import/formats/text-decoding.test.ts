@@ -7,7 +7,7 @@ const decoded = (...bytes: readonly (number | string)[]) => {
   const buffer = Buffer.concat(
     bytes.map((part) => (typeof part === "string" ? Buffer.from(part) : Buffer.of(part))),
   );
-  return decodeText(buffer, 0, buffer.length);
+  return decodeText(buffer.toString("latin1"));
 };
 
 describe("bytes", () => {
@@ -45,7 +45,7 @@ describe("bytes", () => {
       const text = bytes.toString("utf8");
       const isValid = Buffer.from(text, "utf8").equals(bytes);
       const own = new ValueDecoder();
-      const raw = own.raw(bytes, 0, bytes.length);
+      const raw = own.raw(bytes.toString("latin1"));
       if (isValid) expect(raw).toBe(text);
       expect(own.counts?.latin1Values ?? 0).toBe(isValid ? 0 : 1);
       expect([...raw].length).toBeGreaterThan(0);
@@ -54,10 +54,7 @@ describe("bytes", () => {
 });
 
 describe("values", () => {
-  const value = (read: "bare" | "handle" | "text", text: string) => {
-    const bytes = Buffer.from(text);
-    return new ValueDecoder()[read](bytes, 0, bytes.length);
-  };
+  const bareOf = (text: string) => new ValueDecoder().bare(Buffer.from(text).toString("latin1"));
 
   it.each([
     ["  Example Networks \t", "Example Networks"],
@@ -68,26 +65,18 @@ describe("values", () => {
     ["", null],
     ["a long name of more than sixteen bytes # cut", "a long name of more than sixteen bytes"],
   ])("%j without its comment is %j", (text, bare) => {
-    expect(value("bare", text)).toBe(bare);
-  });
-
-  it.each([
-    ["org-ex1-ripe", "ORG-EX1-RIPE"],
-    ["ORG-EX1-RIPE ", "ORG-EX1-RIPE"],
-    ["örg # x", "ÖRG"],
-  ])("the handle %j is %j", (text, handle) => {
-    expect(value("handle", text)).toBe(handle);
+    expect(bareOf(text)).toBe(bare);
   });
 
   it("are bounded", () => {
-    expect(value("bare", "x".repeat(60_000))).toHaveLength(500);
+    expect(bareOf("x".repeat(60_000))).toHaveLength(500);
   });
 
   it("are counted by what they were written in, with the first line", () => {
     const decoder = new ValueDecoder();
     const read = (line: number, bytes: Buffer) => {
       decoder.line = line;
-      decoder.bare(bytes, 0, bytes.length);
+      decoder.bare(bytes.toString("latin1"));
     };
 
     read(3, Buffer.from("plain"));

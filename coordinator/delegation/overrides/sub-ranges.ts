@@ -1,0 +1,186 @@
+/**
+ * Parts of a leaf that measure apart. The registry knows a leaf as one range, but about one /24 in six spans
+ * several places (Gharaibeh et al., "A look at router geolocation in public and commercial databases", 2015,
+ * section 5). Where another crawler is nearer to some of its addresses, the range is halved at aligned
+ * borders until each block holds addresses of one kind only; halving stops there, since an address that
+ * nobody measured is likeliest to be like its neighbours.
+ *
+ *     10.1.2.0/24, owner a          .7 a   .9 a        .130 b        .200 a
+ *     /25 + /25                    [.0 – .127: a]     [.128 – .255: b and a]
+ *     the second halved            [.0 – .127: a]     [.128 – .191: b] [.192 – .255: a]
+ *     parts                                            10.1.2.128/26 → b
+ *
+ * What stays with the owner is no part: it goes on under the leaf's own delegation.
+ */
+import type { CrawlerId } from "#core/ids";
+import type { IpAddress } from "#core/ip/address";
+import { firstAddress, type IpRange, lastAddress, rangeBetween, rangeHolds } from "#core/ip/range";
+
+/** A leaf that would need more keeps the parts with the most addresses. */
+export const maxPartsPerLeaf = 16;
+
+/** An address, and the crawler that is nearest to it as far as is known. */
+export interface JudgedAddress {
+  readonly address: IpAddress;
+  readonly crawlerId: CrawlerId;
+}
+
+export interface LeafPart<Judged extends JudgedAddress = JudgedAddress> {
+  /** Within the leaf; an aligned block, but for the ends of a leaf that is none. */
+  readonly range: IpRange;
+  readonly crawlerId: CrawlerId;
+  /** Those that made it a part, in the order of the addresses. */
+  readonly addresses: readonly Judged[];
+}
+
+/** The parts to be crawled by others than the owner, in the order of their addresses; none: it stays whole. */
+export function leafParts<Judged extends JudgedAddress>(
+  leaf: IpRange,
+  owner: CrawlerId,
+  judged: readonly Judged[],
+): LeafPart<Judged>[] {
+  const inside = judged
+    .filter(({ address }) => rangeHolds(leaf, address))
+    .toSorted((a, b) => (a.address.value < b.address.value ? -1 : 1));
+  // All of them elsewhere: the delegation is wrong as a whole, which is no reason to cut the range.
+  if (!inside.some(({ crawlerId }) => crawlerId === owner)) return [];
+  const parts = partsOf(coveringBlock(leaf), leaf, { owner, judged: inside });
+  return mostFilled(parts, maxPartsPerLeaf);
+}
+
+interface Block {
+  readonly first: bigint;
+  /** A power of two. */
+  readonly size: bigint;
+}
+
+interface Contents<Judged> {
+  readonly owner: CrawlerId;
+  readonly judged: readonly Judged[];
+}
+
+function partsOf<Judged extends JudgedAddress>(
+  block: Block,
+  leaf: IpRange,
+  { owner, judged }: Contents<Judged>,
+): LeafPart<Judged>[] {
+  const [first] = judged;
+  if (first === undefined) return [];
+  if (judged.every(({ crawlerId }) => crawlerId === first.crawlerId)) {
+    const range = first.crawlerId === owner ? null : clipped(block, leaf);
+    return range === null ? [] : [{ range, crawlerId: first.crawlerId, addresses: judged }];
+  }
+  // One address that was judged twice, differently: nothing to separate.
+  if (block.size === 1n) return [];
+  const size = block.size / 2n;
+  const middle = block.first + size;
+  const isLow = (one: Judged) => BigInt(one.address.value) < middle;
+  return [
+    ...partsOf({ first: block.first, size }, leaf, { owner, judged: judged.filter(isLow) }),
+    ...partsOf({ first: middle, size }, leaf, { owner, judged: judged.filter((one) => !isLow(one)) }),
+  ];
+}
+
+/** The smallest aligned block that covers the range. */
+function coveringBlock(range: IpRange): Block {
+  const first = BigInt(range.first);
+  const differing = first ^ BigInt(range.last);
+  const size = differing === 0n ? 1n : 1n << BigInt(differing.toString(2).length);
+  return { first: first - (first % size), size };
+}
+
+/** The block as far as it lies in the leaf. */
+function clipped({ first, size }: Block, leaf: IpRange): IpRange | null {
+  const last = first + size - 1n;
+  const leafFirst = BigInt(leaf.first);
+  const leafLast = BigInt(leaf.last);
+  const low = first > leafFirst ? addressOf(leaf, first) : firstAddress(leaf);
+  const high = last < leafLast ? addressOf(leaf, last) : lastAddress(leaf);
+  return rangeBetween(low, high);
+}
+
+function addressOf(leaf: IpRange, value: bigint): IpAddress {
+  return leaf.family === 4 ? { family: 4, value: Number(value) } : { family: 6, value };
+}
+
+function mostFilled<Judged extends JudgedAddress>(
+  parts: readonly LeafPart<Judged>[],
+  most: number,
+): LeafPart<Judged>[] {
+  if (parts.length <= most) return [...parts];
+  const kept = new Set(parts.toSorted((a, b) => b.addresses.length - a.addresses.length).slice(0, most));
+  return parts.filter((part) => kept.has(part));
+}
+
+/**
+ * Which addresses of a leaf measure apart from the rest, by the connect times of ordinary fetches: a
+ * suspicion that costs nothing, to be confirmed by probing (`leafParts` then cuts the range).
+ *
+ * Noise and a busy crawler only ever add to a connect time, so an address's level is the lower quartile of
+ * its latest times: with exponential noise of 4 ms the level of three times is 1.3 ms above the truth on
+ * average, and more than 15 ms above it for one address in 77,000 (e^-11.25). Two limits have to be passed at
+ * once: a number of ms, and a share of the usual level (long paths differ by more, within one place).
+ *
+ * Only times of one crawler may be compared, and only connect times: a first byte contains the server.
+ */
+
+interface AddressTimes {
+  readonly address: string;
+  /** Connect times in ms of the latest fetches, in any order. */
+  readonly timesMs: readonly number[];
+}
+
+interface ApartRule {
+  /** Fewer times than this say nothing of an address. */
+  readonly leastTimes: number;
+  /** Apart by more than so many ms … */
+  readonly marginMs: number;
+  /** … and by more than this share of the usual level. */
+  readonly marginShare: number;
+}
+
+const defaultApartRule: ApartRule = { leastTimes: 3, marginMs: 15, marginShare: 0.2 };
+
+export interface ApartVerdict {
+  /** What the rest of the leaf measures, in ms; null when nothing is known well enough. */
+  readonly usualMs: number | null;
+  readonly alike: readonly JudgedLevel[];
+  readonly apart: readonly JudgedLevel[];
+}
+
+interface JudgedLevel {
+  readonly address: string;
+  readonly levelMs: number;
+}
+
+/**
+ * `expectedMs`: what this crawler measured by connect when the leaf was delegated to it; null where that is
+ * not known, then the middle address is taken for the usual. When no address is as expected, the way to the
+ * whole leaf has changed, which is recalibration's business: then nothing is apart.
+ */
+export function apartAddresses(
+  addresses: readonly AddressTimes[],
+  expectedMs: number | null,
+  rule: ApartRule = defaultApartRule,
+): ApartVerdict {
+  const levels = addresses
+    .map(({ address, timesMs }) => ({ address, levelMs: levelOf(timesMs, rule.leastTimes) }))
+    .filter((one): one is JudgedLevel => one.levelMs !== null)
+    .toSorted((a, b) => a.levelMs - b.levelMs);
+  const usualMs = expectedMs ?? levels[(levels.length - 1) >> 1]?.levelMs ?? null;
+  if (usualMs === null) return { usualMs, alike: [], apart: [] };
+  const alike = levels.filter(({ levelMs }) => isAlike(levelMs, usualMs, rule));
+  if (alike.length === 0) return { usualMs, alike, apart: [] };
+  return { usualMs, alike, apart: levels.filter((one) => !alike.includes(one)) };
+}
+
+/** True when two levels can be of one place. */
+export function isAlike(aMs: number, bMs: number, rule: ApartRule = defaultApartRule): boolean {
+  return Math.abs(aMs - bMs) <= Math.max(rule.marginMs, rule.marginShare * Math.max(aMs, bMs));
+}
+
+/** The lower quartile; null for fewer times than that. */
+function levelOf(timesMs: readonly number[], leastTimes: number): number | null {
+  const valid = timesMs.filter((timeMs) => timeMs >= 0 && Number.isFinite(timeMs)).toSorted((a, b) => a - b);
+  return valid.length < leastTimes ? null : valid[(valid.length - 1) >> 2]!;
+}
