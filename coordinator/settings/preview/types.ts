@@ -3,7 +3,7 @@
 import type { AlarmClock } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { CrawlerStore } from "../../crawlers/crawler.ts";
+import type { CrawlerStore } from "../../crawlers/crawler-store.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
 
