@@ -260,7 +260,7 @@ export async function changesCommand(): Promise<Command> {
     ...{ name: "changes", room: "changes", operation: changesApi.changes },
     says: "list the pages that were new, changed or gone when they were fetched",
     columns: { changes: "seenAt kind url words difference" },
-    help: "\n\nAs it comes: GET /api/changes/stream. The web page: /changes.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json",
+    help: "\n\nAgain with --since and the cursor of the answer: what came meanwhile. The web page: /changes.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json",
   });
 }
 
