@@ -106,11 +106,6 @@ export const languageColumns: readonly ReportColumn<CoverageLine>[] = [
   ...coverageFigures,
 ];
 
-export const dayColumns: readonly ReportColumn<CoverageReport["days"][number]>[] = [
-  { key: "day", title: "Day", value: ({ day }) => day },
-  ...coverageFigures,
-];
-
 export function coverageLead(report: CoverageReport): string {
   if (report.day === null) return "Nothing was counted yet.";
   const { hosts, pages, fresh7 } = report.all;

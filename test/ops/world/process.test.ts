@@ -71,7 +71,6 @@ describe("the world's process", () => {
   it.each([
     ["not JSON", "{", /not JSON/],
     [
-      "a fixture that is not there",
       '{"fixture":"/nowhere/at/all.json"}',
       /\/nowhere\/at\/all.json: cannot be read/,
     ],
