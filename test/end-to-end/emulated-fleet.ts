@@ -14,7 +14,7 @@ import type { RunningCrawler } from "#crawler/crawler-process";
 import type { CrawlerSurroundings } from "#crawler/link/crawler-surroundings";
 import { startCrawler } from "#crawler/main";
 import { openIdentity } from "#crawler/membership/identity";
-import { writeMembership } from "#crawler/membership/membership";
+import { writeMembership } from "#crawler/core/membership";
 import { type CrawlerSettings, crawlerConfig } from "#crawler/settings/config";
 import type { Database } from "#db/server-database";
 import { newCrawlerKey } from "#ops/cli/crawler-key";

@@ -14,7 +14,7 @@ import type { RunningCrawler } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
 import { openIdentity } from "#crawler/membership/identity";
-import { writeMembership } from "#crawler/membership/membership";
+import { writeMembership } from "#crawler/core/membership";
 import { Spool } from "#crawler/spool/spool";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
-import { readMembership } from "#crawler/membership/membership";
+import { readMembership } from "#crawler/core/membership";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { RunningCoordinator } from "#coordinator/main";
 import { readStopWords } from "#crawler/extract/stop-words";
-import { type Membership, writeMembership } from "#crawler/membership/membership";
+import { type Membership, writeMembership } from "#crawler/core/membership";
 import type { Database } from "#db/server-database";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";

@@ -18,7 +18,7 @@ import { decodeBody } from "#crawler/fetch/content-codings";
 import { FramingMender } from "#crawler/fetch/odd-framing";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { usesOfPath } from "#crawler/fetch/robots-uses";
-import { Failure } from "#crawler/net/failure";
+import { Failure } from "#crawler/core/failure";
 import { askedPrice } from "#crawler/preferences/asked-price";
 import { contentSignal } from "#crawler/preferences/content-signal";
 import { contentUsage } from "#crawler/preferences/content-usage";

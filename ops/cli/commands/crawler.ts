@@ -5,7 +5,7 @@ import { addPartnerCommands } from "#crawler/cli/partner-commands";
 import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
 import { type CrawlerLog, lineLog, outliveLog } from "#crawler/core/log";
 import { endSoon } from "#crawler/crawler-process";
-import { keepPriority } from "#crawler/limits/priority";
+import { keepPriority } from "#crawler/core/priority";
 import { startCrawler } from "#crawler/main";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
