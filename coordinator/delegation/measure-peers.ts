@@ -10,7 +10,8 @@
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
-import { type CrawlerRecord, type CrawlerStore, type PeerRtt, peerAddressOf } from "../crawlers/crawler.ts";
+import { type CrawlerRecord, type PeerRtt, peerAddressOf } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import { peersKeptByEach } from "./peer-matrix.ts";
 import {
   isNewcomer,

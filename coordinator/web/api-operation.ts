@@ -80,6 +80,17 @@ type Read<Value> = [Date] extends [Value]
       ? { readonly [Name in keyof Value]: Read<Value[Name]> }
       : Value;
 
+/** As it is told: its times are texts. */
+export type ToldOf<Schema extends z.ZodType> = Texts<z.infer<Schema>>;
+
+type Texts<Value> = [Date] extends [Value]
+  ? Exclude<Value, Date>
+  : Value extends readonly (infer One)[]
+    ? readonly Texts<One>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Texts<Value[Name]> }
+      : Value;
+
 /** Of an action that checks what is sent by itself. */
 export const addressOf = (operation: ApiOperation) => ({ api: routePath(operation), needs: operation.needs });
 

@@ -187,15 +187,11 @@ const rooms = {
   overview: async ({ pool }) => {
     const { addOverviewViews } = await import("#coordinator/overview/routes");
     const { showAlerts } = await import("#coordinator/overview/alert-rules");
-    const { showOverview } = await import("#coordinator/overview/overview");
     const { coordinatorRuns } = await import("#coordinator/crawlers/coordinator-presence-store");
     const reads = await reportsOf(pool);
     const alerts = { list: async (now: Date) => await showAlerts(reads, now) };
-    const overview: Parameters<typeof addOverviewViews>[1]["overview"] = async (range) => {
-      const runs = await coordinatorRuns(pool);
-      return await showOverview(reads, null, { rates: null, range, now: new Date(), runs });
-    };
-    return [({ views }) => addOverviewViews(views, { reads, alerts, overview })];
+    const runs = async () => await coordinatorRuns(pool);
+    return [({ views }) => addOverviewViews(views, { reads, alerts, live: () => null, runs })];
   },
   policies: async ({ pool }) => [
     (await import("#coordinator/settings/start")).policyPart({ pool, log: silentLog }),

@@ -95,7 +95,6 @@ const staffsReads = [
     "/sites.csv",
     "/sites.json",
     "/events",
-    "/api/changes/stream",
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
 /** With a form token of the session: what everybody does with what is one's own. */
@@ -261,7 +260,7 @@ it("what is served under /api is described, and what is described there is serve
   );
 });
 
-const streams = ["/events", "/api/changes/stream"];
+const streams = ["/events"];
 
 const hostile = [
   ...["%00", "%ff%fe", "%", "__proto__", "constructor", "%F0%9F%98%80", "-1", "1e9", "2147483648"],

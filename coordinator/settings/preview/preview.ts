@@ -1,4 +1,5 @@
 /** Another policy, λ or threshold, or second witnesses: the latest rounds played again under the present and under the new value. */
+
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -8,7 +9,8 @@ import type { Placement } from "../../delegation/placement.ts";
 import { idOf, type PolicyVariant, SimulationRun } from "../../delegation/simulation/run.ts";
 import { isReplayed } from "../catalogue.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
-import type { PastRound, PolicyEffect, PolicyStep, PreviewPorts } from "./types.ts";
+import type { PolicyEffect } from "../settings-api.ts";
+import type { PastRound, PolicyStep, PreviewPorts } from "./types.ts";
 
 const mostRounds = 2000;
 

@@ -226,10 +226,10 @@ export async function recrawlCommand(): Promise<Command> {
 }
 
 export async function queueCommand(): Promise<Command> {
-  const { overviewApi } = await import("#coordinator/overview/overview-api");
+  const { queueApi } = await import("#coordinator/overview/queue-api");
   const room = "overview";
   const command = roomCommand({
-    ...{ name: "queue", room, operation: overviewApi.queue },
+    ...{ name: "queue", room, operation: queueApi.queue },
     says: "hosts that are due and not being fetched: how long they have waited, and for what",
     columns: {
       hosts: "host dueAt reason crawler range notBefore slowBecause holdingBack",
@@ -238,7 +238,7 @@ export async function queueCommand(): Promise<Command> {
     help: "\n\nExamples:\n  nearcrawl queue --reason no-delegation\n  nearcrawl queue in-hand --sort open",
   });
   const inHand = roomCommand({
-    ...{ name: "in-hand", room, operation: overviewApi.hostsInHand },
+    ...{ name: "in-hand", room, operation: queueApi.hostsInHand },
     says: "the hosts that are being crawled now: by whom and how fast",
     columns: { shown: "host crawler urlsPerMinute urls openUrls limit delayMs since" },
   });
@@ -260,7 +260,7 @@ export async function changesCommand(): Promise<Command> {
     ...{ name: "changes", room: "changes", operation: changesApi.changes },
     says: "list the pages that were new, changed or gone when they were fetched",
     columns: { changes: "seenAt kind url words difference" },
-    help: "\n\nAs it comes: GET /api/changes/stream. The web page: /changes.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json",
+    help: "\n\nAgain with --since and the cursor of the answer: what came meanwhile. The web page: /changes.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json",
   });
 }
 
