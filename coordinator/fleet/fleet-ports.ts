@@ -16,8 +16,8 @@ import type { OptOutStore } from "../opt-outs/store.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { ReleaseFleetStore } from "../releases/fleet-store.ts";
 import type { ReleaseStore } from "../releases/release-store.ts";
-import type { FleetReads } from "./fleet-view.ts";
-import type { InvitationProgress } from "./invitation-steps.ts";
+import type { FleetReads } from "./crawler-reads.ts";
+import type { InvitationProgress } from "./invitation-api.ts";
 
 export interface FleetPorts {
   readonly reads: FleetReads;
