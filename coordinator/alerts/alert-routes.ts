@@ -35,20 +35,6 @@ export function alertRoutes(ports: AlertRoutePorts): WebPart {
 }
 
 /** For the audit log. */
-export function alertAcknowledged(name: string, note: string): Change {
-  const why = note === "" ? "" : `: ${note}`;
-  return {
-    action: "alert-acknowledged",
-    target: name,
-    words: `${name} is acknowledged${why}`,
-    after: { note },
-  };
-}
-
-export function alertReopened(name: string): Change {
-  return { action: "alert-reopened", target: name, words: `${name} is no longer acknowledged.` };
-}
-
 export function channelTested(channel: string, delivery: Delivery): Change {
   return { action: "alert-channel-tested", target: channel, words: testWords(channel, delivery) };
 }
@@ -61,35 +47,27 @@ export const testWords = (channel: string, delivery: Delivery): string =>
 export const testedJustNow = (channel: string) =>
   `A test was sent to ${channel} within the last half minute. Try again in a moment.`;
 
-export const notHolding = (name: string) =>
-  `${name} does not hold now, or has begun within the last ten seconds.`;
-
 async function acknowledge(
   { body: { note }, param, actor, now }: AskedAction<BodyOf<typeof alertsApi.acknowledgeAlert>>,
   { store }: AlertRoutePorts,
 ): Promise<Outcome> {
   const name = param("name");
   if (!isAlertName(name)) return noAlert(name);
-  const by = { by: actor.name, at: now, note };
-  const noted = await store.acknowledge(name, by);
-  if (noted === null) return notKnown(notHolding(name));
-  const change = alertAcknowledged(name, note);
-  const value = {
-    name,
-    by: actor.name,
-    at: now.toISOString(),
-    note,
-    targets: noted.acknowledged?.targets ?? [],
-  };
-  return { type: "done", value, goTo: "/alerts", said: change.words, change };
+  const acknowledged = await store.acknowledge(name, { by: actor.name, at: now.toISOString(), note });
+  if (acknowledged === null)
+    return notKnown(`${name} does not hold now, or has begun within the last ten seconds.`);
+  const words = `${name} is acknowledged${note === "" ? "" : `: ${note}`}`;
+  const change = { action: "alert-acknowledged", target: name, words, after: { note } };
+  return { type: "done", value: { name, ...acknowledged }, goTo: "/alerts", said: words, change };
 }
 
 async function reopen({ param }: AskedAction<unknown>, { store }: AlertRoutePorts): Promise<Outcome> {
   const name = param("name");
   if (!isAlertName(name)) return noAlert(name);
   if (!(await store.reopen(name))) return notKnown(`Nobody has acknowledged ${name}.`);
-  const change = alertReopened(name);
-  return { type: "done", value: { name }, goTo: "/alerts", said: change.words, change };
+  const words = `${name} is no longer acknowledged.`;
+  const change = { action: "alert-reopened", target: name, words };
+  return { type: "done", value: { name }, goTo: "/alerts", said: words, change };
 }
 
 async function test(

@@ -77,6 +77,6 @@ async function unmute(
 }
 
 export function noAlert(name: string): Outcome {
-  const words = `There is no alert ${name.slice(0, 60)}; /alerts lists them.`;
+  const words = `There is no alert ${name.slice(0, 60)}; known are ${alertNames.join(", ")}.`;
   return { type: "fault", status: 404, title: "Not known", words };
 }

@@ -131,7 +131,7 @@ const alertChannel = z
     failingSince: dateTime().nullable().describe("Null: its last attempt succeeded, or there was none."),
     failures: z.int().describe("In a row."),
     failure: z.string().describe("Why the last attempt failed."),
-    waiting: z.int().describe("Messages that wait for their next attempt."),
+    waiting: z.int().describe("Alerts that wait for its next attempt."),
   })
   .meta({ id: "AlertChannel" });
 

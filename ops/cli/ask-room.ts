@@ -171,6 +171,10 @@ const reportsOf = async (pool: Pool) => (await import("#coordinator/who/reads"))
 const rooms = {
   access: async ({ pool, now }) =>
     (await import("#coordinator/access/start")).accessParts(pool, { ...said, access: openAccess, now }),
+  alerts: async (ground) => {
+    const { alertMutePart } = await import("#coordinator/overview/start");
+    return [alertMutePart(ground.pool), (await import("#coordinator/alerts/start")).alertPart(ground)];
+  },
   changes: async ({ pool }) => [(await import("#coordinator/changes/start")).changePart({ pool, ...said })],
   channels: async (ground) => [(await import("#coordinator/channels/start")).channelPart(ground)],
   federation: async ({ pool, config }) => {

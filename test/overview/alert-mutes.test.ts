@@ -66,7 +66,7 @@ it("the command mutes with an end and a reason, says what is muted, and tells it
   expect(after).not.toContain("no-crawler-connected");
   expect(during.out).toMatch(/muted +None of \d+ registered crawlers[\s\S]*the line is cut/);
   expect([again.code, twice.code]).toEqual([0, 3]);
-  expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
+  expect(wrong.map(({ code }) => code)).toEqual([3, 2, 2]);
   expect(wrong[0]!.err).toContain("known are data-folder-gone, database-does-not-answer");
 });
 

@@ -1,31 +1,22 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { Command, InvalidArgumentError } from "commander";
-import {
-  alertAcknowledged,
-  alertReopened,
-  channelTested,
-  notHolding,
-  testedJustNow,
-  testWords,
-} from "#coordinator/alerts/alert-routes";
-import { mostNote } from "#coordinator/alerts/alerts-api";
+import { channelTested, testedJustNow, testWords } from "#coordinator/alerts/alert-routes";
 import { channelsOf, createAlertStore, newMessageId } from "#coordinator/alerts/start";
 import { sendTest } from "#coordinator/alerts/tell-alerts";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { alertMuted, alertUnmuted, isAlertName, muteWords } from "#coordinator/overview/alert-mute-routes";
-import { createAlertMuteStore } from "#coordinator/overview/alert-mute-store";
-import { type AlertList, alertNames, type ShownChannel } from "#coordinator/overview/alert-rules";
+import { muteWords } from "#coordinator/overview/alert-mute-routes";
+import type { AlertList, ShownChannel } from "#coordinator/overview/alert-rules";
 import { instantWords } from "#core/format";
 import { canParseUrl } from "#core/ip/url-host";
 import { createNameResolver } from "#core/name-resolver";
 import { AlertsAnywhere } from "../alerts-anywhere.ts";
-import { commandActor, recordCommand } from "../audit-command-change.ts";
-import { boundedNumber } from "../bounded-number.ts";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { paint, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type RoomCommand, roomCommand } from "../room-command.ts";
 import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 import { watchAnswer } from "../watch-answer.ts";
 import { alertsText } from "./overview.ts";
@@ -34,25 +25,29 @@ interface AlertOptions extends WatchedOptions {
   readonly coordinator?: string;
 }
 
-interface MuteOptions extends DatabaseOptions {
-  readonly of?: string;
-  readonly hours: number;
-  readonly reason: string;
-}
-
-interface AcknowledgeOptions extends DatabaseOptions {
-  readonly note: string;
-}
-
 interface TestOptions extends DatabaseOptions {
   readonly config?: string;
 }
 
 const usualHours = 24;
-/** A month. */
-const mostHours = 720;
 
-export function alertsCommand(): Command {
+/** What the API does about alerts. */
+async function deeds(): Promise<readonly RoomCommand[]> {
+  const { alertsApi } = await import("#coordinator/alerts/alerts-api");
+  const { overviewApi } = await import("#coordinator/overview/overview-api");
+  const room = "alerts";
+  return [
+    {
+      ...{ name: "mute", room, operation: overviewApi.muteAlert, named: { target: "of" } },
+      usual: () => ({ hours: usualHours }),
+    },
+    { name: "unmute", room, operation: overviewApi.unmuteAlert, named: { target: "of" } },
+    { name: "ack", room, operation: alertsApi.acknowledgeAlert },
+    { name: "reopen", room, operation: alertsApi.reopenAlert },
+  ];
+}
+
+export async function alertsCommand(): Promise<Command> {
   const command = withWatch(withDatabaseOptions(new Command("alerts")))
     .description("what needs attention now, and what to do")
     .option(
@@ -67,38 +62,7 @@ export function alertsCommand(): Command {
     // Its sub-commands have options of the same names, and they are their own.
     .enablePositionalOptions()
     .action(async (options: AlertOptions) => await tell(options));
-  command.addCommand(
-    withDatabaseOptions(new Command("mute"))
-      .argument("<name>", "of the alert, as listed", checkedAlert)
-      .description("tell nobody of an alert until an hour that you name")
-      .option("--of <target>", "a crawler or release that it names (default: all of the alert)")
-      .option("--hours <n>", "how long", boundedNumber(0.1, mostHours), usualHours)
-      .requiredOption("--reason <text>", "why, for whoever wonders")
-      .action(async (name: string, options: MuteOptions) => await mute(name, options)),
-  );
-  command.addCommand(
-    withDatabaseOptions(new Command("unmute"))
-      .argument("<name>", "of the alert", checkedAlert)
-      .description("end a mute")
-      .option("--of <target>", "the crawler or release that is muted")
-      .action(
-        async (name: string, options: Pick<MuteOptions, "of"> & DatabaseOptions) =>
-          await unmute(name, options),
-      ),
-  );
-  command.addCommand(
-    withDatabaseOptions(new Command("ack"))
-      .argument("<name>", "of the alert, as listed", checkedAlert)
-      .description("acknowledge an alert: nobody is told again until it ends or names something new")
-      .option("--note <text>", "for the others", "")
-      .action(async (name: string, options: AcknowledgeOptions) => await acknowledge(name, options)),
-  );
-  command.addCommand(
-    withDatabaseOptions(new Command("reopen"))
-      .argument("<name>", "of the alert", checkedAlert)
-      .description("withdraw the acknowledgement of an alert")
-      .action(async (name: string, options: DatabaseOptions) => await reopen(name, options)),
-  );
+  for (const one of await deeds()) command.addCommand(roomCommand(one));
   command.addCommand(
     withDatabaseOptions(new Command("test"))
       .argument("[channel]", "as listed; left out: all of them")
@@ -135,11 +99,6 @@ function checkedUrl(text: string): string {
   throw new InvalidArgumentError("must look like http://127.0.0.1:7411");
 }
 
-function checkedAlert(name: string): string {
-  if (isAlertName(name)) return name;
-  throw new InvalidArgumentError(`there is no such alert; known are ${alertNames.join(", ")}`);
-}
-
 function listText({ alerts, acknowledged, muted, channels, incomplete }: AlertList): string {
   const takenUp = acknowledged.map(
     ({ name, words, by, at, note }) =>
@@ -163,29 +122,6 @@ function channelsText(channels: readonly ShownChannel[]): string {
     return `${name} (${printable(place, 100)}${failingSince === null ? "" : ", failing"})`;
   });
   return `sent to ${named.join(", ")}`;
-}
-
-async function acknowledge(name: string, options: AcknowledgeOptions): Promise<void> {
-  const note = options.note.trim().slice(0, mostNote);
-  const by = { by: commandActor(), at: new Date(), note };
-  const noted = await readDatabase(commandContext(options), async ({ pool }) => {
-    const found = await createAlertStore(pool).acknowledge(name, by);
-    if (found !== null) await recordCommand(pool, alertAcknowledged(name, note));
-    return found;
-  });
-  if (noted === null) return notFound(notHolding(name));
-  const value = { name, ...by, at: by.at.toISOString(), targets: noted.acknowledged?.targets ?? [] };
-  printAnswer(options, value, alertAcknowledged(name, note).words);
-}
-
-async function reopen(name: string, options: DatabaseOptions): Promise<void> {
-  const found = await readDatabase(commandContext(options), async ({ pool }) => {
-    const wasAcknowledged = await createAlertStore(pool).reopen(name);
-    if (wasAcknowledged) await recordCommand(pool, alertReopened(name));
-    return wasAcknowledged;
-  });
-  if (!found) return notFound(`Nobody has acknowledged ${name}.`);
-  printAnswer(options, { name }, alertReopened(name).words);
 }
 
 /** By this process, with the coordinator's own file: it need not run. */
@@ -218,30 +154,4 @@ async function test(name: string | undefined, options: TestOptions): Promise<voi
 function notFound(words: string): void {
   process.stderr.write(`nearcrawl: ${words}\n`);
   process.exitCode = exitCodes.notFound;
-}
-
-async function mute(name: string, options: MuteOptions): Promise<void> {
-  const now = new Date();
-  const until = new Date(now.getTime() + options.hours * 3_600_000);
-  const { of: target = null, reason } = options;
-  const made = { name, target, until, reason: reason.slice(0, 300), mutedBy: commandActor() };
-  await readDatabase(commandContext(options), async ({ pool }) => {
-    await createAlertMuteStore(pool).mute({ ...made, mutedAt: now });
-    await recordCommand(pool, alertMuted(made));
-  });
-  printAnswer(options, made, alertMuted(made).words);
-}
-
-async function unmute(name: string, options: Pick<MuteOptions, "of"> & DatabaseOptions): Promise<void> {
-  const muted = { name, target: options.of ?? null };
-  const found = await readDatabase(commandContext(options), async ({ pool }) => {
-    const wasMuted = await createAlertMuteStore(pool).unmute(muted, new Date());
-    if (wasMuted) await recordCommand(pool, alertUnmuted(muted));
-    return wasMuted;
-  });
-  if (found) {
-    printAnswer(options, muted, alertUnmuted(muted).words);
-    return;
-  }
-  notFound(`${muteWords(muted)} is not muted: nearcrawl alerts`);
 }
