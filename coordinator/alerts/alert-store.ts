@@ -1,7 +1,7 @@
-/** Tables alert_state and alert_channel: what people know of alerts, and what each channel is still to tell them. */
+/** Tables alert_state, alert_channel and alert_mute: what people know of alerts, what each channel is still to tell them, and what nobody is to hear of. */
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../database/transaction.ts";
-import type { Acknowledgement, AlertChannel, NotedAlert } from "../overview/alert-facts.ts";
+import type { Acknowledgement, AlertChannel, AlertMute, NotedAlert } from "../overview/alert-facts.ts";
 import type { AlertChannelClient, AlertMessage, Delivery } from "./message.ts";
 import { type AlertState, nextTryMs } from "./notices.ts";
 
@@ -53,6 +53,19 @@ export async function channelStates(pool: Pool): Promise<readonly AlertChannel[]
      from alert_channel
      order by name
      limit 100`,
+  );
+  return rows;
+}
+
+/** Mutes that hold. */
+export async function alertMutes(pool: Pool, now: Date): Promise<readonly AlertMute[]> {
+  const { rows } = await pool.query<AlertMute>(
+    `select name, nullif(target, '') as target, until, reason, muted_by as "mutedBy"
+     from alert_mute
+     where until > $1
+     order by name, target
+     limit 1000`,
+    [now],
   );
   return rows;
 }
@@ -193,6 +206,29 @@ export function createAlertStore(pool: Pool) {
         `update alert_state set acknowledged = null
          where name = $1 and ended_at is null and acknowledged is not null`,
         [name],
+      );
+      return rowCount === 1;
+    },
+
+    /** In place of one that is there. What ended a month ago is forgotten. */
+    mute: async ({ name, target, until, reason, mutedBy }: AlertMute, now: Date): Promise<void> => {
+      await pool.query(
+        `with forgotten as (
+           delete from alert_mute where until < $6::timestamptz - interval '30 days' and (name, target) <> ($1, $2)
+         )
+         insert into alert_mute (name, target, until, reason, muted_by, muted_at)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (name, target) do update
+         set until = excluded.until, reason = excluded.reason, muted_by = excluded.muted_by, muted_at = excluded.muted_at`,
+        [name, target ?? "", until, reason, mutedBy, now],
+      );
+    },
+
+    /** False: there was none. */
+    unmute: async ({ name, target }: Pick<AlertMute, "name" | "target">, now: Date): Promise<boolean> => {
+      const { rowCount } = await pool.query(
+        "delete from alert_mute where name = $1 and target = $2 and until > $3",
+        [name, target ?? "", now],
       );
       return rowCount === 1;
     },

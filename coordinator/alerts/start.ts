@@ -81,7 +81,7 @@ export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDu
 /** As Standard Webhooks has them: unique, and with nothing that a header could not hold. */
 const newMessageId = () => `msg_${randomUUID().replaceAll("-", "")}`;
 
-export function channelsOf(
+function channelsOf(
   { resolver, now }: Pick<AlertDutyPorts, "resolver" | "now">,
   config: AlertConfig,
 ): readonly AlertChannelClient[] {
@@ -105,6 +105,3 @@ export function alertPart({
   const channels = channelsOf({ resolver, now: () => new Date() }, config);
   return alertRoutes({ store, channels, newId: newMessageId });
 }
-
-/** For the command, which sends a test by itself. */
-export { createAlertStore, newMessageId };

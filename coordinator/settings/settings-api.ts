@@ -179,7 +179,6 @@ export const settingsApi = {
       404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
       422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   previewPolicies: {
@@ -196,7 +195,6 @@ export const settingsApi = {
       404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
       422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
 } satisfies ApiOperations;
