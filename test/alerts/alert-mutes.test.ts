@@ -1,13 +1,13 @@
 /** Alerts are muted and told again: by the command, over HTTP and by the page; and what the new rules read of the database. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { createAuditLog } from "#coordinator/database/audit-log";
-import { describeApi } from "#coordinator/open-api";
 import { alertPart } from "#coordinator/alerts/start";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { createNameResolver } from "#core/name-resolver";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import { describeApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { createReports } from "#coordinator/who/reads";
+import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
 import { alertsCommand } from "#ops/cli/commands/alerts";
 import { inProcess } from "../support/command-in-process.ts";
@@ -26,13 +26,15 @@ beforeAll(async () => {
   await database.pool.query(
     "update crawler set state = 'offline', last_seen_at = now() - interval '3 hours'",
   );
-  app = webServer(database, { parts: [
+  app = webServer(database, {
+    parts: [
       alertPart({
         pool: database.pool,
         config: readCoordinatorConfig({}),
         resolver: createNameResolver({ servers: [] }),
       }),
-    ] });
+    ],
+  });
   const { secret, hash: tokenHash } = randomSecrets.make("nco_");
   headers = { authorization: `Bearer ${secret}` };
   const scopes = ["read", "fleet-write"] as const;
