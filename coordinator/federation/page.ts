@@ -36,8 +36,7 @@ ${
   all.length === 0
     ? empty(
         "No related coordinators.",
-        "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or " +
-          "address blocks.",
+        "This one crawls whatever it finds. Invite a coordinator below it to hand over domains.",
       )
     : relatedTable(all, { now, viewer })
 }
@@ -96,7 +95,7 @@ ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 export function invitedChildBody(invited: InvitedChild): Html {
   return html`<h1>${invited.name} may join</h1>
 <p class="lead">Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator
-(<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
+(<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains.</p>
 <pre><code>${invitedSettings(invited)}</code></pre>
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
