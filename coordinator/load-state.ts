@@ -121,8 +121,6 @@ async function swapTree(ports: RegistryPorts): Promise<void> {
   }
 }
 
-// The tree, the delegations and the crawlers as the database has them now, for one who only looks: nothing is changed.
-
 /** `snapshots`: where a coordinator keeps its tree, which is ten times quicker to read than its rows. */
 export async function readState(
   { pool }: Pick<Database, "pool">,

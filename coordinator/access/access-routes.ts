@@ -135,8 +135,6 @@ const notThere = (what: string, why: string): ActionFault => ({
   words: `There is no ${what} with this number: ${why}.`,
 });
 
-// The page of who has access: sessions, links that are out, and a form that makes one.
-
 interface WhoHasAccess {
   readonly sessions: readonly Session[];
   readonly links: readonly SignInLink[];

@@ -97,8 +97,6 @@ const noSession: ActionFault = {
   words: "You have no session with this number; it may have ended already.",
 };
 
-// The page of one's own account.
-
 /** `now` as ISO 8601. */
 function accountBody(account: Account, viewer: PageViewer, now: string): Html {
   if (viewer.signedInAs === null) return notSignedIn(account);

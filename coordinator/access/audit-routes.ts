@@ -80,8 +80,6 @@ function auditTable(entries: readonly AuditEntry[]): CsvTable {
   };
 }
 
-// What the audit log is asked for, as texts of a page's address or of a command.
-
 /** All as typed; an empty text asks for nothing. */
 interface AuditAsked {
   readonly actor: string;
@@ -135,8 +133,6 @@ function numberOf(name: string, text: string, most: number): number | null {
     throw new UsageError(`${name}: "${text.slice(0, 40)}" is not a whole number from 1 to ${most}`);
   return number;
 }
-
-// The page of the audit log: one entry after the other, with what was before and is after.
 
 interface AuditPage {
   readonly asked: AuditAsked;

@@ -105,8 +105,6 @@ async function revoke(name: string, { tokens }: TokenRoutePorts, now: Date): Pro
   return { type: "done", value: { name, revoked: true }, goTo: "/tokens", said: change.words, change };
 }
 
-// The page of tokens: those that are there, and a form that makes one.
-
 interface TokenForm {
   readonly name: string;
   readonly scopes: readonly string[];

@@ -213,8 +213,6 @@ function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: F
   return [{ ...row, number, host: urlHost(row.url), difference }];
 }
 
-// The change feed as its readers know it: a cursor is the number of the last change that was read.
-
 export interface FeedState {
   /** The number of the latest change; 0: there is none yet. */
   readonly last: number;

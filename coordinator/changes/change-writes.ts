@@ -156,8 +156,6 @@ function rowsFor(
   }));
 }
 
-// What changed in the texts of pages that were read before, and were another body then.
-
 type TextRow = UrlAddress &
   Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
 

@@ -101,8 +101,6 @@ export function changeFits(filter: ChangeFilter, change: PageChange): boolean {
   return domains?.(change) ?? true;
 }
 
-// What a visit changed: the page as the index had it, against what was found.
-
 export interface SeenPage {
   readonly digest: string;
   readonly simhash: string;
@@ -240,8 +238,6 @@ const nothingTold = {
   preferenceSet: null,
   preferenceSetBefore: null,
 } as const;
-
-// A change in plain words: for the page, the command, and programs that show it to people.
 
 export const kindWords: Readonly<Record<ChangeKind, string>> = {
   "first-seen": "first seen",

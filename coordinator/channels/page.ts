@@ -83,8 +83,6 @@ export function channelsCsv(channels: readonly Channel[]): CsvTable {
   };
 }
 
-// Channels in words, and as JSON: patterns as they are typed.
-
 interface ToldChannel extends Omit<Channel, "include" | "exclude"> {
   readonly include: readonly string[];
   readonly exclude: readonly string[];

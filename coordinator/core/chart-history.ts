@@ -84,8 +84,6 @@ export function chartValueText(unit: ChartUnit, value: number): string {
   }
 }
 
-// Rows of sums and means by step, laid out on the range's steps.
-
 export interface Steps {
   readonly seconds: number;
   /** Where each begins. */

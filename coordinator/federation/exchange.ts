@@ -138,8 +138,6 @@ export class AskParent {
   }
 }
 
-// The settings of a coordinator that has a parent, or children: what is wrong with them is said with the value.
-
 const loopbackHost = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
 
 function isParentUrl(text: string): boolean {

@@ -134,8 +134,6 @@ export async function countForeignLinks(
   );
 }
 
-// Tables coordinator_self and related_coordinator, as routing needs them: small, and read within each transaction.
-
 /** Claims by their texts, which are read for every batch of results. */
 const known = new LRUCache<string, Claims>({ max: 200 });
 

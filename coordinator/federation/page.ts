@@ -100,8 +100,6 @@ export function invitedChildBody(invited: InvitedChild): Html {
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
 
-// What page and command say of a coordinator's parent and children, in plain words.
-
 export function linkWords(related: RelatedCoordinator, now: Date): string {
   const { state, failure, failingSince, contactedAt } = related;
   const since = failingSince === null ? "" : `, since ${instantWords(failingSince)}`;
@@ -138,8 +136,6 @@ export function parentAwayWords(parent: RelatedCoordinator | null): string | nul
     `its own hosts. Waiting to be sent: ${howMany(parent.waiting, "URL")} of other coordinators.`
   );
 }
-
-// An operator invites a coordinator below this one: a key that is shown once, as the lines of the child's settings.
 
 /** As crawlers are named. */
 export const childName = crawlerName;

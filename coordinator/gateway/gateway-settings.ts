@@ -108,8 +108,6 @@ export interface Arrival {
   readonly publicKey: string | null;
 }
 
-// What the gateway itself refuses crawlers with, in words for their operators.
-
 export const replaced: Refusal = {
   code: "replaced",
   reason: "a newer session with the same name and key took the place of this one",
@@ -165,8 +163,6 @@ export const blameless: ReadonlySet<string> = new Set([
   "moved",
 ]);
 
-// Which refusals are incidents, and of which kind: what a crawler or a stranger is to blame for.
-
 /** Codes that are not here say nothing bad, or are recorded where more is known of them. */
 const kinds: Partial<Record<Refusal["code"], string>> = {
   "wrong-key": "wrong-key",
@@ -202,8 +198,6 @@ export function incidentOf(
 export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
   return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
 }
-
-// What is known of a connected crawler, for operators.
 
 export interface SessionInfo {
   readonly name: string;

@@ -162,8 +162,6 @@ function toResult({ message, size }: Waiting): BatchedResult[] {
   return [{ sequence, leaseId: asLeaseId(leaseId), result, wireBytes: size.wireBytes }];
 }
 
-// What an unpacked message takes in memory beyond the bytes that came: links of earlier pages, and lexemes.
-
 /** An object, its two texts and their heads. */
 const linkBytes = 150;
 

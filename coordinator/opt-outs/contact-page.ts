@@ -82,8 +82,6 @@ function writeSection(contact: string | null): Html {
   return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Send us your host name and a line of your log, and we will find out who fetched what.</p></section>`;
 }
 
-// The two forms for webmasters, and what they answer. They need no script, no cookie and no account.
-
 /** What was typed, and what is wrong with it; both forms are empty at first. */
 export interface ContactForms {
   readonly optOut: FormState;

@@ -143,8 +143,6 @@ export interface StoppedPart extends SitePart {
   readonly erases: boolean;
 }
 
-// What somebody wants left alone, from the text that he typed: a site, a URL of it, or (operators) a network or a public suffix.
-
 /** Longest text that is looked at. */
 const maxTargetLength = 2048;
 
@@ -287,8 +285,6 @@ export function targetText({ site, network, part }: OptOutTarget): string {
   const range = parseRange(`${network.first}-${network.last}`);
   return range === null ? `${network.first} - ${network.last}` : formatRange(range);
 }
-
-// What a site has asked of us by itself: that we leave it alone, or that somebody looks at what we did.
 
 /** Without who asked and what was said, for everybody may look. */
 export interface OptOutReport {

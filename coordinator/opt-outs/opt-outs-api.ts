@@ -290,8 +290,6 @@ export const optOutsApi = {
   },
 } satisfies ApiOperations;
 
-// The API that site owners meet: the fleet's addresses and keys, and the forms of objection.
-
 const formError = z
   .strictObject({ error: z.strictObject({ status: z.int(), message: z.string() }) })
   .meta({ id: "FormError" });

@@ -94,8 +94,6 @@ function without(links: readonly LinkTarget[], others: readonly LinkTarget[] | n
   return links.filter(({ urlHash }) => !known.has(urlHash));
 }
 
-// The row of a page (table out_link).
-
 /** Columns that hold a list are written as Postgres reads arrays. */
 interface PackedLinks {
   readonly digest: string;
@@ -247,8 +245,6 @@ async function readTargets(
 
 /** Numbers as Postgres writes an array of them. */
 const listed = (text: string): string[] => (text === "{}" ? [] : text.slice(1, -1).split(","));
-
-// Earlier visits (table page_links).
 
 interface EarlierVisit extends UrlAddress, KnownLinks {
   /** By which it differs from the visit after it. */
