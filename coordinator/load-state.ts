@@ -21,7 +21,7 @@ import {
 } from "./subnets/subnet-store.ts";
 import { type SubnetTree, treeOfRows } from "./subnets/subnet-tree.ts";
 
-export interface KnownPorts {
+interface KnownPorts {
   readonly subnets: SubnetStore;
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;

@@ -20,7 +20,7 @@ import { accessApi } from "./access-api.ts";
 import { sessionTable } from "./account-routes.ts";
 import { type IssuedLink, issueSignInLink, linkIssued } from "./sign-in.ts";
 
-export interface AccessRoutePorts {
+interface AccessRoutePorts {
   readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke">;
   readonly sessions: Pick<SessionStore, "list" | "end">;
   readonly secrets: Secrets;

@@ -9,7 +9,7 @@ import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.t
 import type { AskedView } from "../web/views.ts";
 import { accessApi } from "./access-api.ts";
 
-export interface AuditRoutePorts {
+interface AuditRoutePorts {
   readonly audit: Pick<AuditLog, "list">;
 }
 
@@ -92,12 +92,12 @@ interface AuditAsked {
   readonly limit: string;
 }
 
-export const auditLimit = { usual: 50, most: 500 } as const;
+const auditLimit = { usual: 50, most: 500 } as const;
 const mostText = 300;
 const dayMs = 86_400_000;
 
 /** Throws a UsageError that names what is wrong. */
-export function readAuditQuery(asked: AuditAsked): AuditQuery {
+function readAuditQuery(asked: AuditAsked): AuditQuery {
   const since = dayOf("since", asked.since);
   const until = dayOf("until", asked.until);
   const beforeId = numberOf("beforeId", asked.beforeId, Number.MAX_SAFE_INTEGER);

@@ -41,7 +41,7 @@ import { queryOf } from "../web/views.ts";
 import { partnerAccessApi } from "./access-api.ts";
 import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
 
-export interface SignInPorts {
+interface SignInPorts {
   readonly links: Pick<SignInLinkStore, "find" | "redeem">;
   readonly sessions: Pick<SessionStore, "use" | "end">;
   readonly audit: Pick<AuditLog, "record">;
@@ -202,7 +202,7 @@ const notOurForm = {
   words: "This form was not sent from one of our pages. Open the page again and send it from there.",
 };
 
-export interface PartnerSignInPorts {
+interface PartnerSignInPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
   readonly reads: { crawler(name: string, now: Date): Promise<unknown> };

@@ -13,7 +13,7 @@ import { accessApi, tokenRequest } from "./access-api.ts";
 import { allScopes, scopeWords } from "./account-routes.ts";
 import { tokenCreated, tokenRevoked } from "./token-store.ts";
 
-export interface TokenRoutePorts {
+interface TokenRoutePorts {
   readonly tokens: Pick<OperatorTokenStore, "create" | "list" | "revoke">;
   readonly secrets: Secrets;
 }

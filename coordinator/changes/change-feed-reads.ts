@@ -230,7 +230,7 @@ export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
 
 export type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
 
-export function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
+function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
   if (removedThrough > at) return { type: "too-old", removedThrough };
   const lost = jumps.find(({ from, to }) => from < at && at < to);
   if (lost !== undefined) return { type: "lost", goOnFrom: lost.from, wentBackAt: new Date(lost.at) };

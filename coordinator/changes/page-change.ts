@@ -63,7 +63,7 @@ interface VisitChange {
 }
 
 /** What the site states of a page's uses; null: nothing. */
-export interface StatedThen {
+interface StatedThen {
   readonly answers: UseAnswers;
   readonly statements: readonly StatedPreference[];
 }

@@ -7,7 +7,7 @@ import { diffArrays } from "diff";
 
 export const textParts = ["description", "headings", "beginning", "further-down"] as const;
 
-export type TextPart = (typeof textParts)[number];
+type TextPart = (typeof textParts)[number];
 
 export interface TextPlace {
   readonly part: TextPart;

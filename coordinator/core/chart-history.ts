@@ -3,7 +3,7 @@ import { bytesText, msText, spanWords } from "./format.ts";
 import { rangeStepSeconds, type TimeRange } from "./time-range.ts";
 
 export const chartUnits = ["count", "bytes", "ms", "seconds", "share"] as const;
-export type ChartUnit = (typeof chartUnits)[number];
+type ChartUnit = (typeof chartUnits)[number];
 
 export interface HistoryChart {
   readonly key: string;

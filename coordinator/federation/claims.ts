@@ -92,7 +92,7 @@ function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
 export const parentId = 0;
 
 /** `here`, or the number of the related coordinator that the URL goes to next. */
-export type Owner = "here" | number;
+type Owner = "here" | number;
 
 export interface Relatives {
   /** What this coordinator owns; null: it has no parent, and owns the rest. */

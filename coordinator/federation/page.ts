@@ -100,7 +100,7 @@ export function invitedChildBody(invited: InvitedChild): Html {
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
 
-export function linkWords(related: RelatedCoordinator, now: Date): string {
+function linkWords(related: RelatedCoordinator, now: Date): string {
   const { state, failure, failingSince, contactedAt } = related;
   const since = failingSince === null ? "" : `, since ${instantWords(failingSince)}`;
   if (failure !== null) return `${failure}${since}`;
@@ -109,7 +109,7 @@ export function linkWords(related: RelatedCoordinator, now: Date): string {
   return state === "silent" ? `not responding, ${spoke}` : `connected, ${spoke}`;
 }
 
-export function ownsWords({ owns }: RelatedCoordinator): string {
+function ownsWords({ owns }: RelatedCoordinator): string {
   if (owns.length === 0) return "nothing yet";
   const shown = owns.slice(0, 8).join(", ");
   return owns.length > 8 ? `${shown} and ${owns.length - 8} more` : shown;
@@ -128,7 +128,7 @@ export function standingWords({ parent, children, above, settling }: Coordinator
 }
 
 /** What an away parent means for the crawl; null: it is not away. */
-export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
+function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
   return (
@@ -174,7 +174,7 @@ export const inviteFaultWords = (name: string): Readonly<Record<InviteFault, str
 });
 
 /** The file's part as a person pastes it; `owns` is an example to change. */
-export function invitedSettings({ parent }: InvitedChild): string {
+function invitedSettings({ parent }: InvitedChild): string {
   return JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2);
 }
 
