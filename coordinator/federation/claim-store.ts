@@ -242,7 +242,6 @@ async function handOverHosts(
  * that comes back starts over.
  */
 async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
-  await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
     `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
        -(count(*) filter (where host_hash <> to_host_hash))::int as outside

@@ -227,6 +227,6 @@ export interface Batch {
   readonly crawlerId: CrawlerId;
   readonly results: readonly CountedResult[];
   readonly now: Date;
-  /** Of pages, by their names (core/link-set). */
+  /** Of pages, by their names. */
   readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
 }

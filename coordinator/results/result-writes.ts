@@ -1,7 +1,8 @@
 /** The statements that a batch of results becomes. All run inside the transaction of result-store.ts. */
+
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
-import { nameOf } from "#core/link-set";
+import { nameOf } from "#core/url-key";
 import type { Seal } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns } from "../frontier/address-turn-writes.ts";

@@ -57,7 +57,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   deferred_link: bounded("effects on new hosts, two days' hosts of each domain and of each linking site"),
   domain_count: each("registrable domain whose hosts or links brought in hosts"),
   url_shortlist: bounded("600 URLs of each host leased in the last ten minutes"),
-  page_links: each("page, its latest five visits that found other links"),
   url_rank: each("URL known, as last ranked"),
   recrawl_host: each("host and channel known"),
   host_disagreement: each("host with compared pages"),
