@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Seal } from "#protocol/result";
 import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
 import type { ConnectionLimitSettings } from "../web/limits.ts";
 import type { Refusal } from "./connection.ts";
@@ -33,8 +32,6 @@ export interface GatewayHandlers {
     readonly crawlerId: CrawlerId;
     readonly spoolId: string;
     readonly results: readonly BatchedResult[];
-    /** Of a crawler with an identity: what it signed, each ending with one of the results. */
-    readonly seals?: readonly Seal[];
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /** `forGood`: it said goodbye and that it will not be back. */

@@ -99,7 +99,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   crawler_absence: each("crawler, only its latest absences"),
   crawler_move: policy("retention.recordDays", "after it ended"),
   spool: each("spool that a crawler ever started, 40 bytes"),
-  result_seal: days(7, "the latest of each spool stays"),
   invitation: policy("retention.recordDays", "after it expired"),
   double_check: days(evidenceDays, "after the verdict"),
   check_outcome: days(evidenceDays, "with their checks"),

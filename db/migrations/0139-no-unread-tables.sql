@@ -1,5 +1,6 @@
 -- What pages linked to at earlier visits was kept, up to five visits of each, and nothing ever read it: ranks and the graph go by the latest links,
 -- and how much of them changed is reckoned as a visit is stored. Crawlers found it, nobody entered it; the fetches of each page stay.
+-- Seals, which are verified as results arrive, were kept for a week with digests of bytes that nobody has any more: nothing could be shown by them.
 -- needs: all coordinators stopped
 
 -- Up Migration
@@ -13,6 +14,7 @@ end
 $$;
 
 drop table page_links;
+drop table result_seal;
 
 -- Down Migration
 
@@ -34,3 +36,15 @@ begin
   end loop;
 end
 $$;
+
+create table result_seal (
+  crawler_id integer not null references crawler on delete cascade,
+  spool_id uuid not null,
+  first_sequence bigint not null,
+  last_sequence bigint not null,
+  digest bytea not null,
+  signature bytea not null,
+  sealed_at timestamptz not null,
+  primary key (crawler_id, spool_id, last_sequence)
+);
+create index result_seal_time on result_seal using brin (sealed_at);
