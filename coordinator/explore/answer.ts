@@ -1,11 +1,11 @@
 /** What an address, a form or a command asks of the explorer, checked, and the answers: a map, a level of the tree, a list, countries. */
-import { z } from "zod";
 import { countryName } from "#core/country-names";
 import { asHolderId, type SubnetId } from "#core/ids";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { countryOf, registryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
+import { askedOf } from "../web/asked.ts";
 import { csvText } from "../web/html.ts";
 import { nobody } from "./crawler-counts.ts";
 import {
@@ -18,7 +18,6 @@ import {
   type ListAnswer,
   type MapAnswer,
   type SubnetFilter,
-  subnetFilter,
   type TreeAnswer,
 } from "./explore-api.ts";
 import type { ExploredWorld } from "./explored-world.ts";
@@ -43,23 +42,15 @@ export interface ExploreQuestion extends LevelAsked {
   readonly filter: SubnetFilter;
 }
 
-const parameters = z.object(exploreApi.explore.parameters.query);
-
 /** A string: why it cannot be asked. `given`: the value of a name, empty when there is none. */
 export function readQuestion(given: (name: string) => string): ExploreQuestion | string {
-  const values = Object.keys(parameters.shape).map((name) => [name, given(name).trim()] as const);
-  const checked = parameters.safeParse(Object.fromEntries(values.filter(([, value]) => value !== "")));
-  if (!checked.success)
-    return checked.error.issues
-      .map(({ path, message }) => `${String(path[0])}: ${shortened(given(String(path[0])))}: ${message}`)
-      .join("; ");
-  const { view, at: place, after: behind, sort, limit, ...rest } = checked.data;
-  const filter = subnetFilter.parse(rest);
+  const asked = askedOf(exploreApi.explore.parameters.query, given);
+  if (typeof asked === "string") return asked;
+  const { view, at: place, after: behind, sort, limit, ...filter } = asked;
   const at = readPlace(place);
-  if (at === null)
-    return `at: ${shortened(place)} is not an address, a block such as 192.0.2.0/24, or a range.`;
+  if (at === null) return `at: ${place} is not an address, a block such as 192.0.2.0/24, or a range.`;
   const after = behind === undefined ? null : parseRange(behind);
-  if (behind !== undefined && after === null) return `after: ${shortened(behind)} is not a range.`;
+  if (behind !== undefined && after === null) return `after: ${behind} is not a range.`;
   return { view: view ?? (isEmptyFilter(filter) ? "map" : "list"), at, after, sort, limit, filter };
 }
 
@@ -68,8 +59,6 @@ function readPlace(text: string): IpRange | null {
   const asked = text.toLowerCase();
   return parseRange(asked === "ipv4" ? "0.0.0.0/0" : asked === "ipv6" ? "::/0" : asked);
 }
-
-const shortened = (text: string) => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
 export const isEmptyFilter = (filter: SubnetFilter): boolean =>
   Object.values(filter).every((value) => value === undefined);

@@ -186,14 +186,7 @@ const filterParameters = {
     .meta({ description: "Only subnets with at least this many pages per day.", example: 1 }),
 };
 
-export const subnetFilter = z.object(filterParameters);
-export type SubnetFilter = z.infer<typeof subnetFilter>;
-
-const at = z
-  .string()
-  .max(100)
-  .default("ipv4")
-  .meta({ description: "An address, a block, a range, ipv4 or ipv6.", example: "80.0.0.0/4" });
+export type SubnetFilter = z.output<z.ZodObject<typeof filterParameters>>;
 
 export const exploreApi = {
   explore: {
@@ -209,7 +202,11 @@ export const exploreApi = {
           .enum(exploreViews)
           .optional()
           .meta({ description: "Left out: a list when there is a filter, else a map.", example: "list" }),
-        at,
+        at: z
+          .string()
+          .max(100)
+          .default("ipv4")
+          .meta({ description: "An address, a block, a range, ipv4 or ipv6.", example: "80.0.0.0/4" }),
         sort: z.enum(listOrders).default("address").meta({
           description: "Of a list, and of a tree but for rtt. load, rtt: only subnets that have one.",
           example: "address",

@@ -23,9 +23,9 @@ import {
   unconfirmed,
 } from "../web/form-fields.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
-import { crawlerApi } from "./crawler-api.ts";
+import { crawlerApi, type ShutOutPreview } from "./crawler-api.ts";
 import { crawlerLogBody } from "./crawler-history-page.ts";
-import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
+import { crawlerBody, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
 

@@ -10,14 +10,13 @@ import type { InvitationStore } from "../crawlers/invitation-store.ts";
 import type { MoveStore } from "../crawlers/move-store.ts";
 import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import type { ComplaintStore } from "../opt-outs/complaint-store.ts";
-import type { OptOutMarks } from "../opt-outs/mark-writes.ts";
-import type { OptOutStore } from "../opt-outs/store.ts";
+import type { ComplaintStore } from "../opt-outs/complaints.ts";
+import type { OptOutMarks, OptOutStore } from "../opt-outs/opt-out.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { ReleaseFleetStore } from "../releases/fleet-store.ts";
 import type { ReleaseStore } from "../releases/release-store.ts";
-import type { FleetReads } from "./fleet-view.ts";
-import type { InvitationProgress } from "./invitation-steps.ts";
+import type { FleetReads } from "./crawler-reads.ts";
+import type { InvitationProgress } from "./invitation-api.ts";
 
 export interface FleetPorts {
   readonly reads: FleetReads;

@@ -1,4 +1,5 @@
 /** Policies as they are typed, and as a terminal shows them: all of them as a table, one alone with its help. */
+
 import {
   isPolicyName,
   type PolicyValue,
@@ -9,7 +10,7 @@ import {
   valueText,
 } from "#coordinator/settings/catalogue";
 import type { PolicyName } from "#coordinator/settings/schema";
-import type { PoliciesAnswer, ShownPolicy } from "#coordinator/settings/settings-view";
+import type { PoliciesAnswer, ShownPolicy } from "#coordinator/settings/settings-api";
 import { UsageError } from "#core/errors";
 import { formatTable, printable } from "./output.ts";
 

@@ -1,7 +1,7 @@
 /** Whom crawlers measure: everybody in a small fleet; landmarks, neighbours and the longest left alone in a large one. */
 import { describe, expect, it } from "vitest";
 import { PeerRttTable } from "#coordinator/delegation/fleet";
-import { PeerMatrix } from "#coordinator/delegation/peer-matrix";
+import { PeerMatrix } from "#coordinator/distances/peer-matrix";
 import {
   isNewcomer,
   LandmarkEstimates,
@@ -13,7 +13,7 @@ import {
   peerRefreshMs,
   peersFor,
   peersPerTurn,
-} from "#coordinator/delegation/peers";
+} from "#coordinator/distances/peers";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 const noonMs = Date.UTC(2030, 0, 1, 12);

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { unknownRttMs, unmeasurableMs } from "#coordinator/balance/predict-rtt";
-import { RttTable } from "#coordinator/balance/rtt-table";
+import { RttTable, unknownRttMs, unmeasurableMs } from "#coordinator/distances/predicted-rtts";
 import { asCrawlerId } from "#core/ids";
 
 /** Crawlers 1, 2, 3 at these places on a line, in ms; rows are subnets with what they measured (null: not). */
-function table(places: readonly number[], subnets: readonly (readonly (number | null)[])[], holderId = 0) {
+function table(places: readonly number[], subnets: readonly (readonly (number | null)[])[]) {
   const rtts = new RttTable((a, b) => Math.abs((places[a - 1] as number) - (places[b - 1] as number)));
   places.forEach((_, index) => {
     rtts.indexOf(asCrawlerId(index + 1));
@@ -13,7 +12,7 @@ function table(places: readonly number[], subnets: readonly (readonly (number | 
     const rttMs = new Map(
       measured.flatMap((rtt, index) => (rtt === null ? [] : [[asCrawlerId(index + 1), rtt] as const])),
     );
-    rtts.add({ crawlerId: asCrawlerId(1), rttMs, holderId });
+    rtts.add({ crawlerId: asCrawlerId(1), rttMs });
   }
   return rtts;
 }
@@ -61,12 +60,9 @@ describe("an RTT", () => {
   });
 
   it("is never predicted to be nearer than the nearest that was measured", () => {
-    const taught = Array.from({ length: 9 }, () => [40, 10] as const);
-    const rtts = table([0, 50], [...taught, [40, null]]);
-
-    rtts.learn(Array.from({ length: 10 }, (_, row) => row));
-
-    expect(rowOf(rtts, 9)[1]).toBe(40);
+    // Between 40 and 45: the middle of 39 to 41, and of 40 to 44.
+    expect(rowOf(table([0, 1], [[40, null]]), 0)[1]).toBe(40);
+    expect(rowOf(table([0, 44, 45], [[44, 4, null]]), 0)[2]).toBe(4);
   });
 
   it("is not predicted from a crawler that could not measure", () => {
@@ -74,51 +70,24 @@ describe("an RTT", () => {
   });
 });
 
-describe("a prediction", () => {
-  const places = [0, 50, 90];
-  // To crawler 2 all subnets of this holder are 30 ms further than the middle of the bounds says.
-  const taught = Array.from({ length: 9 }, () => [10, 80, null] as const);
+it("says how far off a prediction may be: the more the wider the bounds, and that it knows nothing", () => {
+  const rtts = table(
+    [0, 50],
+    [
+      [10, null],
+      [40, null],
+    ],
+  );
+  const apart = new RttTable(() => undefined);
+  apart.add({ crawlerId: asCrawlerId(1), rttMs: new Map([[asCrawlerId(1), 30]]) });
 
-  it("learns from other subnets how far the middle is off", () => {
-    const rtts = table(places, [...taught, [10, null, null]]);
-    const before = rowOf(rtts, 9);
+  expect(rtts.spreadMs(1, 1)).toBeGreaterThan(rtts.spreadMs(0, 1));
+  expect(apart.spreadMs(0, apart.indexOf(asCrawlerId(2)))).toBe(unknownRttMs / 2);
+});
 
-    rtts.learn(Array.from({ length: 10 }, (_, row) => row));
+it("names those who may be near: who measured, and the nearest neighbours of who measured least", () => {
+  const rtts = table([0, 10, 30, 60, 100], [[null, null, 4, 90, null]]);
 
-    expect(before).toEqual([10, 50, 90]);
-    // Nine measurements of +30 against one of 0 in general: +27; within the holder nine against one of +27.
-    expect(rowOf(rtts, 9)[1]).toBeCloseTo(50 + (9 * 30 + 27) / 10);
-    expect(rowOf(rtts, 9)[2]).toBe(90);
-  });
-
-  it("learns more from its own holder than from others", () => {
-    const rtts = table(places, taught);
-    for (let index = 0; index < 3; index++) {
-      rtts.add({
-        crawlerId: asCrawlerId(1),
-        rttMs: new Map([
-          [asCrawlerId(1), 10],
-          [asCrawlerId(2), 50],
-        ]),
-        holderId: 5,
-      });
-    }
-    const ask = (holderId: number) =>
-      rtts.add({ crawlerId: asCrawlerId(1), rttMs: new Map([[asCrawlerId(1), 10]]), holderId });
-    const [own, other] = [ask(5), ask(0)];
-
-    rtts.learn(Array.from({ length: 12 }, (_, row) => row));
-
-    expect(rowOf(rtts, own)[1]).toBeLessThan(60);
-    expect(rowOf(rtts, other)[1]).toBeGreaterThan(74);
-  });
-
-  it("says how far off it may be: the more the wider the bounds", () => {
-    const rtts = table(places, [
-      [10, null, null],
-      [40, null, null],
-    ]);
-
-    expect(rtts.spreadMs(1, 1)).toBeGreaterThan(rtts.spreadMs(0, 1));
-  });
+  expect(rtts.likely(0, 2).sort()).toEqual([0, 1, 2, 3]);
+  expect(rtts.likely(0, 9).sort()).toEqual([0, 1, 2, 3, 4]);
 });
