@@ -34,6 +34,7 @@ import {
 } from "../migrating-crawler/support/gated-site.ts";
 import { sliceRunner } from "../migrating-crawler/support/slices.ts";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { longOr } from "../support/long.ts";
 import { noon, scope, spoolOf } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { tinyResolver } from "../support/web-server.ts";
@@ -174,7 +175,10 @@ const gates: readonly (readonly [name: string, provider: string, gate: GatedSite
   ["a script alone for every URL", "unknown", (path) => (isPage(path) ? script() : null)],
 ];
 
-describe.each(gates)("a site that comes to be behind %s", (_name, provider, gate) => {
+/** Each is told from pages by itself in test/migrating-crawler; a page, a page that is shown with 200, and robots.txt go all the way. */
+const goAllTheWay = longOr(gates, [gates[0]!, gates[2]!, gates[5]!]);
+
+describe.each(goAllTheWay)("a site that comes to be behind %s", (_name, provider, gate) => {
   it("keeps its pages everywhere, rests and is named; when the gate opens, one URL opens it", async () => {
     await visit(noon);
     const before = await outside();
