@@ -15,14 +15,13 @@ import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import type { LeavingChannel } from "../channels/channel.ts";
 import type { ForeignOwner } from "../federation/foreign-owner.ts";
-import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
+import type { HostReport, UrlReport } from "../frontier/frontier-reports-api.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
-import type { OrganisationReport } from "../subnets/holder-reads.ts";
+import type { OrganisationReport } from "../subnets/subnets-api.ts";
 import { orderReport } from "./explain-url.ts";
 import { standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
-import type { RollUp } from "./roll-up.ts";
-import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-report.ts";
+import type { CrawlerReport, RollUp, TakenFor, WhoAnswer } from "./who-api.ts";
 
 const subnetsShown = 100;
 const nearMatchesShown = 8;
