@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

@@ -376,7 +376,7 @@ export async function coordinatorsCommand(): Promise<Command> {
   const room = "federation";
   return groupOf(
     "coordinators",
-    "coordinators above and below this one: who owns which domains or address blocks, and what waits",
+    "coordinators above and below this one: who owns which domains, and what waits",
     [
       {
         ...{ name: "list", room, operation: federationApi.coordinators },
@@ -389,7 +389,7 @@ export async function coordinatorsCommand(): Promise<Command> {
         ...{ name: "invite", room, operation: federationApi.inviteCoordinator, takes: "name" },
         says: "create a child's key and print it once, for its settings",
         text: ({ parent }: { readonly parent: object }) =>
-          `parent = ${JSON.stringify({ ...parent, owns: ["its domains or address blocks"] }, null, 2)}`,
+          `parent = ${JSON.stringify({ ...parent, owns: ["its domains"] }, null, 2)}`,
       },
       {
         ...{ name: "remove", room, operation: federationApi.removeCoordinator },
