@@ -347,7 +347,6 @@ export async function siteCommand(): Promise<Command> {
     columns: {
       urls: "url state fetchedAt outcome status reason",
       changes: "seenAt kind url words difference",
-      freshDays: "",
       points: "at samples rttMs firstByteMs totalMs",
     },
     help: "\n\nThe web page: /sites/HOST.\n\nExamples:\n  nearcrawl site www.example.org\n  nearcrawl site www.example.org --part pages --filter failing\n  nearcrawl site list --under example.org --state blocked",
