@@ -53,7 +53,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
   ["core", "protocol", "database", "web"],
   ["subnets", "crawlers", "domain-sets"],
   [
-    ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
+    ...["channels", "recrawl", "frontier", "results", "delegation", "balance", "distances"],
     ...["changes", "web-graph", "trust", "federation", "site-caps"],
   ],
   [
@@ -77,9 +77,16 @@ const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
   coordinator: [...coordinatorStoreys, [wiring]],
   "migrating-crawler": [
     ["core"],
-    ["settings", "limits", "net", "membership", "spool"],
-    ["extract", "traps", "warc", "fetch", "preferences", "probe", "link"],
-    ["crawl", "status", "move", "check"],
+    ["settings"],
+    ["limits"],
+    ["net", "spool"],
+    ["membership", "preferences", "traps"],
+    ["extract"],
+    ["fetch"],
+    ["probe", "warc"],
+    ["link"],
+    ["crawl"],
+    ["status", "move", "check"],
     [wiring],
     ["supervisor"],
     ["cli"],

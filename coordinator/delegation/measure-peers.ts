@@ -12,7 +12,7 @@ import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
 import { type CrawlerRecord, type PeerRtt, peerAddressOf } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
-import { peersKeptByEach } from "./peer-matrix.ts";
+import { peersKeptByEach } from "../distances/peer-matrix.ts";
 import {
   isNewcomer,
   landmarkCount,
@@ -23,7 +23,7 @@ import {
   peerRefreshMs,
   peersFor,
   peersPerTurn,
-} from "./peers.ts";
+} from "../distances/peers.ts";
 import type { CoordinatorState } from "./state.ts";
 
 const peerTurnMs = 60_000;

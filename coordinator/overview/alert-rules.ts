@@ -738,7 +738,7 @@ export const alertRules = [
     looksFor: "a crawler's results or probe reports are not trusted",
     link: "/fleet/trust",
     advice:
-      "Read the evidence: nearcrawl fleet trust NAME. Revoke its access, or restore it if a proxy or a site was to blame.",
+      "Read the evidence: nearcrawl fleet show NAME. Revoke its access, or restore it if a proxy or a site was to blame.",
     find: ({ crawlers }) =>
       about(
         namesOf(crawlers.filter(({ distrusted }) => distrusted)),

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
+import { delegationCause } from "../subnets/subnets-api.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
-import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
 import { queueAges, spanFigures } from "./queue-api.ts";

@@ -21,7 +21,6 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
-import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
@@ -298,7 +297,7 @@ export function observeIndex(metrics: Metrics, state: IndexState): void {
   metrics.searchIndexBehindSeconds.set(secondsBehind);
 }
 
-// What is forgotten in time: incidents, seals and turns that nobody will ask about any more.
+// What is forgotten in time: incidents and turns that nobody will ask about any more.
 
 interface UpkeepParts {
   readonly pool: Pool;
@@ -315,7 +314,6 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
   const { pool, incidents, timekeeper, log, now } = parts;
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
-    await forgetSeals(pool, now());
     await forgetTurns(pool, now());
   });
   // After a start it is looked once: the clock may have been put right while nothing ran.

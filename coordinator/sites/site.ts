@@ -1,4 +1,5 @@
 /** One host, from all rooms: what is known of it as a whole, and the part that was asked for. */
+
 import { domainToUnicode } from "node:url";
 import type { z } from "zod";
 import { changeCauseWords, delegationCauseWords } from "#core/delegation-cause";
@@ -9,12 +10,12 @@ import type { TimeRange } from "#core/time-range";
 import { hostHashOf, hostNamed } from "#core/url-key";
 import type { ChangeFeed } from "../changes/change-feed-reads.ts";
 import { everyChange, toldChange } from "../changes/page-change.ts";
-import type { HostReport } from "../frontier/frontier-reports.ts";
+import type { HostReport } from "../frontier/frontier-reports-api.ts";
 import { paceReasons } from "../frontier/pace-reasons.ts";
 import { answerHost } from "../who/answer.ts";
 import { robotsWords, usedUpWords } from "../who/explain-host.ts";
 import type { WhoPorts } from "../who/place.ts";
-import type { WhoAnswer } from "../who/who-report.ts";
+import type { WhoAnswer } from "../who/who-api.ts";
 import { whence } from "../who/words.ts";
 import type {
   Site,

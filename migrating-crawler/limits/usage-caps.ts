@@ -10,9 +10,9 @@
  */
 
 import { z } from "zod";
+import { LocalTime } from "../core/local-time.ts";
 import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
-import { LocalTime } from "./local-time.ts";
 import { KeptFile, type KeptSettings } from "./state-file.ts";
 
 type Caps = Pick<CrawlerLimits, "pagesPerDay" | "bytesPerDay" | "bytesPerMonth" | "timeZone">;

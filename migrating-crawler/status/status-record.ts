@@ -3,7 +3,7 @@ import { urlHost } from "#core/ip/url-host";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import { LocalTime } from "../limits/local-time.ts";
+import { LocalTime } from "../core/local-time.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { Tally } from "../link/crawler-status.ts";
 import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";

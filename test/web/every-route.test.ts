@@ -23,8 +23,6 @@ const publicReads = [
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
-  "/.well-known/signature-agent-card",
-  "/.well-known/security.txt",
   "/releases/dock.mjs",
   "/releases/current.json",
   "/releases/keys.json",

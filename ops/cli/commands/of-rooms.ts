@@ -225,6 +225,30 @@ export async function recrawlCommand(): Promise<Command> {
   });
 }
 
+export async function overviewCommand(): Promise<Command> {
+  const { overviewApi } = await import("#coordinator/overview/overview-api");
+  return roomCommand({
+    ...{ name: "overview", room: "overview", operation: overviewApi.overview },
+    says: "the state of the whole crawl: alerts, figures, what waits, what fails, the crawlers",
+    columns: {
+      ...alertColumns,
+      fleet: "name state subnets meanRttMs pages openLeases place offlineReason holdingBack",
+      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
+      points: "",
+      recent: "",
+    },
+    help: "\n\nExample:\n  nearcrawl overview --range 24h --json",
+  });
+}
+
+/** What needs attention, as tables. */
+export const alertColumns = {
+  alerts: "severity name words advice since",
+  acknowledged: "name words by at note",
+  muted: "name mutedTarget until mutedBy reason words",
+  channels: "name place failingSince",
+};
+
 export async function queueCommand(): Promise<Command> {
   const { queueApi } = await import("#coordinator/overview/queue-api");
   const room = "overview";
@@ -368,7 +392,7 @@ export async function coordinatorsCommand(): Promise<Command> {
   const room = "federation";
   return groupOf(
     "coordinators",
-    "coordinators above and below this one: who owns which domains or address blocks, and what waits",
+    "coordinators above and below this one: who owns which domains, and what waits",
     [
       {
         ...{ name: "list", room, operation: federationApi.coordinators },
@@ -381,7 +405,7 @@ export async function coordinatorsCommand(): Promise<Command> {
         ...{ name: "invite", room, operation: federationApi.inviteCoordinator, takes: "name" },
         says: "create a child's key and print it once, for its settings",
         text: ({ parent }: { readonly parent: object }) =>
-          `parent = ${JSON.stringify({ ...parent, owns: ["its domains or address blocks"] }, null, 2)}`,
+          `parent = ${JSON.stringify({ ...parent, owns: ["its domains"] }, null, 2)}`,
       },
       {
         ...{ name: "remove", room, operation: federationApi.removeCoordinator },

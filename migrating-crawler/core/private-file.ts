@@ -1,0 +1,106 @@
+/**
+ * The small files in a crawler's home that nobody else may read and no crash may tear: readable to their owner
+ * alone, on the disk before they count (O_SYNC, and fsync of the folder), and put in place by a rename.
+ */
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import type { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { flushedWrite, maySync } from "./flushed-write.ts";
+
+/** Longer files are none of ours, in bytes. */
+const maxFileBytes = 64 * 1024;
+
+/** Null when there is none. Throws a ConfigError that says what to do when it is not what was written. */
+export function readPrivateJson<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+  ifDamaged: string,
+): z.infer<Schema> | null {
+  const text = textOf(path);
+  if (text === null) return null;
+  const checked = schema.safeParse(jsonOf(text, path, ifDamaged));
+  if (checked.success) return checked.data;
+  const [fault] = checked.error.issues;
+  throw damaged(path, `${fault?.path.join(".") || "content"}: ${fault?.message}`, ifDamaged);
+}
+
+/** Takes the place of the one before it, in one step. */
+export function writePrivateJson(path: string, value: unknown): void {
+  const draft = writeDraft(path, value);
+  renameSync(draft, path);
+  syncFolder(path);
+}
+
+/** False, and nothing changed, when there is one already. */
+export function createPrivateJson(path: string, value: unknown): boolean {
+  const draft = writeDraft(path, value);
+  try {
+    linkSync(draft, path);
+    syncFolder(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function writeDraft(path: string, value: unknown): string {
+  const draft = `${path}.${process.pid}.new`;
+  rmSync(draft, { force: true });
+  const file = openSync(draft, flushedWrite | constants.O_EXCL, 0o600);
+  try {
+    writeSync(file, `${JSON.stringify(value, null, 2)}\n`);
+  } finally {
+    closeSync(file);
+  }
+  return draft;
+}
+
+/** The rename itself is on the disk only when the folder is; in a dock's sandbox the system does it within seconds. */
+function syncFolder(path: string): void {
+  if (!maySync) return;
+  const folder = openSync(dirname(path), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function textOf(path: string): string | null {
+  try {
+    const { size } = statSync(path);
+    if (size > maxFileBytes) throw new ConfigError([`${path}: ${size} bytes are more than it ever has`]);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    throw new ConfigError([`${path}: cannot be read (${message})`]);
+  }
+}
+
+function jsonOf(text: string, path: string, ifDamaged: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw damaged(path, "this is no whole JSON file", ifDamaged);
+  }
+}
+
+const damaged = (path: string, fault: string, ifDamaged: string) =>
+  new ConfigError([`${path}: ${fault}. It is left as it is. ${ifDamaged}`]);
