@@ -171,12 +171,11 @@ const reportsOf = async (pool: Pool) => (await import("#coordinator/who/reads"))
 /** Each loads its own code alone. */
 const rooms = {
   alerts: async ({ pool, resolver, settingsFile: file }) => {
-    const { alertMutePart } = await import("#coordinator/overview/start");
     const { alertPart } = await import("#coordinator/alerts/start");
     const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
     // Channels are those of the coordinator's file.
     const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
-    return [alertMutePart(pool), alertPart({ pool, config, resolver })];
+    return [alertPart({ pool, config, resolver })];
   },
   access: async ({ pool, now }) =>
     (await import("#coordinator/access/start")).accessParts(pool, { ...said, access: openAccess, now }),
