@@ -25,11 +25,12 @@ const all = ["test/**/*.test.ts"];
 /**
  * Whole journeys whose every step has a test of its own, or a shorter journey beside it: `npm run test:long` runs them each night.
  * The first crawler's and the second partner's order is in small-internet and balance/second-partner, anycast in test/delegation,
- * recrawl rates in test/recrawl, a swap in the supervisor's tests, what follows a restore in test/journal.
+ * denials and first fetches as well, recrawl rates in test/recrawl, a swap in the supervisor's tests, what follows a restore in
+ * test/journal.
  */
-const journeys = ["second-partner", "anycast-address", "changing-pages", "swapped-fleet", "restore-drill"];
-const nightly =
-  process.env.NEARCRAWL_LONG === "1" ? [] : journeys.map((name) => `test/end-to-end/${name}.test.ts`);
+const journeys =
+  "test/end-to-end/{second-partner,anycast-address,changing-pages,swapped-fleet,restore-drill,live-rounds}.test.ts";
+const nightly = process.env.NEARCRAWL_LONG === "1" ? [] : [journeys];
 
 /** A third of a minute and more: one that began last would be waited for by itself. A run that knows how long they took knows better. */
 const long =

@@ -1,6 +1,6 @@
 /**
  * The coordinator's settings: checked once, all faults listed together, unknown names refused, frozen.
- * Defaults carry their unit in the name and their origin in the comment. The values come from a JSON file
+ * What each does says coordinator/setting-words. The values come from a JSON file
  * and from flags; the environment is read by the command, not here.
  */
 import { isIPv4, isIPv6 } from "node:net";
@@ -27,9 +27,7 @@ const seconds = (most: number) => z.number().positive().max(most);
 
 const listen = z.strictObject({
   host: z.string().min(1).max(253).default("127.0.0.1"),
-  /** 0 takes any free port. */
   port: z.int().min(0).max(65_535).default(usualPort),
-  /** Pages, API and /health here as well, in no line behind crawlers that connect; 0 takes any free port; null: none. */
   pagesPort: z.int().min(0).max(65_535).nullable().default(null),
 });
 
@@ -37,7 +35,6 @@ const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.stri
 
 /** Hosts that resolve differently by place, and parts of subnets that measure apart. */
 const finer = z.strictObject({
-  /** How often they are looked for and looked at; what is found is probed a few at a time. */
   everySeconds: seconds(86_400).default(30),
 });
 
@@ -49,13 +46,10 @@ const accuracy = z.strictObject({
 
 /** Importing the registries' data, as it is asked for on the pages. */
 const registry = z.strictObject({
-  /** A folder on this machine whose files, and those of the folders in it, may be imported; null: only what was fetched. */
   filesFolder: z.string().min(1).max(4096).nullable().default(null),
   /** Of memory for one job: 10 million objects took 1.9 GB (test/bench/results/rir-import.md). */
   jobMegabytes: z.int().min(256).max(1_000_000).default(4096),
-  /** A first fetch of everything over a slow line takes hours. */
   jobMinutes: z.int().min(1).max(10_080).default(720),
-  /** A plan in which a registry loses a larger share of its subnets or addresses has to be confirmed. */
   shrinkageWarningShare: z.number().min(0).max(1).default(suspiciousShare),
 });
 
@@ -80,37 +74,30 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
 
 /** Where searches are answered from. */
 const search = z.strictObject({
-  /** null: from memory with 20,000 pages or more, as long as they fit into what it may have. */
   index: z.enum(["memory", "database"]).nullable().default(null),
-  /** What the process of the index in memory may take, in MB (2^20 bytes); null: half of what is available when it starts. */
   indexMegabytes: z.int().min(100).max(10_000_000).nullable().default(null),
 });
 
 /** What is expected of backups. */
 const backup = z.strictObject({
-  /** Of an embedded database once a first backup was made, of a server that archives its log; 0 (which TOML can say) or null: nobody is told. */
   warnAfterHours: z.number().min(0).max(8760).nullable().default(48),
 });
 
 /** The web pages; what changes something is for those who have signed in, wherever it listens. */
 const access = z.strictObject({
-  /** What people may who have not signed in; null: read where only this machine reaches the pages, else nothing. */
   anonymous: z.enum(["read", "nothing"]).nullable().default(null),
 });
 
 export const configSchema = z.strictObject({
   listen: listen.prefault({}),
   tls: tls.nullable().default(null),
-  /** Listening beyond loopback needs TLS, or a proxy in front that does it. */
   behindProxy: z.boolean().default(false),
-  /** Where partners and sites reach the coordinator, when that is not where it listens: https://search.example. */
   publicUrl: z
     .url({ protocol: /^https?$/ })
     .max(300)
     .nullable()
     .default(null),
   access: access.prefault({}),
-  /** DNS servers as `address:port`; empty: the system's. */
   resolvers: z.array(resolver).max(8).default([]),
   /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
   allowSpecialPurpose: z.union([z.boolean(), z.array(specialRange).min(1).max(100)]).default(false),
@@ -136,9 +123,7 @@ export const configSchema = z.strictObject({
   parent: parentSettings.nullable().default(null),
   coordinators: coordinatorsSettings.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
-  /** A crawler that is gone so long hands its subnets to the runners-up. */
   departureSeconds: seconds(86_400).default(120),
-  /** What every crawler says to sites; left out, it names the contact page at publicUrl, else the contact. */
   userAgent: z
     .string()
     .regex(
@@ -147,18 +132,14 @@ export const configSchema = z.strictObject({
     )
     .max(200)
     .optional(),
-  /** Whom webmasters may write to: an e-mail address or a URL, shown on the contact page. */
   contact: z.string().min(3).max(200).nullable().default(null),
   /**
    * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421), naming the key set at publicUrl
    * (left out: at the origin of the User-Agent's page), where this coordinator must be reached by https.
    */
   signRequests: z.boolean().default(false),
-  /** Crawlers are asked for another signing key when theirs is so old. */
   signingKeyDays: z.int().min(1).max(365).default(30),
-  /** What is crawled by this coordinator's crawlers: hosts in one of these domain sets; empty: every host. */
   domainSets: domainSets.default([]),
-  /** What the disk of a database server of one's own has for it, in 10^9 bytes; null: not known. */
   databaseGigabytes: z.number().positive().max(1e9).nullable().default(null),
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });

@@ -3,7 +3,7 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
-import type { CrawlerStore } from "./crawlers/crawler.ts";
+import type { CrawlerStore } from "./crawlers/crawler-store.ts";
 import type { AnycastRanges } from "./delegation/anycast.ts";
 import type { DelegationStore } from "./delegation/delegation.ts";
 import type { DeniedTargets } from "./delegation/denied-targets.ts";
@@ -14,7 +14,7 @@ import type { CoordinatorState } from "./delegation/state.ts";
 import type { FrontierStore } from "./frontier/frontier.ts";
 import type { CrawlerGateway } from "./gateway/gateway.ts";
 import type { Counters } from "./overview/counters.ts";
-import type { ResultStore } from "./results/accepted-result.ts";
+import type { ResultStore } from "./results/result-store.ts";
 
 export interface JobPorts {
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;

@@ -1,7 +1,8 @@
 /** What the coordinator reads at its start, and again when the registry changes. */
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
-import type { CrawlerStore, DayBudget } from "./crawlers/crawler.ts";
+import type { DayBudget } from "./crawlers/crawler.ts";
+import type { CrawlerStore } from "./crawlers/crawler-store.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import type { DelegationStore, MeasuredRound } from "./delegation/delegation.ts";
 import { DelegationTable } from "./delegation/delegation-table.ts";
@@ -10,7 +11,7 @@ import { defaultParameters } from "./delegation/policies/round.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
 import type { FrontierStore } from "./frontier/frontier.ts";
-import type { ResultStore } from "./results/accepted-result.ts";
+import type { ResultStore } from "./results/result-store.ts";
 import { SubnetRows } from "./subnets/subnet-rows.ts";
 import {
   createSubnetStore,

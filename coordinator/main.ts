@@ -377,7 +377,7 @@ async function openRooms(ground: Ground) {
   const { metrics } = counters;
   const alerts = alertDuties(
     {
-      ...{ pool, timekeeper, resolver: ground.resolver, metrics: metrics.operation, health: ground.health },
+      ...{ pool, timekeeper, resolver: ground.resolver, metrics, health: ground.health },
       ...{ facts: watching.alertFacts, leads, log, now, nowMs: () => performance.now() },
     },
     config,
@@ -658,7 +658,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   });
   timekeeper.every("observe", observeMs, async () => {
     counters.observe(live(), gateway.counts().refusals);
-    observeOwn(counters.metrics.operation, ground.health, ground.presence.leads);
-    observeIndex(counters.metrics.operation, index.state());
+    observeOwn(counters.metrics, ground.health, ground.presence.leads);
+    observeIndex(counters.metrics, index.state());
   });
 }

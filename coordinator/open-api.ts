@@ -12,6 +12,7 @@ import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
+import { queueApi } from "./overview/queue-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
@@ -40,7 +41,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
   operation: [operationApi],
-  overview: [overviewApi, alertsApi],
+  overview: [overviewApi, queueApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],

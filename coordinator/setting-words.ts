@@ -100,7 +100,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   "recrawl.biggestMultiple":
     "With iir and icr, the longest interval of a group, in multiples of the interval of the group before it (our judgement, SARSS names no value).",
   "recrawl.visitsPerChange":
-    "With optimal and ncis, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast (worked out, test/core/recrawl/optimal-rates; SARSS names 2 (section 4.3)).",
+    "With optimal, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast (worked out, test/recrawl/optimal-rates; SARSS names 2 (section 4.3)).",
   "recrawl.usualChangesPerDay":
     "How often a page is expected to change until its visits or its host say otherwise (Cho and Garcia-Molina, VLDB 2000: half of the pages change within 50 days).",
   "recrawl.everySeconds":

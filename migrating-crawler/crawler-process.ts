@@ -31,7 +31,7 @@ type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>)
  */
 const heapGrowingPercent = 40;
 
-export interface CrawlerProcess {
+interface CrawlerProcess {
   /** A settings file, or the folder of a crawler that has joined. */
   readonly settings: string | undefined;
   readonly isDocked: boolean;

@@ -12,7 +12,7 @@ import type { CrawlerConfig } from "./settings/config.ts";
 
 const lookEveryMs = 2000;
 
-export interface LiveSettingsParts {
+interface LiveSettingsParts {
   readonly governor: Governor;
   readonly connector: Connector;
   readonly prober: Prober;

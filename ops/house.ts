@@ -53,7 +53,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
   ["core", "protocol", "database", "web"],
   ["subnets", "crawlers", "domain-sets"],
   [
-    ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
+    ...["channels", "recrawl", "frontier", "results", "delegation", "balance", "distances"],
     ...["changes", "web-graph", "trust", "federation", "site-caps"],
   ],
   [

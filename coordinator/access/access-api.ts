@@ -313,7 +313,6 @@ export const partnerAccessApi = {
       201: answer(signInLink),
       404: errorAnswer("There is no crawler of this name"),
       409: errorAnswer("The public address of the pages is not known"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
 } satisfies ApiOperations;

@@ -5,7 +5,7 @@ import type { Change } from "#core/audit";
 import type { KeyScope } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
 import { invitationPrefix } from "../crawlers/admit-crawler.ts";
-import type { InvitationStore } from "../crawlers/identity.ts";
+import type { InvitationStore } from "../crawlers/invitation-store.ts";
 
 export interface InvitationRequest {
   readonly name: string;

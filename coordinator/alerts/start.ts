@@ -7,7 +7,7 @@ import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { AlertFacts } from "../overview/alert-facts.ts";
-import type { OperationMetrics } from "../overview/metrics.ts";
+import type { Metrics } from "../overview/metrics.ts";
 import type { OwnHealth } from "../overview/own-health.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
@@ -24,7 +24,7 @@ export interface AlertDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry" | "stopping">;
   readonly resolver: NameResolver;
-  readonly metrics: Pick<OperationMetrics, "alertDeliveries">;
+  readonly metrics: Pick<Metrics, "alertDeliveries">;
   readonly health: Pick<OwnHealth, "alerts">;
   /** With what the coordinator knows of itself. */
   readonly facts: (now: Date) => Promise<AlertFacts>;

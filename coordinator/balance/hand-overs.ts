@@ -5,7 +5,7 @@
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { CrawlerStore } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { type DepartureRule, departedCrawlers, refreshCrawlers } from "./presence.ts";

@@ -13,8 +13,8 @@ import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { CrawlerLoad, DelegationStore, SubnetLoad } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { unmeasurableMs } from "../distances/predicted-rtts.ts";
 import { type BalanceInput, effectiveCapacity, overloads } from "./plan.ts";
-import { unmeasurableMs } from "./predict-rtt.ts";
 import type { PutOffMoves } from "./rebalance.ts";
 
 interface ReliefPorts {
@@ -71,7 +71,6 @@ export async function reliefInput(
       loadPagesPerDay: pagesPerDay,
       loadBytesPerDay: bytesPerDay,
       rttMs: known.get(subnetId) ?? new Map(),
-      ...holderOf(subnetId, state),
     })),
     crawlerRttMs: (a, b) => state.peerRtts.rttMs(a, b) ?? undefined,
   };
@@ -117,12 +116,6 @@ function capacityFor(
     capacityPagesPerDay: Math.max(0, crawler.pagesPerDay - Math.max(0, othersPages)),
     capacityBytesPerDay: Math.max(0, crawler.bytesPerDay - Math.max(0, othersBytes)),
   };
-}
-
-/** What is measured of one subnet of a holder helps to predict the others'. */
-function holderOf(subnetId: SubnetId, state: CoordinatorState): { readonly holderId?: number } {
-  const holderKey = state.placementOf(subnetId)?.holderKey;
-  return typeof holderKey === "number" ? { holderId: holderKey } : {};
 }
 
 async function knownRtts(

@@ -14,10 +14,10 @@ import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { Delegation, DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import { backOffLevels, type Level } from "../delegation/knowledge.ts";
-import { lookedAtWhole } from "../delegation/peers.ts";
 import type { Placement } from "../delegation/placement.ts";
 import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { lookedAtWhole } from "../distances/peers.ts";
 import { makeMoves } from "./successors.ts";
 
 export interface SearchPorts {

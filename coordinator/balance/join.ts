@@ -6,7 +6,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";
+import type { CrawlerRecord } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DelegationMove, DelegationStore, UnmeasuredSubnet } from "../delegation/delegation.ts";
 import { fleetLoad, roomsOf } from "./input.ts";
 import { NewcomerFindings, NewcomerSearch, type SearchPorts } from "./join-search.ts";

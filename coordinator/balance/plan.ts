@@ -28,8 +28,6 @@ export interface BalanceSubnet {
   readonly loadBytesPerDay?: number;
   /** What the probes found, in milliseconds; crawlers that never measured it are absent. */
   readonly rttMs: ReadonlyMap<CrawlerId, number>;
-  /** Whose it is, as any whole number from 0 on: what is measured of a holder's subnets helps to predict the others'. */
-  readonly holderId?: number;
 }
 
 export interface Move {
@@ -62,10 +60,9 @@ function checkCrawler({ crawlerId, capacityPagesPerDay, capacityBytesPerDay = 0 
 }
 
 function checkSubnet(subnet: BalanceSubnet): void {
-  const { subnetId, loadPagesPerDay, loadBytesPerDay = 0, holderId = 0 } = subnet;
+  const { subnetId, loadPagesPerDay, loadBytesPerDay = 0 } = subnet;
   checkNumber(loadPagesPerDay, () => `load of subnet ${subnetId}`);
   checkNumber(loadBytesPerDay, () => `load in bytes of subnet ${subnetId}`);
-  checkNumber(holderId, () => `holder of subnet ${subnetId}`);
   for (const [crawlerId, rtt] of subnet.rttMs)
     checkNumber(rtt, () => `RTT of crawler ${crawlerId} to subnet ${subnetId}`);
 }
@@ -78,7 +75,7 @@ function refuseRepeats(what: string, ids: readonly number[]): void {
   }
 }
 
-export function checkNumber(value: number, what: () => string): void {
+function checkNumber(value: number, what: () => string): void {
   if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError(`the ${what()} is ${value}`);
 }
 
@@ -89,15 +86,6 @@ export function effectiveCapacity(
 ): number {
   if (!(meanPageBytes > 0)) return limits.pagesPerDay;
   return Math.min(limits.pagesPerDay, Math.floor(limits.bytesPerDay / meanPageBytes));
-}
-
-/** Load of every crawler that is listed or still has a subnet. */
-export function loadsOf({ crawlers, subnets }: BalanceInput): Map<CrawlerId, number> {
-  const loads = new Map<CrawlerId, number>(crawlers.map(({ crawlerId }) => [crawlerId, 0]));
-  for (const { crawlerId, loadPagesPerDay } of subnets) {
-    loads.set(crawlerId, (loads.get(crawlerId) ?? 0) + loadPagesPerDay);
-  }
-  return loads;
 }
 
 interface Overload {
@@ -202,7 +190,7 @@ export function leaveCostMs(pagesPerDay: number, settings: BalanceSettings): num
 }
 
 /** Loads of one class cost the same to move. */
-export function loadClass(pagesPerDay: number): number {
+function loadClass(pagesPerDay: number): number {
   return Math.floor(Math.log2(Math.max(pagesPerDay, 2 ** -10)));
 }
 

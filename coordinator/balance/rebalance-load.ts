@@ -13,9 +13,9 @@ import type { DelegationMove, DelegationStore, WaitingSubnet } from "../delegati
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { unmeasurableMs } from "../distances/predicted-rtts.ts";
 import { type ReliefInput, reliefInput } from "./input.ts";
 import type { BalancePolicyName, Move } from "./plan.ts";
-import { unmeasurableMs } from "./predict-rtt.ts";
 import { type MeasuredPair, type PutOffMoves, planRelief, type ReliefPlan } from "./rebalance.ts";
 import { makeMoves } from "./successors.ts";
 

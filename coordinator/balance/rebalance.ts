@@ -6,7 +6,9 @@
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
-import { PackedSubnets } from "./packed-subnets.ts";
+import { RttTable } from "../distances/predicted-rtts.ts";
+import { burdenOf, plannedCapacities } from "./capacities.ts";
+import { planPlacement } from "./placement.ts";
 import {
   type BalanceInput,
   type BalancePolicyName,
@@ -16,8 +18,6 @@ import {
   noHysteresis,
   overloads,
 } from "./plan.ts";
-import { BalancePlanner } from "./planner.ts";
-import { burdenOf, plannedCapacities } from "./problem.ts";
 
 export interface MeasuredPair {
   readonly subnetId: SubnetId;
@@ -44,45 +44,37 @@ export function planRelief(
 ): ReliefPlanning {
   const leastMs = leastRtts(input, isAnycast);
   const atLeast = (subnetId: SubnetId, rttMs: number) => Math.max(rttMs, leastMs.get(subnetId) ?? 0);
-  const subnets = input.subnets.map((subnet) => {
-    const least = leastMs.get(subnet.subnetId);
-    if (least === undefined) return subnet;
-    const rttMs = new Map([...subnet.rttMs].map(([id, ms]) => [id, atLeast(subnet.subnetId, ms)]));
-    return { ...subnet, rttMs: rttMs.set(subnet.crawlerId, least) };
+  const known = new Map(
+    input.subnets.map(({ subnetId, crawlerId, rttMs }) => {
+      const rtts = new Map([...rttMs].map(([witness, ms]) => [witness, atLeast(subnetId, ms)]));
+      const least = leastMs.get(subnetId);
+      return [subnetId, least === undefined ? rtts : rtts.set(crawlerId, least)];
+    }),
+  );
+  const planned = () => ({
+    ...input,
+    subnets: input.subnets.map((subnet) => ({ ...subnet, rttMs: known.get(subnet.subnetId)! })),
   });
-  const planning = (policy === "variance-rule" ? byVarianceRule : byMinCostFlow)({ ...input, subnets });
-  const noted = (pair: MeasuredPair) => ({ ...pair, rttMs: atLeast(pair.subnetId, pair.rttMs) });
-  return { plan: planning.plan, note: (measured) => planning.note(measured.map(noted)) };
+  return {
+    plan: () => (policy === "variance-rule" ? byVarianceRule(planned()) : planPlacement(planned())),
+    note: (measured) => {
+      for (const { subnetId, crawlerId, rttMs } of measured)
+        known.get(subnetId)?.set(crawlerId, atLeast(subnetId, rttMs));
+    },
+  };
+}
+
+function byVarianceRule(input: BalanceInput): ReliefPlan {
+  const moves = planByVarianceRule(input);
+  const rttsOf = new Map(input.subnets.map(({ subnetId, rttMs }) => [subnetId, rttMs]));
+  const unknown = moves.filter(({ subnetId, to }) => !rttsOf.get(subnetId)!.has(to));
+  return { moves, probes: unknown.map(({ subnetId, to }) => ({ subnetId, crawlerId: to })) };
 }
 
 /** What the crawlers of anycast ranges measured of them, in ms; where they measured nothing, nobody is nearer than 0. */
 function leastRtts({ subnets }: BalanceInput, isAnycast: (subnetId: SubnetId) => boolean) {
   const ranges = subnets.filter(({ subnetId }) => isAnycast(subnetId));
   return new Map(ranges.map(({ subnetId, crawlerId, rttMs }) => [subnetId, rttMs.get(crawlerId) ?? 0]));
-}
-
-function byMinCostFlow({ crawlers, subnets, crawlerRttMs }: BalanceInput): ReliefPlanning {
-  const planner = new BalancePlanner(crawlerRttMs);
-  planner.note({ crawlers, subnets });
-  return { plan: () => planner.plan(), note: (measured) => planner.note({ measured }) };
-}
-
-function byVarianceRule(input: BalanceInput): ReliefPlanning {
-  const rtts = new Map(input.subnets.map(({ subnetId, rttMs }) => [subnetId, new Map(rttMs)]));
-  return {
-    plan: () => {
-      const subnets = input.subnets.map((subnet) => ({
-        ...subnet,
-        rttMs: rtts.get(subnet.subnetId) ?? subnet.rttMs,
-      }));
-      const moves = planByVarianceRule({ ...input, subnets });
-      const unknown = moves.filter(({ subnetId, to }) => rtts.get(subnetId)?.has(to) !== true);
-      return { moves, probes: unknown.map(({ subnetId, to }) => ({ subnetId, crawlerId: to })) };
-    },
-    note: (measured) => {
-      for (const { subnetId, crawlerId, rttMs } of measured) rtts.get(subnetId)?.set(crawlerId, rttMs);
-    },
-  };
 }
 
 // What was measured for moves that were then put off: the next passes plan with it, or they would plan the
@@ -163,70 +155,66 @@ function lowestVarianceFirst(subnets: readonly BalanceSubnet[]): BalanceSubnet[]
 }
 
 class VarianceRelief {
-  readonly #subnets: PackedSubnets;
+  readonly #rtts: RttTable;
+  readonly #rowOf: ReadonlyMap<SubnetId, number>;
   readonly #capacityPages: Float64Array;
   readonly #roomPages: Float64Array;
   readonly #roomBytes: Float64Array;
-  readonly #rttsMs: Float64Array;
 
   constructor({ crawlers, subnets, crawlerRttMs }: BalanceInput) {
-    this.#subnets = new PackedSubnets(crawlerRttMs);
-    for (const { crawlerId } of crawlers) this.#subnets.rtts.indexOf(crawlerId);
-    for (const subnet of subnets) this.#subnets.put(subnet);
-    const listed = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler]));
-    const burden = burdenOf(this.#subnets, listed);
+    this.#rtts = new RttTable(crawlerRttMs);
+    for (const { crawlerId } of crawlers) this.#rtts.indexOf(crawlerId);
+    this.#rowOf = new Map(subnets.map((subnet) => [subnet.subnetId, this.#rtts.add(subnet)]));
+    const burden = burdenOf({ crawlers, subnets }, this.#rtts);
     const { pages, bytes } = plannedCapacities(burden, noHysteresis);
     this.#capacityPages = pages;
     this.#roomPages = pages.map((capacity, index) => capacity - burden.pages[index]!);
     this.#roomBytes = bytes.map((capacity, index) => capacity - burden.bytes[index]!);
-    this.#rttsMs = new Float64Array(pages.length);
   }
 
   /** Moves away one crawler's subnets, in this order, until it is over no longer; from a departed one all of them. */
   movesFrom(subnets: readonly BalanceSubnet[]): Move[] {
     const moves: Move[] = [];
-    for (const { subnetId } of subnets) {
-      const row = this.#subnets.rowOf(subnetId)!;
-      const from = this.#subnets.ownerOf(row);
+    for (const subnet of subnets) {
+      const from = this.#rtts.indexOf(subnet.crawlerId);
       const departed = this.#capacityPages[from] === 0;
       if (!departed && this.#roomPages[from]! >= 0 && this.#roomBytes[from]! >= 0) break;
-      if (!departed && this.#subnets.pagesOf(row) === 0) continue;
-      const to = this.#nextBest(row, departed);
-      if (to >= 0) moves.push(this.#moved(row, to));
+      if (!departed && subnet.loadPagesPerDay === 0) continue;
+      const to = this.#nextBest(subnet, from, departed);
+      if (to >= 0) moves.push(this.#moved(subnet, from, to));
     }
     return moves;
   }
 
   /** With room; for a subnet that cannot stay, else the one with the most of it; -1 when there is none. */
-  #nextBest(row: number, mustLeave: boolean): number {
-    const from = this.#subnets.ownerOf(row);
-    const [pages, bytes] = [this.#subnets.pagesOf(row), this.#subnets.bytesOf(row)];
-    this.#subnets.rtts.rttsInto(row, this.#rttsMs);
-    let [best, roomiest] = [-1, -1];
-    for (let crawler = 0; crawler < this.#rttsMs.length; crawler++) {
-      if (crawler === from || this.#capacityPages[crawler] === 0) continue;
+  #nextBest(
+    { subnetId, loadPagesPerDay, loadBytesPerDay = 0 }: BalanceSubnet,
+    from: number,
+    mustLeave: boolean,
+  ): number {
+    const row = this.#rowOf.get(subnetId)!;
+    let [best, bestMs, roomiest] = [-1, Number.POSITIVE_INFINITY, -1];
+    for (const [crawler, capacity] of this.#capacityPages.entries()) {
+      if (crawler === from || capacity === 0) continue;
       if (roomiest < 0 || this.#roomPages[crawler]! > this.#roomPages[roomiest]!) roomiest = crawler;
-      if (this.#roomPages[crawler]! < pages || this.#roomBytes[crawler]! < bytes) continue;
-      if (best < 0 || this.#rttsMs[crawler]! < this.#rttsMs[best]!) best = crawler;
+      if (this.#roomPages[crawler]! < loadPagesPerDay || this.#roomBytes[crawler]! < loadBytesPerDay)
+        continue;
+      const rttMs = this.#rtts.rttMs(row, crawler);
+      if (rttMs < bestMs) [best, bestMs] = [crawler, rttMs];
     }
     return best < 0 && mustLeave ? roomiest : best;
   }
 
-  #moved(row: number, to: number): Move {
-    const { rtts } = this.#subnets;
-    const from = this.#subnets.ownerOf(row);
+  #moved(subnet: BalanceSubnet, from: number, to: number): Move {
     for (const [crawler, sign] of [
       [from, 1],
       [to, -1],
     ] as const) {
-      this.#roomPages[crawler]! += sign * this.#subnets.pagesOf(row);
-      this.#roomBytes[crawler]! += sign * this.#subnets.bytesOf(row);
+      this.#roomPages[crawler]! += sign * subnet.loadPagesPerDay;
+      this.#roomBytes[crawler]! += sign * (subnet.loadBytesPerDay ?? 0);
     }
-    return {
-      subnetId: this.#subnets.idOf(row),
-      from: rtts.crawlerIds[from]!,
-      to: rtts.crawlerIds[to]!,
-      ...rtts.difference(row, from, to),
-    };
+    const { crawlerIds } = this.#rtts;
+    const difference = this.#rtts.difference(this.#rowOf.get(subnet.subnetId)!, from, to);
+    return { subnetId: subnet.subnetId, from: crawlerIds[from]!, to: crawlerIds[to]!, ...difference };
   }
 }

@@ -11,8 +11,8 @@ import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import { type FleetLoad, fleetLoad, roomsOf } from "./input.ts";
-import { type BalanceInput, checkInput, type Move, noHysteresis, overloads } from "./plan.ts";
-import { BalancePlanner } from "./planner.ts";
+import { planPlacement } from "./placement.ts";
+import { type BalanceInput, type Move, noHysteresis, overloads } from "./plan.ts";
 
 interface Heir {
   readonly subnetId: SubnetId;
@@ -308,24 +308,8 @@ const causeOf = (gone: CrawlerId, state: CoordinatorState) =>
 const whyOf = (gone: CrawlerId, state: CoordinatorState) =>
   isDraining(gone, state) ? "its crawler hands its subnets over" : "its crawler is gone";
 
-// The cheapest set of moves that leaves nobody over capacity: the least sum of load × RTT over all subnets (design
-// section 6), as one plan from scratch and without hysteresis; a live fleet goes on from plan to plan with
-// BalancePlanner.
-//
-// Exact in this sense: the flow (crawler-flow, solve-flow) is the cheapest there is when subnets may be divided, at
-// any size. With equal loads and no limit in bytes it is in whole subnets by itself, so the plan is the cheapest.
-// With unequal loads, where the exact answer is NP-hard to find, fewer subnets than there are crawlers are divided,
-// and whole-placement puts those together: near the optimum.
-//
-// Nothing moves while nobody is overloaded; when somebody is, subnets may also move to a crawler that is nearer.
-
+/** As one plan without hysteresis. Nothing moves while nobody is overloaded; when somebody is, subnets may also go to a nearer one. */
 export function planByMinCostFlow(input: BalanceInput): Move[] {
-  checkInput(input);
-  if (overloads(input).length === 0) return [];
-  const planner = new BalancePlanner(input.crawlerRttMs, noHysteresis);
-  planner.note({
-    crawlers: [...input.crawlers].sort((a, b) => a.crawlerId - b.crawlerId),
-    subnets: [...input.subnets].sort((a, b) => a.subnetId - b.subnetId),
-  });
-  return [...planner.plan().moves];
+  const { moves } = planPlacement(input, noHysteresis);
+  return overloads(input).length === 0 ? [] : [...moves];
 }

@@ -11,11 +11,18 @@ const mostLookedAt = 20_000;
 
 const rowsAtOnce = 1000;
 
-export function createChangeFeed(pool: Pool): ChangeFeed {
+export type ChangeFeed = ReturnType<typeof createChangeFeed>;
+
+export function createChangeFeed(pool: Pool) {
   return {
-    state: async () => (await readRows(pool, everyChange, { above: 0, through: 0, most: 1 })).state,
-    after: async (since, query) => await after(pool, since, query),
-    latest: async (query) => await latest(pool, query),
+    state: async (): Promise<FeedState> =>
+      (await readRows(pool, everyChange, { above: 0, through: 0, most: 1 })).state,
+
+    /** What came after the change of that number. Looks at a bounded part of the feed: `more` says whether it went on. */
+    after: async (since: number, query: ChangeQuery): Promise<ChangesRead> => await after(pool, since, query),
+
+    /** The latest ones that fit, of a bounded part of the feed; `next` is the end of the feed. */
+    latest: async (query: ChangeQuery): Promise<FeedRead> => await latest(pool, query),
   };
 }
 
@@ -256,11 +263,3 @@ export type ChangesRead =
   | { readonly type: "lost"; readonly goOnFrom: number; readonly wentBackAt: Date }
   /** There is no change of that number yet. */
   | { readonly type: "unknown"; readonly last: number };
-
-export interface ChangeFeed {
-  state(): Promise<FeedState>;
-  /** What came after the change of that number. Looks at a bounded part of the feed: `more` says whether it went on. */
-  after(since: number, query: ChangeQuery): Promise<ChangesRead>;
-  /** The latest ones that fit, of a bounded part of the feed; `next` is the end of the feed. */
-  latest(query: ChangeQuery): Promise<FeedRead>;
-}

@@ -77,11 +77,11 @@ export const changesApi = {
     needs: "read",
     summary: "What visits found new, changed or gone, since a cursor",
     description:
-      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly once, whatever is written meanwhile. Also as CSV: format=csv. Asked with Accept: text/event-stream alone, it is the stream of /api/changes/stream.",
+      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly once, whatever is written meanwhile. Also as CSV: format=csv.",
     parameters: {
       query: {
         since: z.string().max(4000).optional().meta({
-          description: "A cursor (next of an answer, number of a change, id of an event), earliest, or now.",
+          description: "A cursor (next of an answer, number of a change), earliest, or now.",
           example: "earliest",
         }),
         host: z
@@ -115,53 +115,6 @@ export const changesApi = {
       200: answer(changes),
       400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
       410: errorAnswer("The cursor is older than what is kept: some changes were missed"),
-    },
-  },
-  changesStream: {
-    method: "get",
-    path: "/api/changes/stream",
-    needs: "read",
-    summary: "The change feed as server-sent events",
-    description:
-      "Event `change`, with the cursor after it as id and one change as in /api/changes as data. Starts after Last-Event-ID, else after since, else with new changes. After 15 seconds without an event, a comment and the id tell the feed's position. A stream ends after five minutes: browsers reconnect by themselves, where they were. A reader that accepts nothing for 30 seconds is disconnected. Event `refused` (`{error}`) is the last one if the cursor has become too old meanwhile.",
-    parameters: {
-      query: {
-        since: z
-          .string()
-          .max(4000)
-          .default("now")
-          .meta({ description: "A cursor, earliest, or now.", example: "now" }),
-        host: z
-          .string()
-          .max(253)
-          .optional()
-          .meta({ description: "Only this host.", example: "www.example.org" }),
-        prefix: z.string().max(2048).optional().meta({
-          description: "Only URLs with this prefix, including scheme and host.",
-          example: "https://www.example.org/docs/",
-        }),
-        dset: z.string().max(4096).optional().meta({
-          description:
-            "Only hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
-          example: ".org lang:en",
-        }),
-        kind: z.string().max(200).optional().meta({
-          description:
-            "Kinds, separated by commas: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
-          example: "changed",
-        }),
-      },
-      header: { "Last-Event-ID": z.string().max(4000).optional().describe("A cursor; overrides since.") },
-    },
-    answers: {
-      200: {
-        description: "An open-ended stream",
-        schema: z.string(),
-        type: "text/event-stream",
-      },
-      400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
-      410: errorAnswer("The cursor is older than what is kept"),
-      503: errorAnswer("The feed has its maximum of readers"),
     },
   },
 } satisfies ApiOperations;

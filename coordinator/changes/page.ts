@@ -1,7 +1,5 @@
-/** The page of the change feed: the latest changes with filters; alive where a script runs (changes.js). */
-
+/** The page of the change feed: the latest changes with filters. */
 import { answersText } from "../results/stated-uses.ts";
-import { pageScript } from "../web/assets.ts";
 import { options, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
@@ -22,20 +20,16 @@ interface ChangesPage {
 
 export function changesBody(page: ChangesPage): Html {
   const { asked, changes } = page;
-  return html`${titleRow("Changes", html`<span id="live" hidden></span>`)}
+  return html`${titleRow("Changes")}
 <p class="lead">Pages that were new, changed or gone when they were last fetched, latest first.</p>
 ${filters(asked)}
 <div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">
 <thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col">Page</th><th scope="col">Details</th></tr></thead>
-<tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>
+<tbody>${[...changes].reverse().map(row)}</tbody></table></div>
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
-<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>
-${pageScript("changes.js")}`;
+<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>. On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
 }
-
-const streamOf = ({ asked, next }: ChangesPage) =>
-  pathWith("/api/changes/stream", { ...asked, since: next, limit: null });
 
 function filters(asked: ChangesAsked): Html {
   const kinds = changeKinds.map((kind) => [kind, kindWords[kind]] as const);

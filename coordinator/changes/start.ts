@@ -41,8 +41,5 @@ export function scheduleChanges(ports: ChangeDutyPorts): void {
 
 // The pages' part about changes, with its store.
 
-type ChangePartOptions = Pick<RoomOptions, "pool" | "log" | "version">;
-
-export function changePart({ pool, log, version }: ChangePartOptions): WebPart {
-  return changeRoutes({ feed: createChangeFeed(pool), log, version });
-}
+export const changePart = ({ pool }: Pick<RoomOptions, "pool">): WebPart =>
+  changeRoutes(createChangeFeed(pool));

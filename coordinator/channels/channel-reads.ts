@@ -1,7 +1,6 @@
 /** Table channel: its rows as channels. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { mostKnownDigests } from "#protocol/known-digests";
 import { listOf, prepared } from "../database/transaction.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { type ChannelRules, channelHolds, leftOut, parseUrlPattern, type UrlPattern } from "./channel.ts";
@@ -75,62 +74,28 @@ export interface Channel extends ChannelRules {
   readonly settled: boolean;
 }
 
-export interface ChannelStore {
-  /** By host and number; of one host where it is named. */
-  list(host?: string): Promise<readonly Channel[]>;
-  /** The channel, or what makes it impossible beside those that there are. */
-  add(rules: ChannelRules, now: Date): Promise<Channel | readonly string[]>;
-  /** Null: there is none of this number. What it left out is due again. */
-  remove(channelId: number, now: Date): Promise<Channel | null>;
-  /** Brings a batch of the frontier's URLs in line with channels that are new; gives how many URLs changed. */
-  settle(now: Date): Promise<number>;
-}
-
-// What the index has of a channel: how many pages, which digests, and how many of them say the same.
+// What the index has of a channel: how many pages.
 
 /** Of a host so many pages are looked at. */
 const mostCounted = 1_000_000;
-
-/** The rows of table page, as `p`, that lie in a channel: of its host $1 so many are looked at, for its directories $2. */
-const pagesOfChannel = (most: number) => `(select $2::text[] as directories) c
-       cross join lateral (
-         select *, ${pathSql("url")} as path
-         from page where host_hash = $1 limit ${most}
-       ) p
-       where ${holdsPath("p.path")}`;
-
-interface CountedChannel {
-  readonly pages: number;
-  readonly duplicateShare: number;
-  readonly knownDigests: readonly string[];
-}
 
 export async function countPages(
   pool: Pool,
   { channelId, hostHash, directories }: KeptChannel,
   at: { readonly settled: boolean; readonly now: Date },
 ): Promise<void> {
-  const { rows } = await pool.query<CountedChannel>(
-    `with pages as materialized (
-       select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls, bool_and(p.noindex) as is_silent
-       from ${pagesOfChannel(mostCounted)}
-       group by p.digest
-     )
-     select coalesce(sum(urls), 0)::int as pages,
-       coalesce(1 - count(*)::real / nullif(sum(urls), 0), 0)::real as "duplicateShare",
-       array(
-         select digest from pages where not is_silent order by fetched_at desc, digest limit ${mostKnownDigests}
-       ) as "knownDigests"
-     from pages`,
-    [hostHash, directories],
-  );
-  const { pages, duplicateShare, knownDigests } = rows[0]!;
   await pool.query(
     `update channel
-     set settled = $2, counted_at = $3, known_turn = known_turn + 1, expected_pages = $4, duplicate_share = $5,
-         known_digests = $6
+     set settled = $2, counted_at = $3, expected_pages = (
+       select count(*)
+       from (select $5::text[] as directories) c
+       cross join lateral (
+         select ${pathSql("url")} as path from page where host_hash = $4 limit ${mostCounted}
+       ) p
+       where ${holdsPath("p.path")}
+     )
      where channel_id = $1`,
-    [channelId, at.settled, at.now, pages, duplicateShare, knownDigests],
+    [channelId, at.settled, at.now, hostHash, directories],
   );
 }
 

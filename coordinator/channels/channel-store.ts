@@ -7,24 +7,29 @@ import { addHosts, addUrls, lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { type ChannelRules, channelFaults, channelHolds, leftOut, outsideChannel } from "./channel.ts";
-import {
-  type Channel,
-  type ChannelStore,
-  channelsWhere,
-  countPages,
-  type KeptChannel,
-} from "./channel-reads.ts";
+import { type Channel, channelsWhere, countPages, type KeptChannel } from "./channel-reads.ts";
 
-export function createChannelStore(pool: Pool): ChannelStore {
+export type ChannelStore = ReturnType<typeof createChannelStore>;
+
+export function createChannelStore(pool: Pool) {
   return {
-    list: async (host) =>
+    /** By host and number; of one host where it is named. */
+    list: async (host?: string): Promise<readonly Channel[]> =>
       (host === undefined
         ? await channelsWhere(pool, "true", [])
         : await channelsWhere(pool, "host_hash = $1", [hostHashOf(host)])
       ).map(withoutHash),
-    add: async (rules, now) => await add(pool, rules, now),
-    remove: async (channelId, now) => await remove(pool, channelId, now),
-    settle: async (now) => await settleChannels(pool, now),
+
+    /** The channel, or what makes it impossible beside those that there are. */
+    add: async (rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> =>
+      await add(pool, rules, now),
+
+    /** Null: there is none of this number. What it left out is due again. */
+    remove: async (channelId: number, now: Date): Promise<Channel | null> =>
+      await remove(pool, channelId, now),
+
+    /** Brings a batch of the frontier's URLs in line with channels that are new; gives how many URLs changed. */
+    settle: async (now: Date): Promise<number> => await settleChannels(pool, now),
   };
 }
 

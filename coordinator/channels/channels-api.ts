@@ -137,7 +137,6 @@ export const channelsApi = {
     },
     answers: {
       201: answer(channel),
-      429: errorAnswer("Too many failures from this address"),
       422: errorAnswer(
         "The settings contradict each other, or another channel of the host; each fault is named",
       ),
@@ -153,7 +152,6 @@ export const channelsApi = {
     body: { schema: z.strictObject({}), example: {} },
     answers: {
       200: answer(channel),
-      429: errorAnswer("Too many failures from this address"),
       404: errorAnswer("There is no channel with this number"),
     },
   },

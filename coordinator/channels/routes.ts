@@ -5,7 +5,7 @@ import { hostNamed } from "#core/url-key";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { readChannel } from "./channel.ts";
-import type { ChannelStore } from "./channel-reads.ts";
+import type { ChannelStore } from "./channel-store.ts";
 import { type addChannelBody, channelsApi } from "./channels-api.ts";
 import { coverageBody, coverageCsv } from "./coverage-page.ts";
 import type { CoverageList, CoverageQuery } from "./coverage-reads.ts";

@@ -15,8 +15,9 @@ import {
 } from "#protocol/coordinator-messages";
 import { helloText, isSignedBy } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
-import type { CrawlerStore } from "./crawler.ts";
-import type { IdentityStore, KeyHolder, RedemptionFault } from "./identity.ts";
+import type { CrawlerStore } from "./crawler-store.ts";
+import type { KeyHolder, RedemptionFault } from "./identity.ts";
+import type { IdentityStore } from "./identity-store.ts";
 
 export type Refusal = Omit<CoordinatorRefuse, "type">;
 

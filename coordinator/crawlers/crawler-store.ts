@@ -1,8 +1,10 @@
 /** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
+
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import type { SubnetId } from "#core/ids";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
-import type { ProbeMethod } from "#protocol/messages";
+import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, columnsOf } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
@@ -16,14 +18,17 @@ import {
   resumeCrawler,
 } from "./control-store.ts";
 import { takeOverAtStart } from "./coordinator-presence-store.ts";
-import type { Absence, CrawlerName, CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
+import type { Absence, CrawlerName, CrawlerRecord, DrainedBy, PeerRtt } from "./crawler.ts";
+import type { KeyHolder } from "./identity.ts";
 import { crawlersOfKeys, measuresOnly, registerCrawler, type ShownKey } from "./identity-store.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
+export type CrawlerStore = ReturnType<typeof createCrawlerStore>;
+
 /** `coordinatorNumber`: of the coordinator whose crawlers come and go by this store; null: of none that runs. */
-export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null): CrawlerStore {
+export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null) {
   const arrivals = new Gathered(
     async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
     mostTogether,
@@ -45,36 +50,94 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     arrivalLingerMs,
   );
   return {
-    register: async (crawler) => await registerCrawler(pool, crawler),
-    authenticate: async (name, keyHash) => await keys.ask({ name, keyHash }),
+    /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
+    register: async (crawler: {
+      name: string;
+      keyHash: string;
+      pagesPerDay?: number;
+      bytesPerDay?: number;
+    }): Promise<CrawlerId> => await registerCrawler(pool, crawler),
 
-    arrive: async (arrival) => await arrivals.ask(arrival),
+    /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
+    authenticate: async (name: string, keyHash: string): Promise<KeyHolder | null> =>
+      await keys.ask({ name, keyHash }),
 
-    leave: async (departure) => await departures.ask(departure),
+    /** Records what the hello says and that it is online; returns the spool's acknowledged sequence. */
+    arrive: async (arrival: {
+      crawlerId: CrawlerId;
+      hello: CrawlerHello;
+      address: string | null;
+      subnetId: SubnetId | null;
+      now: Date;
+    }): Promise<number> => await arrivals.ask(arrival),
 
-    heartbeats: async (heard) => await saveHeartbeats(pool, heard),
+    /**
+     * `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another
+     * coordinator by now, and nothing was changed.
+     */
+    leave: async (departure: {
+      crawlerId: CrawlerId;
+      reason: string;
+      forGood?: boolean;
+      now: Date;
+    }): Promise<boolean> => await departures.ask(departure),
 
-    list: async (crawlerIds) => await list(pool, crawlerIds),
+    /** Of each crawler one. */
+    heartbeats: async (
+      heard: readonly {
+        readonly crawlerId: CrawlerId;
+        readonly heartbeat: CrawlerHeartbeat;
+        readonly at: Date;
+      }[],
+    ): Promise<void> => await saveHeartbeats(pool, heard),
 
-    markAbsent: async (reason, now) => await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
+    /** By their numbers, ascending: all, or those of the numbers given. */
+    list: async (crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> => await list(pool, crawlerIds),
 
-    saveRtts: async (rtts, now, keptByEach = Number.POSITIVE_INFINITY) =>
-      await measured.ask({ rtts, now, keptByEach }),
+    /** At coordinator start: nobody is connected, but to other coordinators that run. */
+    markAbsent: async (reason: string, now: Date): Promise<void> =>
+      await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
 
-    async rtts(from) {
+    /** `keptByEach`: of what each of these crawlers measured, so many pairs are kept, the latest; left out: all. */
+    saveRtts: async (
+      rtts: readonly PeerRtt[],
+      now: Date,
+      keptByEach: number = Number.POSITIVE_INFINITY,
+    ): Promise<void> => await measured.ask({ rtts, now, keptByEach }),
+
+    /** All, or those that these crawlers have measured. */
+    async rtts(from?: readonly CrawlerId[]): Promise<PeerRtt[]> {
       const all: PeerRtt[] = [];
       await readEachRtts(pool, (rtts) => all.push(...rtts), from);
       return all;
     },
 
-    readEachRtts: async (visit) => await readEachRtts(pool, visit),
+    /** The same, some at a time, without a list of them all. */
+    readEachRtts: async (visit: (rtts: readonly PeerRtt[]) => void): Promise<void> =>
+      await readEachRtts(pool, visit),
 
-    drain: async (name, now, by) => await drainCrawler(pool, name, now, by),
-    resume: async (name, now, by) => await resumeCrawler(pool, name, now, by),
-    mustJoin: async (crawlerId, now) => await mustJoin(pool, crawlerId, now),
-    hasJoined: async (crawlerId) => await hasJoined(pool, crawlerId),
+    /**
+     * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
+     * `by`: the operator, when it is left out.
+     */
+    drain: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
+      await drainCrawler(pool, name, now, by),
 
-    onChange: async (changed) => {
+    /**
+     * Takes a draining crawler back into the fleet; false when there is none of that name, or when its partner may not
+     * take it back: an operator drained it, or it is not trusted. Running coordinators are told.
+     */
+    resume: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
+      await resumeCrawler(pool, name, now, by),
+
+    /** Subnets of it went to others: when it is back, it is to be given what is nearest to it. */
+    mustJoin: async (crawlerId: CrawlerId, now: Date): Promise<void> => await mustJoin(pool, crawlerId, now),
+
+    /** It was given what is nearest to it. */
+    hasJoined: async (crawlerId: CrawlerId): Promise<void> => await hasJoined(pool, crawlerId),
+
+    /** Calls back whenever `drain` or `resume` has committed (Postgres NOTIFY `nearcrawl_fleet`). */
+    onChange: async (changed: () => void): Promise<{ stop(): Promise<void> }> => {
       const listener = new ChannelListener(pool, "nearcrawl_fleet", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };

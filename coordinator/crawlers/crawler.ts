@@ -3,9 +3,8 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { KeyScope } from "#protocol/identity";
-import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { Partition } from "../domain-sets/partition.ts";
-import type { KeyHolder } from "./identity.ts";
 
 export interface CrawlerRecord {
   readonly crawlerId: CrawlerId;
@@ -64,65 +63,6 @@ export interface PeerRtt {
 
 /** `partner`: whoever hosts it. */
 export type DrainedBy = "operator" | "partner";
-
-export interface CrawlerStore {
-  /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
-  register(crawler: {
-    name: string;
-    keyHash: string;
-    pagesPerDay?: number;
-    bytesPerDay?: number;
-  }): Promise<CrawlerId>;
-  /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
-  authenticate(name: string, keyHash: string): Promise<KeyHolder | null>;
-  /** Records what the hello says and that it is online; returns the spool's acknowledged sequence. */
-  arrive(arrival: {
-    crawlerId: CrawlerId;
-    hello: CrawlerHello;
-    address: string | null;
-    subnetId: SubnetId | null;
-    now: Date;
-  }): Promise<number>;
-  /**
-   * `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another
-   * coordinator by now, and nothing was changed.
-   */
-  leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<boolean>;
-  /** Of each crawler one. */
-  heartbeats(
-    heard: readonly {
-      readonly crawlerId: CrawlerId;
-      readonly heartbeat: CrawlerHeartbeat;
-      readonly at: Date;
-    }[],
-  ): Promise<void>;
-  /** By their numbers, ascending: all, or those of the numbers given. */
-  list(crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]>;
-  /** At coordinator start: nobody is connected, but to other coordinators that run. */
-  markAbsent(reason: string, now: Date): Promise<void>;
-  /** `keptByEach`: of what each of these crawlers measured, so many pairs are kept, the latest; left out: all. */
-  saveRtts(rtts: readonly PeerRtt[], now: Date, keptByEach?: number): Promise<void>;
-  /** All, or those that these crawlers have measured. */
-  rtts(from?: readonly CrawlerId[]): Promise<PeerRtt[]>;
-  /** The same, some at a time, without a list of them all. */
-  readEachRtts(visit: (rtts: readonly PeerRtt[]) => void): Promise<void>;
-  /**
-   * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
-   * `by`: the operator, when it is left out.
-   */
-  drain(name: string, now: Date, by?: DrainedBy): Promise<boolean>;
-  /**
-   * Takes a draining crawler back into the fleet; false when there is none of that name, or when its partner may not
-   * take it back: an operator drained it, or it is not trusted. Running coordinators are told.
-   */
-  resume(name: string, now: Date, by?: DrainedBy): Promise<boolean>;
-  /** Subnets of it went to others: when it is back, it is to be given what is nearest to it. */
-  mustJoin(crawlerId: CrawlerId, now: Date): Promise<void>;
-  /** It was given what is nearest to it. */
-  hasJoined(crawlerId: CrawlerId): Promise<void>;
-  /** Calls back whenever `drain` or `resume` has committed (Postgres NOTIFY `nearcrawl_fleet`). */
-  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
-}
 
 /** The connected fleet, as the gateway offers it. */
 export interface Fleet {

@@ -5,7 +5,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerHeartbeat } from "#protocol/messages";
-import type { CrawlerStore } from "./crawler.ts";
+import type { CrawlerStore } from "./crawler-store.ts";
 
 /** Of each crawler of the fleet: 10,000 of them say it 333 times a second. */
 const msPerCrawler = 3;

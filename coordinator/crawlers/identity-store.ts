@@ -1,4 +1,5 @@
 /** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
+
 import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
@@ -7,10 +8,10 @@ import { tell } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { IssuedKey } from "./crawler.ts";
+import type { Redeemed, Redemption, RedemptionFault } from "./identity.ts";
 import {
   type DueRotation,
   type FolderArrival,
-  type IdentityStore,
   judgeFolder,
   type KeyHolder,
   type KnownFolder,
@@ -34,7 +35,9 @@ const graceEnd = (now: string, hours: string): string =>
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createIdentityStore(pool: Pool): IdentityStore {
+export type IdentityStore = ReturnType<typeof createIdentityStore>;
+
+export function createIdentityStore(pool: Pool) {
   const arrivals = new Gathered(
     async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen),
     mostTogether,
@@ -51,16 +54,29 @@ export function createIdentityStore(pool: Pool): IdentityStore {
     arrivalLingerMs,
   );
   return {
-    noteArrival: async (arrival, now) => await arrivals.ask({ ...arrival, now }),
-    tradeTicket: async (trade) => await trades.ask(trade),
+    noteArrival: async (arrival: SeenArrival, now: Date): Promise<void> =>
+      await arrivals.ask({ ...arrival, now }),
 
-    async noteKeyUse({ crawlerId, keyId }, now) {
+    /** Accepts the shown ticket and puts the next in its place, or says why the folder is a copy. */
+    tradeTicket: async (trade: TicketTrade): Promise<TradedTicket> => await trades.ask(trade),
+
+    /** A key was shown. One that was not known to have arrived has, and the keys before it end after their grace. */
+    async noteKeyUse({ crawlerId, keyId }: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void> {
       if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
-    keyKept: async (crawlerId, now) => await keepKey(pool, { crawlerId, keyId: null, now }),
+    /** The crawler has the newest key on its disk: those before it end after their grace, and its invitation is used up. */
+    keyKept: async (crawlerId: CrawlerId, now: Date): Promise<void> =>
+      await keepKey(pool, { crawlerId, keyId: null, now }),
 
-    async issueKey({ crawlerId, keyHash, scopes }, now) {
+    /**
+     * A key for the crawler beside those that it has. Those that it was sent before and never said to have kept stay
+     * good for the grace: one of them may be all that it has on its disk.
+     */
+    async issueKey(
+      { crawlerId, keyHash, scopes }: { crawlerId: CrawlerId; keyHash: string; scopes: readonly KeyScope[] },
+      now: Date,
+    ): Promise<void> {
       await pool.query(
         `with forgotten as (
            delete from crawler_key
@@ -78,9 +94,28 @@ export function createIdentityStore(pool: Pool): IdentityStore {
       );
     },
 
-    dueRotations: async (crawlerIds, rule) => await dueRotations(pool, crawlerIds, rule),
+    /**
+     * Of these, the crawlers with an identity whose newest kept key is to be replaced: an operator has asked, or it
+     * is older than `maxAgeDays`; and those that have kept none. One that was sent a key less than `resendMs` ago is
+     * left out.
+     */
+    dueRotations: async (
+      crawlerIds: readonly CrawlerId[],
+      rule: { readonly maxAgeDays: number; readonly resendMs: number; readonly now: Date },
+    ): Promise<DueRotation[]> => await dueRotations(pool, crawlerIds, rule),
 
-    async readmitted(name, publicKey) {
+    /**
+     * The crawler with that name and identity, while the database went back since its last ticket: it may have got keys that the
+     * database does not know. Null: there is none, or it has been here since.
+     */
+    async readmitted(
+      name: string,
+      publicKey: string,
+    ): Promise<{
+      readonly crawlerId: CrawlerId;
+      readonly scopes: readonly KeyScope[];
+      readonly revoked: boolean;
+    } | null> {
       const { rows } = await pool.query<{ crawler_id: number; scopes: KeyScope[]; revoked: boolean }>(
         `select c.crawler_id, k.scopes, c.revoked_at is not null as revoked
          from crawler c
@@ -98,7 +133,8 @@ export function createIdentityStore(pool: Pool): IdentityStore {
       return { crawlerId: asCrawlerId(row.crawler_id), scopes: row.scopes, revoked: row.revoked };
     },
 
-    async shutOut(crawlerIds) {
+    /** Of these, the crawlers that their operator has shut out. */
+    async shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]> {
       const { rows } = await pool.query<{ crawler_id: number }>(
         "select crawler_id from crawler where crawler_id = any($1) and revoked_at is not null",
         [crawlerIds],
@@ -106,7 +142,8 @@ export function createIdentityStore(pool: Pool): IdentityStore {
       return rows.map((row) => asCrawlerId(row.crawler_id));
     },
 
-    redeem: async (redemption) =>
+    /** Takes an invitation and gives the crawler this key. */
+    redeem: async (redemption: Redemption): Promise<Redeemed | { readonly refused: RedemptionFault }> =>
       await inTransaction(pool, async (client) => await redeemInvitation(client, redemption)),
   };
 }

@@ -43,49 +43,6 @@ export interface DueRotation {
   readonly graceHours: number;
 }
 
-export interface IdentityStore {
-  noteArrival(arrival: SeenArrival, now: Date): Promise<void>;
-  /** Accepts the shown ticket and puts the next in its place, or says why the folder is a copy. */
-  tradeTicket(trade: TicketTrade): Promise<TradedTicket>;
-  /** A key was shown. One that was not known to have arrived has, and the keys before it end after their grace. */
-  noteKeyUse(holder: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void>;
-  /** The crawler has the newest key on its disk: those before it end after their grace, and its invitation is used up. */
-  keyKept(crawlerId: CrawlerId, now: Date): Promise<void>;
-  /**
-   * A key for the crawler beside those that it has. Those that it was sent before and never said to have kept stay
-   * good for the grace: one of them may be all that it has on its disk.
-   */
-  issueKey(
-    issued: { crawlerId: CrawlerId; keyHash: string; scopes: readonly KeyScope[] },
-    now: Date,
-  ): Promise<void>;
-  /**
-   * Of these, the crawlers with an identity whose newest kept key is to be replaced: an operator has asked, or it
-   * is older than `maxAgeDays`; and those that have kept none. One that was sent a key less than `resendMs` ago is
-   * left out.
-   */
-  dueRotations(
-    crawlerIds: readonly CrawlerId[],
-    rule: { readonly maxAgeDays: number; readonly resendMs: number; readonly now: Date },
-  ): Promise<DueRotation[]>;
-  /**
-   * The crawler with that name and identity, while the database went back since its last ticket: it may have got keys that the
-   * database does not know. Null: there is none, or it has been here since.
-   */
-  readmitted(
-    name: string,
-    publicKey: string,
-  ): Promise<{
-    readonly crawlerId: CrawlerId;
-    readonly scopes: readonly KeyScope[];
-    readonly revoked: boolean;
-  } | null>;
-  /** Of these, the crawlers that their operator has shut out. */
-  shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]>;
-  /** Takes an invitation and gives the crawler this key. */
-  redeem(redemption: Redemption): Promise<Redeemed | { readonly refused: RedemptionFault }>;
-}
-
 export interface Redemption {
   readonly secretHash: string;
   readonly name: string;
@@ -134,22 +91,6 @@ export interface InvitationRecord {
    * not used in time, or its crawler was three days joining (nearcrawl fleet reinvite).
    */
   readonly state: "open" | "joining" | "joined" | "expired" | "revoked";
-}
-
-export interface InvitationStore {
-  /** Its line was used, or somebody says so: the first time counts, while it can be used. */
-  noteDownload(invitationId: number, now: Date): Promise<void>;
-  /** A crawler of that name is there (`renews`: or is not): then nothing is made. */
-  create(
-    invitation: Pick<
-      InvitationRecord,
-      "name" | "renews" | "scopes" | "pagesPerDay" | "bytesPerDay" | "createdBy" | "createdAt" | "expiresAt"
-    > & { readonly secretHash: string },
-  ): Promise<number | "name-taken" | "no-such-crawler">;
-  /** The latest first, at most 500. */
-  list(now: Date): Promise<InvitationRecord[]>;
-  /** By number, or all open ones of a name; returns how many. One that is being redeemed keeps its crawler. */
-  revoke(which: { readonly invitationId: number } | { readonly name: string }, now: Date): Promise<number>;
 }
 
 // Whether a crawler's folder was copied, told by what two machines with one identity cannot both show:

@@ -2,14 +2,22 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
-import type { InvitationRecord, InvitationStore, Redeemed, Redemption, RedemptionFault } from "./identity.ts";
+import type { InvitationRecord, Redeemed, Redemption, RedemptionFault } from "./identity.ts";
 
 /** More are looked up by SQL. */
 const mostListed = 500;
 
-export function createInvitationStore(pool: Pool): InvitationStore {
+export type InvitationStore = ReturnType<typeof createInvitationStore>;
+
+export function createInvitationStore(pool: Pool) {
   return {
-    async create(invitation) {
+    /** A crawler of that name is there (`renews`: or is not): then nothing is made. */
+    async create(
+      invitation: Pick<
+        InvitationRecord,
+        "name" | "renews" | "scopes" | "pagesPerDay" | "bytesPerDay" | "createdBy" | "createdAt" | "expiresAt"
+      > & { readonly secretHash: string },
+    ): Promise<number | "name-taken" | "no-such-crawler"> {
       const { rows } = await pool.query<{ invitation_id: number }>(
         `insert into invitation
            (secret_hash, name, renews, scopes, pages_per_day, bytes_per_day, created_by, created_at, expires_at)
@@ -31,7 +39,8 @@ export function createInvitationStore(pool: Pool): InvitationStore {
       return rows[0]?.invitation_id ?? (invitation.renews ? "no-such-crawler" : "name-taken");
     },
 
-    async list(now) {
+    /** The latest first, at most 500. */
+    async list(now: Date): Promise<InvitationRecord[]> {
       const { rows } = await pool.query<InvitationRow>(
         `select invitation_id, name, renews, scopes, pages_per_day, bytes_per_day::float8 as bytes_per_day,
            created_by, created_at, expires_at, redeemed_at, revoked_at,
@@ -51,7 +60,8 @@ export function createInvitationStore(pool: Pool): InvitationStore {
       return rows.map(recordOf);
     },
 
-    async noteDownload(invitationId, now) {
+    /** Its line was used, or somebody says so: the first time counts, while it can be used. */
+    async noteDownload(invitationId: number, now: Date): Promise<void> {
       await pool.query(
         `update invitation set downloaded_at = $2
          where invitation_id = $1 and downloaded_at is null and redeemed_at is null and revoked_at is null
@@ -60,7 +70,11 @@ export function createInvitationStore(pool: Pool): InvitationStore {
       );
     },
 
-    async revoke(which, now) {
+    /** By number, or all open ones of a name; returns how many. One that is being redeemed keeps its crawler. */
+    async revoke(
+      which: { readonly invitationId: number } | { readonly name: string },
+      now: Date,
+    ): Promise<number> {
       const byNumber = "invitationId" in which;
       const { rowCount } = await pool.query(
         `update invitation

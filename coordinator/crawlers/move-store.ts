@@ -12,22 +12,44 @@ import { type MoveStep, openMoveSteps } from "./moves.ts";
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createMoveStore(pool: Pool): MoveStore {
+export type MoveStore = ReturnType<typeof createMoveStore>;
+
+export function createMoveStore(pool: Pool) {
   const unmoved = new Gathered(
     async (arrivals: readonly Parameters<MoveStore["arrives"]>[0][]) => await haveNoMove(pool, arrivals),
     mostTogether,
     arrivalLingerMs,
   );
   return {
-    ask: async (asked, now) => await inTransaction(pool, async (client) => await askMove(client, asked, now)),
+    /** Running coordinators are told. */
+    ask: async (
+      asked: { readonly name: string; readonly otherName: string },
+      now: Date,
+    ): Promise<number | MoveRefusal> =>
+      await inTransaction(pool, async (client) => await askMove(client, asked, now)),
 
-    async find(moveId) {
+    async find(moveId: number): Promise<CrawlerMoveRecord | null> {
       return (await read(pool, "where move_id = $1", [moveId]))[0] ?? null;
     },
 
-    open: async () => await read(pool, "where step = any($1) order by move_id", [openMoveSteps]),
+    /** Those that can still fail, oldest first. */
+    open: async (): Promise<CrawlerMoveRecord[]> =>
+      await read(pool, "where step = any($1) order by move_id", [openMoveSteps]),
 
-    async advance(moveId, { from, to, packed }, now) {
+    /** From one step to the next; false: it is not there (any more). */
+    async advance(
+      moveId: number,
+      {
+        from,
+        to,
+        packed,
+      }: {
+        readonly from: MoveStep;
+        readonly to: MoveStep;
+        readonly packed?: { readonly bytes: number; readonly digest: string; readonly signature: string };
+      },
+      now: Date,
+    ): Promise<boolean> {
       const { rowCount } = await pool.query(
         `update crawler_move
          set step = $3, changed_at = $4,
@@ -38,31 +60,53 @@ export function createMoveStore(pool: Pool): MoveStore {
       return rowCount === 1;
     },
 
-    async progressed(moveId, sentBytes, now) {
+    /** Something happened: so much was sent. */
+    async progressed(moveId: number, sentBytes: number, now: Date): Promise<void> {
       await pool.query(
         "update crawler_move set sent_bytes = $2, changed_at = $3 where move_id = $1 and step = 'sending'",
         [moveId, sentBytes, now],
       );
     },
 
-    commit: async (moveId, now) =>
+    /**
+     * The crawler's name is the other host's identity from now on, with that host's keys and ticket; the other
+     * crawler's name opens nothing any more and hands its subnets over. False: the move is no longer at `sending`, or
+     * one of the two has another identity by now, and nothing changed.
+     */
+    commit: async (moveId: number, now: Date): Promise<boolean> =>
       await inTransaction(pool, async (client) => await commit(client, moveId, now)),
 
-    async fail(moveId, words, now) {
+    /** False: it cannot fail any more. */
+    async fail(moveId: number, words: string, now: Date): Promise<boolean> {
       const failed = await failMoves(pool, { which: "move_id = $4", value: moveId, words, now });
       return failed.length === 1;
     },
 
-    async failOpen(words, now) {
+    async failOpen(words: string, now: Date): Promise<number> {
       return (await failMoves(pool, { which: "$4", value: true, words, now })).length;
     },
 
-    arrives: async (arrival, now) => {
+    /**
+     * A crawler arrives, with this identity: open moves that it takes part in have failed, and one that it has made is
+     * complete. `isOutdated`: the identity is not the crawler's any more. All in one transaction, so that an arrival and
+     * a commit come one after the other.
+     */
+    arrives: async (
+      arrival: { readonly crawlerId: CrawlerId; readonly publicKey: string | null },
+      now: Date,
+    ): Promise<{ readonly isOutdated: boolean; readonly failed: readonly CrawlerMoveRecord[] }> => {
       if (await unmoved.ask(arrival)) return { isOutdated: false, failed: [] };
       return await inTransaction(pool, async (client) => await arrives(client, arrival, now));
     },
 
-    async madeBy({ publicKey, name }) {
+    /** The last move that this identity took part in under this name, if it was made. */
+    async madeBy({
+      publicKey,
+      name,
+    }: {
+      readonly publicKey: string;
+      readonly name: string;
+    }): Promise<CrawlerMoveRecord | null> {
       const [move] = await read(
         pool,
         `where step in ('moved', 'running')
@@ -425,43 +469,3 @@ export type MoveRefusal =
   | "shut-out"
   | "distrusted"
   | "moving";
-
-export interface MoveStore {
-  /** Running coordinators are told. */
-  ask(asked: { readonly name: string; readonly otherName: string }, now: Date): Promise<number | MoveRefusal>;
-  find(moveId: number): Promise<CrawlerMoveRecord | null>;
-  /** Those that can still fail, oldest first. */
-  open(): Promise<CrawlerMoveRecord[]>;
-  /** From one step to the next; false: it is not there (any more). */
-  advance(
-    moveId: number,
-    change: {
-      readonly from: MoveStep;
-      readonly to: MoveStep;
-      readonly packed?: { readonly bytes: number; readonly digest: string; readonly signature: string };
-    },
-    now: Date,
-  ): Promise<boolean>;
-  /** Something happened: so much was sent. */
-  progressed(moveId: number, sentBytes: number, now: Date): Promise<void>;
-  /**
-   * The crawler's name is the other host's identity from now on, with that host's keys and ticket; the other
-   * crawler's name opens nothing any more and hands its subnets over. False: the move is no longer at `sending`, or
-   * one of the two has another identity by now, and nothing changed.
-   */
-  commit(moveId: number, now: Date): Promise<boolean>;
-  /** False: it cannot fail any more. */
-  fail(moveId: number, words: string, now: Date): Promise<boolean>;
-  failOpen(words: string, now: Date): Promise<number>;
-  /**
-   * A crawler arrives, with this identity: open moves that it takes part in have failed, and one that it has made is
-   * complete. `isOutdated`: the identity is not the crawler's any more. All in one transaction, so that an arrival and
-   * a commit come one after the other.
-   */
-  arrives(
-    arrival: { readonly crawlerId: CrawlerId; readonly publicKey: string | null },
-    now: Date,
-  ): Promise<{ readonly isOutdated: boolean; readonly failed: readonly CrawlerMoveRecord[] }>;
-  /** The last move that this identity took part in under this name, if it was made. */
-  madeBy(shown: { readonly publicKey: string; readonly name: string }): Promise<CrawlerMoveRecord | null>;
-}

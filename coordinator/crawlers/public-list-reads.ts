@@ -3,17 +3,6 @@ import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { oldKeySeconds } from "./signing-keys.ts";
 
-/** The fleet as sites may know it, so that they can tell whether a request is ours. */
-export interface FleetOutside {
-  /**
-   * Public addresses that crawlers are or were lately seen to connect from, save those of crawlers whose partner wishes
-   * otherwise; in their order.
-   */
-  addresses(now: Date): Promise<string[]>;
-  /** By which their requests are verified: of crawlers that are not shut out. */
-  publicKeys(now: Date): Promise<PublicKey[]>;
-}
-
 export interface PublicKey {
   /** Ed25519, 32 bytes in base64url. */
   readonly publicKey: string;
@@ -28,13 +17,22 @@ export interface PublicKey {
 /** A crawler that was connected so lately may have asked something that a webmaster now finds in a log. */
 const recentDays = 7;
 
-export function createFleetOutside(pool: Pool): FleetOutside {
+/** The fleet as sites may know it, so that they can tell whether a request is ours. */
+export type FleetOutside = ReturnType<typeof createFleetOutside>;
+
+export function createFleetOutside(pool: Pool) {
   return {
-    async addresses(now) {
+    /**
+     * Public addresses that crawlers are or were lately seen to connect from, save those of crawlers whose partner wishes
+     * otherwise; in their order.
+     */
+    async addresses(now: Date): Promise<string[]> {
       const { rows } = await pool.query<{ address: string }>(addressesSql, [now]);
       return rows.map((row) => row.address).filter(isPublic);
     },
-    async publicKeys(now) {
+
+    /** By which their requests are verified: of crawlers that are not shut out. */
+    async publicKeys(now: Date): Promise<PublicKey[]> {
       const { rows } = await pool.query<PublicKey>(publicKeysSql, [now, oldKeySeconds]);
       return rows.map(({ publicKey, from, until }) => ({ publicKey, from, until }));
     },

@@ -3,7 +3,7 @@
  * not draining and not denied the target is the caller's business), and the round-trip times between them.
  */
 import type { CrawlerId } from "#core/ids";
-import { type KnownPeers, type NearestStretch, PeerMatrix } from "./peer-matrix.ts";
+import { type KnownPeers, type NearestStretch, PeerMatrix } from "../distances/peer-matrix.ts";
 
 export interface MeasuredPeer {
   readonly from: CrawlerId;

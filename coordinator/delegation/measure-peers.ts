@@ -10,8 +10,9 @@
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
-import { type CrawlerRecord, type CrawlerStore, type PeerRtt, peerAddressOf } from "../crawlers/crawler.ts";
-import { peersKeptByEach } from "./peer-matrix.ts";
+import { type CrawlerRecord, type PeerRtt, peerAddressOf } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
+import { peersKeptByEach } from "../distances/peer-matrix.ts";
 import {
   isNewcomer,
   landmarkCount,
@@ -22,7 +23,7 @@ import {
   peerRefreshMs,
   peersFor,
   peersPerTurn,
-} from "./peers.ts";
+} from "../distances/peers.ts";
 import type { CoordinatorState } from "./state.ts";
 
 const peerTurnMs = 60_000;

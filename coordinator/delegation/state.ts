@@ -7,14 +7,14 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, PeerRtt } from "../crawlers/crawler.ts";
+import { PeerMatrix } from "../distances/peer-matrix.ts";
+import { landmarkCount, landmarksOf, lookedAtWhole, neighbourCount } from "../distances/peers.ts";
 import { nothingPublished, type PublishedRanges } from "../subnets/published-ranges.ts";
 import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
 import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
-import { PeerMatrix } from "./peer-matrix.ts";
-import { landmarkCount, landmarksOf, lookedAtWhole, neighbourCount } from "./peers.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
 

@@ -5,13 +5,26 @@ import { tell } from "#db/schema-channel";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { type Partition, partitionOf } from "./partition.ts";
 
-export function createDomainSetStore(pool: Pool): DomainSetStore {
+export type DomainSetStore = ReturnType<typeof createDomainSetStore>;
+
+export function createDomainSetStore(pool: Pool) {
   return {
-    of: async (name) => await domainSetsOf(pool, name),
-    give: async (name, sets) => await giveDomainSets(pool, name, sets),
-    refreshLanguages: async (hosts) => await refreshLanguages(pool, hosts),
-    hostsWithoutLanguage: async (hosts) => await hostsWithoutLanguage(pool, hosts),
-    hostsWithPages: async (after, limit) => await hostsWithPages(pool, after, limit),
+    of: async (name: string): Promise<DomainSetsOf | null> => await domainSetsOf(pool, name),
+
+    /** Null: there is no crawler of that name. Running coordinators are told. */
+    give: async (name: string, sets: readonly string[]): Promise<ChangedDomainSets | null> =>
+      await giveDomainSets(pool, name, sets),
+
+    /** Sees to the language of hosts with pages; the number of those that have another one now. */
+    refreshLanguages: async (hosts: readonly HostHash[]): Promise<number> =>
+      await refreshLanguages(pool, hosts),
+
+    hostsWithoutLanguage: async (hosts: readonly HostHash[]): Promise<HostHash[]> =>
+      await hostsWithoutLanguage(pool, hosts),
+
+    /** The next hosts with pages after this one; empty: there are none. */
+    hostsWithPages: async (after: HostHash | null, limit: number): Promise<HostHash[]> =>
+      await hostsWithPages(pool, after, limit),
   };
 }
 
@@ -82,17 +95,6 @@ export interface DomainSetsOf {
 
 export interface ChangedDomainSets extends DomainSetsOf {
   readonly before: readonly string[];
-}
-
-export interface DomainSetStore {
-  of(name: string): Promise<DomainSetsOf | null>;
-  /** Null: there is no crawler of that name. Running coordinators are told. */
-  give(name: string, sets: readonly string[]): Promise<ChangedDomainSets | null>;
-  /** Sees to the language of hosts with pages; the number of those that have another one now. */
-  refreshLanguages(hosts: readonly HostHash[]): Promise<number>;
-  hostsWithoutLanguage(hosts: readonly HostHash[]): Promise<HostHash[]>;
-  /** The next hosts with pages after this one; empty: there are none. */
-  hostsWithPages(after: HostHash | null, limit: number): Promise<HostHash[]>;
 }
 
 // The language of a host (`frontier_host.language`): that of most of its pages, of a bounded number of them.

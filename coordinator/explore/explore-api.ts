@@ -1,40 +1,42 @@
-/** The API of the map of the address space: what it takes and answers. */
+/** The API of the explorer: what it takes, by which a question is checked, and what it answers. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { exploreViews, mapLayouts } from "./answer.ts";
-import { colourings } from "./colours.ts";
-import { subnetStates } from "./filter.ts";
-import { listOrders } from "./list.ts";
-import { measures } from "./occupied.ts";
+import { type ApiOperations, errorAnswer, type ToldBy } from "../web/api-operation.ts";
 
-const exploredSubnet = z
+export const exploreViews = ["map", "tree", "list", "countries"] as const;
+export const listOrders = ["address", "load", "rtt"] as const;
+export const subnetStates = ["delegated", "inherited", "waiting", "none", "anycast", "finer"] as const;
+
+export const exploredSubnet = z
   .strictObject({
     range: z.string(),
-    name: z.string(),
+    name: z.string().describe("The registry's own name for it; may be empty."),
     holder: z.strictObject({ holderId: z.int(), name: z.string(), handle: z.string().nullable() }).nullable(),
     country: z.string().nullable(),
     registry: z.string(),
-    state: z.enum(["delegated", "inherited", "none"]),
+    state: z
+      .enum(["delegated", "inherited", "none"])
+      .describe("delegated: by a decision of its own. inherited: by that of decidedFor."),
     crawler: z.string().nullable(),
     decidedFor: z.string().nullable().describe("The subnet whose delegation holds here."),
-    rttMs: z.number().nullable(),
-    delegatedAt: dateTime().nullable(),
-    pagesPerDay: z.number(),
-    dueHosts: z.int(),
-    waiting: z.boolean(),
+    rttMs: z.number().nullable().describe("Null where nobody measured."),
+    delegatedAt: z.string().meta({ format: "date-time" }).nullable(),
+    pagesPerDay: z.number().describe("Of its own hosts; those of subnets within it are theirs."),
+    dueHosts: z.int().describe("Hosts with pages that are due."),
+    waiting: z.boolean().describe("It has due hosts and no delegation of its own."),
     anycast: z.boolean(),
-    finer: z.boolean(),
-    subnetsWithin: z.int(),
+    finer: z.boolean().describe("Hosts or parts of it are delegated apart."),
+    subnetsWithin: z.int().describe("Registered subnets that start within it."),
   })
   .meta({ id: "ExploredSubnet" });
 
 const sharePart = z
   .strictObject({
     label: z.string(),
-    kind: z.enum(["value", "others", "none"]),
+    kind: z
+      .enum(["crawler", "others", "none"])
+      .describe("others: crawlers with fewer subnets, together. none: nobody crawls them."),
     colour: z.string(),
-    patterned: z.boolean(),
     subnets: z.int(),
   })
   .meta({ id: "ExploreShare" });
@@ -45,124 +47,68 @@ const exploredBranch = exploredSubnet
   })
   .meta({ id: "ExploredBranch" });
 
-const mapShown = {
-  at: z.string(),
+const asked = {
+  at: z.string().describe("The block or range that is shown."),
   family: z.literal([4, 6]),
-  filter: z.record(z.string(), z.union([z.string(), z.number()]).nullable()),
-  view: z.enum(["map"]),
-  colour: z.string(),
-  totals: z
-    .strictObject({
-      subnets: z.int(),
-      crawled: z.int(),
-      pagesPerDay: z.number(),
-      dueHosts: z.int(),
-    })
-    .describe("Of the subnets in view that the filter lets through."),
-  legend: z
-    .array(sharePart.extend({ share: z.number() }))
-    .describe("What the view is made of: every subnet in view is counted once."),
-  picked: exploredBranch.nullable().describe("The subnet at pick."),
 };
-
-const exploreOccupied = z
-  .strictObject({
-    ...mapShown,
-    layout: z.enum(["occupied"]),
-    measure: z.enum(measures),
-    width: z.number(),
-    height: z.number(),
-    groups: z
-      .array(
-        z.strictObject({
-          x: z.number(),
-          y: z.number(),
-          width: z.number(),
-          height: z.number(),
-          range: z.string(),
-          isSubnet: z.boolean(),
-          subnets: z.int(),
-          parts: z.array(sharePart),
-        }),
-      )
-      .describe("The rectangles as drawn, in the order of addresses: one subnet each, or a block."),
-  })
-  .meta({ id: "ExploreOccupiedMap" });
 
 const exploreMap = z
   .strictObject({
-    ...mapShown,
-    layout: z.enum(["whole"]),
-    zoom: z.int(),
-    tileIndex: z.int().describe("Along the Hilbert curve."),
-    corner: z.strictObject({ x: z.int(), y: z.int() }),
-    addressesPerCell: z.string().describe("A whole number; for IPv6 more than a JSON number holds exactly."),
-    addresses: z
-      .strictObject({ registered: z.number(), chosen: z.number(), crawled: z.number() })
-      .describe("Shares of the tile's addresses."),
+    ...asked,
+    view: z.enum(["map"]),
+    above: z.array(z.string()).describe("The larger blocks that it lies in, from the largest down."),
+    totals: z.strictObject({
+      subnets: z.int(),
+      crawled: z.int().describe("By a decision of their own or by that of a less specific one."),
+      pagesPerDay: z.int(),
+      dueHosts: z.int(),
+    }),
+    legend: z
+      .array(
+        sharePart.extend({
+          path: z.string().describe("The cells where it has most subnets: a path of SVG, 64 units a side."),
+        }),
+      )
+      .describe("What the view is made of: every subnet in view is counted once."),
     blocks: z
       .array(
         z.strictObject({
           range: z.string(),
+          x: z.int().describe("Where it lies in the picture, in cells."),
+          y: z.int(),
           subnets: z.int(),
-          registeredShare: z.number(),
-          delegatedShare: z.number(),
-          crawler: z.string().nullable(),
-          registry: z.string().nullable(),
-          meanRttMs: z.number().nullable(),
-          meanDelegatedAt: z.string().nullable(),
-          pagesPerDay: z.number(),
+          crawled: z.int(),
+          crawledBy: z.array(sharePart),
         }),
       )
-      .describe("The sixteen blocks of the tile, by address."),
+      .describe("The sixteen blocks of the view, by address."),
   })
-  .meta({ id: "ExploreWholeMap" });
+  .meta({ id: "ExploreMap" });
 
 const exploreTree = z
   .strictObject({
-    at: z.string(),
-    family: z.literal([4, 6]),
-    filter: z.record(z.string(), z.union([z.string(), z.number()]).nullable()),
+    ...asked,
     view: z.enum(["tree"]),
-    sort: z.string(),
-    above: z.array(exploredBranch),
-    subnet: exploredBranch.nullable(),
+    sort: z.enum(listOrders),
+    above: z.array(exploredBranch).describe("From the largest down."),
+    subnet: exploredBranch.nullable().describe("Null: the whole family."),
     children: z.array(exploredBranch),
-    childCount: z.int().nullable().describe("Null: more than were counted."),
+    childCount: z.int(),
     next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
   })
   .meta({ id: "ExploreTree" });
 
 const exploreList = z
   .strictObject({
-    at: z.string(),
-    family: z.literal([4, 6]),
-    filter: z.record(z.string(), z.union([z.string(), z.number()]).nullable()),
+    ...asked,
     view: z.enum(["list"]),
-    sort: z.string(),
+    sort: z.enum(listOrders),
     subnets: z.array(exploredSubnet),
     count: z.int(),
     isWholeCount: z.boolean().describe("False: there are more than count, or some came on pages before."),
     next: z.string().nullable(),
   })
   .meta({ id: "ExploreList" });
-
-const explorePoint = z
-  .strictObject({
-    address: z.string().describe("The first of the cell."),
-    tile: z.string(),
-    subnet: exploredSubnet
-      .nullable()
-      .describe(
-        "What the cell is drawn by: of the subnets that give it its colour, the one with most of it.",
-      ),
-    subnets: z.int().describe("With addresses in the cell."),
-  })
-  .meta({ id: "ExplorePoint" });
-
-const exploreFile = z
-  .strictObject({ subnets: z.array(exploredSubnet), isComplete: z.boolean() })
-  .meta({ id: "ExploreFile" });
 
 const countryLine = z
   .strictObject({
@@ -176,36 +122,30 @@ const countryLine = z
       .number()
       .nullable()
       .describe("Of those; null under 30 of them. Two digits are significant."),
-    state: z.enum(["measured", "few", "nobody"]),
-    pagesPerDay: z.number(),
+    pagesPerDay: z.int(),
     dueHosts: z.int(),
   })
   .meta({ id: "ExploredCountry" });
 
 const exploreCountries = z
   .strictObject({
-    countries: z.array(countryLine).describe("Most subnets first."),
-    crawlers: z
-      .array(
-        z.strictObject({
-          name: z.string(),
-          state: z.enum(["online", "offline", "draining"]),
-          place: z.string().nullable(),
-          country: z.string().nullable(),
-          latitude: z.number().nullable(),
-          longitude: z.number().nullable(),
-          placedBy: z
-            .enum(["coordinates", "country", "nothing"])
-            .describe("country: drawn in its middle. nothing: not drawn."),
-          subnets: z.int(),
-        }),
-      )
-      .describe("The 300 with most subnets."),
-    crawlerCount: z.int(),
+    view: z.enum(["countries"]),
+    countries: z.array(countryLine).describe("Most subnets first; as it was within the last minute."),
     totals: z.strictObject({ countries: z.int(), subnets: z.int(), crawled: z.int() }),
-    picked: countryLine.nullable(),
   })
   .meta({ id: "ExploreCountries" });
+
+export type ExploredSubnet = ToldBy<typeof exploredSubnet>;
+export type ExploredBranch = ToldBy<typeof exploredBranch>;
+export type SharePart = ToldBy<typeof sharePart>;
+export type MapAnswer = ToldBy<typeof exploreMap>;
+export type TreeAnswer = ToldBy<typeof exploreTree>;
+export type ListAnswer = ToldBy<typeof exploreList>;
+export type CountriesAnswer = ToldBy<typeof exploreCountries>;
+export type CountryLine = ToldBy<typeof countryLine>;
+export type ExploreAnswer = MapAnswer | TreeAnswer | ListAnswer | CountriesAnswer;
+
+export const mostLimit = 200;
 
 /** Which subnets count. */
 const filterParameters = {
@@ -225,7 +165,8 @@ const filterParameters = {
     .meta({ description: "Only what is registered there.", example: "ripencc" }),
   country: z
     .string()
-    .max(2)
+    .regex(/^[A-Za-z]{2}$/, "it is not a country code of two letters")
+    .toUpperCase()
     .optional()
     .meta({ description: "ISO 3166-1 code of two letters.", example: "CY" }),
   holder: z
@@ -233,73 +174,28 @@ const filterParameters = {
     .max(200)
     .optional()
     .meta({ description: "A handle, or the name in full.", example: "ORG-EX1-RIPE" }),
-  minRttMs: z
+  minRttMs: z.coerce
     .number()
     .min(0)
-    .max(100000)
     .optional()
     .meta({ description: "Only subnets with at least this round-trip time, in ms.", example: 100 }),
-  maxRttMs: z
-    .number()
-    .min(0)
-    .max(100000)
-    .optional()
-    .meta({ description: "Only subnets with at most this round-trip time, in ms.", example: 300 }),
-  minLoad: z
+  minLoad: z.coerce
     .number()
     .min(0)
     .optional()
     .meta({ description: "Only subnets with at least this many pages per day.", example: 1 }),
-  olderThanDays: z
-    .number()
-    .min(0)
-    .max(36500)
-    .optional()
-    .meta({ description: "Only what was decided longer ago.", example: 30 }),
-  minPrefix: z
-    .int()
-    .min(0)
-    .max(128)
-    .optional()
-    .meta({ description: "Only blocks of this prefix length or longer.", example: 16 }),
-  maxPrefix: z
-    .int()
-    .min(0)
-    .max(128)
-    .optional()
-    .meta({ description: "Only blocks of this prefix length or shorter.", example: 24 }),
 };
 
-const exampleCountry = {
-  country: "GR",
-  name: "Greece",
-  subnets: 1440,
-  crawled: 412,
-  crawledBy: [
-    { label: "athens", kind: "value" as const, colour: "#0072b2", patterned: false, subnets: 412 },
-    {
-      label: "registered, not crawled",
-      kind: "none" as const,
-      colour: "#869694",
-      patterned: false,
-      subnets: 1028,
-    },
-  ],
-  measured: 96,
-  medianRttMs: 12,
-  state: "measured" as const,
-  pagesPerDay: 5400,
-  dueHosts: 3,
-};
+export type SubnetFilter = z.output<z.ZodObject<typeof filterParameters>>;
 
 export const exploreApi = {
   explore: {
     method: "get",
     path: "/api/explore",
     needs: "read",
-    summary: "Who crawls what: a map's figures, a level of the tree, or a list",
+    summary: "Who crawls what: a map, a level of the tree, a list, or countries",
     description:
-      "Needs the scope read where the pages are not open to everybody. Answered from the coordinator's memory.",
+      "Needs the scope read where the pages are not open to everybody. Answered from the coordinator's memory. Filters are for lists. A list whole, as CSV: /explore/subnets.csv.",
     parameters: {
       query: {
         view: z
@@ -311,28 +207,17 @@ export const exploreApi = {
           .max(100)
           .default("ipv4")
           .meta({ description: "An address, a block, a range, ipv4 or ipv6.", example: "80.0.0.0/4" }),
-        layout: z.enum(mapLayouts).default("occupied").meta({
-          description: "Of a map. occupied: what is registered, by itself. whole: the whole address space.",
-          example: "whole",
+        sort: z.enum(listOrders).default("address").meta({
+          description: "Of a list, and of a tree but for rtt. load, rtt: only subnets that have one.",
+          example: "address",
         }),
-        measure: z.enum(measures).default("subnets").meta({
-          description: "What areas of the occupied map stand for; addresses by their logarithm.",
-          example: "pages",
-        }),
-        pick: z
-          .string()
-          .max(100)
-          .optional()
-          .meta({ description: "An address or a range: its subnet is told of, too.", example: "1.2.3.0/24" }),
-        colour: z
-          .enum(colourings)
-          .default("crawler")
-          .meta({ description: "What is shown by colour.", example: "rtt" }),
-        sort: z
-          .enum(listOrders)
-          .default("address")
-          .meta({ description: "Of a list; a tree takes the first three.", example: "address" }),
-        limit: z.int().min(1).max(200).default(50).meta({ description: "Subnets at most.", example: 50 }),
+        limit: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .max(mostLimit)
+          .default(50)
+          .meta({ description: "Subnets at most.", example: 50 }),
         after: z
           .string()
           .max(100)
@@ -344,232 +229,10 @@ export const exploreApi = {
     answers: {
       200: {
         description: "The answer, by view",
-        schema: z.union([exploreOccupied, exploreMap, exploreTree, exploreList]),
-        examples: {
-          list: {
-            summary: "What waits for a decision",
-            value: {
-              at: "0.0.0.0/0",
-              family: 4,
-              filter: {
-                crawler: null,
-                registry: null,
-                country: null,
-                holder: null,
-                state: "waiting",
-                minRttMs: null,
-                maxRttMs: null,
-                olderThanDays: null,
-                minPrefix: null,
-                maxPrefix: null,
-                minLoad: null,
-              },
-              view: "list",
-              sort: "address",
-              subnets: [
-                {
-                  range: "1.2.3.0/24",
-                  name: "EXAMPLE-WEB",
-                  holder: { holderId: 2, name: "Example Web Ltd", handle: "ORG-EX2-AP" },
-                  country: "GR",
-                  registry: "apnic",
-                  state: "inherited",
-                  crawler: "athens",
-                  decidedFor: "1.2.0.0/16",
-                  rttMs: 12.5,
-                  delegatedAt: "2026-03-01T11:10:01.000Z",
-                  pagesPerDay: 1,
-                  dueHosts: 1,
-                  waiting: true,
-                  anycast: false,
-                  finer: false,
-                  subnetsWithin: 1,
-                },
-              ],
-              count: 1,
-              isWholeCount: true,
-              next: null,
-            },
-          },
-        },
+        schema: z.union([exploreMap, exploreTree, exploreList, exploreCountries]),
       },
       400: errorAnswer("What is asked cannot be answered"),
       503: errorAnswer("The explorer still reads what is known"),
-    },
-  },
-  exploreCountries: {
-    method: "get",
-    path: "/api/explore/map",
-    needs: "read",
-    summary: "Who crawls which country, and from how far",
-    description:
-      "By the country that a subnet is registered in; as it was within the last minute. Needs the scope read.",
-    parameters: {
-      query: {
-        country: z
-          .string()
-          .max(2)
-          .optional()
-          .meta({ description: "The country that picked is to tell of.", example: "CY" }),
-      },
-    },
-    answers: {
-      200: {
-        description: "Countries and crawlers",
-        schema: exploreCountries,
-        example: {
-          countries: [exampleCountry],
-          crawlers: [
-            {
-              name: "athens",
-              state: "online",
-              place: "Athens",
-              country: "GR",
-              latitude: 37.98,
-              longitude: 23.73,
-              placedBy: "coordinates",
-              subnets: 412,
-            },
-          ],
-          crawlerCount: 1,
-          totals: { countries: 1, subnets: 1440, crawled: 412 },
-          picked: null,
-        },
-      },
-      400: errorAnswer("What is asked cannot be answered"),
-      503: errorAnswer("The explorer still reads what is known"),
-    },
-  },
-  explorePoint: {
-    method: "get",
-    path: "/api/explore/point",
-    needs: "read",
-    summary: "What is drawn at a point of the map",
-    description:
-      "Of the map of the whole address space, which is drawn along a Hilbert curve; order is the number of bits of x (to the right) and of y (downwards). Colour and filters are those of the tile. Needs the scope read.",
-    parameters: {
-      query: {
-        ...filterParameters,
-        colour: z
-          .enum(colourings)
-          .default("crawler")
-          .meta({ description: "What is shown by colour.", example: "rtt" }),
-        family: z.literal([4, 6]).default(4).meta({ description: "4 or 6.", example: 4 }),
-        order: z.int().min(8).max(26).meta({ description: "8 to 16 for IPv4, to 26 for IPv6.", example: 16 }),
-        x: z.int().min(0).meta({ description: "Below 2 to the order.", example: 300 }),
-        y: z.int().min(0).meta({ description: "Below 2 to the order.", example: 4660 }),
-      },
-    },
-    answers: {
-      200: {
-        description: "The address, its tile and the subnet",
-        schema: explorePoint,
-        example: {
-          address: "1.2.3.0",
-          tile: "1.2.0.0/16",
-          subnets: 1,
-          subnet: {
-            range: "1.2.3.0/24",
-            name: "EXAMPLE-WEB",
-            holder: { holderId: 2, name: "Example Web Ltd", handle: "ORG-EX2-AP" },
-            country: "GR",
-            registry: "apnic",
-            state: "inherited",
-            crawler: "athens",
-            decidedFor: "1.2.0.0/16",
-            rttMs: 12.5,
-            delegatedAt: "2026-03-01T11:10:01.000Z",
-            pagesPerDay: 1,
-            dueHosts: 1,
-            waiting: true,
-            anycast: false,
-            finer: false,
-            subnetsWithin: 1,
-          },
-        },
-      },
-      400: errorAnswer("What is asked cannot be answered"),
-    },
-  },
-  exploreSubnets: {
-    method: "get",
-    path: "/api/explore/subnets",
-    needs: "read",
-    summary: "A whole list, sent while it is made",
-    description:
-      "At most 1,000,000 subnets; isComplete says whether these are all. The same as CSV is at /explore/subnets.csv. Two are sent at once at most. Needs the scope read.",
-    parameters: {
-      query: {
-        at: z
-          .string()
-          .max(100)
-          .default("ipv4")
-          .meta({ description: "An address, a block, a range, ipv4 or ipv6.", example: "80.0.0.0/4" }),
-        ...filterParameters,
-      },
-    },
-    answers: {
-      200: {
-        description: "The subnets by address",
-        schema: exploreFile,
-        example: {
-          subnets: [
-            {
-              range: "1.2.3.0/24",
-              name: "EXAMPLE-WEB",
-              holder: { holderId: 2, name: "Example Web Ltd", handle: "ORG-EX2-AP" },
-              country: "GR",
-              registry: "apnic",
-              state: "inherited",
-              crawler: "athens",
-              decidedFor: "1.2.0.0/16",
-              rttMs: 12.5,
-              delegatedAt: "2026-03-01T11:10:01.000Z",
-              pagesPerDay: 1,
-              dueHosts: 1,
-              waiting: true,
-              anycast: false,
-              finer: false,
-              subnetsWithin: 1,
-            },
-          ],
-          isComplete: true,
-        },
-      },
-      400: errorAnswer("What is asked cannot be answered"),
-    },
-  },
-  exploreTile: {
-    method: "get",
-    path: "/explore/tile.png",
-    needs: "read",
-    summary: "A tile of the map as a picture of 256 by 256 cells",
-    description:
-      "Clear where nothing is registered, faint where little of a cell is meant. Needs the scope read.",
-    parameters: {
-      query: {
-        family: z.literal([4, 6]).default(4).meta({ description: "4 or 6.", example: 4 }),
-        zoom: z.int().min(0).max(18).meta({
-          description:
-            "0 to 8 for IPv4, to 18 for IPv6; each zoom has four tiles for one of the zoom before.",
-          example: 0,
-        }),
-        x: z.int().min(0).meta({ description: "Tiles to the right.", example: 0 }),
-        y: z.int().min(0).meta({ description: "Tiles downwards.", example: 0 }),
-        colour: z
-          .enum(colourings)
-          .default("crawler")
-          .meta({ description: "What cells are coloured by.", example: "rtt" }),
-        ...filterParameters,
-      },
-    },
-    answers: {
-      200: {
-        description: "An indexed PNG",
-        schema: z.string().meta({ format: "binary" }),
-        type: "image/png",
-      },
-      400: errorAnswer("What is asked cannot be answered"),
     },
   },
 } satisfies ApiOperations;

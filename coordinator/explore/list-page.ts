@@ -1,17 +1,22 @@
 /** Subnets as a table: the list view, and the lines of the tree. */
+import { howMany } from "#core/format";
 import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import type { ListAnswer, TreeAnswer } from "./answer.ts";
-import { shareBar, sharePatterns } from "./share-bar-page.ts";
-import type { ExploredBranch, ExploredSubnet } from "./subnet-view.ts";
-import { removedCrawler } from "./summary.ts";
+import type { ExploredBranch, ExploredSubnet, ListAnswer, SharePart, TreeAnswer } from "./explore-api.ts";
+import { removedCrawler, shareWords } from "./shares.ts";
+
+/** Query of the same question with some things changed. */
+export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
+
+export function placeName(at: string): string {
+  if (at === "0.0.0.0/0") return "IPv4";
+  return at === "2000::/3" || at === "::/0" ? "IPv6" : at;
+}
 
 const orders = {
   address: "address",
-  size: "size, largest first",
   load: "pages per day, most first",
   rtt: "round-trip time, longest first",
-  age: "age, oldest first",
 } as const;
 
 export function listBody(answer: ListAnswer, asking: Asking, now: string): Html {
@@ -19,33 +24,28 @@ export function listBody(answer: ListAnswer, asking: Asking, now: string): Html 
   return html`
 <section aria-labelledby="list-title">
 <h2 id="list-title">${countWords(answer)}</h2>
-<p class="sorts small">Sorted by ${Object.entries(orders).map(([order, words]) => orderLink(order, words, { answer, asking }))}</p>
+<p class="sorts small">Sorted by ${orderLinks(["address", "load", "rtt"], answer.sort, asking)}</p>
 ${subnetTable(answer.subnets, now)}
 ${pager(answer, asking)}
-${filesLine(asking)}
+<p class="small files">The whole list, up to 1,000,000 subnets: <a href="/explore/subnets.csv?${asking({ view: null }).split("?")[1] ?? ""}">CSV</a>.</p>
 </section>`;
 }
 
-/** The same list whole. */
-function filesLine(asking: Asking): Html {
-  const query = asking({ view: null }).split("?")[1] ?? "";
-  return html`<p class="small files">The whole list, up to 1,000,000 subnets: <a href="/explore/subnets.csv?${query}">CSV</a>, <a href="/api/explore/subnets?${query}">JSON</a>.</p>`;
-}
+const haveWords = { address: "", load: " with pages to fetch", rtt: " measured" } as const;
 
-function countWords({ count, isWholeCount, subnets }: ListAnswer): string {
-  if (isWholeCount) return `${countText(count)} ${count === 1 ? "subnet" : "subnets"}`;
+function countWords({ count, isWholeCount, subnets, sort }: ListAnswer): string {
+  if (isWholeCount) return `${howMany(count, "subnet")}${haveWords[sort]}`;
   return count > subnets.length
     ? `More than ${countText(count)} subnets`
     : `${countText(count)} more subnets`;
 }
 
-function orderLink(
-  order: string,
-  words: string,
-  { answer, asking }: { readonly answer: ListAnswer; readonly asking: Asking },
-): Html {
-  if (order === answer.sort) return html`<strong>${words}</strong> `;
-  return html`<a href="${asking({ sort: order === "address" ? null : order })}">${words}</a> `;
+function orderLinks(names: readonly (keyof typeof orders)[], chosen: string, asking: Asking): Html[] {
+  return names.map((order) =>
+    order === chosen
+      ? html`<strong>${orders[order]}</strong> `
+      : html`<a href="${asking({ sort: order === "address" ? null : order })}">${orders[order]}</a> `,
+  );
 }
 
 function emptyList(asking: Asking): Html {
@@ -107,12 +107,6 @@ function load({ pagesPerDay, dueHosts }: ExploredSubnet): Html {
 
 // The tree view: the way down from the root, one subnet, and what is directly within it.
 
-const treeOrders = {
-  address: "address",
-  size: "size, largest first",
-  load: "pages per day, most first",
-} as const;
-
 export function treeBody(answer: TreeAnswer, asking: Asking, now: string): Html {
   const way = [...answer.above, ...(answer.subnet === null ? [] : [answer.subnet])];
   const root = answer.family === 4 ? "IPv4" : "IPv6";
@@ -120,12 +114,11 @@ export function treeBody(answer: TreeAnswer, asking: Asking, now: string): Html 
   return html`
 <section aria-labelledby="tree-title">
 <h2 id="tree-title">${answer.subnet === null ? root : answer.subnet.range}</h2>
-${sharePatterns}<ol class="way">
+<ol class="way">
 <li><a href="${asking({ at: whole })}"${way.length === 0 ? html` aria-current="true"` : nothing}>${root}</a></li>
 ${way.map((subnet, depth) => html`<li class="depth-${Math.min(depth + 1, 9)}">${line(subnet, { asking, now, isHere: depth === way.length - 1 })}</li>`)}
 </ol>
 ${answer.children.length === 0 ? noChildren(answer) : childTable(answer, asking, now)}
-${filesLine(asking)}
 </section>`;
 }
 
@@ -151,14 +144,8 @@ function noChildren({ subnet }: TreeAnswer): Html {
 }
 
 function childTable(answer: TreeAnswer, asking: Asking, now: string): Html {
-  const count = answer.childCount === null ? "Many" : countText(answer.childCount);
   return html`
-<p class="sorts small">${count} directly within, sorted by ${Object.entries(treeOrders).map(
-    ([order, words]) =>
-      order === answer.sort
-        ? html`<strong>${words}</strong> `
-        : html`<a href="${asking({ sort: order === "address" ? null : order })}">${words}</a> `,
-  )}</p>
+<p class="sorts small">${countText(answer.childCount)} directly within, sorted by ${orderLinks(["address", "load"], answer.sort, asking)}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Subnets directly within">
 <table class="subnets">
 <thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Crawler</th><th scope="col">Crawled below</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Within</th><th scope="col">Why</th></tr></thead>
@@ -182,11 +169,23 @@ function childRow(subnet: ExploredBranch, asking: Asking, now: string): Html {
 }
 
 function treePager({ next, sort, children, childCount }: TreeAnswer, asking: Asking): Html {
-  if (sort !== "address" && (childCount ?? 0) > children.length)
+  if (sort !== "address" && childCount > children.length)
     return html`<p class="small">The first ${children.length} in this order. Sort by address to page through all.</p>`;
   if (next === null) return nothing;
   return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: next })}" rel="next">More subnets</a></nav>`;
 }
 
-/** Query of the same question with some things changed. */
-export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
+const bar = { width: 120, height: 10 };
+
+/** Who has how many of some subnets, side by side; its title says it in words. */
+export function shareBar(parts: readonly SharePart[]): Html {
+  const all = parts.reduce((sum, { subnets }) => sum + subnets, 0);
+  let before = 0;
+  const fills = parts.map(({ colour, kind, subnets }) => {
+    const left = (bar.width * before) / all;
+    before += subnets;
+    const width = (bar.width * subnets) / all;
+    return html`<rect x="${left.toFixed(2)}" width="${width.toFixed(2)}" height="${bar.height}" fill="${colour}"${kind === "none" ? html` opacity="0.4"` : nothing}/>`;
+  });
+  return html`<svg class="share-bar" viewBox="0 0 ${bar.width} ${bar.height}" preserveAspectRatio="none" role="img" aria-label="${shareWords(parts)}"><title>${shareWords(parts)}</title>${fills}</svg>`;
+}

@@ -1,220 +1,144 @@
 /**
  * The subnets that a filter lets through, in the order of addresses from a place on, or the first few by something
- * else. All of it in short turns, and the count bounded: past a bound it is "more than".
+ * else; and a level of the tree. All of it in short turns, and the count of a list bounded: past a bound it is "more than".
  */
-
 import { formatRange, type IpRange } from "#core/ip/range";
-import type { ExploredWorld } from "./explored-tree.ts";
+import { blockOf, placesPerBlock } from "./crawler-counts.ts";
+import type { ListAnswer, TreeAnswer } from "./explore-api.ts";
+import type { ExploredWorld } from "./explored-world.ts";
 import type { PlaceFilter } from "./filter.ts";
-import { placesStartingIn, rangeAtPlace, sizeBits } from "./places.ts";
-import { blockOf, placesPerBlock } from "./roll-ups.ts";
-import type { WorkTurns } from "./time-slices.ts";
+import {
+  parentPlace,
+  placeHolding,
+  rangeAtPlace,
+  type Span,
+  spanOfFamily,
+  spanOfPlace,
+  spanStartingIn,
+} from "./places.ts";
+import type { WorkTurns } from "./work-turns.ts";
 
-export const listOrders = ["address", "size", "load", "rtt", "age"] as const;
-export type ListOrder = (typeof listOrders)[number];
-
-export interface ListAsked {
-  readonly filter: PlaceFilter;
-  /** Subnets that start within. */
-  readonly within: IpRange;
-  /** Go on behind this one; null: from the beginning. */
+export interface LevelAsked {
+  readonly at: IpRange;
+  /** Go on behind this one, by address; null: from the beginning. */
   readonly after: IpRange | null;
-  readonly order: ListOrder;
+  readonly sort: ListAnswer["sort"];
   readonly limit: number;
 }
 
-export interface ListedPlaces {
-  readonly places: readonly number[];
-  /** Of all that match within the range, as far as counted. */
-  readonly count: number;
-  /** False: there are more than `count`. */
-  readonly isWholeCount: boolean;
-  /** The last one shown, where more follow: the next page's `after`. */
-  readonly next: string | null;
-}
+type Listed = Pick<ListAnswer, "count" | "isWholeCount" | "next"> & { readonly places: readonly number[] };
 
-/** Counting ends at so many that match, or so many that were looked at once the page is full. */
+/** Counting ends at so many that match, or so many thousands that were looked at once the page is full. */
 const mostCounted = 10_000;
-const mostLookedAt = 300_000;
-const placesPerPiece = 4096;
+const mostBlocks = 300;
 
+/** `at`: subnets that start within. */
 export async function listPlaces(
   world: ExploredWorld,
-  asked: ListAsked,
+  asked: LevelAsked & { readonly filter: PlaceFilter },
   turns: WorkTurns,
-): Promise<ListedPlaces> {
-  return asked.order === "address"
-    ? await byAddress(world, asked, turns)
-    : await byValue(world, { ...asked, order: asked.order }, turns);
-}
-
-async function byAddress(world: ExploredWorld, asked: ListAsked, turns: WorkTurns): Promise<ListedPlaces> {
-  const { limit, after } = asked;
+): Promise<Listed> {
+  const { limit, after, filter, sort } = asked;
+  if (sort !== "address") return await byValue(world, { ...asked, sort }, turns);
   const places: number[] = [];
-  let [count, looked, isWholeCount] = [0, 0, true];
-  const span = spanOf(world, asked);
-  for (const place of eachMatch(asked.filter, { ...span, looked: (many) => (looked += many) })) {
-    if (place === null) {
+  let [count, blocks, isWholeCount] = [0, 0, true];
+  for (const place of eachMatch(filter, spanAfter(world, asked))) {
+    if (place !== null) {
+      count += 1;
+      if (places.length < limit) places.push(place);
+    } else {
+      blocks += 1;
       await turns.breathe();
-      if (places.length < limit || looked < mostLookedAt) continue;
-      isWholeCount = false;
-      break;
     }
-    count += 1;
-    if (places.length < limit) places.push(place);
-    if (count < mostCounted) continue;
-    isWholeCount = false;
-    break;
+    isWholeCount = count < mostCounted && (places.length < limit || blocks < mostBlocks);
+    if (!isWholeCount) break;
   }
-  const more = count > places.length || !isWholeCount;
-  const last = places.at(-1);
-  const next = more && last !== undefined ? formatRange(rangeAtPlace(world.columns, last)) : null;
+  const isMore = count > places.length || !isWholeCount;
   // What came before is not counted again: from the second page on the count is of what is left.
-  return { places, count, isWholeCount: isWholeCount && after === null, next };
+  return {
+    places,
+    count,
+    isWholeCount: isWholeCount && after === null,
+    next: isMore ? rangeText(world, places) : null,
+  };
 }
 
+/** Only those that have the value: by load with pages, by RTT those that were delegated and measured themselves. */
 async function byValue(
   world: ExploredWorld,
-  asked: ListAsked & { readonly order: Exclude<ListOrder, "address"> },
+  { at, filter, limit, sort }: LevelAsked & { readonly filter: PlaceFilter; readonly sort: "load" | "rtt" },
   turns: WorkTurns,
-): Promise<ListedPlaces> {
-  const weightOf = weightIn(world, asked.order);
-  const mostIn = mostOfBlock(world, asked.order);
-  const best = new Best(asked.limit);
-  const span = spanOf(world, asked);
-  let [count, isWholeCount] = [0, true];
-  // Where the best are found already, thousands that hold nothing better are passed over.
-  const mayHold = (block: number) => {
-    if (!asked.filter.mayHold(block)) return false;
-    if (mostIn(block) > best.least) return true;
-    isWholeCount = false;
-    return false;
-  };
-  const filter = { ...asked.filter, mayHold };
-  for (const place of eachMatch(filter, { ...span, looked: () => {} })) {
-    if (place === null) {
-      await turns.breathe();
-      continue;
-    }
+): Promise<Listed> {
+  const { from, to } = spanStartingIn(world.columns, at);
+  const best = new Best(limit);
+  let [count, looked] = [0, 0];
+  for (const [place, value] of sort === "load" ? eachLoad(world) : eachRtt(world)) {
+    looked += 1;
+    if (looked % placesPerBlock === 0) await turns.breathe();
+    if (place < from || place >= to || !(value > 0) || !filter.matches(place)) continue;
     count += 1;
-    best.offer(place, weightOf(place));
+    best.offer(place, value);
   }
-  if (asked.filter.isEmpty)
-    return { places: best.places(), count: span.to - span.from, isWholeCount: true, next: null };
-  return { places: best.places(), count, isWholeCount, next: null };
+  return { places: best.places(), count, isWholeCount: true, next: null };
 }
 
-/** No place of the block has more; with a little room for how numbers are rounded. */
-function mostOfBlock(world: ExploredWorld, order: Exclude<ListOrder, "address">): (block: number) => number {
-  const { summaries } = world;
-  if (order === "size") return (block) => summaries.largestBits(block) + 0.001;
-  if (order === "rtt") return (block) => summaries.highestRttMs(block) + 0.01;
-  if (order === "age") return (block) => 1 - summaries.oldest(block);
-  return () => Number.POSITIVE_INFINITY;
+function* eachLoad({ loads }: ExploredWorld): Generator<readonly [place: number, value: number]> {
+  for (const place of loads.places) yield [place, loads.pagesPerDayAt(place)];
 }
 
-/** Largest first. */
-function weightIn(world: ExploredWorld, order: Exclude<ListOrder, "address">): (place: number) => number {
-  if (order === "size") return (place) => sizeBits(world.columns, place);
-  if (order === "load") return (place) => world.loads.pagesPerDayAt(place);
-  return (place) => {
-    const row = world.rows[place] as number;
-    if (row < 0) return Number.NEGATIVE_INFINITY;
-    if (order === "rtt") return ofNumber(world.rttMsAt(row));
-    const since = world.sinceAt(row);
-    return since === 0 ? Number.NEGATIVE_INFINITY : -since;
-  };
+function* eachRtt(world: ExploredWorld): Generator<readonly [place: number, value: number]> {
+  const { table } = world;
+  for (let row = 0; row < table.size; row += 1)
+    yield [world.placeOf(table.subnetAt(row)), table.rttMsAt(row)];
 }
 
-const ofNumber = (value: number) => (Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value);
+function spanAfter(world: ExploredWorld, { at, after }: Pick<LevelAsked, "at" | "after">): Span {
+  const { from, to } = spanStartingIn(world.columns, at);
+  if (after === null || after.family !== at.family) return { from, to };
+  let start = spanStartingIn(world.columns, { ...after, last: after.first } as IpRange).from;
+  while (start < to && !isBehind(world, start, after)) start += 1;
+  return { from: Math.max(from, start), to };
+}
 
-function spanOf(world: ExploredWorld, { within, after }: ListAsked): { from: number; to: number } {
-  const [from, to] = placesStartingIn(world.columns, within);
-  if (after === null || after.family !== within.family) return { from, to };
-  let [start, end] = placesStartingIn(world.columns, { ...after, last: after.first } as IpRange);
-  // Of those that start with it, the widest come first.
-  while (start < end && rangeAtPlace(world.columns, start).last >= after.last) start += 1;
-  end = Math.max(from, start);
-  return { from: end, to };
+/** In the order of places: by first address, the widest first. */
+function isBehind(world: ExploredWorld, place: number, after: IpRange): boolean {
+  const range = rangeAtPlace(world.columns, place);
+  return range.first > after.first || (range.first === after.first && range.last < after.last);
 }
 
 /** Places that match, in order; null now and then, for a breath. */
-function* eachMatch(
-  filter: PlaceFilter,
-  {
-    from,
-    to,
-    looked,
-  }: { readonly from: number; readonly to: number; readonly looked: (many: number) => void },
-): Generator<number | null> {
+function* eachMatch(filter: PlaceFilter, { from, to }: Span): Generator<number | null> {
   if (filter.candidates !== null) {
-    yield* ofCandidates(filter, filter.candidates, { from, to, looked });
+    for (const [at, place] of filter.candidates.entries()) {
+      if (place >= from && place < to && filter.matches(place)) yield place;
+      if (at % placesPerBlock === 0) yield null;
+    }
     return;
   }
   for (let start = from; start < to; ) {
-    const end = Math.min(to, (blockOf(start) + 1) * placesPerBlock);
-    if (filter.mayHold(blockOf(start))) {
+    const block = blockOf(start);
+    const end = Math.min(to, (block + 1) * placesPerBlock);
+    if (filter.mayHold(block))
       for (let place = start; place < end; place += 1) if (filter.matches(place)) yield place;
-      looked(end - start);
-      yield null;
-    } else if (blockOf(start) % 256 === 0) yield null;
+    yield null;
     start = end;
   }
 }
 
-function* ofCandidates(
-  filter: PlaceFilter,
-  candidates: Int32Array,
-  {
-    from,
-    to,
-    looked,
-  }: { readonly from: number; readonly to: number; readonly looked: (many: number) => void },
-): Generator<number | null> {
-  let since = 0;
-  for (const place of candidates) {
-    if (place >= from && place < to && filter.matches(place)) yield place;
-    since += 1;
-    if (since < placesPerPiece) continue;
-    looked(since);
-    since = 0;
-    yield null;
-  }
-}
-
-/** Every match, for files: at most `limit`. */
+/** Every match, for files: at most `limit`, some at a time. */
 export async function* everyMatch(
   world: ExploredWorld,
-  asked: Pick<ListAsked, "filter" | "within" | "limit">,
-  turns: WorkTurns,
-): AsyncGenerator<number[]> {
-  const [from, to] = placesStartingIn(world.columns, asked.within);
-  yield* matchesAmong(asked.filter, { from, to, limit: asked.limit }, turns);
-}
-
-/** Every match of either family. */
-export async function* matchesOfAll(
-  world: ExploredWorld,
-  filter: PlaceFilter,
-  turns: WorkTurns,
-): AsyncGenerator<number[]> {
-  yield* matchesAmong(filter, { from: 0, to: world.rows.length, limit: Number.POSITIVE_INFINITY }, turns);
-}
-
-async function* matchesAmong(
-  filter: PlaceFilter,
-  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
+  { filter, at, limit }: Pick<LevelAsked, "at" | "limit"> & { readonly filter: PlaceFilter },
   turns: WorkTurns,
 ): AsyncGenerator<number[]> {
   let piece: number[] = [];
   let left = limit;
-  for (const place of eachMatch(filter, { from, to, looked: () => {} })) {
-    if (place === null) {
-      await turns.breathe();
-      continue;
+  for (const place of eachMatch(filter, spanStartingIn(world.columns, at))) {
+    if (place === null) await turns.breathe();
+    else {
+      piece.push(place);
+      left -= 1;
     }
-    piece.push(place);
-    left -= 1;
     if (left === 0) break;
     if (piece.length < 1000) continue;
     yield piece;
@@ -223,8 +147,52 @@ async function* matchesAmong(
   if (piece.length > 0) yield piece;
 }
 
+type TreeLevel = Pick<TreeAnswer, "childCount" | "next"> & {
+  /** The smallest subnet that holds what was asked for; −1: the root of the family. */
+  readonly node: number;
+  /** From the largest down to the node's parent. */
+  readonly above: readonly number[];
+  readonly children: readonly number[];
+};
+
+export async function treeLevel(
+  world: ExploredWorld,
+  { at, after, sort, limit }: LevelAsked,
+  turns: WorkTurns,
+): Promise<TreeLevel> {
+  const { columns, loads } = world;
+  const node = placeHolding(columns, at);
+  const above: number[] = [];
+  for (let place = node; place >= 0; ) {
+    place = parentPlace(columns, place);
+    if (place >= 0) above.unshift(place);
+  }
+  const { from, to } = node < 0 ? spanOfFamily(columns, at.family) : spanOfPlace(columns, node);
+  const best = new Best(limit);
+  const children: number[] = [];
+  let childCount = 0;
+  for (let place = node < 0 ? from : from + 1; place < to; place += 1) {
+    if (place % (16 * placesPerBlock) === 0) await turns.breathe();
+    if (parentPlace(columns, place) !== node) continue;
+    childCount += 1;
+    if (sort === "load") best.offer(place, loads.pagesPerDay(spanOfPlace(columns, place)));
+    else if (children.length <= limit && (after === null || isBehind(world, place, after)))
+      children.push(place);
+  }
+  if (sort === "load") return { node, above, children: best.places(), childCount, next: null };
+  const shown = children.slice(0, limit);
+  const next = children.length > limit ? rangeText(world, shown) : null;
+  return { node, above, children: shown, childCount, next };
+}
+
+/** Of the last of them. */
+function rangeText(world: ExploredWorld, places: readonly number[]): string | null {
+  const last = places.at(-1);
+  return last === undefined ? null : formatRange(rangeAtPlace(world.columns, last));
+}
+
 /** The few with the largest values, those alike in the order in which they came. */
-export class Best {
+class Best {
   readonly #room: number;
   readonly #entries: { readonly place: number; readonly value: number }[] = [];
 
@@ -232,19 +200,11 @@ export class Best {
     this.#room = room;
   }
 
-  /** What is not above it does not come in any more. */
-  get least(): number {
-    return this.#entries.length < this.#room
-      ? Number.NEGATIVE_INFINITY
-      : (this.#entries.at(-1)?.value ?? Number.POSITIVE_INFINITY);
-  }
-
   offer(place: number, value: number): void {
     const entries = this.#entries;
-    if (value <= this.least && entries.length === this.#room) return;
-    let at = entries.length;
-    while (at > 0 && (entries[at - 1] as { value: number }).value < value) at -= 1;
-    entries.splice(at, 0, { place, value });
+    if (entries.length === this.#room && value <= (entries.at(-1)?.value ?? 0)) return;
+    const at = entries.findIndex((one) => one.value < value);
+    entries.splice(at < 0 ? entries.length : at, 0, { place, value });
     if (entries.length > this.#room) entries.pop();
   }
 

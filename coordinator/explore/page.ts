@@ -1,20 +1,21 @@
-/** The explorer's page around its three views: where one is, which subnets are meant, what they are coloured by. */
+/** The explorer's page around its views: where one is, and which subnets are meant. */
+import { howMany } from "#core/format";
 import { registries } from "../subnets/subnet.ts";
-import { pageScript } from "../web/assets.ts";
-import { skeleton } from "../web/components.ts";
+import { options, skeleton, titleRow } from "../web/components.ts";
+import { countText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { type ExploreQuestion, isEmptyFilter } from "./answer.ts";
 import {
+  type CountriesAnswer,
+  type CountryLine,
   type ExploreAnswer,
-  type ExploreQuestion,
-  type ExploreView,
   exploreViews,
-  type MapAnswer,
-} from "./answer.ts";
-import { colourings } from "./colours.ts";
-import { filterQuery, isEmptyFilter, type SubnetFilter, subnetStates } from "./filter.ts";
-import { type Asking, listBody, treeBody } from "./list-page.ts";
-import { colourWords, mapBody, placeName } from "./map-page.ts";
-import { measures } from "./occupied.ts";
+  type SubnetFilter,
+  subnetStates,
+} from "./explore-api.ts";
+import { type Asking, listBody, placeName, shareBar, treeBody } from "./list-page.ts";
+import { mapBody } from "./map-page.ts";
+import { medianText } from "./shares.ts";
 
 export interface ExploreContext {
   readonly question: ExploreQuestion;
@@ -23,74 +24,53 @@ export interface ExploreContext {
   readonly now: string;
 }
 
-export function exploreTitle({ at, view }: ExploreAnswer): string {
-  return `${placeName(at)} · Explore${view === "map" ? "" : ` as a ${view}`}`;
+const viewNames = { map: "Map", tree: "Tree", list: "List", countries: "Countries" } as const;
+
+export function exploreTitle(answer: ExploreAnswer): string {
+  if (answer.view === "countries") return "Countries · Explore";
+  return `${placeName(answer.at)} · Explore${answer.view === "map" ? "" : ` as a ${answer.view}`}`;
 }
 
 export function exploreBody(answer: ExploreAnswer, context: ExploreContext): Html {
-  const asking = askingFrom(answer, context.question);
-  return html`
-<div class="title-row"><h1>Explore ${placeName(answer.at)}</h1><a href="/explore/map">Map of countries</a></div>
-<nav class="tabs" aria-label="Views">${exploreViews.map((view) => tab(view, answer.view, asking))}</nav>
-${questionForm(answer, context)}
-${viewBody(answer, context, asking)}
-${pageScript("explore.js")}`;
+  const at = answer.view === "countries" ? null : answer.at;
+  const own = { view: answer.view, at, ...context.question.filter };
+  const asking: Asking = (changed) => pathWith("/explore", { ...own, ...changed });
+  const tabs = exploreViews.map(
+    (view) =>
+      html`<a href="${asking({ view })}"${view === answer.view ? html` aria-current="page"` : nothing}>${viewNames[view]}</a>`,
+  );
+  return html`${titleRow(at === null ? "Explore countries" : `Explore ${placeName(at)}`)}
+<nav class="tabs" aria-label="Views">${tabs}</nav>
+${at === null ? nothing : questionForm(answer, at, context)}
+${viewBody(answer, asking, context.now)}`;
 }
 
-export function notReadyBody(progress: number): Html {
-  return html`<h1>Explore</h1>
-${skeleton(`The explorer is reading the registry and the delegations into memory: ${Math.round(100 * progress)} % done. The page shows them as soon as they are there.`)}`;
+export function notReadyBody(): Html {
+  return html`${titleRow("Explore")}
+${skeleton("The explorer is reading what the subnets load. The page shows them as soon as they are there.")}`;
 }
 
-function askingFrom(answer: ExploreAnswer, { filter, colouring, layout, measure }: ExploreQuestion): Asking {
-  const own = {
-    view: answer.view,
-    at: answer.at,
-    layout: layout === "occupied" ? null : layout,
-    measure: measure === "subnets" ? null : measure,
-    colour: colouring === "crawler" ? null : colouring,
-    ...filterQuery(filter),
-  };
-  return (changed) => pathWith("/explore", { ...own, ...changed });
+function viewBody(answer: ExploreAnswer, asking: Asking, now: string): Html {
+  if (answer.view === "countries") return countriesBody(answer);
+  if (answer.view === "map") return mapBody(answer, asking);
+  return answer.view === "tree" ? treeBody(answer, asking, now) : listBody(answer, asking, now);
 }
 
-const viewNames: Readonly<Record<ExploreView, string>> = { map: "Blocks", tree: "Tree", list: "List" };
-
-function tab(view: ExploreView, current: ExploreView, asking: Asking): Html {
-  return html`<a href="${asking({ view })}"${view === current ? html` aria-current="page"` : nothing}>${viewNames[view]}</a>`;
-}
-
-function viewBody(answer: ExploreAnswer, context: ExploreContext, asking: Asking): Html {
-  if (answer.view === "map") return mapBody(answer, asking, context.now);
-  if (answer.view === "tree") return treeBody(answer, asking, context.now);
-  return listBody(answer, asking, context.now);
-}
-
-function questionForm(answer: ExploreAnswer, { question, crawlers }: ExploreContext): Html {
-  const { filter } = question;
+function questionForm(
+  { view }: ExploreAnswer,
+  at: string,
+  { question: { filter }, crawlers }: ExploreContext,
+): Html {
   return html`
 <form class="explore-form" action="/explore" method="get">
-<input type="hidden" name="view" value="${answer.view}">
+<input type="hidden" name="view" value="${view}">
 <div class="explore-row">
-<label>Block or address <input name="at" value="${answer.at}" maxlength="100" size="24" autocomplete="off" spellcheck="false"></label>
-${answer.view === "map" ? mapFields(answer, question) : nothing}
+<label>Block or address <input name="at" value="${at}" maxlength="100" size="24" autocomplete="off" spellcheck="false"></label>
 <button class="slim">Show</button>
 </div>
-${answer.view === "tree" ? nothing : filterFields(answer, filter, crawlers)}
+${view === "list" ? filterFields(at, filter, crawlers) : nothing}
 </form>`;
 }
-
-function mapFields(answer: MapAnswer, { colouring, measure, layout }: ExploreQuestion): Html {
-  const area = html`<label>Area by <select name="measure">${measures.map((name) => option(name, measureNames[name], measure))}</select></label>`;
-  return html`<label>Colour by <select name="colour">${colourings.map((name) => option(name, colourWords[name], colouring))}</select></label>
-${answer.layout === "occupied" ? area : html`<input type="hidden" name="layout" value="${layout}">`}`;
-}
-
-const measureNames = {
-  subnets: "number of subnets",
-  pages: "pages per day",
-  addresses: "addresses (log)",
-} as const;
 
 /** More names than a list that is opened should have are typed. */
 const mostListed = 200;
@@ -98,36 +78,31 @@ const mostListed = 200;
 function crawlerField(crawlers: readonly string[], chosen: string): Html {
   if (crawlers.length > mostListed)
     return html`<input name="crawler" value="${chosen}" size="18" maxlength="200" placeholder="name">`;
-  return html`<select name="crawler">${option("", "any", chosen)}${crawlers.map((name) => option(name, name, chosen))}</select>`;
+  return html`<select name="crawler">${choices(crawlers, chosen)}</select>`;
 }
 
-/** A tree has all its branches: filters are for maps and lists. */
-function filterFields(answer: ExploreAnswer, filter: SubnetFilter, crawlers: readonly string[]): Html {
+const choices = (values: readonly string[], chosen: string) =>
+  options([["", "any"], ...values.map((value) => [value, value] as const)], chosen);
+
+function filterFields(at: string, filter: SubnetFilter, crawlers: readonly string[]): Html {
   const filtered = !isEmptyFilter(filter);
+  const states = subnetStates.map((state) => [state, stateWords[state]] as const);
   return html`<details class="filters"${filtered ? html` open` : nothing}>
 <summary>Filter subnets</summary>
 <div class="filter-row">
 <label>Crawler ${crawlerField(crawlers, filter.crawler ?? "")}</label>
-<label>State <select name="state">${option("", "any", filter.state ?? "")}${subnetStates.map((state) => option(state, stateWords[state], filter.state ?? ""))}</select></label>
-<label>Registry <select name="registry">${option("", "any", filter.registry ?? "")}${registries.map((name) => option(name, name, filter.registry ?? ""))}</select></label>
+<label>State <select name="state">${options([["", "any"], ...states], filter.state ?? "")}</select></label>
+<label>Registry <select name="registry">${choices(registries, filter.registry ?? "")}</select></label>
 <label>Country <input name="country" value="${filter.country ?? ""}" size="3" maxlength="2" placeholder="CY"></label>
 <label>Holder <input name="holder" value="${filter.holder ?? ""}" size="18" maxlength="200" placeholder="handle or full name"></label>
 <label>RTT from ${numberField("minRttMs", filter.minRttMs)} ms</label>
-<label>RTT to ${numberField("maxRttMs", filter.maxRttMs)} ms</label>
-<label>Load from ${numberField("minLoad", filter.minPagesPerDay)} pages per day</label>
-<label>Assigned over ${numberField("olderThanDays", filter.olderThanDays)} days ago</label>
-<label>Size from / ${numberField("minPrefix", filter.minPrefix)}</label>
-<label>Size to / ${numberField("maxPrefix", filter.maxPrefix)}</label>
-<span class="actions"><button class="quiet slim">Filter</button>${filtered ? html`<a href="${pathWith("/explore", { view: answer.view, at: answer.at })}">All subnets</a>` : nothing}</span>
+<label>Load from ${numberField("minLoad", filter.minLoad)} pages per day</label>
+<span class="actions"><button class="quiet slim">Filter</button>${filtered ? html`<a href="${pathWith("/explore", { view: "list", at })}">All subnets</a>` : nothing}</span>
 </div>
 </details>`;
 }
 
-function option(value: string, shown: string, chosen: string): Html {
-  return html`<option value="${value}"${value === chosen ? html` selected` : nothing}>${shown}</option>`;
-}
-
-function numberField(name: string, value: number | null): Html {
+function numberField(name: string, value: number | undefined): Html {
   return html`<input name="${name}" value="${value ?? ""}" size="5" inputmode="decimal" maxlength="12">`;
 }
 
@@ -139,3 +114,20 @@ const stateWords = {
   anycast: "anycast",
   finer: "has delegation overrides",
 } as const;
+
+function countriesBody({ countries, totals }: CountriesAnswer): Html {
+  if (countries.length === 0)
+    return html`<div class="empty"><p>No registry has been imported yet, so no country has subnets. The command <code>nearcrawl rir apply</code> imports one; <a href="/registry">Registry</a> shows what there is.</p></div>`;
+  return html`<p class="lead">${howMany(totals.countries, "country", "countries")} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)} of them crawled, by a delegation of their own or of a less specific subnet. The round-trip time is the median of the subnets that are assigned directly.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Countries">
+<table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Crawled</th><th scope="col">By whom</th><th scope="col" class="number">Median RTT</th><th scope="col" class="number">Measured</th><th scope="col" class="number">Pages per day</th><th scope="col">Hosts</th></tr></thead>
+<tbody>${countries.map(countryRow)}</tbody></table></div>`;
+}
+
+function countryRow(line: CountryLine): Html {
+  const { country, name, subnets, crawled, crawledBy, measured, pagesPerDay } = line;
+  const title =
+    country === null ? html`${name}` : html`<a href="${pathWith("/explore", { country })}">${name}</a>`;
+  const sites = country === null ? html`–` : html`<a href="${pathWith("/sites", { country })}">sites</a>`;
+  return html`<tr><th scope="row">${title}</th><td class="number">${countText(subnets)}</td><td class="number">${countText(crawled)}</td><td>${shareBar(crawledBy)}</td><td class="number">${medianText(line)}</td><td class="number">${countText(measured)}</td><td class="number">${countText(pagesPerDay)}</td><td>${sites}</td></tr>`;
+}

@@ -10,17 +10,20 @@ const mostPagesPerHost = 86_400;
 
 export function createExploreReads(pool: Pool): ExploreReads {
   return {
-    eachMark: async (visit) => {
-      await copied(pool, marks, (row) =>
-        visit({ subnetId: asSubnetId(row.int32(0)), since: row.int32(1), anycast: row.boolean(2) }),
-      );
-    },
+    anycastSubnets: async () => await subnetIds(pool, "select subnet_id from delegation where anycast"),
     eachLoad: async (recrawlDays, visit) => {
       await copied(pool, loadsSql(recrawlDays), (row) =>
         visit({ subnetId: asSubnetId(row.int32(0)), pagesPerDay: row.float32(1), dueHosts: row.int32(2) }),
       );
     },
-    finerSubnets: async () => await finerSubnets(pool),
+    finerSubnets: async () => await subnetIds(pool, "select distinct subnet_id from finer_delegation"),
+    delegatedAt: async (ids) => {
+      const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date }>(
+        "select subnet_id, delegated_at from delegation where subnet_id = any($1::int[])",
+        [ids],
+      );
+      return new Map(rows.map((row) => [asSubnetId(row.subnet_id), row.delegated_at.toISOString()]));
+    },
     holders: async (holderIds) => await named(pool, "holder_id = any($1::int[])", holderIds),
     holdersCalled: async (text) =>
       await named(
@@ -31,10 +34,6 @@ export function createExploreReads(pool: Pool): ExploreReads {
       ),
   };
 }
-
-const marks = `
-  select subnet_id, extract(epoch from delegated_at)::int4 as since, anycast
-  from delegation`;
 
 /** COPY takes no parameters: the number is checked here. */
 function loadsSql(recrawlDays: number): string {
@@ -60,8 +59,8 @@ async function copied(pool: Pool, select: string, visit: (row: CopiedRow) => voi
   }
 }
 
-async function finerSubnets(pool: Pool): Promise<SubnetId[]> {
-  const { rows } = await pool.query<{ subnet_id: number }>("select distinct subnet_id from finer_delegation");
+async function subnetIds(pool: Pool, select: string): Promise<SubnetId[]> {
+  const { rows } = await pool.query<{ subnet_id: number }>(select);
   return rows.map((row) => asSubnetId(row.subnet_id));
 }
 
@@ -84,14 +83,6 @@ async function named(
 
 // What the explorer asks of the database: what the coordinator's memory does not hold.
 
-/** When a subnet was delegated, and whether it was found to answer from many places. */
-interface DelegationMark {
-  readonly subnetId: SubnetId;
-  /** Seconds since 1970. */
-  readonly since: number;
-  readonly anycast: boolean;
-}
-
 export interface ExploredLoad {
   readonly subnetId: SubnetId;
   readonly pagesPerDay: number;
@@ -105,20 +96,21 @@ export interface NamedHolder {
 }
 
 export interface ExploreReads {
-  /** Hands over every delegation's mark, row by row. */
-  eachMark(visit: (mark: DelegationMark) => void): Promise<void>;
+  /** Found to answer from many places. */
+  anycastSubnets(): Promise<readonly SubnetId[]>;
   /** Subnets with hosts: what each is to be fetched a day, where every page is fetched once in so many days. */
   eachLoad(recrawlDays: number, visit: (load: ExploredLoad) => void): Promise<void>;
   /** Subnets with hosts or parts that are delegated apart. */
   finerSubnets(): Promise<readonly SubnetId[]>;
+  /** When each was delegated, of those that have a delegation of their own. */
+  delegatedAt(subnetIds: readonly SubnetId[]): Promise<ReadonlyMap<SubnetId, string>>;
   holders(holderIds: readonly HolderId[]): Promise<readonly NamedHolder[]>;
   /** Holders with exactly this handle, or whose name is this, in any case; few. */
   holdersCalled(text: string): Promise<readonly NamedHolder[]>;
 }
 
-/** The clock, and how the explorer lets others have their turn. */
+/** The time, and how the explorer lets others have their turn. */
 export interface ExploreClock {
-  readonly now: () => Date;
   /** A steady clock in ms. */
   readonly steadyMs: () => number;
   /** Resolves when everybody else who was ready has had a turn. */

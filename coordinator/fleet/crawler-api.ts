@@ -6,8 +6,8 @@ import { blames } from "#protocol/result";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
-import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { subnetList } from "../who/who-api.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
@@ -114,7 +114,7 @@ const releaseOffer = z
     offeredAt: dateTime(),
     state: z.string().nullable(),
     reason: z.string(),
-    reportedAt: dateTime().nullable(),
+    reportedAt: dateTime().nullable().describe("Null: nothing was heard yet."),
   })
   .meta({ id: "ReleaseOffer" });
 
@@ -167,6 +167,8 @@ const logLine = z
   })
   .meta({ id: "LogLine" });
 
+const logPage = z.strictObject({ lines: z.array(logLine), page: z.int(), more: z.boolean() });
+
 const crawlerInside = z
   .strictObject({
     identity: fleetIdentitySchema,
@@ -175,7 +177,7 @@ const crawlerInside = z
     trust: trustReport.nullable(),
     incidents: z.array(incident),
     moves: z.array(move),
-    log: z.strictObject({ lines: z.array(logLine), page: z.int(), more: z.boolean() }),
+    log: logPage,
   })
   .meta({ id: "CrawlerInside" });
 
@@ -204,14 +206,8 @@ const changedDomainSets = z
   })
   .meta({ id: "ChangedDomainSets" });
 
-const crawlerLog = z
-  .strictObject({
-    name: z.string(),
-    lines: z.array(logLine),
-    page: z.int(),
-    more: z.boolean(),
-    absences: z.array(absence),
-  })
+const crawlerLog = logPage
+  .extend({ name: z.string(), absences: z.array(absence) })
   .meta({ id: "CrawlerLog" });
 
 const shutOutPreview = z
@@ -261,47 +257,46 @@ const confirmedBody = z.strictObject({
   confirmation: typedConfirmation("The crawler's name once more"),
 });
 
+const path = { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) };
+const deed = <Deed extends string>(name: Deed) =>
+  ({
+    method: "post",
+    path: `/api/fleet/crawlers/{name}/${name}`,
+    needs: "fleet-write",
+    parameters: { path },
+  }) as const;
+const noCrawler = errorAnswer("There is no crawler of this name");
+const unconfirmed = errorAnswer("The confirmation is not the crawler's name");
+
+export type CrawlerActivity = ReadOf<typeof crawlerActivity>;
+export type CrawlerWork = ReadOf<typeof crawlerWork>;
+export type OfferEntry = ReadOf<typeof releaseOffer>;
+export type CrawlerLogPage = ReadOf<typeof logPage>;
+export type Operation = ReadOf<typeof crawlerOperation>;
+export type ShutOutPreview = ReadOf<typeof shutOutPreview>;
+
 export const crawlerApi = {
   revokeCrawler: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/revoke",
-    needs: "fleet-write",
+    ...deed("revoke"),
     summary: "Revoke a crawler's access",
     description:
-      "Scope fleet-write. Its session ends at once, and none of its keys works; an invitation with renews brings it back.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+      "Its session ends at once, and none of its keys works; an invitation with renews brings it back.",
     body: { schema: confirmedBody, example: { confirmation: "athens" } },
     answers: {
-      ...refusals,
-      200: { description: "The answer", schema: shutOut, example: { name: "athens", revoked: true } },
-      422: errorAnswer("The confirmation is not the crawler's name"),
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(shutOut),
+      422: unconfirmed,
+      404: noCrawler,
     },
   },
   killCrawler: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/kill",
-    needs: "fleet-write",
+    ...deed("kill"),
     summary: "Revoke a crawler's access, and hand over its work at once",
-    description:
-      "Scope fleet-write. As revoke; its leases return and its subnets are handed over without waiting.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "As revoke; its leases return and its subnets are handed over without waiting.",
     body: { schema: confirmedBody, example: { confirmation: "athens" } },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: shutOut,
-        example: { name: "athens", revoked: true, returnedLeases: 3 },
-      },
-      422: errorAnswer("The confirmation is not the crawler's name"),
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(shutOut),
+      422: unconfirmed,
+      404: noCrawler,
     },
   },
   shutOutPreview: {
@@ -309,73 +304,31 @@ export const crawlerApi = {
     path: "/api/fleet/crawlers/{name}/kill",
     needs: "fleet-write",
     summary: "What would happen if its access were revoked",
-    description: "Scope fleet-write.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: shutOutPreview,
-        example: {
-          name: "athens",
-          state: "online",
-          revoked: false,
-          openLeases: 3,
-          subnets: 120,
-          heirs: [
-            { crawler: "berlin", subnets: 90, measured: true },
-            { crawler: null, subnets: 30, measured: false },
-          ],
-        },
-      },
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(shutOutPreview),
+      404: noCrawler,
     },
   },
   rotateKey: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/rotate",
-    needs: "fleet-write",
+    ...deed("rotate"),
     summary: "Give a crawler a new key",
     description:
-      "Scope fleet-write. Now, when it is connected, else when it comes; the old key is good for graceHours after the new one has arrived.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+      "Now, when it is connected, else when it comes; the old key is good for graceHours after the new one has arrived.",
     body: { schema: rotation, example: { graceHours: 24 } },
     answers: {
-      ...refusals,
-      202: {
-        description: "The answer",
-        schema: askedRotation,
-        example: { name: "athens", online: true, graceHours: 24 },
-      },
+      202: answer(askedRotation),
       409: errorAnswer("No crawler of this name has an identity of its own"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   renewSigningKey: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/signing-key",
-    needs: "fleet-write",
+    ...deed("signing-key"),
     summary: "Have a crawler sign its requests with another key",
     description:
-      "Scope fleet-write. It is asked now, when it is connected, else when it comes; it makes the key itself, and uses it once it is published and caches know it. Done by itself after signingKeyDays.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+      "It is asked now, when it is connected, else when it comes; it makes the key itself, and uses it once it is published and caches know it. Done by itself after signingKeyDays.",
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      202: {
-        description: "The answer",
-        schema: askedSigningKey,
-        example: { name: "athens", online: true },
-      },
+      202: answer(askedSigningKey),
       409: errorAnswer("No crawler of this name makes signing keys"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   crawler: {
@@ -386,99 +339,14 @@ export const crawlerApi = {
       "One crawler in full: state and why, limits, subnets, failures, absences; for operators and its partner, its past",
     description: "Scope read; partners see their own. `inside` needs fleet-read, or is the partner's own.",
     parameters: {
-      path: { name: z.string().meta({ example: "berlin" }) },
+      path,
       query: {
         page: z.int().min(1).max(200).optional().describe("Of the log, from 1."),
         ...rangeParameters,
       },
     },
     answers: {
-      200: {
-        description: "The answer",
-        schema: crawlerDetail,
-        example: {
-          history: chartHistoryExample,
-          crawler: {
-            crawlerId: 2,
-            name: "berlin",
-            state: "offline",
-            place: "Berlin",
-            country: "DE",
-            latitude: 52.52,
-            longitude: 13.4,
-            address: "5.6.200.1",
-            pagesPerDay: 100000,
-            concurrentHosts: 1,
-            probeMethods: ["head"],
-            speaksIpv6: false,
-            softwareVersion: null,
-            connectedAt: "2026-03-01T10:00:00.000Z",
-            lastSeenAt: "2026-03-01T11:00:00.000Z",
-            offlineReason: "it was stopped by its host",
-            holdingBack: [],
-            revoked: false,
-            subnets: 2,
-            pages: 0,
-            bodyBytes: 0,
-            shippedBytes: 0,
-            meanRttMs: 0,
-            openLeases: 0,
-          },
-          subnets: {
-            subnets: [
-              {
-                subnetId: 5,
-                range: "1.2.9.0 - 1.2.9.9",
-                name: "EXAMPLE-OLD",
-                country: "GR",
-                crawler: "berlin",
-                rttMs: null,
-                inherited: false,
-              },
-            ],
-            more: false,
-          },
-          peers: [{ name: "sydney", rttMs: 26, method: "connect" }],
-          outcomes: [],
-          operation: {
-            standing: {
-              state: "offline",
-              since: "2026-03-01T11:00:00.000Z",
-              why: "it was stopped by its host",
-              advice: "It is back when its host starts it again.",
-            },
-            pagesToday: 0,
-            bytesToday: 0,
-            bodyBytesToday: 0,
-            shippedBytesToday: 0,
-            pagesPerDay: 100000,
-            bytesPerDay: 10000000000,
-            granted: { pagesPerDay: null, bytesPerDay: null },
-            partnerAllows: { pagesPerDay: null, bytesPerDay: null },
-            draining: null,
-            unmeasured: 0,
-            joiningSince: null,
-            trust: "not-compared",
-            release: null,
-            incidentsInSevenDays: 0,
-            activity: { fetches: [], probes: { asked: 1, measured: 1, rounds: 2 } },
-            work: {
-              domainSets: { operator: [".gr"], partner: [] },
-              pace: { pace: "slow-down", dueSlices: 2, since: "2026-02-27T02:00:00.000Z" },
-            },
-            absences: [
-              {
-                since: "2026-02-27T01:00:00.000Z",
-                until: "2026-02-27T01:20:00.000Z",
-                reason: "vanished: three heartbeats did not come",
-                lastWords: "it was ended by SIGKILL",
-              },
-            ],
-            failures: null,
-          },
-          inside: null,
-        },
-      },
+      200: answer(crawlerDetail),
       404: errorAnswer("There is nothing of this name"),
     },
   },
@@ -487,182 +355,77 @@ export const crawlerApi = {
     path: "/api/fleet/crawlers/{name}/log",
     needs: "fleet-read",
     summary: "Everything recorded about one crawler, the latest first, with its absences",
-    description: "Scope fleet-read.",
     parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
+      path,
       query: { page: z.int().min(1).max(200).optional().describe("Of 50 each, from 1.") },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: crawlerLog,
-        example: {
-          name: "athens",
-          lines: [
-            {
-              at: "2026-03-01T12:00:00.000Z",
-              kind: "change",
-              words: "athens gets no more leases, and its subnets go to others.",
-              by: "anna",
-            },
-          ],
-          page: 1,
-          more: false,
-          absences: [
-            {
-              since: "2026-02-27T01:00:00.000Z",
-              until: "2026-02-27T01:20:00.000Z",
-              reason: "vanished: three heartbeats did not come",
-              lastWords: "it was ended by SIGKILL",
-            },
-          ],
-        },
-      },
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(crawlerLog),
+      404: noCrawler,
     },
   },
   drainCrawler: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/drain",
-    needs: "fleet-write",
+    ...deed("drain"),
     summary: "Give a crawler no more work and hand over its subnets",
-    description: "Scope fleet-write. Partners may do this with their own, on its page.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "Partners may do this with their own, on its page.",
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ name: z.string(), draining: z.boolean() }),
-        example: { name: "athens", draining: true },
-      },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(z.strictObject({ name: z.string(), draining: z.boolean() })),
+      404: noCrawler,
     },
   },
   resumeCrawler: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/resume",
-    needs: "fleet-write",
+    ...deed("resume"),
     summary: "Resume a drained crawler",
-    description: "Scope fleet-write. Partners may resume what they drained themselves.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "Partners may resume what they drained themselves.",
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ name: z.string(), draining: z.boolean() }),
-        example: { name: "athens", draining: false },
-      },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(z.strictObject({ name: z.string(), draining: z.boolean() })),
+      404: noCrawler,
     },
   },
   believeCrawler: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/believe",
-    needs: "fleet-write",
+    ...deed("believe"),
     summary: "Trust a crawler again",
-    description: "Scope fleet-write. The evidence against it no longer counts.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "The evidence against it no longer counts.",
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ name: z.string(), restored: z.boolean() }),
-        example: { name: "athens", restored: true },
-      },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(z.strictObject({ name: z.string(), restored: z.boolean() })),
+      404: noCrawler,
     },
   },
   grantBudget: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/budget",
-    needs: "fleet-write",
+    ...deed("budget"),
     summary: "Grant a crawler pages and bytes per day",
-    description: "Scope fleet-write. Takes effect at once, never beyond what its partner allows.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "Takes effect at once, never beyond what its partner allows.",
     body: { schema: budgetChange, example: { pagesPerDay: 50000 } },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: changedBudget,
-        example: {
-          name: "athens",
-          before: { pagesPerDay: null, bytesPerDay: null },
-          granted: { pagesPerDay: 50000, bytesPerDay: null },
-          inForce: { pagesPerDay: 50000, bytesPerDay: 10000000000 },
-        },
-      },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no crawler of this name"),
-      429: errorAnswer("Too many failures from this address"),
+      200: answer(changedBudget),
+      404: noCrawler,
     },
   },
   giveDomainSets: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/domain-sets",
-    needs: "fleet-write",
+    ...deed("domain-sets"),
     summary: "Give a crawler domain sets",
-    description:
-      "Scope fleet-write. A host must be in one of the sets; none: every host. Open leases finish, and hosts move.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "A host must be in one of the sets; none: every host. Open leases finish, and hosts move.",
     body: { schema: givenDomainSets, example: { sets: [".gr not shop.gr", "lang:el"] } },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: changedDomainSets,
-        example: { name: "athens", operator: [".gr not shop.gr", "lang:el"], partner: [], before: [] },
-      },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no crawler of this name"),
+      200: answer(changedDomainSets),
+      404: noCrawler,
       422: errorAnswer(
         "A set cannot be read, contradicts itself, or has nothing in common with what the partner allows; the message says which",
       ),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   moveCrawler: {
-    method: "post",
-    path: "/api/fleet/crawlers/{name}/move",
-    needs: "fleet-write",
+    ...deed("move"),
     summary: "Move a crawler to another host",
-    description: "Scope fleet-write. The coordinator leads it; GET /api/fleet/moves tells how far it is.",
-    parameters: {
-      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
-    },
+    description: "The coordinator leads it; GET /api/fleet/moves tells how far it is.",
     body: { schema: moveRequest, example: { to: "athens-new" } },
     answers: {
-      ...refusals,
-      202: {
-        description: "The answer",
-        schema: z.strictObject({ moveId: z.int(), name: z.string(), to: z.string() }),
-        example: { moveId: 4, name: "athens", to: "athens-new" },
-      },
-      400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no crawler of this name"),
+      202: answer(z.strictObject({ moveId: z.int(), name: z.string(), to: z.string() })),
+      404: noCrawler,
       409: errorAnswer("It cannot be moved now; the words say why"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
 } satisfies ApiOperations;

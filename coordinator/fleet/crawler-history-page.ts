@@ -15,8 +15,8 @@ import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, pager, titleRow }
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import type { CrawlerView, Inside, Operation } from "./crawler-view.ts";
-import type { CrawlerLogPage } from "./fleet-view.ts";
+import type { CrawlerLogPage, Operation } from "./crawler-api.ts";
+import type { CrawlerView, Inside } from "./crawler-view.ts";
 
 export interface CrawlerInside {
   readonly crawler: CrawlerView["crawler"];

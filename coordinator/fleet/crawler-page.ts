@@ -4,7 +4,6 @@ import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import type { ChartHistory } from "#core/chart-history";
 import { bytesText, howMany, leastSamples, msText, sampledShare } from "#core/format";
-import type { HeirLine } from "../balance/successors.ts";
 import {
   askFor,
   buttonForm,
@@ -21,10 +20,10 @@ import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import { crawlerFacts, subnetList } from "../who/sections-page.ts";
+import type { CrawlerActivity, Operation, ShutOutPreview } from "./crawler-api.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
-import type { CrawlerView, Operation } from "./crawler-view.ts";
-import type { FleetEntry } from "./fleet-entry.ts";
-import type { Blame, FetchedOfLate } from "./fleet-view.ts";
+import type { CrawlerView } from "./crawler-view.ts";
+import type { Blame } from "./fleet-api.ts";
 
 export interface CrawlerPage {
   readonly view: CrawlerView;
@@ -147,7 +146,7 @@ function fetchSection({ operation: { activity }, outcomes }: CrawlerView, viewer
 <tbody>${activity.fetches.map((line) => fetchRow(line, viewer))}</tbody></table></div></section>`;
 }
 
-function fetchRow(line: FetchedOfLate, viewer: PageViewer): Html {
+function fetchRow(line: CrawlerActivity["fetches"][number], viewer: PageViewer): Html {
   return html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url === null ? "no longer known" : askFor(viewer, line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
 }
 
@@ -266,16 +265,6 @@ function domainSetForm({ crawler, operation: { work } }: CrawlerView, viewer: Pa
 }
 
 // Before a crawler is shut out: what would happen, in two ways, and the buttons for them.
-
-export interface ShutOutPreview {
-  readonly name: string;
-  readonly state: FleetEntry["state"];
-  readonly revoked: boolean;
-  readonly openLeases: number;
-  readonly subnets: number;
-  /** To whom they would go as things stand, the largest shares first. */
-  readonly heirs: readonly HeirLine[];
-}
 
 export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
   const { name, state, openLeases, subnets, heirs } = preview;

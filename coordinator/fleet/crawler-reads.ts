@@ -5,20 +5,13 @@ import { absencesOf } from "../crawlers/crawler-store.ts";
 import { keysOfCrawler } from "../crawlers/identity-store.ts";
 import { moveList } from "../crawlers/move-store.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { failureShares, latestFailures } from "../overview/failure-reads.ts";
+import { type FailureQuery, failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
 import { type TrustReport, trustList, trustReport } from "../trust/reads.ts";
 import { crawlerNamed } from "../who/crawler-reads.ts";
+import type { CrawlerActivity, CrawlerLogPage, OfferEntry } from "./crawler-api.ts";
 import type { FleetEntry } from "./fleet-entry.ts";
 import { crawlerWork, type FiguresNow, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
-import type {
-  CrawlerActivity,
-  CrawlerLogKind,
-  CrawlerLogPage,
-  FetchedOfLate,
-  FleetReads,
-  OfferEntry,
-} from "./fleet-view.ts";
 
 const hourMs = 3_600_000;
 
@@ -26,7 +19,7 @@ const hourMs = 3_600_000;
 const smallFleetMs = 100;
 
 /** `now` is the clock of the figures that are kept; `nowMs` one that never goes back. */
-export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => number): FleetReads {
+export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => number) {
   const figures = new KeptAnswer(() => fleetFigures(pool, now()), nowMs);
   const since = (hours: number) => new Date(now().getTime() - hours * hourMs);
   const shares = {
@@ -36,21 +29,24 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
   const kept = async () => await figures.get();
   const fleet = new KeptAnswer(async () => await fleetList(pool, now(), kept), nowMs, 0, smallFleetMs);
   return {
+    /** Of a large fleet, as it was some seconds ago. */
     fleet: async () => await fleet.get(),
-    crawler: async (name, at) => await fleetEntry(pool, name, at, kept),
-    activityOf: async (crawlerId) => await crawlerActivity(pool, crawlerId),
-    workOf: async (name) => await crawlerWork(pool, name),
-    absencesOf: async (name) => await absencesOf(pool, name),
-    keysOf: async (name) => await keysOfCrawler(pool, name),
-    logOf: async (name, page) => await crawlerLog(pool, name, page),
-    offersOf: async (crawlerId) => await offersOf(pool, crawlerId),
-    trustOf: async (name) => await trustReport(pool, name),
+    crawler: async (name: string, at: Date) => await fleetEntry(pool, name, at, kept),
+    activityOf: async (crawlerId: number) => await crawlerActivity(pool, crawlerId),
+    workOf: async (name: string) => await crawlerWork(pool, name),
+    absencesOf: async (name: string) => await absencesOf(pool, name),
+    keysOf: async (name: string) => await keysOfCrawler(pool, name),
+    logOf: async (name: string, page: number) => await crawlerLog(pool, name, page),
+    offersOf: async (crawlerId: number) => await offersOf(pool, crawlerId),
+    trustOf: async (name: string) => await trustReport(pool, name),
     trust: async () => await trustList(pool),
-    moves: async (name) => await moveList(pool, name),
-    failures: async (query) => await latestFailures(pool, query),
-    failureShares: async (hours) => await shares[hours].get(),
+    moves: async (name: string | null) => await moveList(pool, name),
+    failures: async (query: FailureQuery) => await latestFailures(pool, query),
+    failureShares: async (hours: 1 | 24) => await shares[hours].get(),
   };
 }
+
+export type FleetReads = ReturnType<typeof createFleetReads>;
 
 // What one crawler did of late: its fetches and probes among the latest of the fleet, so that no table is read through.
 
@@ -64,8 +60,8 @@ async function crawlerActivity(pool: Pool, crawlerId: number): Promise<CrawlerAc
   return { fetches, probes };
 }
 
-async function fetchesOf(pool: Pool, crawlerId: number): Promise<FetchedOfLate[]> {
-  const { rows } = await pool.query<FetchedOfLate>(
+async function fetchesOf(pool: Pool, crawlerId: number): Promise<CrawlerActivity["fetches"]> {
+  const { rows } = await pool.query<CrawlerActivity["fetches"][number]>(
     `select f.fetched_at as at, u.url, f.outcome, f.blame, f.status, f.total_ms::float8 as "totalMs",
        f.body_bytes as "bodyBytes", f.shipped_bytes as "shippedBytes"
      from (
@@ -96,13 +92,6 @@ async function probesOf(pool: Pool, crawlerId: number): Promise<CrawlerActivity[
 // invitations, releases, trust, and what people changed (table audit_entry).
 
 const logPageSize = 50;
-
-interface LogRow {
-  at: Date;
-  kind: CrawlerLogKind;
-  words: string;
-  by_whom: string | null;
-}
 
 /** Each selects at, kind, words, by_whom of crawler `c`, whose absences, keys … are few. */
 const sources = [
@@ -142,20 +131,15 @@ const sources = [
 ];
 
 const sql = `with c as (select * from crawler where name = $1)
-  select at, kind, words, by_whom
+  select at, kind, words, by_whom as by
   from (${sources.join("\n union all ")}) as noted (at, kind, words, by_whom)
   order by at desc, kind, words
   limit ${logPageSize + 1} offset $2`;
 
 /** The latest first; `page` from 1. Empty when there is no crawler of that name. */
 export async function crawlerLog(pool: Pool, name: string, page: number): Promise<CrawlerLogPage> {
-  const { rows } = await pool.query<LogRow>(sql, [name, (page - 1) * logPageSize]);
-  const lines = rows.slice(0, logPageSize);
-  return {
-    lines: lines.map(({ by_whom, ...line }) => ({ ...line, by: by_whom })),
-    page,
-    more: rows.length > logPageSize,
-  };
+  const { rows } = await pool.query<CrawlerLogPage["lines"][number]>(sql, [name, (page - 1) * logPageSize]);
+  return { lines: rows.slice(0, logPageSize), page, more: rows.length > logPageSize };
 }
 
 // All that the coordinator has noted of one crawler, for operators: what it is, why it was away, what speaks against it.

@@ -6,7 +6,8 @@ import { mayDo } from "#core/actor";
 import { bytesText, howMany } from "#core/format";
 import { asCrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";
-import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
+import type { Budget, ChangedBudget, DrainedBy } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { MoveRefusal } from "../crawlers/move-store.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
@@ -22,9 +23,9 @@ import {
   unconfirmed,
 } from "../web/form-fields.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
-import { crawlerApi } from "./crawler-api.ts";
+import { crawlerApi, type ShutOutPreview } from "./crawler-api.ts";
 import { crawlerLogBody } from "./crawler-history-page.ts";
-import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
+import { crawlerBody, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
 

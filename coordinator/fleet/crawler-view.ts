@@ -1,45 +1,19 @@
 /** One crawler in full: what everybody may see of it, and what only operators and its partner do. */
 import { type Actor, mayDo } from "#core/actor";
 import type { IncidentEntry, IncidentStore } from "#core/incidents";
-import type { Absence, IssuedKey } from "../crawlers/crawler.ts";
+import type { IssuedKey } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
 import type { TrustReport } from "../trust/judge-crawler.ts";
-import { type FleetEntry, type StateWords, stateWords } from "./fleet-entry.ts";
-import type { CrawlerWork } from "./fleet-list-reads.ts";
-import type { CrawlerActivity, CrawlerLogPage, FailureShares, FleetReads, OfferEntry } from "./fleet-view.ts";
+import type { CrawlerLogPage, OfferEntry, Operation } from "./crawler-api.ts";
+import type { FleetReads } from "./crawler-reads.ts";
+import { type FleetEntry, stateWords } from "./fleet-entry.ts";
 
 export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;
   /** Null: not for this viewer. */
   readonly inside: Inside | null;
 }
-
-export type Operation = Pick<
-  FleetEntry,
-  | "pagesToday"
-  | "bytesToday"
-  | "bodyBytesToday"
-  | "shippedBytesToday"
-  | "pagesPerDay"
-  | "bytesPerDay"
-  | "granted"
-  | "partnerAllows"
-  | "draining"
-  | "unmeasured"
-  | "joiningSince"
-  | "trust"
-  | "release"
-> & {
-  readonly standing: StateWords;
-  readonly incidentsInSevenDays: number;
-  readonly activity: CrawlerActivity;
-  readonly work: CrawlerWork;
-  /** Of the last 24 hours; null: it fetched nothing. */
-  readonly failures: FailureShares["byCrawler"][number] | null;
-  /** The latest first. */
-  readonly absences: readonly Absence[];
-};
 
 export interface Inside {
   readonly identity: FleetEntry["identity"];

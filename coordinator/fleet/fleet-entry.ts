@@ -12,7 +12,7 @@ export const budgetSchema = z
 const stateWordsSchema = z
   .strictObject({
     state: z.enum(["online", "offline", "draining", "revoked", "never"]),
-    since: dateTime().nullable(),
+    since: z.string().meta({ format: "date-time" }).nullable(),
     why: z.string().nullable().describe("In plain words, without an end; null: nothing has to be said."),
     advice: z.string().nullable().describe("What there is to do, in sentences; null: nothing."),
   })
@@ -196,7 +196,7 @@ export function roundBytesText(bytes: number): string {
 
 // How a crawler stands, in plain words: since when, why, and what there is to do about it.
 
-export type StateWords = Omit<ReadOf<typeof stateWordsSchema>, "since"> & { readonly since: string | null };
+type StateWords = ReadOf<typeof stateWordsSchema>;
 
 type Standing = Pick<
   FleetEntry,

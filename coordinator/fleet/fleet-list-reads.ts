@@ -1,9 +1,9 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
-import { type KeyScope, keyThumbprint } from "#protocol/identity";
+import { keyThumbprint } from "#protocol/identity";
 import { roundMs } from "../database/cached-read.ts";
-import type { WorkPace } from "../frontier/pace.ts";
 import { standingOf, untoldByCrawler } from "../trust/reads.ts";
+import type { CrawlerWork } from "./crawler-api.ts";
 import type { FleetEntry, FleetIdentity } from "./fleet-entry.ts";
 
 /** Where figures come from that take a moment on a large frontier; left out: they are counted now. */
@@ -33,14 +33,19 @@ async function entries(
   asked: { readonly name: string | null; readonly now: Date; readonly figures: FiguresNow },
 ): Promise<FleetEntry[]> {
   const { rows } = await pool.query<FleetRow>(
-    `select c.crawler_id, c.name, c.place, c.country, c.state, c.offline_reason, c.last_seen_at, c.connected_at,
-       c.revoked_at is not null as revoked, c.software_version, c.pages_per_day,
-       c.bytes_per_day::float8 as bytes_per_day, c.granted_pages_per_day,
-       c.granted_bytes_per_day::float8 as granted_bytes_per_day, c.partner_pages_per_day,
-       c.partner_bytes_per_day::float8 as partner_bytes_per_day,
-       c.draining_since, c.drain_asked_by, c.drain_subnets, c.joining_since,
-       t.distrusted_at, t.probes_doubted_at, coalesce(t.watched_until_page > t.pages, false) as watched,
-       c.release_version, c.dock_version, c.release_policy, coalesce(i.incidents, 0)::float8 as incidents
+    `select c.crawler_id as "crawlerId", c.name, c.place, c.country, c.state, c.offline_reason as "offlineReason",
+       c.last_seen_at as "lastSeenAt", c.connected_at as "connectedAt", c.revoked_at is not null as revoked,
+       c.software_version as "softwareVersion", c.pages_per_day as "pagesPerDay",
+       c.bytes_per_day::float8 as "bytesPerDay", c.joining_since as "joiningSince",
+       coalesce(i.incidents, 0)::float8 as incidents,
+       jsonb_build_object('pagesPerDay', c.granted_pages_per_day, 'bytesPerDay', c.granted_bytes_per_day) as granted,
+       jsonb_build_object('pagesPerDay', c.partner_pages_per_day, 'bytesPerDay', c.partner_bytes_per_day)
+         as "partnerAllows",
+       case when c.release_version is not null then jsonb_build_object('version', c.release_version,
+         'dockVersion', coalesce(c.dock_version, ''), 'policy', coalesce(c.release_policy, '')) end as release,
+       c.draining_since as "drainingSince", c.drain_asked_by as "askedBy", c.drain_subnets as "drainSubnets",
+       t.distrusted_at as "distrustedAt", t.probes_doubted_at as "probesDoubtedAt",
+       coalesce(t.watched_until_page > t.pages, false) as watched
      from crawler c
      left join crawler_trust t using (crawler_id)
      left join (
@@ -54,134 +59,71 @@ async function entries(
     [asked.now, asked.name],
   );
   if (rows.length === 0) return [];
-  const ids = rows.map(({ crawler_id }) => crawler_id);
+  const ids = rows.map(({ crawlerId }) => crawlerId);
   const [identities, figures] = await Promise.all([fleetIdentities(pool, asked.now, ids), asked.figures()]);
   return rows.map((row) => ({
-    ...entryOf(row, figures.get(row.crawler_id) ?? noFigures),
-    identity: identities.get(row.crawler_id) ?? noIdentity,
+    ...entryOf(row, figures.get(row.crawlerId) ?? noFigures),
+    identity: identities.get(row.crawlerId) ?? noIdentity,
   }));
 }
 
-interface FleetRow {
-  crawler_id: number;
-  name: string;
-  place: string | null;
-  country: string | null;
-  state: FleetEntry["state"];
-  offline_reason: string | null;
-  last_seen_at: Date | null;
-  connected_at: Date | null;
-  revoked: boolean;
-  software_version: string | null;
-  pages_per_day: number;
-  bytes_per_day: number;
-  granted_pages_per_day: number | null;
-  granted_bytes_per_day: number | null;
-  partner_pages_per_day: number | null;
-  partner_bytes_per_day: number | null;
-  draining_since: Date | null;
-  drain_asked_by: NonNullable<FleetEntry["draining"]>["askedBy"] | null;
-  drain_subnets: number;
-  joining_since: Date | null;
-  distrusted_at: Date | null;
-  probes_doubted_at: Date | null;
-  watched: boolean;
-  release_version: string | null;
-  dock_version: string | null;
-  release_policy: string | null;
-  incidents: number;
+interface FleetRow extends Omit<FleetEntry, Figure | "draining" | "trust" | "identity"> {
+  readonly drainingSince: Date | null;
+  readonly askedBy: NonNullable<FleetEntry["draining"]>["askedBy"] | null;
+  readonly drainSubnets: number;
+  readonly distrustedAt: Date | null;
+  readonly probesDoubtedAt: Date | null;
+  readonly watched: boolean;
 }
 
 function entryOf(
-  row: FleetRow,
-  { comparisons, untold, ...figures }: FleetFigures,
+  { drainingSince, askedBy, drainSubnets, distrustedAt, probesDoubtedAt, watched, ...entry }: FleetRow,
+  { comparisons: told, untold, ...figures }: FleetFigures,
 ): Omit<FleetEntry, "identity"> {
-  const { distrusted_at: distrustedAt, probes_doubted_at: probesDoubtedAt, watched } = row;
   return {
-    crawlerId: row.crawler_id,
-    name: row.name,
-    place: row.place,
-    country: row.country,
-    state: row.state,
-    offlineReason: row.offline_reason,
-    lastSeenAt: row.last_seen_at,
-    connectedAt: row.connected_at,
-    revoked: row.revoked,
-    softwareVersion: row.software_version,
-    ...figuresOf(figures),
-    pagesPerDay: row.pages_per_day,
-    bytesPerDay: row.bytes_per_day,
-    granted: { pagesPerDay: row.granted_pages_per_day, bytesPerDay: row.granted_bytes_per_day },
-    partnerAllows: { pagesPerDay: row.partner_pages_per_day, bytesPerDay: row.partner_bytes_per_day },
-    draining: drainingOf(row),
-    joiningSince: row.joining_since,
-    trust: standingOf({ distrustedAt, probesDoubtedAt, watched, told: comparisons, untold }),
-    incidents: row.incidents,
-    release: releaseOf(row),
-  };
-}
-
-const figuresOf = (figures: Omit<FleetFigures, "comparisons" | "untold">) => ({
-  subnets: figures.subnets,
-  unmeasured: figures.unmeasured,
-  meanRttMs: figures.meanRttMs,
-  openLeases: figures.openLeases,
-  pagesToday: figures.pagesToday,
-  bytesToday: figures.bytesToday,
-  bodyBytesToday: figures.bodyBytesToday,
-  shippedBytesToday: figures.shippedBytesToday,
-});
-
-function drainingOf(row: FleetRow): FleetEntry["draining"] {
-  if (row.draining_since === null) return null;
-  return { since: row.draining_since, askedBy: row.drain_asked_by ?? "operator", subnets: row.drain_subnets };
-}
-
-function releaseOf(row: FleetRow): FleetEntry["release"] {
-  if (row.release_version === null) return null;
-  return {
-    version: row.release_version,
-    dockVersion: row.dock_version ?? "",
-    policy: row.release_policy ?? "",
+    ...entry,
+    ...figures,
+    draining:
+      drainingSince === null
+        ? null
+        : { since: drainingSince, askedBy: askedBy ?? "operator", subnets: drainSubnets },
+    trust: standingOf({ distrustedAt, probesDoubtedAt, watched, told, untold }),
   };
 }
 
 // What a crawler may have by its domain sets, and the pace that it was told (table crawler).
 
-interface WorkRow {
-  operator: string[];
-  partner: string[];
-  pace: NonNullable<CrawlerWork["pace"]>["pace"] | null;
-  pace_due_slices: number;
-  pace_since: Date;
-}
-
 /** Of a crawler that is not there, nothing. */
 export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork> {
+  type Pace = NonNullable<CrawlerWork["pace"]>;
+  type WorkRow = CrawlerWork["domainSets"] & Omit<Pace, "pace"> & { readonly pace: Pace["pace"] | null };
   const { rows } = await pool.query<WorkRow>(
-    `select domain_sets as operator, partner_domain_sets as partner, pace, pace_due_slices, pace_since
+    `select domain_sets as operator, partner_domain_sets as partner, pace, pace_due_slices as "dueSlices",
+       pace_since as since
      from crawler
      where name = $1`,
     [name],
   );
   const [row] = rows;
   if (row === undefined) return { domainSets: { operator: [], partner: [] }, pace: null };
-  const { operator, partner, pace, pace_due_slices: dueSlices, pace_since: since } = row;
-  return { domainSets: { operator, partner }, pace: pace === null ? null : { pace, dueSlices, since } };
+  const { operator, partner, pace, ...sent } = row;
+  return { domainSets: { operator, partner }, pace: pace === null ? null : { pace, ...sent } };
 }
 
 // What each crawler has and did today. Counts delegations and the day's fetches, so it takes a moment on a large
 // frontier: pages keep the answer a while.
 
-interface FleetFigures {
-  readonly subnets: number;
-  readonly unmeasured: number;
-  readonly meanRttMs: number | null;
-  readonly openLeases: number;
-  readonly pagesToday: number;
-  readonly bytesToday: number;
-  readonly bodyBytesToday: number;
-  readonly shippedBytesToday: number;
+type Figure =
+  | "subnets"
+  | "unmeasured"
+  | "meanRttMs"
+  | "openLeases"
+  | "pagesToday"
+  | "bytesToday"
+  | "bodyBytesToday"
+  | "shippedBytesToday";
+
+interface FleetFigures extends Pick<FleetEntry, Figure> {
   /** Comparisons of its pages with others', ever. */
   readonly comparisons: number;
   /** Those that came to nothing that can be concluded. */
@@ -201,18 +143,9 @@ const noFigures: FleetFigures = {
   untold: 0,
 };
 
-interface FiguresRow extends FleetFigures {
-  readonly crawlerId: number;
-}
-
 /** By the crawler's number. */
 export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {
-  const rows = await figureRows(pool, now);
-  return new Map(rows.map((row) => [row.crawlerId, { ...row, meanRttMs: roundMs(row.meanRttMs) }]));
-}
-
-async function figureRows(pool: Pool, now: Date): Promise<FiguresRow[]> {
-  const { rows } = await pool.query<FiguresRow>(
+  const { rows } = await pool.query<FleetFigures & { readonly crawlerId: number }>(
     `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
        coalesce(d.unmeasured, 0)::int as unmeasured,
        d.mean_rtt_ms::float8 as "meanRttMs", coalesce(l.leases, 0)::int as "openLeases",
@@ -242,7 +175,9 @@ async function figureRows(pool: Pool, now: Date): Promise<FiguresRow[]> {
      left join (${untoldByCrawler}) u using (crawler_id)`,
     [now],
   );
-  return rows;
+  return new Map(
+    rows.map(({ crawlerId, ...row }) => [crawlerId, { ...row, meanRttMs: roundMs(row.meanRttMs) }]),
+  );
 }
 
 // Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words.
@@ -269,12 +204,14 @@ export async function fleetIdentities(
   now: Date,
   crawlerIds: readonly number[],
 ): Promise<ReadonlyMap<number, FleetIdentity>> {
-  const { rows } = await pool.query<IdentityRow>(
-    `select c.crawler_id, c.public_key, k.created_at as key_since, coalesce(k.scopes, '{}') as scopes,
-       host(c.seen_address) as seen_address, host(c.expected_address) as address_before, c.address_changed_at,
-       c.was_offline_since, c.was_offline_reason, c.last_end_at, c.last_words, i.copied_at,
-       c.partner_contact, not c.unlisted as is_listed,
-       s.public_key as signing_key, s.announced_at as signing_since, s.expires_at as signing_until
+  const { rows } = await pool.query<IdentityRow & { readonly crawlerId: number }>(
+    `select c.crawler_id as "crawlerId", c.public_key as "publicKey", k.created_at as "keySince",
+       coalesce(k.scopes, '{}') as scopes, host(c.seen_address) as "seenAddress",
+       host(c.expected_address) as "addressBefore", c.address_changed_at as "addressChangedAt",
+       c.was_offline_since as "awaySince", c.was_offline_reason as "awayReason", c.last_end_at as "endAt",
+       c.last_words as "lastWords", i.copied_at as "copiedAt", c.partner_contact as contact,
+       not c.unlisted as "isListed", s.public_key as "signingKey", s.announced_at as "signingSince",
+       s.expires_at as "signingUntil"
      from crawler c
      left join lateral (
        select public_key, announced_at, expires_at
@@ -305,61 +242,41 @@ export async function fleetIdentities(
      where c.crawler_id = any($2)`,
     [now, crawlerIds],
   );
-  return new Map(rows.map((row) => [row.crawler_id, identityOf(row)]));
+  return new Map(rows.map(({ crawlerId, ...row }) => [crawlerId, identityOf(row)]));
 }
 
-interface IdentityRow {
-  crawler_id: number;
-  public_key: string | null;
-  key_since: Date | null;
-  scopes: KeyScope[];
-  seen_address: string | null;
-  address_before: string | null;
-  address_changed_at: Date | null;
-  was_offline_since: Date | null;
-  was_offline_reason: string | null;
-  last_end_at: Date | null;
-  last_words: string | null;
-  copied_at: Date | null;
-  partner_contact: string | null;
-  is_listed: boolean;
-  signing_key: string | null;
-  signing_since: Date | null;
-  signing_until: Date | null;
+interface IdentityRow extends Omit<FleetIdentity, "signingKey" | "lastAway" | "lastEnd"> {
+  readonly awaySince: Date | null;
+  readonly awayReason: string | null;
+  readonly endAt: Date | null;
+  readonly lastWords: string | null;
+  readonly signingKey: string | null;
+  readonly signingSince: Date | null;
+  readonly signingUntil: Date | null;
 }
 
-function identityOf(row: IdentityRow): FleetIdentity {
-  const { was_offline_since: since, was_offline_reason: reason, last_end_at: at, last_words: words } = row;
+function identityOf({
+  awaySince: since,
+  awayReason,
+  endAt: at,
+  lastWords,
+  signingKey,
+  signingSince,
+  signingUntil,
+  ...row
+}: IdentityRow): FleetIdentity {
   return {
-    publicKey: row.public_key,
-    keySince: row.key_since,
-    scopes: row.scopes,
-    signingKey: signingKeyOf(row),
-    seenAddress: row.seen_address,
-    addressBefore: row.address_before,
-    addressChangedAt: row.address_changed_at,
-    lastAway: since === null || reason === null ? null : { since, reason },
-    lastEnd: at === null || words === null ? null : { at, reason: words },
-    copiedAt: row.copied_at,
-    contact: row.partner_contact,
-    isListed: row.is_listed,
+    ...row,
+    lastAway: since === null || awayReason === null ? null : { since, reason: awayReason },
+    lastEnd: at === null || lastWords === null ? null : { at, reason: lastWords },
+    signingKey:
+      signingKey === null || signingSince === null || signingUntil === null
+        ? null
+        : {
+            publicKey: signingKey,
+            keyId: keyThumbprint(signingKey),
+            since: signingSince,
+            until: signingUntil,
+          },
   };
-}
-
-function signingKeyOf({ signing_key: publicKey, signing_since: since, signing_until: until }: IdentityRow) {
-  if (publicKey === null || since === null || until === null) return null;
-  return { publicKey, keyId: keyThumbprint(publicKey), since, until };
-}
-
-/** What it may have by its domain sets, and at what pace it was told to work. */
-export interface CrawlerWork {
-  /** As text, each one set; without any, every host. A host must be in one of both parties'. */
-  readonly domainSets: { readonly operator: readonly string[]; readonly partner: readonly string[] };
-  /** Null: nothing in this session. */
-  readonly pace: {
-    readonly pace: WorkPace;
-    /** Due or in hand; of many, no more than it took to tell. */
-    readonly dueSlices: number;
-    readonly since: Date;
-  } | null;
 }

@@ -1,6 +1,7 @@
 /** The crawlers on the world, by latitude and longitude (equirectangular, two units per degree). */
 import { howMany } from "#core/format";
 import type { FleetLine } from "../overview/overview.ts";
+import { crawlerColour } from "../web/crawler-colours.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 
 const northEdge = 84;
@@ -52,7 +53,8 @@ function marker(crawler: PlacedCrawler, most: number): Html {
   // One circle, since a page has hundreds: its outline is the halo, the wider the more subnets the crawler has.
   const halo = round(2 + 13 * Math.sqrt(crawler.subnets / most));
   const title = `${crawler.name}${crawler.place ? `, ${crawler.place}` : ""}: ${crawler.state}, ${howMany(crawler.subnets, "subnet")}`;
-  return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><title>${title}</title><circle class="at ${crawler.state}" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3" stroke-width="${halo}"/></a>`;
+  const colour = crawlerColour(crawler.crawlerId);
+  return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><title>${title}</title><circle class="at ${crawler.state}" fill="${colour}" stroke="${colour}" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3" stroke-width="${halo}"/></a>`;
 }
 
 function otherDots(crawlers: readonly PlacedCrawler[]): Html {

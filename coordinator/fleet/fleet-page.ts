@@ -9,9 +9,10 @@ import { empty, onlyOperators, options, pager, tile, titleRow } from "../web/com
 import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
+import { fleetSorts, fleetStates } from "./fleet-api.ts";
 import { type FleetColumn, type FleetEntry, fleetColumns, stateWords, textOf } from "./fleet-entry.ts";
 import { invitationTable } from "./invitations-page.ts";
-import { type FleetView, fleetSorts, fleetStates, isTrusted } from "./list.ts";
+import { type FleetView, isTrusted } from "./list.ts";
 
 export interface FleetPage {
   readonly view: FleetView;
@@ -65,10 +66,10 @@ const sortNames: Readonly<Record<(typeof fleetSorts)[number], string>> = {
 function filters({ query, countries, versions }: FleetView): Html {
   const any = [["", "any"]] as const;
   return html`<form class="filter-row fleet-filters" method="get" action="/fleet" role="search" aria-label="Crawlers">
-<label>Name or place <input name="q" value="${query.text}" maxlength="63" size="14"></label>
-<label>State <select name="state">${options([...any, ...fleetStates.map((state) => [state, stateNames[state]] as const)], query.state)}</select></label>
-<label>Country <select name="country">${options([...any, ...countries.map((code) => [code, code] as const)], query.country)}</select></label>
-<label>Version <select name="version">${options([...any, ...versions.map((version) => [version, version] as const)], query.version)}</select></label>
+<label>Name or place <input name="q" value="${query.q}" maxlength="63" size="14"></label>
+<label>State <select name="state">${options([...any, ...fleetStates.map((state) => [state, stateNames[state]] as const)], query.state ?? "")}</select></label>
+<label>Country <select name="country">${options([...any, ...countries.map((code) => [code, code] as const)], query.country ?? "")}</select></label>
+<label>Version <select name="version">${options([...any, ...versions.map((version) => [version, version] as const)], query.version ?? "")}</select></label>
 <label>Sorted by <select name="sort">${options(
     fleetSorts.map((sort) => [sort, sortNames[sort]] as const),
     query.sort,
@@ -84,8 +85,8 @@ function table(view: FleetView, at: string, viewer: PageViewer): Html {
       "No crawler matches.",
       html`<a href="/fleet">Show all ${countText(view.totals.crawlers)}</a>`,
     );
-  const { text, state, country: of, version, sort } = view.query;
-  const query = { q: text, state, country: of, version, sort: sort === "name" ? "" : sort };
+  const { q, state, country: of, version, sort } = view.query;
+  const query = { q, state, country: of, version, sort: sort === "name" ? null : sort };
   return html`<section aria-label="Crawlers"><p class="small">${howMany(view.found, "crawler")}</p>
 <div class="scroll"><table class="fleet">
 <thead><tr>${pageColumns.map(({ page, isNumber }) => html`<th scope="col"${isNumber ? html` class="number"` : nothing}>${page}</th>`)}</tr></thead>

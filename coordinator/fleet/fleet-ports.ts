@@ -4,17 +4,20 @@ import type { CrawlerId } from "#core/ids";
 import type { IncidentStore } from "#core/incidents";
 import type { InvitingCoordinator } from "../access/invitations.ts";
 import type { HeirLine } from "../balance/successors.ts";
-import type { BudgetChange, ChangedBudget, CrawlerStore } from "../crawlers/crawler.ts";
-import type { InvitationStore } from "../crawlers/identity.ts";
+import type { BudgetChange, ChangedBudget } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
+import type { InvitationStore } from "../crawlers/invitation-store.ts";
 import type { MoveStore } from "../crawlers/move-store.ts";
 import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import type { ComplaintStore } from "../opt-outs/complaints.ts";
-import type { OptOutMarks, OptOutStore } from "../opt-outs/opt-out.ts";
+import type { ComplaintStore } from "../opt-outs/complaint-store.ts";
+import type { OptOutMarks } from "../opt-outs/mark-writes.ts";
+import type { OptOutStore } from "../opt-outs/store.ts";
 import type { OverviewReads } from "../overview/overview.ts";
-import type { ReleaseFleetStore, ReleaseStore } from "../releases/release-store.ts";
-import type { FleetReads } from "./fleet-view.ts";
-import type { InvitationProgress } from "./invitation-steps.ts";
+import type { ReleaseFleetStore } from "../releases/fleet-store.ts";
+import type { ReleaseStore } from "../releases/release-store.ts";
+import type { FleetReads } from "./crawler-reads.ts";
+import type { InvitationProgress } from "./invitation-api.ts";
 
 export interface FleetPorts {
   readonly reads: FleetReads;

@@ -3,9 +3,10 @@ import { z } from "zod";
 import { keyScopes } from "#protocol/identity";
 import { crawlerName } from "#protocol/invitation";
 import { invitationHours } from "../access/invitations.ts";
-import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
 import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
-import { invitationStepNames } from "./invitation-steps.ts";
+
+export const invitationStepNames = ["downloaded", "checked", "joined", "running", "first-page"] as const;
 
 const invitationRequest = z
   .strictObject({
@@ -88,7 +89,11 @@ const invitationProgress = z
         name: z.enum(invitationStepNames),
         words: z.string(),
         isDone: z.boolean(),
-        at: dateTime().nullable().describe("Null: it has not happened, or the time was not recorded."),
+        at: z
+          .string()
+          .meta({ format: "date-time" })
+          .nullable()
+          .describe("Null: it has not happened, or the time was not recorded."),
       }),
     ),
     waitsFor: z.string().nullable().describe("What blocks the next step; null: all are done."),
@@ -103,77 +108,30 @@ const inviteBounds = z
   })
   .meta({ id: "InviteBounds" });
 
+export type InvitationProgress = ReadOf<typeof invitationProgress>;
+
 export const invitationApi = {
   invitations: {
     method: "get",
     path: "/api/fleet/invitations",
     needs: "fleet-read",
     summary: "Invitations, the latest first",
-    answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: invitations,
-        example: {
-          invitations: [
-            {
-              invitationId: 7,
-              name: "athens",
-              renews: false,
-              scopes: ["probe", "crawl"],
-              pagesPerDay: 50000,
-              bytesPerDay: null,
-              createdBy: "token dashboard",
-              createdAt: "2026-03-01T12:00:00.000Z",
-              expiresAt: "2026-03-04T12:00:00.000Z",
-              redeemedAt: null,
-              revokedAt: null,
-              state: "open",
-            },
-          ],
-        },
-      },
-      429: errorAnswer("Too many failures from this address"),
-    },
+    answers: { 200: answer(invitations) },
   },
   invite: {
     method: "post",
     path: "/api/fleet/invitations",
     needs: "fleet-write",
     summary: "Invite a crawler",
-    description:
-      "Scope fleet-write. The token is shown only in this answer; only a hash of its secret is kept.",
+    description: "The token is shown only in this answer; only a hash of its secret is kept.",
     body: { schema: invitationRequest, example: { name: "athens", pagesPerDay: 50000, expiresHours: 72 } },
     answers: {
-      ...refusals,
-      201: {
-        description: "The answer",
-        schema: issuedInvitation,
-        example: {
-          invitationId: 7,
-          name: "athens",
-          renews: false,
-          coordinatorUrl: "wss://search.example/crawler",
-          certificatePin: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
-          releaseKeys: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
-          releaseThreshold: 1,
-          firstRelease: "1.4.0",
-          expiresAt: "2026-03-04T12:00:00.000Z",
-          token: "nc1.eyJ…",
-          commands: {
-            download:
-              "curl -fsS --insecure --pinnedpubkey 'sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' -o nearcrawl-crawler.mjs 'https://search.example/releases/dock.mjs' && node nearcrawl-crawler.mjs join -",
-            installed: "nearcrawl crawler join -",
-          },
-        },
-      },
-      400: errorAnswer("The body is not as described"),
+      201: answer(issuedInvitation),
       404: errorAnswer("There is no crawler of this name to renew"),
       409: errorAnswer(
         "The name is taken, the public address of the coordinator is not known, or there is no release key to pin",
       ),
       415: errorAnswer("The body is not application/json"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   inviteBounds: {
@@ -181,44 +139,17 @@ export const invitationApi = {
     path: "/api/fleet/invite",
     needs: "fleet-write",
     summary: "What an invitation may contain",
-    description: "Scope fleet-write.",
-    answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: inviteBounds,
-        example: { scopes: ["probe", "crawl"], expiresHours: { least: 1, most: 720, usual: 72 } },
-      },
-      429: errorAnswer("Too many failures from this address"),
-    },
+    answers: { 200: answer(inviteBounds) },
   },
   invitation: {
     method: "get",
     path: "/api/fleet/invitations/{number}",
     needs: "fleet-read",
     summary: "Progress of an invitation",
-    description: "Scope fleet-read. Each step from the download to the first page, and what blocks the next.",
+    description: "Each step from the download to the first page, and what blocks the next.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 7 }) } },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: invitationProgress,
-        example: {
-          invitationId: 7,
-          name: "athens",
-          steps: [
-            {
-              name: "downloaded",
-              words: "The partner's machine has downloaded the crawler's file",
-              isDone: true,
-              at: "2026-03-01T12:00:00.000Z",
-            },
-          ],
-          waitsFor: "The command was run, but the token has not been used.",
-          isOver: false,
-        },
-      },
+      200: answer(invitationProgress),
       404: errorAnswer("There is no invitation of this number"),
     },
   },
@@ -227,19 +158,11 @@ export const invitationApi = {
     path: "/api/fleet/invitations/{number}/revoke",
     needs: "fleet-write",
     summary: "Withdraw an invitation",
-    description: "Scope fleet-write.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 7 }) } },
     body: { schema: nothingBody, example: {} },
     answers: {
-      ...refusals,
-      200: {
-        description: "The answer",
-        schema: z.strictObject({ revoked: z.int() }),
-        example: { revoked: 1 },
-      },
-      400: errorAnswer("The body is not as described"),
+      200: answer(z.strictObject({ revoked: z.int() })),
       404: errorAnswer("It can no longer be used, or does not exist"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
 } satisfies ApiOperations;

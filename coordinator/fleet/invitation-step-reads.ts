@@ -1,6 +1,7 @@
 /** How far an invitation is: what the database knows of its crawler on the way to the first page. */
 import type { Pool } from "pg";
-import { type InvitationFacts, type InvitationProgress, invitationProgress } from "./invitation-steps.ts";
+import type { InvitationProgress } from "./invitation-api.ts";
+import { type InvitationFacts, invitationProgress } from "./invitation-steps.ts";
 
 interface FactsRow extends Omit<InvitationFacts, "isOpen"> {
   readonly is_open: boolean;
@@ -17,7 +18,7 @@ export async function readInvitationProgress(
   now: Date,
 ): Promise<InvitationProgress | null> {
   const { rows } = await pool.query<FactsRow>(
-    `select i.invitation_id as "invitationId", i.name, i.created_at as "createdAt", i.expires_at as "expiresAt",
+    `select i.invitation_id as "invitationId", i.name,
        i.downloaded_at as "downloadedAt", i.redeemed_at as "joinedAt",
        i.revoked_at is null and i.kept_at is null and i.expires_at > $2 as is_open, i.revoked_at as "withdrawnAt",
        case when c.release_version is not null or c.state = 'online' then coalesce(c.connected_at, c.last_seen_at)

@@ -1,32 +1,11 @@
 /** The steps from an invitation to the first page, each with when it was, and what blocks the next. */
+import { type InvitationProgress, invitationStepNames } from "./invitation-api.ts";
 
-export const invitationStepNames = ["downloaded", "checked", "joined", "running", "first-page"] as const;
-
-export type InvitationStepName = (typeof invitationStepNames)[number];
-
-export interface InvitationStep {
-  readonly name: InvitationStepName;
-  readonly words: string;
-  readonly isDone: boolean;
-  /** Null: it has not happened, or the time was not recorded. */
-  readonly at: string | null;
-}
-
-export interface InvitationProgress {
-  readonly invitationId: number;
-  readonly name: string;
-  readonly steps: readonly InvitationStep[];
-  /** What is in the way of the next step, and what to do; null: every step is done. */
-  readonly waitsFor: string | null;
-  /** Nothing more can come of it: it was withdrawn, ran out, or its crawler was removed. */
-  readonly isOver: boolean;
-}
+type InvitationStepName = (typeof invitationStepNames)[number];
 
 export interface InvitationFacts {
   readonly invitationId: number;
   readonly name: string;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
   readonly isOpen: boolean;
   readonly withdrawnAt: Date | null;
   readonly downloadedAt: Date | null;

@@ -13,7 +13,7 @@ import { buttonForm, crawlerPath, empty, titleRow } from "../web/components.ts";
 import { countText, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { InvitationProgress } from "./invitation-steps.ts";
+import type { InvitationProgress } from "./invitation-api.ts";
 
 export function invitationsBody(invitations: readonly InvitationRecord[], viewer: PageViewer): Html {
   const add = mayDo(viewer.actor, "fleet-write")

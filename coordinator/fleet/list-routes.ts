@@ -3,24 +3,17 @@
 import { mayDo } from "#core/actor";
 import { timeRange } from "#core/time-range";
 import { failuresBody } from "../overview/failures-page.ts";
-import { incidentSpans, incidentsBody } from "../overview/incidents-page.ts";
+import { incidentsBody } from "../overview/incidents-page.ts";
 import { trustBody } from "../trust/page.ts";
 import type { Visit } from "../web/access.ts";
-import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { askedOf } from "../web/asked.ts";
+import type { AskedView, Shown, Views } from "../web/views.ts";
 import { movesBody } from "./crawler-history-page.ts";
 import { fleetApi } from "./fleet-api.ts";
 import { type FleetEntry, fleetColumns, stateWords } from "./fleet-entry.ts";
 import { fleetBody } from "./fleet-page.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
-import type { Blame } from "./fleet-view.ts";
-import {
-  type FleetQuery,
-  type FleetSort,
-  type FleetStateFilter,
-  fleetSorts,
-  fleetStates,
-  fleetView,
-} from "./list.ts";
+import { fleetView } from "./list.ts";
 
 const mostIncidents = 500;
 const mostFailures = 200;
@@ -77,22 +70,22 @@ export function addFleetLists(views: Views, ports: FleetPorts): void {
   });
 }
 
-async function fleetShown(asked: AskedView, ports: FleetPorts) {
-  const query = fleetQuery(asked);
+async function fleetShown({ query: given, visit, now }: AskedView, ports: FleetPorts) {
+  const query = askedOf(fleetApi.fleet.parameters.query, given);
   if (typeof query === "string") return query;
-  const isInside = mayDo(asked.visit.actor, "fleet-read");
+  const isInside = mayDo(visit.actor, "fleet-read");
   const [fleet, invitations] = await Promise.all([
     ports.reads.fleet(),
-    isInside ? ports.invitations.list(asked.now) : null,
+    isInside ? ports.invitations.list(now) : null,
   ]);
   const view = fleetView(fleet, query);
   const { query: _, crawlers, ...rest } = view;
-  const at = asked.now.toISOString();
+  const at = now.toISOString();
   return {
     status: 200,
     value: { ...rest, page: query.page, crawlers: crawlers.map((entry) => shownEntry(entry, isInside)) },
     title: "Fleet",
-    body: (visit: Visit) => fleetBody({ view, invitations, at }, visit),
+    body: (visitor: Visit) => fleetBody({ view, invitations, at }, visitor),
     csv: () => csvOf(fleetView(fleet, query, Number.POSITIVE_INFINITY).crawlers),
   };
 }
@@ -103,24 +96,6 @@ function shownEntry({ identity, ...entry }: FleetEntry, isInside: boolean) {
   return { ...entry, standing, ...(isInside ? { identity } : {}) };
 }
 
-function fleetQuery({ query }: AskedView): FleetQuery | string {
-  const [state, sort] = [query("state"), query("sort")];
-  if (state !== "" && !isOf(fleetStates, state)) return `state: one of ${fleetStates.join(", ")}.`;
-  if (sort !== "" && !isOf(fleetSorts, sort)) return `sort: one of ${fleetSorts.join(", ")}.`;
-  return {
-    text: query("q").slice(0, 63),
-    state: state as FleetStateFilter | "",
-    country: query("country").slice(0, 2),
-    version: query("version").slice(0, 63),
-    sort: sort === "" ? "name" : (sort as FleetSort),
-    page: Math.max(1, numberIn(query("page"), 1)),
-  };
-}
-
-function isOf<Value extends string>(values: readonly Value[], text: string): text is Value {
-  return (values as readonly string[]).includes(text);
-}
-
 function csvOf(fleet: readonly FleetEntry[]) {
   return {
     columns: fleetColumns.map(({ key }) => key),
@@ -128,22 +103,16 @@ function csvOf(fleet: readonly FleetEntry[]) {
   };
 }
 
-const spanDays: ReadonlyMap<string, number> = new Map([
-  ["24h", 1],
-  ["7d", 7],
-  ["30d", 30],
-  ["90d", 90],
-]);
+const spanDays = { "24h": 1, "7d": 7, "30d": 30, "90d": 90 } as const;
 
 async function incidentsShown({ query, now }: AskedView, ports: FleetPorts) {
-  const [crawler, kind] = [query("crawler").slice(0, 63), query("kind").slice(0, 60)];
-  const since = query("since") === "" ? "7d" : query("since");
-  const days = spanDays.get(since);
-  if (days === undefined) return `since: one of ${incidentSpans.join(", ")}.`;
+  const asked = askedOf(fleetApi.incidents.parameters.query, query);
+  if (typeof asked === "string") return asked;
+  const { crawler, kind, since } = asked;
   const listed = await ports.incidents.list({
-    since: new Date(now.getTime() - days * dayMs),
-    ...(crawler === "" ? {} : { name: crawler }),
-    ...(kind === "" ? {} : { kind }),
+    since: new Date(now.getTime() - spanDays[since] * dayMs),
+    ...(crawler === undefined ? {} : { name: crawler }),
+    ...(kind === undefined ? {} : { kind }),
     most: mostIncidents + 1,
   });
   const incidents = listed.slice(0, mostIncidents);
@@ -152,45 +121,62 @@ async function incidentsShown({ query, now }: AskedView, ports: FleetPorts) {
     status: 200,
     value: { incidents, more: isCut },
     title: "Incidents",
-    body: () => incidentsBody({ crawler, kind, since, incidents, isCut }),
+    body: () => incidentsBody({ crawler: crawler ?? "", kind: kind ?? "", since, incidents, isCut }),
     csv: () => ({
       columns: ["first", "last", "crawler", "kind", "times", "from", "words"],
       rows: incidents.map((one) => [
-        ...[one.firstAt.toISOString(), one.lastAt.toISOString(), one.crawler, one.kind, one.count],
-        ...[one.remoteAddress, one.words],
+        one.firstAt.toISOString(),
+        one.lastAt.toISOString(),
+        one.crawler,
+        one.kind,
+        one.count,
+        one.remoteAddress,
+        one.words,
       ]),
     }),
   };
 }
 
-const blames = ["target", "network", "crawler", "us"] as const;
-
 async function failuresShown({ query, now }: AskedView, ports: FleetPorts) {
-  const [blame, crawler, host] = [query("blame"), query("crawler").slice(0, 63), query("host").slice(0, 253)];
-  if (blame !== "" && !isOf(blames, blame)) return `blame: one of ${blames.join(", ")}.`;
-  const hours: 1 | 24 = query("hours") === "1" ? 1 : 24;
+  const { blame, crawler, host, hours: shown } = fleetApi.failures.parameters.query;
+  const asked = askedOf({ blame, crawler, host, hours: shown }, query);
+  if (typeof asked === "string") return asked;
+  const hours = asked.hours === "1" ? 1 : 24;
   const [shares, history, found] = await Promise.all([
     ports.reads.failureShares(hours),
     ports.overview.charts("failures", timeRange(query, now)),
     ports.reads.failures({
+      ...asked,
       since: new Date(now.getTime() - hours * hourMs),
-      ...(blame === "" ? {} : { blame }),
-      ...(crawler === "" ? {} : { crawler }),
-      ...(host === "" ? {} : { host }),
       most: mostFailures + 1,
     }),
   ]);
   const [latest, isCut] = [found.slice(0, mostFailures), found.length > mostFailures];
-  const page = { blame: blame as Blame | "", crawler, host, hours, shares, latest, isCut, history } as const;
+  const page = {
+    blame: asked.blame ?? "",
+    crawler: asked.crawler ?? "",
+    host: asked.host ?? "",
+    hours,
+    shares,
+    latest,
+    isCut,
+    history,
+  } as const;
   return {
     status: 200,
-    value: { hours, shares, latest, more: isCut, history },
+    value: { hours, shares, latest, more: isCut, history } as const,
     title: "Failed fetches",
     body: (visit: Visit) => failuresBody(page, visit),
     csv: () => ({
       columns: ["at", "crawler", "blame", "status", "url", "host", "words"],
       rows: latest.map((one) => [
-        ...[one.at.toISOString(), one.crawler, one.blame, one.status, one.url, one.host, one.words],
+        one.at.toISOString(),
+        one.crawler,
+        one.blame,
+        one.status,
+        one.url,
+        one.host,
+        one.words,
       ]),
     }),
   };

@@ -1,45 +1,10 @@
 /** The fleet's list as it was asked for: filtered, sorted, one page of it, with the totals of all. */
+import type { FleetAnswer, FleetQuery } from "./fleet-api.ts";
 import { type FleetEntry, stateWords, versionOf } from "./fleet-entry.ts";
 
-export const fleetSorts = ["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"] as const;
-export type FleetSort = (typeof fleetSorts)[number];
-
-export const fleetStates = ["online", "draining", "offline", "never", "revoked", "distrusted"] as const;
-export type FleetStateFilter = (typeof fleetStates)[number];
-
-export interface FleetQuery {
-  /** Part of a name or a place; empty: all. */
-  readonly text: string;
-  readonly state: FleetStateFilter | "";
-  readonly country: string;
-  readonly version: string;
-  readonly sort: FleetSort;
-  /** From 1. */
-  readonly page: number;
-}
-
-export interface FleetView {
+export interface FleetView extends Pick<FleetAnswer, "totals" | "countries" | "versions" | "found" | "more"> {
   readonly query: FleetQuery;
-  readonly totals: FleetTotals;
-  /** Of the whole fleet, for the filters. */
-  readonly countries: readonly string[];
-  readonly versions: readonly string[];
-  readonly found: number;
   readonly crawlers: readonly FleetEntry[];
-  readonly more: boolean;
-}
-
-export interface FleetTotals {
-  readonly crawlers: number;
-  readonly connected: number;
-  readonly offline: number;
-  readonly draining: number;
-  readonly distrusted: number;
-  readonly subnets: number;
-  readonly pagesToday: number;
-  /** Of those that are connected. */
-  readonly pagesPerDay: number;
-  readonly incidents: number;
 }
 
 const fleetPageSize = 50;
@@ -67,12 +32,12 @@ export function isTrusted({ trust }: Pick<FleetEntry, "trust">): boolean {
   return trust !== "distrusted" && trust !== "probes-doubted";
 }
 
-function fits(entry: FleetEntry, { text, state, country, version }: FleetQuery): boolean {
-  const wanted = text.toLowerCase();
+function fits(entry: FleetEntry, { q, state, country, version }: FleetQuery): boolean {
+  const wanted = q.toLowerCase();
   if (!entry.name.includes(wanted) && !(entry.place ?? "").toLowerCase().includes(wanted)) return false;
-  if (country !== "" && entry.country !== country) return false;
-  if (version !== "" && versionOf(entry) !== version) return false;
-  if (state === "") return true;
+  if (country !== undefined && entry.country !== country) return false;
+  if (version !== undefined && versionOf(entry) !== version) return false;
+  if (state === undefined) return true;
   return state === "distrusted" ? !isTrusted(entry) : stateWords(entry).state === state;
 }
 
@@ -87,8 +52,8 @@ const trustOrder = {
 } as const;
 
 /** What needs a look first; names decide among equals. */
-function order(sort: FleetSort): (a: FleetEntry, b: FleetEntry) => number {
-  const by: Readonly<Record<FleetSort, (entry: FleetEntry) => number>> = {
+function order(sort: FleetQuery["sort"]): (a: FleetEntry, b: FleetEntry) => number {
+  const by: Readonly<Record<FleetQuery["sort"], (entry: FleetEntry) => number>> = {
     name: () => 0,
     state: (entry) => stateOrder[stateWords(entry).state],
     subnets: ({ subnets }) => -subnets,
@@ -101,7 +66,7 @@ function order(sort: FleetSort): (a: FleetEntry, b: FleetEntry) => number {
   return (a, b) => by[sort](a) - by[sort](b) || (a.name < b.name ? -1 : 1);
 }
 
-function totalsOf(fleet: readonly FleetEntry[]): FleetTotals {
+function totalsOf(fleet: readonly FleetEntry[]): FleetAnswer["totals"] {
   const totals = {
     ...{ crawlers: fleet.length, connected: 0, offline: 0, draining: 0, distrusted: 0 },
     ...{ subnets: 0, pagesToday: 0, pagesPerDay: 0, incidents: 0 },

@@ -636,6 +636,4 @@ interface LeaseNeeds {
   readonly hasFinerDelegations: boolean;
   /** True: it speaks no IPv6, as its last hello said. */
   readonly withoutIpv6: boolean;
-  /** Whether any channel knows texts that leases may say (channels/known-texts). */
-  readonly hasKnownTexts: boolean;
 }

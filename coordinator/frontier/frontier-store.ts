@@ -9,14 +9,7 @@ import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
-import type {
-  AdmittedUrl,
-  CrawlScope,
-  FrontierProgress,
-  FrontierStore,
-  LeaseRequest,
-  RejectedUrlStore,
-} from "./frontier.ts";
+import type { AdmittedUrl, CrawlScope, FrontierProgress, FrontierStore, LeaseRequest } from "./frontier.ts";
 import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
 import {
   haveOpenLeases,
@@ -199,9 +192,16 @@ async function admit(
 
 // Table rejected_url: what was given to the crawler and has no place in the frontier.
 
-export function createRejectedUrlStore(pool: Pool): RejectedUrlStore {
+export type RejectedUrlStore = ReturnType<typeof createRejectedUrlStore>;
+
+export function createRejectedUrlStore(pool: Pool) {
   return {
-    async record(rejected, source, now) {
+    /** Records what was given to the crawler and has no key; again only counts. */
+    async record(
+      rejected: readonly { readonly url: string; readonly reason: string }[],
+      source: string,
+      now: Date,
+    ): Promise<void> {
       await pool.query(
         `insert into rejected_url (url, reason, source, first_seen_at, last_seen_at)
          select distinct on (url) url, reason, $3, $4, $4

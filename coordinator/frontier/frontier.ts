@@ -142,12 +142,3 @@ export interface FrontierProgress {
   readonly probes: number;
   readonly rounds: number;
 }
-
-export interface RejectedUrlStore {
-  /** Records what was given to the crawler and has no key; again only counts. */
-  record(
-    rejected: readonly { readonly url: string; readonly reason: string }[],
-    source: string,
-    now: Date,
-  ): Promise<void>;
-}

@@ -2,7 +2,6 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
-import { withKnownTexts } from "../channels/known-text-store.ts";
 import { plannedOnceByHash, prepared } from "../database/transaction.ts";
 import { type LeaseTransaction, writingLeases } from "./address-turn-writes.ts";
 import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
@@ -45,13 +44,9 @@ export async function leaseHosts(
       const slice = slices.get(host.host_hash);
       return slice === undefined ? [] : [{ of: host.crawler_id, lease: leaseOf(host, slice, terms) }];
     });
-    const told = asked.some((one) => one.hasKnownTexts)
-      ? await withKnownTexts(
-          client,
-          leases.map(({ lease }) => lease),
-        )
-      : leases.map(({ lease }) => lease);
-    return requests.map(({ crawlerId }) => told.filter((_, index) => leases[index]!.of === crawlerId));
+    return requests.map(({ crawlerId }) =>
+      leases.flatMap(({ of, lease }) => (of === crawlerId ? [lease] : [])),
+    );
   };
   return await writingLeases(pool, answer, plannedOnceByHash);
 }

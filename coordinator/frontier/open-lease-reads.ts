@@ -77,7 +77,6 @@ interface NeedsRow {
   readonly partner: string[];
   readonly finer: boolean;
   readonly without_ipv6: boolean;
-  readonly known: boolean;
   readonly subnets: SubnetId[];
 }
 
@@ -91,7 +90,6 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     `select c.crawler_id, c.domain_sets as operator, c.partner_domain_sets as partner,
        c.speaks_ipv6 is not distinct from false as without_ipv6,
        exists (select from finer_delegation f where f.crawler_id = c.crawler_id) as finer,
-       exists (select from channel where duplicate_share > 0) as known,
        array(
          select d.subnet_id from delegation d
          where d.crawler_id = c.crawler_id
@@ -112,7 +110,6 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
         dueSubnets: [],
         withoutIpv6: false,
         hasFinerDelegations: false,
-        hasKnownTexts: false,
       };
     const own = row.subnets.length > fewSubnets ? null : row.subnets;
     return {
@@ -121,7 +118,6 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
       partition: [...partition, ...partitionOf(row.operator, row.partner)],
       hasFinerDelegations: row.finer,
       withoutIpv6: row.without_ipv6,
-      hasKnownTexts: row.known,
     };
   });
 }

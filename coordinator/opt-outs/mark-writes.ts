@@ -1,7 +1,7 @@
 /**
  * The frontier and the index in line with table opt_out: hosts are marked and their leases end, pages of what was
- * confirmed, or was hidden for its week, are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
- * coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
+ * confirmed are deleted, marks of what has ended go. Everything is done in batches and may be done again (several coordinators may do
+ * it at once): a coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -16,7 +16,7 @@ import { optedOutUrl } from "../frontier/frontier.ts";
 import { endLeasesOn, lockLeasesOn, settleHosts, takeOffLease } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 import { type ErasedRows, eraseMentions, erasePage, reasonOfOptOut } from "./erase-writes.ts";
-import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
+import type { AppliedOptOuts, EndedLease } from "./opt-out.ts";
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
@@ -26,10 +26,13 @@ const stopKeptMinutes = 15;
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
-export function createOptOutMarks(pool: Pool): OptOutMarks {
+export type OptOutMarks = ReturnType<typeof createOptOutMarks>;
+
+export function createOptOutMarks(pool: Pool) {
   return {
-    apply: async (now) => await apply(pool, "true", now),
-    erase: async (optOutId, now) => {
+    apply: async (now: Date): Promise<AppliedOptOuts> => await apply(pool, "true", now),
+    /** Of one that erases its page: that is done when this returns. */
+    async erase(optOutId: number, now: Date): Promise<ErasedRows> {
       await apply(pool, `opt_out_id = ${optOutId}`, now);
       // The coordinator that was told of it may have been sooner.
       const { rows } = await pool.query<{ erased: ErasedRows }>(
@@ -45,7 +48,7 @@ interface OptOutRow extends Place {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
-  /** By now, and not merely hides. */
+  /** It is confirmed, and does not merely hide. */
   readonly deletes: boolean;
   readonly erases: boolean;
 }
@@ -53,14 +56,13 @@ interface OptOutRow extends Place {
 /** `condition`: SQL of those that are looked at. */
 async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await pool.query<OptOutRow>(
-    `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${placeColumns}
+    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as deletes,
+       erased_at is not null as erases, ${placeColumns}
      from opt_out
-     cross join lateral (select confirmed_at is not null or coalesce(deletes_at <= $1, false) as deletes) by_now
      where in_force_at is not null and ${condition}
        and applied < case when ended_at is not null then ${applied.unmarked}
-                          when deletes then ${applied.deleted} else ${applied.marked} end
+                          when confirmed_at is not null then ${applied.deleted} else ${applied.marked} end
      order by opt_out_id`,
-    [now],
   );
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];

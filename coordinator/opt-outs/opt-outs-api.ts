@@ -37,11 +37,6 @@ const fleetOptOut = z
     createdAt: dateTime(),
     inForceAt: dateTime().nullable(),
     lapsesAt: dateTime().nullable(),
-    deletesAt: dateTime()
-      .nullable()
-      .describe(
-        "From then on its pages are deleted; until then they are hidden. null: they are not deleted.",
-      ),
     confirmedAt: dateTime().nullable(),
     confirmedBy: z.enum(["site", "operator"]).nullable(),
     endedAt: dateTime().nullable(),
@@ -62,7 +57,6 @@ const optOutPreview = z
       .strictObject({
         optOutId: z.int(),
         state: optOutState,
-        deletesAt: dateTime().nullable(),
       })
       .nullable()
       .describe("The open opt-out of just that."),
@@ -312,13 +306,10 @@ const optOutTaken = z
         "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or 1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or a network is answered with 400.",
       ),
     createdAt: dateTime(),
-    deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
     lapsesAt: dateTime().nullable(),
     confirmation: z
-      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string(), file: z.string() })
-      .describe(
-        "What proves it: the record in DNS, or its value in the file; then the form again with proof=file.",
-      ),
+      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string() })
+      .describe("The record in DNS that proves it; the form again has it looked for."),
   })
   .meta({ id: "OptOutTaken" });
 
@@ -467,10 +458,6 @@ export const contactApi = {
           .optional(),
         reply: z.string().max(200).describe("How to reach the requester.").optional(),
         words: z.string().max(2000).describe("Anything that the operator should know.").optional(),
-        proof: z
-          .enum(["", "file"])
-          .describe("file: the file of proof is there, and is asked for.")
-          .optional(),
       }),
       type: "application/x-www-form-urlencoded",
     },

@@ -1,6 +1,6 @@
 /** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
 
-import type { GatedHosts } from "./bot-gate-reads.ts";
+import type { GatedHosts } from "./queue-api.ts";
 
 export interface AlertFacts {
   readonly nowMs: number;

@@ -1,4 +1,5 @@
 /** What the alert rules look at (overview/alert-facts), read in a few small queries; none of them scans what grows. */
+
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
@@ -20,7 +21,8 @@ import type {
   ReleaseFacts,
 } from "./alert-facts.ts";
 import { diskFacts } from "./disk-sample-store.ts";
-import type { OperationReads, SpanFigures } from "./overview-types.ts";
+import type { OperationReads } from "./overview-types.ts";
+import type { SpanFigures } from "./queue-api.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts" | "gatedHosts">;
 

@@ -1,32 +1,7 @@
 /** Hosts behind bot gates: how many by provider, how that changed within a day, and which have been for longest. */
 import type { Pool } from "pg";
 import { iso, isoOrNull, sampleTables, wholeTable } from "../database/cached-read.ts";
-
-export interface GatedHost {
-  readonly host: string;
-  /** As protocol/bot-gate names it. */
-  readonly provider: string;
-  readonly since: string;
-  /** In a row, one after each rest. */
-  readonly tries: number;
-  /** Null: nothing of it is due. */
-  readonly nextTryAt: string | null;
-}
-
-/** Hosts in whose place a bot gate answers: they rest, and wait for nothing. */
-export interface GatedHosts {
-  /** Hosts that were ever asked for a page, about, where there are many. */
-  readonly asked: number;
-  readonly hosts: number;
-  /** The most first; `newHosts`: since a day or less. */
-  readonly providers: readonly {
-    readonly provider: string;
-    readonly hosts: number;
-    readonly newHosts: number;
-  }[];
-  /** Those that have been for longest. */
-  readonly longest: readonly GatedHost[];
-}
+import type { GatedHosts } from "./queue-api.ts";
 
 /** As many as are counted in a moment; hosts behind gates have an index of their own. */
 const countedBytes = 8 * 2 ** 20;

@@ -15,15 +15,15 @@ import {
 import { leastSamples, wilsonInterval } from "#core/format";
 import type { TimeRange } from "#core/time-range";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
-import { gaugeSeconds } from "./gauge-store.ts";
-import { queueGauge } from "./gauges.ts";
+import { gaugeSeconds, queueGauge } from "./gauge-store.ts";
 import { marksBetween } from "./mark-reads.ts";
-import { minuteDays, quarterDays } from "./minute-figures.ts";
-import { type ChartReads, waitReasons } from "./overview-types.ts";
+import { failureColumns, minuteDays, quarterDays } from "./minute-figures.ts";
+import type { ChartReads } from "./overview-types.ts";
 import { blames, blameWords, waitReasonNames } from "./overview-words.ts";
+import { waitReasons } from "./queue-api.ts";
 
 export function createChartReads(pool: Pool): ChartReads {
-  const read = { queue, failures, accuracy, trust, recrawl };
+  const read = { overview, queue, failures, accuracy, trust, recrawl };
   return {
     charts: async (page, range) => {
       const [charts, marks] = await Promise.all([read[page](pool, range), marksBetween(pool, range)]);
@@ -112,32 +112,59 @@ async function queue(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
 
 // What was fetched and what failed: figures of minutes, or of days where minutes are not kept for so long.
 
-const failureColumns = {
-  target: "target_failures",
-  network: "network_failures",
-  crawler: "crawler_failures",
-  us: "our_failures",
-} as const;
-
 const isBeyond = (range: TimeRange, days: number) =>
   range.now.getTime() - range.since.getTime() > days * dayMs;
 
-async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
+/** Sums of these columns by step, with the minutes in which a coordinator ran. */
+async function minuteRows(pool: Pool, range: TimeRange, columns: readonly string[]) {
   const isByDay = isBeyond(range, minuteDays);
   const steps = stepsOf(range, isByDay ? daySeconds : 60);
-  const columns = blames.map((blame) => `sum(${failureColumns[blame]})::float8 as ${blame}`);
   const from = isByDay
     ? `from day_figures
        where minutes > 0 and day >= ($1::timestamptz at time zone 'UTC')::date
          and day <= ($2::timestamptz at time zone 'UTC')::date`
     : "from minute_figures where minute >= $1 and minute <= $2";
+  // Of the minute under way only a part is written.
+  const lastMs = Math.floor(range.now.getTime() / 60_000) * 60_000 - 1;
+  const until = new Date(Math.min(range.until.getTime(), lastMs));
   const { rows } = await pool.query<SteppedRow>(
-    `select ${stepSql(isByDay ? "day::timestamp at time zone 'UTC'" : "minute")}, sum(fetches)::float8 as fetches,
+    `select ${stepSql(isByDay ? "day::timestamp at time zone 'UTC'" : "minute")},
        ${isByDay ? "sum(minutes)" : "count(*)"}::float8 as minutes, ${columns}
      ${from}
      group by 1`,
-    [...queryOf(range, steps)],
+    [...queryOf({ ...range, until }, steps)],
   );
+  return { steps, rows };
+}
+
+const noCoordinator = "No coordinator ran in this time.";
+
+async function overview(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
+  const { steps, rows } = await minuteRows(pool, range, [
+    "sum(pages)::float8 as pages",
+    "sum(fetched_bytes)::float8 as bytes",
+    "sum(probes)::float8 as probes",
+  ]);
+  const chart = (key: string, title: string, unit: "count" | "bytes"): HistoryChart => ({
+    ...{ key, title, unit, times: steps.times, whenEmpty: noCoordinator },
+    series: seriesOf(
+      steps,
+      rows.map((row) => ({ step: row.step, [key]: row[key]! / row.minutes! })),
+      [[key, title]],
+    ),
+  });
+  return [
+    chart("pages", "Pages per minute", "count"),
+    chart("bytes", "Fetched per minute", "bytes"),
+    chart("probes", "Probes per minute", "count"),
+  ];
+}
+
+async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
+  const { steps, rows } = await minuteRows(pool, range, [
+    "sum(fetches)::float8 as fetches",
+    ...blames.map((blame) => `sum(${failureColumns[blame]})::float8 as ${blame}`),
+  ]);
   const { times } = steps;
   const each = blames.map((blame) => [blame, blameWords[blame]] as const);
   return [
@@ -148,7 +175,7 @@ async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
         rows.map((row) => eachOf(row, (failed) => failed / row.minutes!)),
         each,
       ),
-      whenEmpty: "No coordinator ran in this time.",
+      whenEmpty: noCoordinator,
     },
     {
       ...{ key: "share", title: "Share of fetches that failed", unit: "share", times },

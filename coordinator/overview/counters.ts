@@ -1,4 +1,4 @@
-/** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
+/** Counts for the figures of minutes and for the metrics. */
 import { knownGate } from "#protocol/bot-gate";
 import { useAnswers } from "#protocol/preferences";
 import type { FetchResult } from "#protocol/result";
@@ -9,32 +9,17 @@ import type { TakenResults } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { MinuteFigures } from "./minute-figures.ts";
-import type { LiveState, LiveTotals } from "./overview.ts";
+import type { LiveState } from "./overview.ts";
 
 export class Counters {
   readonly metrics: Metrics = createMetrics({ processMetrics: true });
-  /** The same, kept by the minute beyond this run. */
   readonly figures = new MinuteFigures();
   readonly #refusals = new Map<string, number>();
-  #totals: LiveTotals = { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 };
-
-  get totals(): LiveTotals {
-    return this.#totals;
-  }
-
   /** What came over the wire: a result that arrives twice is in these bytes twice, and in the database once. */
   results(batch: ResultBatch, taken: TakenResults): void {
     const pages = batch.results.filter(({ result }) => result.page !== null);
     const fetchedBytes = pages.reduce((sum, { result }) => sum + result.bodyBytes, 0);
     const shippedBytes = batch.results.reduce((sum, { wireBytes }) => sum + wireBytes, 0);
-    const before = this.#totals;
-    this.#totals = {
-      ...before,
-      fetches: before.fetches + taken.stored,
-      pages: before.pages + pages.length,
-      fetchedBytes: before.fetchedBytes + fetchedBytes,
-      shippedBytes: before.shippedBytes + shippedBytes,
-    };
     this.figures.results(batch, taken.stored);
     const { metrics } = this;
     for (const { result } of batch.results) {
@@ -44,7 +29,7 @@ export class Counters {
       if (challenge !== null) metrics.challenges.inc({ provider: knownGate(challenge.provider) });
       for (const [use, answer] of Object.entries(useAnswers(statedOfPage(result))))
         metrics.statedPages.inc({ use, answer });
-      if (result.outcome.type === "failed") metrics.operation.failures.inc({ blame: result.outcome.blame });
+      if (result.outcome.type === "failed") metrics.fetchFailures.inc({ blame: result.outcome.blame });
     }
     metrics.pages.inc(pages.length);
     metrics.fetchedBytes.inc(fetchedBytes);
@@ -56,8 +41,6 @@ export class Counters {
   }
 
   round(round: FinishedRound): void {
-    const before = this.#totals;
-    this.#totals = { ...before, rounds: before.rounds + 1, probes: before.probes + paid(round).length };
     this.figures.round(paid(round).length);
     const decided = round.crawlerId === null ? "no" : "yes";
     this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });

@@ -3,6 +3,7 @@
  * nearest to it. Crawlers stand from west to east, those with most subnets; each has its wedge, filled from its own side.
  */
 import { howMany } from "#core/format";
+import { crawlerColour, othersColour } from "../web/crawler-colours.ts";
 import { countText } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { FleetLine, Overview } from "./overview.ts";
@@ -38,8 +39,11 @@ export function crawlPicture(overview: Pictured): Html {
   const pitch = pitches.find((one) => room(one) >= most) ?? (pitches.at(-1) as number);
   const perDot = Math.max(1, Math.ceil(most / room(pitch)));
   const words = `${howMany(fleet.length, "crawler")} and the ${countText(totals.subnetsDelegated)} subnets nearest to them: ${wedges.map(({ name, subnets }) => `${name} ${countText(subnets)}`).join(", ")}`;
+  const colours = wedges.map(({ crawler }) =>
+    crawler === null ? othersColour : crawlerColour(crawler.crawlerId),
+  );
   return html`<figure class="crawl-picture"><svg viewBox="0 0 ${width} ${height}" role="group" aria-label="${words}">
-${wedges.map(({ subnets }, index) => html`<path class="wedge-${index + 1}" stroke-width="${round(pitch * 0.66)}" d="${dots(seatsOf(index, wedges.length, pitch).slice(0, Math.ceil(subnets / perDot)))}"/>`)}
+${wedges.map(({ subnets }, index) => html`<path stroke="${colours[index]}" stroke-width="${round(pitch * 0.66)}" d="${dots(seatsOf(index, wedges.length, pitch).slice(0, Math.ceil(subnets / perDot)))}"/>`)}
 <text class="picture-figure" x="${centreX}" y="${centreY + 3}">${countText(totals.subnetsDelegated)}</text><text class="picture-words" x="${centreX}" y="${centreY + 17}">subnets</text>
 ${wedges.map((wedge, index) => crawlerMark(wedge, index, wedges.length))}
 </svg><figcaption class="small">Each dot is ${perDot === 1 ? "a subnet" : `${countText(perDot)} subnets`}, in the colour of the crawler that is nearest and so fetches its pages.</figcaption></figure>`;
@@ -99,7 +103,7 @@ function crawlerMark({ name, subnets, crawler }: Wedge, index: number, count: nu
   const text = html`<text class="picture-name" x="${label.x}" y="${round(label.y + drop)}" text-anchor="${anchor}">${shown}</text>`;
   if (crawler === null) return text;
   const title = `${name}: ${crawler.state}, ${howMany(subnets, "subnet")}`;
-  return html`<a href="/crawlers/${encodeURIComponent(name)}"><title>${title}</title><circle class="picture-crawler ${crawler.state === "offline" ? "hollow" : "full"} wedge-${index + 1}" cx="${spot.x}" cy="${spot.y}" r="5"/>${text}</a>`;
+  return html`<a href="/crawlers/${encodeURIComponent(name)}"><title>${title}</title><circle class="picture-crawler${crawler.state === "offline" ? " hollow" : ""}" fill="${crawlerColour(crawler.crawlerId)}" stroke="${crawlerColour(crawler.crawlerId)}" cx="${spot.x}" cy="${spot.y}" r="5"/>${text}</a>`;
 }
 
 const round = (value: number) => Math.round(value * 10) / 10;

@@ -1,26 +1,24 @@
 /** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
 import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
-import type { Blame, FailureLine, FailureQuery, FailureShares } from "../fleet/fleet-view.ts";
+import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-api.ts";
+
+export interface FailureQuery {
+  readonly since: Date;
+  readonly blame?: Blame | undefined;
+  readonly crawler?: string | undefined;
+  readonly host?: string | undefined;
+  readonly most: number;
+}
 
 /** Fetches that shares are counted over, the latest: so many took 2.7 s on two cores with twenty at work; pages wait 5 s. */
 const mostCounted = 200_000;
 
-interface FailureRow {
-  fetched_at: Date;
-  crawler: string | null;
-  blame: Blame;
-  status: number | null;
-  url: string | null;
-  host: string | null;
-  words: string | null;
-}
-
 /** The latest first, by the index of failures. The words are of the URL's last fetch, so a later one leaves none. */
 export async function latestFailures(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
   const { since, blame, crawler, host, most } = query;
-  const { rows } = await pool.query<FailureRow>(
-    `select f.fetched_at, c.name as crawler, f.blame, f.status, u.url, h.host,
+  const { rows } = await pool.query<FailureLine>(
+    `select f.fetched_at as at, c.name as crawler, f.blame, f.status, u.url, h.host,
        case when u.last_fetched_at = f.fetched_at then u.last_reason
          when f.outcome = 'challenged' then 'a bot gate asked for a proof that a person visits' end as words
      from (
@@ -39,7 +37,7 @@ export async function latestFailures(pool: Pool, query: FailureQuery): Promise<F
      order by f.fetched_at desc`,
     [since, blame ?? null, crawler ?? null, host === undefined ? null : hostHashOf(host), most],
   );
-  return rows.map(({ fetched_at, ...row }) => ({ ...row, at: fetched_at }));
+  return rows;
 }
 
 interface ShareRow {

@@ -1,6 +1,23 @@
 /** Table gauge_sample, and how crawlers stand in crawler_figures: what charts need of the past, written by the clock. */
 import type { Pool } from "pg";
-import { type CrawlerStanding, type Gauges, gaugeDays } from "./gauges.ts";
+import { gaugeDays } from "./minute-figures.ts";
+import { type QueueAges, waitReasons } from "./queue-api.ts";
+
+/** How things stood at a moment. */
+export interface Standing {
+  readonly queue: QueueAges;
+  readonly urlsInProgress: number;
+  readonly openLeases: number;
+  /** Registered ones. */
+  readonly crawlers: readonly CrawlerStanding[];
+}
+
+export interface CrawlerStanding {
+  readonly crawlerId: number;
+  readonly state: "online" | "draining" | "offline";
+  readonly subnets: number;
+  readonly meanRttMs: number | null;
+}
 
 /** Seconds between two samples of the fleet. */
 export const gaugeSeconds = 300;
@@ -10,8 +27,30 @@ const fineDays = 14;
 
 const dayMs = 86_400_000;
 
+export const queueGauge = (reason: string) => `queue.${reason}`;
+
+/** The names by which chart-reads finds them. */
+export function gaugesOf({ queue, urlsInProgress, openLeases, crawlers }: Standing) {
+  const hosts = new Map<string, number>(queue.reasons.map((one) => [one.reason, one.hosts]));
+  const count = (state: CrawlerStanding["state"]) => crawlers.filter((one) => one.state === state).length;
+  return {
+    ...Object.fromEntries(waitReasons.map((reason) => [queueGauge(reason), hosts.get(reason) ?? 0])),
+    queueMedianSeconds: queue.medianSeconds ?? 0,
+    queueP95Seconds: queue.p95Seconds ?? 0,
+    urlsInProgress,
+    leases: openLeases,
+    crawlersOnline: count("online"),
+    crawlersDraining: count("draining"),
+    crawlersOffline: count("offline"),
+  };
+}
+
 /** True: this was the first sample of its five minutes; the others of coordinators that run beside are dropped. */
-export async function addGauges(pool: Pool, now: Date, gauges: Gauges): Promise<boolean> {
+export async function addGauges(
+  pool: Pool,
+  now: Date,
+  gauges: Readonly<Record<string, number>>,
+): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into gauge_sample (at, gauges)
      values (date_bin('5 minutes', $1::timestamptz, '2000-01-01T00:00:00Z'), $2)
@@ -25,7 +64,7 @@ export async function addGauges(pool: Pool, now: Date, gauges: Gauges): Promise<
 export async function addStandings(
   pool: Pool,
   now: Date,
-  crawlers: readonly CrawlerStanding[],
+  crawlers: readonly Omit<CrawlerStanding, "state">[],
 ): Promise<void> {
   if (crawlers.length === 0) return;
   await pool.query(

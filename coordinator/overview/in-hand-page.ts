@@ -1,10 +1,11 @@
 /** Hosts that are being crawled now: by whom, how fast, and what keeps them from going faster. */
+
 import { mayDo } from "#core/actor";
 import { titleRow } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import { type HostInHand, type HostsInHand, type InHandSort, inHandSorts } from "./overview-types.ts";
+import { type HostInHand, type HostsInHand, type InHandSort, inHandSorts } from "./queue-api.ts";
 import { paceLimitWords } from "./verdict.ts";
 
 const sortWords: Readonly<Record<InHandSort, string>> = {

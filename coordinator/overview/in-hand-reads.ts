@@ -1,7 +1,8 @@
 /** Hosts that crawlers have in hand now: since when, how fast, and what keeps them from going faster. */
+
 import type { Pool } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
-import type { HostInHand, HostsInHand, InHandSort, PaceLimit } from "./overview-types.ts";
+import type { HostInHand, HostsInHand, InHandSort, PaceLimit } from "./queue-api.ts";
 import type { LimitCount } from "./verdict.ts";
 
 const backOffEnd = "h.backed_off_at + h.back_off_ms * interval '1 millisecond'";

@@ -4,8 +4,6 @@ import { crawlerOr, empty, options, titleRow } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 
-export const incidentSpans = ["24h", "7d", "30d", "90d"] as const;
-
 export interface IncidentsPage {
   readonly crawler: string;
   readonly kind: string;

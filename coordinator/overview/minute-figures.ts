@@ -7,12 +7,46 @@ import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
 import type { ResultBatch } from "../results/take-results.ts";
 
+/** Who is to blame for a failed fetch (protocol/result). */
+export type Blame = Extract<FetchOutcome, { readonly type: "failed" }>["blame"];
+
+export const failureColumns = {
+  target: "target_failures",
+  network: "network_failures",
+  crawler: "crawler_failures",
+  us: "our_failures",
+} as const satisfies Readonly<Record<Blame, string>>;
+
+const failures = Object.values(failureColumns);
+
+/**
+ * Of the whole crawl, by minute and by day. fetched_bytes: decoded bodies of the pages; shipped_bytes: what all results took on
+ * the wire to the coordinator; probes: without those that the crawl's own fetches spared.
+ */
+export const minuteColumns = [
+  ...(["fetches", "pages", "fetched_bytes", "shipped_bytes", "rounds", "probes"] as const),
+  ...failures,
+];
+
+/** Of a crawler, by quarter of an hour and by day. wire_bytes: as they came over the partner's line. */
+export const crawlerColumns = [...(["fetches", "pages", "wire_bytes"] as const), ...failures];
+
+type Counts<Name extends string> = Readonly<Record<Name, number>>;
+export type MinuteCounts = Counts<(typeof minuteColumns)[number]>;
+export type CrawlerCounts = Counts<(typeof crawlerColumns)[number]>;
+
+/** Adds to what is there of that minute, and of the quarter of an hour around it. */
+export type WriteFigures = (
+  minute: Date,
+  counts: MinuteCounts,
+  crawlers: ReadonlyMap<CrawlerId, CrawlerCounts>,
+) => Promise<void>;
+
 const minuteMs = 60_000;
-const dayMs = 86_400_000;
 
 export class MinuteFigures {
-  #figures: Figures = noFigures;
-  readonly #crawlers = new Map<CrawlerId, CrawlerFigures>();
+  #counts = summed(minuteColumns);
+  #crawlers = new Map<CrawlerId, CrawlerCounts>();
   #minuteMs: number | null = null;
 
   /**
@@ -21,164 +55,69 @@ export class MinuteFigures {
    */
   results({ crawlerId, results }: ResultBatch, stored: number): void {
     const share = results.length === 0 ? 0 : Math.min(1, stored / results.length);
-    const part = (count: number) => Math.round(count * share);
-    const pages = results.filter(({ result }) => result.page !== null);
-    const failures = failuresOf(results, part);
-    this.#figures = addedFigures(this.#figures, {
-      ...noFigures,
+    const part = (of: (result: (typeof results)[number]["result"]) => number) =>
+      Math.round(share * results.reduce((sum, { result }) => sum + of(result), 0));
+    const failed = (blame: Blame) =>
+      part(({ outcome }) => (outcome.type === "failed" && outcome.blame === blame ? 1 : 0));
+    const counted = {
       fetches: stored,
-      pages: part(pages.length),
-      fetchedBytes: part(sum(pages, ({ result }) => result.bodyBytes)),
-      shippedBytes: sum(results, ({ wireBytes }) => wireBytes),
-      failures,
+      pages: part(({ page }) => (page === null ? 0 : 1)),
+      target_failures: failed("target"),
+      network_failures: failed("network"),
+      crawler_failures: failed("crawler"),
+      our_failures: failed("us"),
+    };
+    this.#counts = summed(minuteColumns, this.#counts, {
+      ...counted,
+      fetched_bytes: part(({ page, bodyBytes }) => (page === null ? 0 : bodyBytes)),
+      shipped_bytes: results.reduce((sum, { wireBytes }) => sum + wireBytes, 0),
     });
-    const wireBytes = part(sum(results, ({ result }) => result.wireBytes));
-    const figures = { crawlerId, fetches: stored, pages: part(pages.length), wireBytes, failures };
-    this.#crawlers.set(crawlerId, addedCrawler(this.#crawlers, figures));
+    this.#addCrawler(crawlerId, { ...counted, wire_bytes: part(({ wireBytes }) => wireBytes) });
   }
 
   round(probes: number): void {
-    this.#figures = addedFigures(this.#figures, { ...noFigures, rounds: 1, probes });
+    this.#counts = summed(minuteColumns, this.#counts, { rounds: 1, probes });
   }
 
   /** Called every second; writes what there is to write. */
-  async turn(store: Pick<FigureStore, "add">, now: Date): Promise<void> {
+  async turn(write: WriteFigures, now: Date): Promise<void> {
     const thisMinuteMs = Math.floor(now.getTime() / minuteMs) * minuteMs;
     this.#minuteMs ??= thisMinuteMs;
     const isOver = thisMinuteMs !== this.#minuteMs;
     const minute = new Date(this.#minuteMs);
     this.#minuteMs = thisMinuteMs;
-    if (isOver || this.#crawlers.size > 0 || this.#figures.rounds > 0) await this.#write(store, minute);
+    if (isOver || this.#crawlers.size > 0 || this.#counts.rounds > 0) await this.#write(write, minute);
   }
 
   /** What there is of the minute under way: for a coordinator that stops. */
-  async flush(store: Pick<FigureStore, "add">): Promise<void> {
-    if (this.#minuteMs !== null) await this.#write(store, new Date(this.#minuteMs));
+  async flush(write: WriteFigures): Promise<void> {
+    if (this.#minuteMs !== null) await this.#write(write, new Date(this.#minuteMs));
   }
 
-  async #write(store: Pick<FigureStore, "add">, minute: Date): Promise<void> {
-    const figures = this.#figures;
-    const crawlers = [...this.#crawlers.values()];
-    this.#figures = noFigures;
-    this.#crawlers.clear();
+  #addCrawler(crawlerId: CrawlerId, more: CrawlerCounts): void {
+    this.#crawlers.set(crawlerId, summed(crawlerColumns, this.#crawlers.get(crawlerId) ?? {}, more));
+  }
+
+  async #write(write: WriteFigures, minute: Date): Promise<void> {
+    const [counts, crawlers] = [this.#counts, this.#crawlers];
+    this.#counts = summed(minuteColumns);
+    this.#crawlers = new Map();
     try {
-      await store.add(minute, figures, crawlers);
+      await write(minute, counts, crawlers);
     } catch (error) {
-      this.#figures = addedFigures(this.#figures, figures);
-      for (const one of crawlers) this.#crawlers.set(one.crawlerId, addedCrawler(this.#crawlers, one));
+      this.#counts = summed(minuteColumns, this.#counts, counts);
+      for (const [crawlerId, one] of crawlers) this.#addCrawler(crawlerId, one);
       throw error;
     }
   }
 }
 
-/** Removes what nobody looks at any more; what is left of it are the sums of its days. */
-export async function forgetFigures(
-  store: Pick<FigureStore, "sumDays" | "forget">,
-  now: Date,
-): Promise<number> {
-  await store.sumDays(now);
-  const before = (days: number) => new Date(now.getTime() - days * dayMs);
-  return await store.forget({
-    minutes: before(minuteDays),
-    quarters: before(quarterDays),
-    crawlerDays: before(crawlerDays),
-  });
-}
-
-function failuresOf(results: ResultBatch["results"], part: (count: number) => number): FailuresByBlame {
-  const of = (blame: Blame) =>
-    part(
-      results.filter(({ result: { outcome } }) => outcome.type === "failed" && outcome.blame === blame)
-        .length,
-    );
-  return { target: of("target"), network: of("network"), crawler: of("crawler"), us: of("us") };
-}
-
-function addedFailures(a: FailuresByBlame, b: FailuresByBlame): FailuresByBlame {
-  return {
-    target: a.target + b.target,
-    network: a.network + b.network,
-    crawler: a.crawler + b.crawler,
-    us: a.us + b.us,
-  };
-}
-
-function addedFigures(a: Figures, b: Figures): Figures {
-  return {
-    fetches: a.fetches + b.fetches,
-    pages: a.pages + b.pages,
-    fetchedBytes: a.fetchedBytes + b.fetchedBytes,
-    shippedBytes: a.shippedBytes + b.shippedBytes,
-    rounds: a.rounds + b.rounds,
-    probes: a.probes + b.probes,
-    failures: addedFailures(a.failures, b.failures),
-  };
-}
-
-function addedCrawler(known: ReadonlyMap<CrawlerId, CrawlerFigures>, more: CrawlerFigures): CrawlerFigures {
-  const before = known.get(more.crawlerId);
-  if (!before) return more;
-  return {
-    crawlerId: more.crawlerId,
-    fetches: before.fetches + more.fetches,
-    pages: before.pages + more.pages,
-    wireBytes: before.wireBytes + more.wireBytes,
-    failures: addedFailures(before.failures, more.failures),
-  };
-}
-
-function sum<T>(rows: readonly T[], of: (row: T) => number): number {
-  return rows.reduce((total, row) => total + of(row), 0);
-}
-
-// Figures of the past that outlive a coordinator: of the whole crawl by minute, of each crawler by quarter of an hour.
-
-/** Who is to blame for a failed fetch (protocol/result). */
-export type Blame = Extract<FetchOutcome, { readonly type: "failed" }>["blame"];
-
-export type FailuresByBlame = Readonly<Record<Blame, number>>;
-
-const noFailures: FailuresByBlame = { target: 0, network: 0, crawler: 0, us: 0 };
-
-/** Counted within a span of time. */
-export interface Figures {
-  readonly fetches: number;
-  readonly pages: number;
-  /** Decoded bodies of the pages. */
-  readonly fetchedBytes: number;
-  /** What all results took on the wire to the coordinator. */
-  readonly shippedBytes: number;
-  readonly rounds: number;
-  /** Without those that the crawl's own fetches spared. */
-  readonly probes: number;
-  readonly failures: FailuresByBlame;
-}
-
-const noFigures: Figures = {
-  ...{ fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 },
-  failures: noFailures,
-};
-
-export interface CrawlerFigures {
-  readonly crawlerId: CrawlerId;
-  readonly fetches: number;
-  readonly pages: number;
-  /** As they came over the partner's line. */
-  readonly wireBytes: number;
-  readonly failures: FailuresByBlame;
-}
-
-export interface FigureStore {
-  /** Adds to what is there of that minute, and of the quarter of an hour around it. */
-  add(minute: Date, figures: Figures, crawlers: readonly CrawlerFigures[]): Promise<void>;
-  /** Sums up the minutes and the crawlers' quarters of the days that are not summed up yet. */
-  sumDays(now: Date): Promise<number>;
-  /** Removes what is older; returns how many minutes. */
-  forget(before: {
-    readonly minutes: Date;
-    readonly quarters: Date;
-    readonly crawlerDays: Date;
-  }): Promise<number>;
+function summed<Name extends string>(
+  names: readonly Name[],
+  ...all: readonly Partial<Counts<Name>>[]
+): Counts<Name> {
+  const sums = names.map((name) => [name, all.reduce((sum, one) => sum + (one[name] ?? 0), 0)]);
+  return Object.fromEntries(sums) as Counts<Name>;
 }
 
 /** How long the minutes are kept. */
@@ -189,3 +128,6 @@ export const quarterDays = 7;
 
 /** The sums of a crawler's days: a year, and what it takes to see the same weeks of the year before. */
 export const crawlerDays = 400;
+
+/** How long a sample of how the fleet stands is kept: a year, and what it takes to see the same weeks of the year before. */
+export const gaugeDays = 400;

@@ -2,19 +2,12 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
-import {
-  clockLimit,
-  historyRangeNames,
-  inHandSorts,
-  limitCodes,
-  paceLimits,
-  waitReasons,
-} from "./overview-types.ts";
+import { queueAges, spanFigures } from "./queue-api.ts";
 
 const totals = z
   .strictObject({
@@ -49,10 +42,8 @@ const rates = z
     pagesPerMinute: z.number(),
     fetchedBytesPerMinute: z.number(),
     probesPerMinute: z.number(),
-    pagesHistory: z.array(z.number()).describe("Pages per minute, oldest first."),
-    stepSeconds: z.number(),
   })
-  .meta({ id: "Rates" });
+  .meta({ id: "Rates", description: "Of the last minute or two." });
 
 const recentDelegation = z
   .strictObject({
@@ -84,75 +75,6 @@ const alert = z
   })
   .meta({ id: "Alert" });
 
-const historyPoint = z
-  .strictObject({
-    pagesPerMinute: z.number(),
-    fetchedBytesPerMinute: z.number(),
-    probesPerMinute: z.number(),
-  })
-  .nullable()
-  .meta({ id: "HistoryPoint", description: "Means over a step; null: no coordinator wrote anything." });
-
-const history = z
-  .strictObject({
-    range: z.enum(historyRangeNames),
-    stepMinutes: z.int(),
-    points: z.array(historyPoint).describe("Oldest first, one for each step."),
-    since: dateTime().describe("When the first step begins."),
-  })
-  .meta({ id: "History" });
-
-const waitReason = z.enum(waitReasons).meta({
-  id: "WaitReason",
-  description:
-    "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
-});
-
-const verdict = z
-  .strictObject({
-    limitedBy: z
-      .enum([...limitCodes, clockLimit])
-      .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
-    hosts: z.int(),
-    words: z.string().describe("The same in plain words."),
-  })
-  .meta({ id: "Verdict" });
-
-const queueAges = z
-  .strictObject({
-    hosts: z.int(),
-    medianSeconds: z.int().nullable(),
-    p95Seconds: z.int().nullable(),
-    oldestSeconds: z.int().nullable(),
-    isEstimate: z.boolean().describe("Told from a part of the hosts, since there are many."),
-    reasons: z.array(
-      z.strictObject({
-        reason: waitReason,
-        hosts: z.int(),
-        medianSeconds: z.int().nullable(),
-        p95Seconds: z.int().nullable(),
-        oldestSeconds: z.int().nullable(),
-      }),
-    ),
-    verdict,
-  })
-  .meta({ id: "QueueAges" });
-
-const spanFigures = z
-  .strictObject({
-    minutes: z.int(),
-    fetches: z.int(),
-    pages: z.int(),
-    fetchedBytes: z.int().describe("Decoded bodies of the pages."),
-    shippedBytes: z.int().describe("What all results took on the wire to the coordinator."),
-    rounds: z.int(),
-    probes: z.int(),
-    failures: z
-      .strictObject({ target: z.int(), network: z.int(), crawler: z.int(), us: z.int() })
-      .describe("Failed fetches by who is to blame."),
-  })
-  .meta({ id: "SpanFigures" });
-
 const accuracyEstimate = z
   .strictObject({
     samples: z.int(),
@@ -175,7 +97,7 @@ const overview = z
     probesUnderWay: z.int().nullable(),
     alerts: z.array(alert),
     rates: rates,
-    history: history,
+    history: chartHistorySchema,
     queue: queueAges,
     lastHour: spanFigures,
     lastDay: spanFigures,
@@ -289,150 +211,17 @@ const accuracyView = z
   })
   .meta({ id: "AccuracyView" });
 
-const waitingHost = z
-  .strictObject({
-    host: z.string(),
-    reason: waitReason,
-    dueAt: dateTime(),
-    range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
-    crawler: z.string().nullable(),
-    notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
-    slowBecause: z.array(z.string()).describe("Politeness: why it is asked slowly, in part sentences."),
-    holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
-  })
-  .meta({ id: "WaitingHost" });
-
-const leftOutUrls = z
-  .strictObject({
-    urls: z.int().describe("Times that one was left out, in all."),
-    hosts: z.int(),
-    more: z.boolean().describe("There are more hosts than were looked at, which are 10,000."),
-    most: z
-      .array(z.strictObject({ host: z.string(), urls: z.int() }))
-      .describe("The most first, 10 at most."),
-    domains: z
-      .array(
-        z.strictObject({
-          domain: z.string(),
-          waiting: z.int().describe("URLs on new hosts that wait for a later day."),
-          leftOut: z.int().describe("URLs on new hosts that came when no more could wait."),
-        }),
-      )
-      .describe(
-        "Registrable domains with more new hosts, or links to more, than are let in a day: 10 at most.",
-      ),
-  })
-  .meta({
-    id: "LeftOutUrls",
-    description: "URLs that were named beyond what their hosts, or domains, may have and hold.",
-  });
-
-const gatedHosts = z
-  .strictObject({
-    asked: z.int().describe("Hosts that were ever asked for a page; about, where there are many."),
-    hosts: z.int(),
-    providers: z
-      .array(
-        z.strictObject({
-          provider: z.string(),
-          hosts: z.int(),
-          newHosts: z.int().describe("Since a day or less."),
-        }),
-      )
-      .describe("The most first."),
-    longest: z
-      .array(
-        z.strictObject({
-          host: z.string(),
-          provider: z
-            .string()
-            .describe("Short name, such as cloudflare; unknown: told by its words or shape."),
-          since: dateTime(),
-          tries: z.int().describe("In a row, one after each rest."),
-          nextTryAt: dateTime().nullable().describe("Null: nothing of it is due."),
-        }),
-      )
-      .describe("Those that have been for longest, 10 at most."),
-  })
-  .meta({
-    id: "GatedHosts",
-    description: "Hosts in whose place a bot gate answers. They rest, and are not among those that wait.",
-  });
-
-const queueView = z
-  .strictObject({
-    at: dateTime(),
-    reason: waitReason.nullable(),
-    ages: queueAges,
-    hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
-    leftOut: leftOutUrls,
-    gated: gatedHosts,
-    history: chartHistorySchema,
-  })
-  .meta({ id: "QueueView" });
-
-const hostsInHand = z
-  .strictObject({
-    at: dateTime(),
-    hosts: z.int().describe("In all."),
-    shown: z.array(
-      z.strictObject({
-        host: z.string(),
-        crawler: z.string(),
-        since: dateTime().describe("When its lease began."),
-        expiresAt: dateTime(),
-        urls: z.int().describe("That were handed out."),
-        openUrls: z.int().describe("Without a result yet."),
-        urlsPerMinute: z.number().describe("Results since the lease began."),
-        limit: z.enum(paceLimits).describe("What keeps it from being asked more often."),
-        delayMs: z
-          .int()
-          .nullable()
-          .describe("Least time between two requests that robots.txt or a cap asks for; null: neither does."),
-        backOffUntil: dateTime().nullable(),
-      }),
-    ),
-  })
-  .meta({ id: "HostsInHand" });
-
 export const overviewApi = {
-  hostsInHand: {
-    method: "get",
-    path: "/api/fleet/in-hand",
-    needs: "read",
-    summary: "Hosts that are being crawled now, by whom and how fast",
-    description: "Those of open leases. What is due and not being fetched: /api/fleet/queue.",
-    parameters: {
-      query: {
-        sort: z.enum(inHandSorts).optional().meta({
-          description:
-            "rate: the fastest first (default); open: those with the most to do; since: the longest held.",
-          example: "open",
-        }),
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
-      },
-    },
-    answers: {
-      200: answer(hostsInHand),
-      400: errorAnswer("The parameter is not as described"),
-    },
-  },
   overview: {
     method: "get",
     path: "/api/overview",
     needs: "read",
     summary: "The state of the whole crawl",
     description:
-      "Totals are kept for a while when the tables are large, and told from a part of those; rates and what is under way are of this moment.",
+      "Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last minute or two, what is under way is of this moment. The history is of the last hour where no range is named.",
     parameters: {
       query: {
-        range: z
-          .enum(["1h", "24h", "7d"])
-          .default("1h")
-          .meta({ description: "Of the history.", example: "24h" }),
+        ...rangeParameters,
       },
     },
     answers: {
@@ -510,30 +299,6 @@ export const overviewApi = {
       404: errorAnswer("It is not muted"),
     },
   },
-  queue: {
-    method: "get",
-    path: "/api/fleet/queue",
-    needs: "read",
-    summary: "What is due and not being fetched, and why",
-    description: "Ages are of hosts: since their longest due URL could have been fetched.",
-    parameters: {
-      query: {
-        reason: waitReason.optional().meta({
-          description: "Only hosts that wait for this, of the 5,000 that wait longest.",
-          example: "politeness",
-        }),
-        ...rangeParameters,
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
-      },
-    },
-    answers: {
-      200: answer(queueView),
-      400: errorAnswer("It cannot be answered"),
-    },
-  },
   accuracy: {
     method: "get",
     path: "/api/accuracy",
@@ -606,3 +371,6 @@ export const operationApi = {
     },
   },
 } satisfies ApiOperations;
+
+export type CrawlTotals = ToldOf<typeof totals>;
+export type RecentDelegation = ToldOf<typeof recentDelegation>;

@@ -3,6 +3,7 @@
  * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
  * and update are one rendering. Each figure leads to what is behind it.
  */
+import { rangeOf } from "#core/chart-history";
 import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
@@ -19,26 +20,19 @@ import {
   rateText,
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import { chartScript, type TimePoint, type TimeRange, timeChart } from "../web/time-chart.ts";
+import { historyCharts, rangePicker } from "../web/time-chart.ts";
 import type { Alert } from "./alert-rules.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
 import { crawlPicture } from "./crawl-picture-page.ts";
 import type { Blame } from "./minute-figures.ts";
-import type { Overview, RecentDelegation } from "./overview.ts";
-import {
-  type History,
-  type HistoryPoint,
-  type HistoryRange,
-  historyRangeNames,
-  historyRanges,
-  type QueueAge,
-  type QueueAges,
-  type SpanFigures,
-} from "./overview-types.ts";
+import type { Overview } from "./overview.ts";
+import type { RecentDelegation } from "./overview-api.ts";
 import { blames, blameWords, spanOrDash, timesSmaller, waitReasonWords } from "./overview-words.ts";
+import type { QueueAge, QueueAges, SpanFigures } from "./queue-api.ts";
 
 export function overviewBody(overview: Overview, reader: AlertReader): Html {
-  const regions = overviewRegions(overview, [overview.history]);
+  const regions = overviewRegions(overview);
+  const { history } = overview;
   const live = (name: string) => html`<section data-live="${name}">${regions[name]}</section>`;
   return html`<div class="title-row"><h1>The crawl</h1><p class="live" id="live" hidden>live</p></div>
 <div class="first-look"><div>${live(alertRegion(reader))}
@@ -48,7 +42,9 @@ export function overviewBody(overview: Overview, reader: AlertReader): Html {
 </form></div>
 ${live("picture")}</div>
 ${live("figures")}
-${live(historyRegion(overview.history.range))}
+<section class="history" id="history"><h2>History</h2>
+${rangePicker("/", {}, rangeOf(history))}
+${history.range === usualRange ? live("history") : regions.history}</section>
 <div class="two-columns">${live("queue")}${live("errors")}</div>
 ${live("map")}
 ${live("fleet")}
@@ -65,18 +61,16 @@ export function alertRegions(alerts: readonly Alert[]): Readonly<Record<string, 
   };
 }
 
-/** By name: what the live events carry, with the histories of every range, and the alerts of every reader, that a page may show. */
-export function overviewRegions(
-  overview: Overview,
-  histories: readonly History[],
-): Readonly<Record<string, Html>> {
+/** Of the history, where nobody asks for another: the one that is kept live. */
+export const usualRange = "1h";
+
+/** By name: what the live events carry, with the alerts of every reader, that a page may show. */
+export function overviewRegions(overview: Overview): Readonly<Record<string, Html>> {
   return {
     ...alertRegions(overview.alerts),
     picture: crawlPicture(overview),
     figures: figures(overview),
-    ...Object.fromEntries(
-      histories.map((history) => [historyRegion(history.range), historySection(history)]),
-    ),
+    history: historyCharts(overview.history),
     queue: queueSection(overview.queue),
     errors: errorSection(overview.lastHour, overview.lastDay),
     map: fleetMap(overview.fleet),
@@ -94,7 +88,7 @@ function figures(overview: Overview): Html {
 ${tile("Pages", about + countText(totals.pages), "/search", html`${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
 ${tile("Pages per minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} per minute, ${rateText(rates.probesPerMinute)} probes`)}
 ${tile("Subnets delegated", about + countText(totals.subnetsDelegated), "/explore?state=delegated", subnetsWaiting(totals.subnetsWaiting))}
-${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?colour=rtt", html`from the crawler to its subnets`)}
+${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?view=list&sort=rtt", html`from the crawler to its subnets`)}
 ${probesTile(overview)}
 ${shippedTile(overview)}
 ${accuracyTile(overview)}
@@ -193,44 +187,6 @@ function recentTable(overview: Overview): Html {
 
 function recentRow(line: RecentDelegation, at: string): Html {
   return html`<tr><th scope="row">${askAbout(line.range)}</th><td class="wide">${line.name || "–"} ${country(line.country)}</td><td>${crawlerLink(line.crawler)}</td><td class="number">${msOrDash(line.rttMs)}</td><td>${ago(line.since, at)}</td></tr>`;
-}
-
-// The overview's history: pages, bytes and probes a minute over an hour, a day or a week.
-
-/** The live region of this range; a page shows one of them. */
-const historyRegion = (range: HistoryRange): string => `history-${range}`;
-
-function historySection(history: History): Html {
-  const range = historyTime(history);
-  const chart = (title: string, of: (point: HistoryPoint) => number, text: (value: number) => string) =>
-    timeChart({ ...{ title, text, range }, series: [{ name: "", points: pointsOf(history, of) }] });
-  return html`<h2 id="history">History <span class="ranges">${historyRangeNames.map((name) => rangeLink(name, history.range))}</span></h2>
-<div class="charts">
-${chart("Pages per minute", (point) => point.pagesPerMinute, rateText)}
-${chart(
-  "Fetched per minute",
-  (point) => point.fetchedBytesPerMinute,
-  (bytes) => bytesText(Math.round(bytes)),
-)}
-${chart("Probes per minute", (point) => point.probesPerMinute, rateText)}
-</div>${chartScript()}`;
-}
-
-function historyTime({ since, points, stepMinutes, range }: History): TimeRange {
-  const until = new Date(Date.parse(since) + points.length * stepMinutes * 60_000);
-  return { since: new Date(since), until, name: range, now: until, said: null };
-}
-
-function pointsOf({ since, points, stepMinutes }: History, of: (point: HistoryPoint) => number): TimePoint[] {
-  return points.map((point, index) => ({
-    at: new Date(Date.parse(since) + index * stepMinutes * 60_000),
-    value: point === null ? null : of(point),
-  }));
-}
-
-function rangeLink(name: HistoryRange, current: HistoryRange): Html {
-  const mark = name === current ? html` aria-current="true"` : null;
-  return html`<a href="/?range=${name}#history"${mark}>${historyRanges[name].words}</a>`;
 }
 
 // The overview's two tables of what does not go: what waits and for what, and what failed by whose fault.

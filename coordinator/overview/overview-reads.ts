@@ -22,16 +22,10 @@ import { alertFacts } from "./alert-reads.ts";
 import { gatedHosts } from "./bot-gate-reads.ts";
 import { createChartReads } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";
-import { history, spanFigures } from "./minute-figure-store.ts";
-import type { CrawlTotals, RecentDelegation } from "./overview.ts";
-import {
-  type CrawlerGauge,
-  clockLimit,
-  type HistoryRange,
-  historyRangeNames,
-  type OperationReads,
-  type ReadinessReads,
-} from "./overview-types.ts";
+import { spanFigures } from "./minute-figure-store.ts";
+import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
+import type { CrawlerGauge, OperationReads, ReadinessReads } from "./overview-types.ts";
+import { clockLimit } from "./queue-api.ts";
 import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {
@@ -164,7 +158,6 @@ export async function recentDelegations(pool: Pool, limit: number): Promise<Rece
 export function createOperationReads(pool: Pool, nowMs: () => number): OperationReads {
   const accuracy = createAccuracyStore(pool);
   const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
-  const histories = keptFor(historyRangeNames, (range, now) => history(pool, range, now), nowMs);
   const ages = keptAt(async (now) => {
     const [queue, words] = await Promise.all([queueAges(pool, now), heldWords(pool, "clock-wrong")]);
     if (words === null) return queue;
@@ -192,7 +185,6 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
   return {
     ...shared,
     ...createChartReads(pool),
-    history: async (range, now) => await histories[range](now),
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
     hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
@@ -219,15 +211,6 @@ function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: D
     at = now;
     return await kept.get();
   };
-}
-
-function keptFor<T>(
-  ranges: readonly HistoryRange[],
-  ask: (range: HistoryRange, now: Date) => Promise<T>,
-  nowMs: () => number,
-): Readonly<Record<HistoryRange, (now: Date) => Promise<T>>> {
-  const kept = ranges.map((range) => [range, keptAt((now) => ask(range, now), nowMs)] as const);
-  return Object.fromEntries(kept) as Record<HistoryRange, (now: Date) => Promise<T>>;
 }
 
 /** Those that are connected first, so that a bound on them cuts off what has long been gone. */

@@ -2,7 +2,7 @@
 
 import { spanWords } from "#core/format";
 import type { Blame } from "./minute-figures.ts";
-import type { HistoryRange, WaitingHost, WaitReason } from "./overview-types.ts";
+import type { WaitingHost, WaitReason } from "./queue-api.ts";
 
 /** What a host that is due waits for. */
 export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
@@ -38,13 +38,6 @@ export const blameWords: Readonly<Record<Blame, string>> = {
 };
 
 export const blames = Object.keys(blameWords) as readonly Blame[];
-
-export const rangeWords: Readonly<Record<HistoryRange, string>> = {
-  "1h": "the last hour",
-  "24h": "the last 24 hours",
-  "7d": "the last 7 days",
-  "1y": "the last 52 weeks",
-};
 
 /** Why this one waits, in a sentence. */
 export function waitWords(host: WaitingHost, now: Date): string {

@@ -3,12 +3,15 @@
  * is shipped, how near it is fetched, totals, the fleet, the latest decisions.
  */
 
-import type { DelegationCause } from "#core/delegation-cause";
+import type { ChartHistory } from "#core/chart-history";
+import type { TimeRange } from "#core/time-range";
 import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import type { SubnetList } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "../who/who-report.ts";
 import { type Alert, showAlerts } from "./alert-rules.ts";
-import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
+import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
+import type { OperationReads } from "./overview-types.ts";
+import type { QueueAges, SpanFigures } from "./queue-api.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */
 export interface LiveState {
@@ -18,19 +21,8 @@ export interface LiveState {
   readonly sessions: number;
   readonly roundsUnderWay: number;
   readonly probesUnderWay: number;
-  readonly totals: LiveTotals;
   /** Of the registry that the tree in memory was read from; null: it is empty; left out: there is no tree here. */
   readonly treeGeneration?: number | null;
-}
-
-/** Since the coordinator's start, never decreasing. */
-export interface LiveTotals {
-  readonly fetches: number;
-  readonly pages: number;
-  readonly fetchedBytes: number;
-  readonly shippedBytes: number;
-  readonly rounds: number;
-  readonly probes: number;
 }
 
 export interface OverviewReads extends OperationReads {
@@ -38,38 +30,6 @@ export interface OverviewReads extends OperationReads {
   fleet(): Promise<FleetLine[]>;
   recentDelegations(limit: number): Promise<RecentDelegation[]>;
   crawlerDetail(crawlerId: number): Promise<Omit<CrawlerDetail, "crawler">>;
-}
-
-export interface CrawlTotals {
-  /** Estimated from a part of the table, where that is large. */
-  readonly isEstimate: boolean;
-  readonly hosts: number;
-  readonly hostsResolved: number;
-  readonly hostsUnresolved: number;
-  readonly hostsRefused: number;
-  /** A bot gate answers in their place. */
-  readonly hostsGated: number;
-  readonly urls: number;
-  readonly urlsDue: number;
-  readonly urlsLeased: number;
-  readonly urlsRefused: number;
-  readonly urlsGone: number;
-  /** Their sites ask to be paid (402). */
-  readonly urlsPaymentRequired: number;
-  /** Never fetched yet and still to be. */
-  readonly urlsPending: number;
-  readonly pages: number;
-  /** Of the pages as they are stored now: decoded bodies, and what of them was shipped. */
-  readonly bodyBytes: number;
-  readonly shippedBytes: number;
-  readonly rounds: number;
-  readonly probes: number;
-  readonly subnetsWaiting: number;
-  readonly subnetsDelegated: number;
-  readonly meanRttMs: number | null;
-  /** Of the registry in force; null before the first import. */
-  readonly generation: number | null;
-  readonly generationAppliedAt: string | null;
 }
 
 export interface FleetLine extends CrawlerReport {
@@ -82,16 +42,6 @@ export interface FleetLine extends CrawlerReport {
   readonly openLeases: number;
 }
 
-export interface RecentDelegation {
-  readonly range: string;
-  readonly name: string;
-  readonly country: string | null;
-  readonly crawler: string;
-  readonly rttMs: number | null;
-  readonly since: string;
-  readonly cause: DelegationCause;
-}
-
 export interface CrawlerDetail {
   readonly crawler: FleetLine;
   /** Latest delegations first. */
@@ -101,14 +51,11 @@ export interface CrawlerDetail {
   readonly outcomes: readonly { readonly outcome: string; readonly fetches: number }[];
 }
 
-/** Per minute, over the last minute or what there is of it. */
-export interface Rates {
+/** Per minute, over the last minute or two. */
+interface Rates {
   readonly pagesPerMinute: number;
   readonly fetchedBytesPerMinute: number;
   readonly probesPerMinute: number;
-  /** Pages per minute, oldest first, one value per `stepSeconds`. */
-  readonly pagesHistory: readonly number[];
-  readonly stepSeconds: number;
 }
 
 export interface Overview {
@@ -122,7 +69,7 @@ export interface Overview {
   /** The worst first; empty: nothing needs attention. */
   readonly alerts: readonly Alert[];
   readonly rates: Rates;
-  readonly history: History;
+  readonly history: ChartHistory;
   readonly queue: QueueAges;
   readonly lastHour: SpanFigures;
   readonly lastDay: SpanFigures;
@@ -139,25 +86,22 @@ const dayMinutes = 24 * 60;
 export async function showOverview(
   reads: OverviewReads,
   live: LiveState | null,
-  at: {
-    readonly rates: Rates | null;
-    readonly range: HistoryRange;
-    readonly now: Date;
-    readonly runs?: boolean;
-  },
+  at: { readonly range: TimeRange; readonly now: Date; readonly runs?: boolean },
 ): Promise<Overview> {
   const { now, range, runs = true } = at;
-  const [totals, fleet, recent, history, queue, lastHour, lastDay, counts, { alerts }] = await Promise.all([
-    reads.crawlTotals(),
-    reads.fleet(),
-    reads.recentDelegations(recentShown),
-    reads.history(range, now),
-    reads.queueAges(now),
-    reads.figures(60, now),
-    reads.figures(dayMinutes, now),
-    reads.accuracyCounts(now),
-    showAlerts(reads, now),
-  ]);
+  const [totals, fleet, recent, history, queue, lately, lastHour, lastDay, counts, { alerts }] =
+    await Promise.all([
+      reads.crawlTotals(),
+      reads.fleet(),
+      reads.recentDelegations(recentShown),
+      reads.charts("overview", range),
+      reads.queueAges(now),
+      reads.figures(2, now),
+      reads.figures(60, now),
+      reads.figures(dayMinutes, now),
+      reads.accuracyCounts(now),
+      showAlerts(reads, now),
+    ]);
   const connected = runs ? fleet.filter(({ state }) => state !== "offline").length : 0;
   const phase = connected === 0 ? "waiting for crawlers" : "crawling";
   return {
@@ -168,7 +112,7 @@ export async function showOverview(
     roundsUnderWay: live?.roundsUnderWay ?? null,
     probesUnderWay: live?.probesUnderWay ?? null,
     alerts,
-    rates: at.rates ?? ratesOf(history),
+    rates: ratesOf(lately, now),
     history,
     queue,
     lastHour,
@@ -180,15 +124,14 @@ export async function showOverview(
   };
 }
 
-/** Of the last step that was written. */
-function ratesOf({ points, stepMinutes }: History): Rates {
-  const last = points.findLast((point) => point !== null);
+/** Of the minute under way and the one before. */
+function ratesOf({ pages, fetchedBytes, probes }: SpanFigures, now: Date): Rates {
+  const minutes = 1 + now.getUTCSeconds() / 60;
+  const perMinute = (count: number) => Math.round((10 * count) / minutes) / 10;
   return {
-    pagesPerMinute: last?.pagesPerMinute ?? 0,
-    fetchedBytesPerMinute: last?.fetchedBytesPerMinute ?? 0,
-    probesPerMinute: last?.probesPerMinute ?? 0,
-    pagesHistory: points.map((point) => point?.pagesPerMinute ?? 0),
-    stepSeconds: stepMinutes * 60,
+    pagesPerMinute: perMinute(pages),
+    fetchedBytesPerMinute: perMinute(fetchedBytes),
+    probesPerMinute: perMinute(probes),
   };
 }
 

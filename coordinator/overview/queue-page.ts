@@ -7,16 +7,10 @@ import { titleRow } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
-import type { GatedHosts } from "./bot-gate-reads.ts";
 import { queueTable } from "./overview-page.ts";
-import {
-  type LeftOutUrls,
-  type QueueAges,
-  queueFront,
-  type WaitingHost,
-  type WaitReason,
-} from "./overview-types.ts";
+import { queueFront } from "./overview-types.ts";
 import { waitReasonWords, waitWords } from "./overview-words.ts";
+import type { GatedHosts, LeftOutUrls, QueueAges, WaitingHost, WaitReason } from "./queue-api.ts";
 
 export interface QueueView {
   readonly at: string;

@@ -3,6 +3,7 @@
  * or of a part of them where there are many (table-sample); the longest waiting come from an index, always exactly but
  * for hosts without an address, of which an index has those first that DNS is asked for first.
  */
+
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
@@ -14,16 +15,16 @@ import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
 import { paceReasons } from "../frontier/pace-reasons.ts";
 import { limitsInHand, paceLimit } from "./in-hand-reads.ts";
+import { queueFront } from "./overview-types.ts";
 import {
   type LeftOutUrls,
   type PaceLimit,
   type QueueAge,
   type QueueAges,
-  queueFront,
   type WaitingHost,
   type WaitReason,
   waitReasons,
-} from "./overview-types.ts";
+} from "./queue-api.ts";
 import { type LimitCount, verdictOf } from "./verdict.ts";
 
 /** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */

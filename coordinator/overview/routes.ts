@@ -12,31 +12,28 @@ import { withCellLabels } from "../web/table-labels.ts";
 import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
 import { alertReader, alertsBody } from "./alerts-page.ts";
 import { inHandBody, inHandCsv } from "./in-hand-page.ts";
-import { LiveEvents, maxListeners, RateMeter } from "./live-event-routes.ts";
+import { LiveEvents, maxListeners } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
 import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
 import { overviewApi } from "./overview-api.ts";
-import { alertRegions, overviewBody, overviewRegions } from "./overview-page.ts";
-import {
-  type HistoryRange,
-  historyRangeNames,
-  historyRanges,
-  type InHandSort,
-  inHandSorts,
-  type OperationReads,
-  type ReadinessReads,
-  type WaitReason,
-  waitReasons,
-} from "./overview-types.ts";
+import { alertRegions, overviewBody, overviewRegions, usualRange } from "./overview-page.ts";
+import type { ReadinessReads } from "./overview-types.ts";
 import type { AlertsInTime, HealthFault, OwnHealth } from "./own-health.ts";
+import { type InHandSort, inHandSorts, queueApi, type WaitReason, waitReasons } from "./queue-api.ts";
 import { queueBody, queueCsv } from "./queue-page.ts";
 
-export interface OverviewViewPorts {
-  readonly reads: OperationReads;
+interface LiveOverviewPorts {
+  readonly reads: OverviewReads;
+  /** Null: of a command, which has the database alone. */
+  readonly live: () => LiveState | null;
+}
+
+export interface OverviewViewPorts extends LiveOverviewPorts {
   readonly alerts: Pick<AlertsInTime, "list">;
   /** By the alert's name: its paragraph. */
   readonly runbook?: ReadonlyMap<string, string>;
-  readonly overview: (range: HistoryRange) => Promise<Overview>;
+  /** Whether a coordinator works on the database; left out: this one does. */
+  readonly runs?: () => Promise<boolean>;
 }
 
 const noRunbook: ReadonlyMap<string, string> = new Map();
@@ -59,12 +56,12 @@ export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
   });
   views.describe({
     path: "/fleet/queue",
-    operation: overviewApi.queue,
+    operation: queueApi.queue,
     view: async (asked) => await queueView(asked, ports),
   });
   views.describe({
     path: "/fleet/in-hand",
-    operation: overviewApi.hostsInHand,
+    operation: queueApi.hostsInHand,
     view: async (asked) => await inHandView(asked, ports),
   });
   views.describe({
@@ -74,10 +71,11 @@ export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
   });
 }
 
-async function overviewView({ query }: AskedView, { overview }: OverviewViewPorts) {
-  const range = query("range") || "1h";
-  if (!isRange(range)) return `range: must be one of ${Object.keys(historyRanges).join(", ")}`;
-  const value = await overview(range);
+async function overviewView({ query, now }: AskedView, { reads, live, runs }: OverviewViewPorts) {
+  const value = await showOverview(reads, live(), {
+    ...{ range: timeRange(query, now, usualRange), now },
+    runs: (await runs?.()) ?? true,
+  });
   return {
     status: 200,
     value,
@@ -164,10 +162,6 @@ async function accuracyView(asked: AskedView, { reads }: OverviewViewPorts) {
   };
 }
 
-function isRange(text: string): text is HistoryRange {
-  return Object.hasOwn(historyRanges, text);
-}
-
 function isReason(text: string): text is WaitReason {
   return (waitReasons as readonly string[]).includes(text);
 }
@@ -176,40 +170,13 @@ function isSort(text: string): text is InHandSort {
   return (inHandSorts as readonly string[]).includes(text);
 }
 
-// The overview of a running coordinator: its rates, sampled while the server runs, and its live events.
+// The overview of a running coordinator, and its live events.
 
 /** An office with a page on every desk; one address leaves room for the others. */
 export const maxListenersOfAddress = 30;
 
-interface LiveOverviewPorts {
-  readonly reads: OverviewReads;
-  readonly live: () => LiveState;
-  readonly now: () => Date;
-}
-
-type ShowLiveOverview = (range: HistoryRange) => Promise<Overview>;
-
-/** The overview with its rates, which are sampled from the start of the server to its end. */
-export function liveOverview(app: FastifyInstance, ports: LiveOverviewPorts): ShowLiveOverview {
-  const meter = new RateMeter();
-  const sample = () => meter.sample(ports.live().totals, ports.now().getTime());
-  let timer: NodeJS.Timeout | null = null;
-  app.addHook("onReady", async () => {
-    sample();
-    timer = setInterval(sample, RateMeter.stepMs).unref();
-  });
-  app.addHook("onClose", async () => {
-    if (timer) clearInterval(timer);
-  });
-  return async (range) => {
-    const live = ports.live();
-    const now = ports.now();
-    const rates = meter.rates(live.totals, now.getTime());
-    return await showOverview(ports.reads, live, { rates, range, now });
-  };
-}
-
 interface EventPorts extends LiveOverviewPorts {
+  readonly now: () => Date;
   readonly alerts: Pick<AlertsInTime, "list">;
   readonly access: Access;
   readonly log: Log;
@@ -219,15 +186,15 @@ interface EventPorts extends LiveOverviewPorts {
 /** Then the alerts alone are sent, and the rest of the page stays as it was. */
 const renderMs = 10_000;
 
-/** Every range's history is among the regions: a page takes the one that it shows. */
-export function addEvents(app: FastifyInstance, ports: EventPorts, overview: ShowLiveOverview): void {
+const minuteMs = 60_000;
+
+export function addEvents(app: FastifyInstance, ports: EventPorts): void {
   const everything = async () => {
-    // Together: one that fails alone, while another is awaited, would end the process.
-    const [shown, histories] = await Promise.all([
-      overview("1h"),
-      Promise.all(historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()))),
-    ]);
-    return overviewRegions(shown, histories);
+    // By the minute, so that charts stay as they are in between.
+    const now = ports.now();
+    const minute = new Date(Math.floor(now.getTime() / minuteMs) * minuteMs);
+    const range = timeRange(() => "", minute, usualRange);
+    return overviewRegions(await showOverview(ports.reads, ports.live(), { range, now }));
   };
   const unlessItFails = (regions: ReturnType<typeof everything>) =>
     regions.catch((error: unknown) => {

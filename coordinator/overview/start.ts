@@ -1,5 +1,7 @@
 /** What the coordinator does by the clock for those who watch it: figures by the minute, gauges, samples of how near the delegations are. */
+
 import type { Pool } from "pg";
+import type { Gauge } from "prom-client";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
@@ -23,20 +25,25 @@ import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
-import type { AlertChannel, AlertFacts } from "./alert-facts.ts";
+import type { AlertFacts } from "./alert-facts.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
 import { sampleDisk } from "./disk-sample-store.ts";
-import { addGauges, addStandings, forgetGauges, gaugeSeconds } from "./gauge-store.ts";
-import { type Gauged, gaugesOf } from "./gauges.ts";
-import { maxCrawlersMeasured, type OperationMetrics } from "./metrics.ts";
-import { createFigureStore, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
-import { forgetFigures } from "./minute-figures.ts";
+import {
+  addGauges,
+  addStandings,
+  forgetGauges,
+  gaugeSeconds,
+  gaugesOf,
+  type Standing,
+} from "./gauge-store.ts";
+import { type Metrics, maxCrawlersMeasured } from "./metrics.ts";
+import { figureWriter, forgetFigures, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
 import type { LiveState, OverviewReads } from "./overview.ts";
-import { type CrawlerGauge, type OperationReads, type QueueAges, waitReasons } from "./overview-types.ts";
 import { type OwnHealth, withOwnFacts } from "./own-health.ts";
+import { waitReasons } from "./queue-api.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
@@ -79,18 +86,22 @@ export function overviewDuties(
   config: Pick<CoordinatorConfig, "probe" | "allowSpecialPurpose" | "accuracy" | "databaseGigabytes">,
 ): OverviewDuties {
   const { pool, timekeeper, counters, log, now } = ports;
-  const figures = createFigureStore(pool);
+  const writeFigures = figureWriter(pool);
   const accuracy = createAccuracyStore(pool);
   const reads = withOwnFacts(
     createReports(pool, () => performance.now()),
     ports.health,
   );
-  const metrics = counters.metrics.operation;
+  const { metrics } = counters;
   return {
     alertFacts: async (at) => await reads.alertFacts(at),
     start: () => {
       metrics.buildInfo.set({ version: ports.version }, 1);
-      timekeeper.every("write-figures", figuresMs, async () => await counters.figures.turn(figures, now()));
+      timekeeper.every(
+        "write-figures",
+        figuresMs,
+        async () => await counters.figures.turn(writeFigures, now()),
+      );
       let gaugedMs = 0;
       timekeeper.every("observe-operation", observeMs, async () => {
         const seen = await observeOperation({ reads, metrics, now });
@@ -105,10 +116,10 @@ export function overviewDuties(
         const roomBytes = gigabytes === null ? null : gigabytes * 1e9;
         const { databaseBytes, freeBytes } = await sampleDisk(pool, { now: now(), roomBytes });
         metrics.databaseBytes.set(databaseBytes);
-        if (freeBytes !== null) metrics.diskFreeBytes.set(freeBytes);
+        if (freeBytes !== null) metrics.databaseFreeBytes.set(freeBytes);
       });
       timekeeper.every("forget-figures", forgetMs, async () => {
-        await forgetFigures(figures, now());
+        await forgetFigures(pool, now());
         await forgetGauges(pool, now());
         await accuracy.forget(new Date(now().getTime() - keptDays * 86_400_000));
       });
@@ -123,7 +134,7 @@ export function overviewDuties(
       });
     },
     stop: async () => {
-      await counters.figures.flush(figures).catch((error: unknown) => {
+      await counters.figures.flush(writeFigures).catch((error: unknown) => {
         log.error({ error }, "the last figures could not be written");
       });
     },
@@ -138,13 +149,12 @@ interface LiveParts {
   /** Of the whole fleet. */
   readonly fleet: { online(): readonly CrawlerId[] };
   readonly queue: DelegationQueue;
-  readonly counters: Counters;
   readonly settling: FleetSettling;
   readonly state: Pick<CoordinatorState, "generation">;
 }
 
 export function liveState(parts: LiveParts): LiveState {
-  const { startedAt, gateway, fleet, queue, counters, settling, state } = parts;
+  const { startedAt, gateway, fleet, queue, settling, state } = parts;
   const sessions = gateway.online().length;
   const phase =
     fleet.online().length === 0
@@ -158,7 +168,6 @@ export function liveState(parts: LiveParts): LiveState {
     sessions,
     roundsUnderWay: queue.running,
     probesUnderWay: gateway.probesUnderWay,
-    totals: counters.totals,
     treeGeneration: state.generation,
   };
 }
@@ -167,11 +176,11 @@ export function liveState(parts: LiveParts): LiveState {
 
 interface ObservePorts {
   readonly reads: OverviewReads;
-  readonly metrics: OperationMetrics;
+  readonly metrics: Metrics;
   readonly now: () => Date;
 }
 
-export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<Gauged> {
+export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<Standing> {
   const at = now();
   const [facts, queue, counts, totals, fleet, gauges, leftOut] = await Promise.all([
     reads.alertFacts(at),
@@ -182,134 +191,95 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
     reads.crawlerGauges(maxCrawlersMeasured),
     reads.leftOutUrls(1),
   ]);
-  metrics.databaseSeconds.observe(facts.databaseMs / 1000);
-  setSeconds(metrics.figuresTimestamp, facts.figuresAtMs);
-  setSeconds(metrics.registryTimestamp, facts.registryAppliedMs);
-  const alerts = alertsOf(facts);
-  const accuracy = accuracyEstimate(counts);
-  observeAlerts(metrics, alerts);
-  observeChannels(metrics, facts.channels ?? []);
-  observeQueue(metrics, queue);
+  metrics.databaseRoundTripSeconds.observe(facts.databaseMs / 1000);
+  setSeconds(metrics.figuresWrittenTimestampSeconds, facts.figuresAtMs);
+  setSeconds(metrics.registryAppliedTimestampSeconds, facts.registryAppliedMs);
+  const found = new Map(alertsOf(facts).map(({ name, count }) => [name, count]));
+  for (const { name, severity } of alertRules) metrics.alerts.set({ name, severity }, found.get(name) ?? 0);
+  const channels = facts.channels ?? [];
+  setEach(metrics.alertChannelFailures, "channel", channels, ({ failures }) => failures);
+  setEach(metrics.alertMessagesWaiting, "channel", channels, ({ waiting }) => waiting);
+  const waiting = new Map(queue.reasons.map(({ reason, hosts }) => [reason, hosts]));
+  for (const reason of waitReasons) metrics.queueHosts.set({ reason }, waiting.get(reason) ?? 0);
+  // An empty queue has the age 0.
+  metrics.queueAgeSeconds.set({ stat: "median" }, queue.medianSeconds ?? 0);
+  metrics.queueAgeSeconds.set({ stat: "p95" }, queue.p95Seconds ?? 0);
+  metrics.queueAgeSeconds.set({ stat: "oldest" }, queue.oldestSeconds ?? 0);
   metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
   metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
-  observeAccuracy(metrics, accuracy);
-  for (const [state, count] of urlStates(totals)) metrics.urls.set({ state }, count);
-  metrics.leftOutUrls.set(leftOut.urls);
-  metrics.boundHosts.set(leftOut.hosts);
+  const accuracy = accuracyEstimate(counts);
+  metrics.accuracySamples.set(accuracy.samples);
+  if (accuracy.share === null) metrics.accuracyRatio.remove();
+  else metrics.accuracyRatio.set(accuracy.share);
+  metrics.accuracyIntervalRatio.set({ end: "low" }, accuracy.low);
+  metrics.accuracyIntervalRatio.set({ end: "high" }, accuracy.high);
+  metrics.frontierUrls.set({ state: "due" }, totals.urlsDue);
+  metrics.frontierUrls.set({ state: "leased" }, totals.urlsLeased);
+  metrics.frontierUrls.set({ state: "refused" }, totals.urlsRefused);
+  metrics.frontierUrls.set({ state: "gone" }, totals.urlsGone);
+  metrics.frontierUrls.set({ state: "payment-required" }, totals.urlsPaymentRequired);
+  metrics.frontierLeftOutUrls.set(leftOut.urls);
+  metrics.frontierBoundHosts.set(leftOut.hosts);
   metrics.indexPages.set(totals.pages);
   metrics.subnets.set({ state: "delegated" }, totals.subnetsDelegated);
   metrics.subnets.set({ state: "waiting" }, totals.subnetsWaiting);
-  const registered = fleet.filter(({ revoked }) => !revoked);
-  for (const state of ["online", "draining", "offline"] as const) {
-    metrics.crawlers.set({ state }, registered.filter((crawler) => crawler.state === state).length);
-  }
-  observeCrawlers(metrics, gauges, new Map(fleet.map(({ name, subnets }) => [name, subnets])));
+  const crawlers = fleet.filter(({ revoked }) => !revoked);
+  for (const state of ["online", "draining", "offline"] as const)
+    metrics.crawlers.set({ state }, crawlers.filter((crawler) => crawler.state === state).length);
+  const subnets = new Map(fleet.map((one) => [one.name, one.subnets]));
+  setEach(metrics.crawlerUp, "crawler", gauges, ({ online }) => (online ? 1 : 0));
+  setEach(metrics.crawlerSubnets, "crawler", gauges, ({ name }) => subnets.get(name) ?? 0);
+  setEach(metrics.crawlerOpenLeases, "crawler", gauges, (one) => one.openLeases);
+  setEach(metrics.crawlerSpooledResults, "crawler", gauges, ({ waitingResults }) => waitingResults);
+  setEach(metrics.crawlerFetchedBytes, "crawler", gauges, ({ fetchedBytes }) => fetchedBytes);
+  setEach(metrics.crawlerShippedBytes, "crawler", gauges, ({ shippedBytes }) => shippedBytes);
+  metrics.spooledResults.set(gauges.reduce((sum, { waitingResults }) => sum + waitingResults, 0));
   const openLeases = gauges.reduce((sum, one) => sum + one.openLeases, 0);
-  return { queue, totals, fleet, alerts, accuracy, openLeases };
+  return { queue, urlsInProgress: totals.urlsLeased, openLeases, crawlers };
+}
+
+/** Anew each time, so that what is no longer there leaves no series behind. */
+function setEach<Label extends string, One extends { readonly name: string }>(
+  gauge: Gauge<Label>,
+  label: Label,
+  all: readonly One[],
+  of: (one: One) => number,
+): void {
+  gauge.reset();
+  for (const one of all) gauge.set({ [label]: one.name } as Record<Label, string>, of(one));
 }
 
 /** For the charts: the fleet every five minutes, each crawler in the first of them of an hour, or of the process. */
 async function keepGauges(
   pool: Pool,
-  seen: Gauged,
+  seen: Standing,
   { at, isStart }: { readonly at: Date; readonly isStart: boolean },
 ): Promise<void> {
   const isFirst = await addGauges(pool, at, gaugesOf(seen));
   if (!isFirst || (at.getUTCMinutes() !== 0 && !isStart)) return;
-  const registered = seen.fleet.filter(({ revoked }) => !revoked);
-  await addStandings(pool, at, registered);
+  await addStandings(pool, at, seen.crawlers);
 }
 
-function setSeconds(gauge: OperationMetrics["figuresTimestamp"], ms: number | null): void {
+function setSeconds(gauge: Gauge, ms: number | null): void {
   if (ms !== null) gauge.set(ms / 1000);
-}
-
-function observeAlerts({ alerts: gauge }: OperationMetrics, alerts: ReturnType<typeof alertsOf>): void {
-  const counts = new Map(alerts.map(({ name, count }) => [name, count]));
-  for (const { name, severity } of alertRules) {
-    gauge.set({ name, severity }, counts.get(name) ?? 0);
-  }
-}
-
-/** One that is in the settings no more leaves no series behind. */
-function observeChannels(
-  { alertChannelFailures, alertMessagesWaiting }: OperationMetrics,
-  channels: readonly AlertChannel[],
-): void {
-  alertChannelFailures.reset();
-  alertMessagesWaiting.reset();
-  for (const { name: channel, failures, waiting } of channels) {
-    alertChannelFailures.set({ channel }, failures);
-    alertMessagesWaiting.set({ channel }, waiting);
-  }
-}
-
-/** An empty queue has the age 0. */
-function observeQueue({ queueHosts, queueAgeSeconds }: OperationMetrics, queue: QueueAges): void {
-  for (const reason of waitReasons) {
-    queueHosts.set({ reason }, queue.reasons.find((one) => one.reason === reason)?.hosts ?? 0);
-  }
-  queueAgeSeconds.set({ stat: "median" }, queue.medianSeconds ?? 0);
-  queueAgeSeconds.set({ stat: "p95" }, queue.p95Seconds ?? 0);
-  queueAgeSeconds.set({ stat: "oldest" }, queue.oldestSeconds ?? 0);
-}
-
-function observeAccuracy(metrics: OperationMetrics, estimate: ReturnType<typeof accuracyEstimate>): void {
-  const { samples, share, low, high } = estimate;
-  metrics.accuracySamples.set(samples);
-  if (share === null) metrics.accuracyShare.remove();
-  else metrics.accuracyShare.set(share);
-  metrics.accuracyInterval.set({ end: "low" }, low);
-  metrics.accuracyInterval.set({ end: "high" }, high);
-}
-
-function urlStates(totals: Awaited<ReturnType<OverviewReads["crawlTotals"]>>) {
-  return [
-    ["due", totals.urlsDue],
-    ["leased", totals.urlsLeased],
-    ["refused", totals.urlsRefused],
-    ["gone", totals.urlsGone],
-    ["payment-required", totals.urlsPaymentRequired],
-  ] as const;
-}
-
-/** Anew each time, so that a crawler that is no longer there leaves no series behind. */
-function observeCrawlers(
-  metrics: OperationMetrics,
-  gauges: Awaited<ReturnType<OperationReads["crawlerGauges"]>>,
-  subnets: ReadonlyMap<string, number>,
-): void {
-  const of: readonly (readonly [OperationMetrics["crawlerUp"], (one: CrawlerGauge) => number])[] = [
-    [metrics.crawlerUp, ({ online }) => (online ? 1 : 0)],
-    [metrics.crawlerSubnets, ({ name }) => subnets.get(name) ?? 0],
-    [metrics.crawlerLeases, ({ openLeases }) => openLeases],
-    [metrics.crawlerWaitingResults, ({ waitingResults }) => waitingResults],
-    [metrics.crawlerFetchedBytes, ({ fetchedBytes }) => fetchedBytes],
-    [metrics.crawlerShippedBytes, ({ shippedBytes }) => shippedBytes],
-  ];
-  for (const [gauge, value] of of) {
-    gauge.reset();
-    for (const one of gauges) gauge.set({ crawler: one.name }, value(one));
-  }
-  metrics.waitingResults.set(gauges.reduce((sum, { waitingResults }) => sum + waitingResults, 0));
 }
 
 /** Without the database, so that it is told while that is gone. `leads`: this one does what one does for all. */
 export function observeOwn(
-  metrics: OperationMetrics,
+  metrics: Metrics,
   health: Pick<OwnHealth, "facts" | "alerts">,
   leads: boolean,
 ): void {
   const { silent, unwritable, eventLoop, jobs } = health.facts();
   metrics.databaseUp.set(silent === null ? 1 : 0);
   metrics.databaseWritable.set(unwritable === null ? 1 : 0);
-  metrics.leads.set(leads ? 1 : 0);
+  metrics.coordinatorLeads.set(leads ? 1 : 0);
   if (eventLoop !== null) {
-    metrics.eventLoopDelay.set({ stat: "p99" }, eventLoop.p99Ms / 1000);
-    metrics.eventLoopDelay.set({ stat: "longest" }, eventLoop.mostMs / 1000);
+    metrics.eventLoopDelaySeconds.set({ stat: "p99" }, eventLoop.p99Ms / 1000);
+    metrics.eventLoopDelaySeconds.set({ stat: "longest" }, eventLoop.mostMs / 1000);
   }
   for (const { name, succeededMs, failures } of jobs) {
-    if (succeededMs !== null) metrics.jobSuccess.set({ job: name }, succeededMs / 1000);
+    if (succeededMs !== null) metrics.jobLastSuccessTimestampSeconds.set({ job: name }, succeededMs / 1000);
     metrics.jobFailures.set({ job: name }, failures);
   }
   const counts = new Map(health.alerts().map(({ name, count }) => [name, count]));
@@ -320,7 +290,7 @@ export function observeOwn(
   }
 }
 
-export function observeIndex(metrics: OperationMetrics, state: IndexState): void {
+export function observeIndex(metrics: Metrics, state: IndexState): void {
   const { pages, bytes, secondsBehind } =
     state.type === "ready" ? state : { pages: 0, bytes: 0, secondsBehind: 0 };
   metrics.searchIndexPages.set(pages);

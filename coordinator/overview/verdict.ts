@@ -1,6 +1,7 @@
 /** What the crawl as a whole is limited by, in one line: what is in the way of the most hosts. */
+
 import { howMany } from "#core/format";
-import { type LimitCode, limitCodes, type PaceLimit, type Verdict } from "./overview-types.ts";
+import { type LimitCode, limitCodes, type PaceLimit, type Verdict } from "./queue-api.ts";
 
 export interface LimitCount {
   readonly limit: Exclude<LimitCode, "nothing-due">;

@@ -2,11 +2,7 @@
 
 import { z } from "zod";
 import { address, digest, hostName, leaseId, milliseconds, url } from "./fields.ts";
-import { mostKnownBytes } from "./known-digests.ts";
 import { hostPaceReport, maxRedirects } from "./result.ts";
-
-/** Base64 has four characters for three bytes. */
-const mostKnownText = 4 * Math.ceil(mostKnownBytes / 3);
 
 /** Most URLs in one lease. */
 export const maxLeaseUrls = 1000;
@@ -36,11 +32,6 @@ export const lease = z.object({
   pace: hostPaceReport.optional(),
   /** Of each page so many links are asked for by HEAD, whether they can be read; absent: none. */
   linkTypeChecks: z.int().min(1).max(maxLinkTypeChecks).optional(),
-  /**
-   * Digests of pages that the index has of the channel, as protocol/known-digests packs them: the text of a page with
-   * one of them need not travel. Absent: every text does.
-   */
-  known: z.base64().max(mostKnownText).optional(),
   urls: z
     .array(
       z.object({

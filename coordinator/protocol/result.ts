@@ -178,10 +178,7 @@ export const pageExtract = z.object({
   needsScripts: z.literal(true).optional(),
   /** Says "not found" with status 200; it is not indexed. */
   softNotFound: z.boolean().optional(),
-  /**
-   * The body is among the lease's known digests: title, description, headings, lexemes, excerpt and structured data are
-   * left out, and are those of the page that has this digest already.
-   */
+  /** From a crawler of 0.2.0, under a lease of then: it left the text out, and the page is fetched again. */
   textKnown: z.literal(true).optional(),
   /** A page of the same host with nearly the same text, fetched before. */
   nearDuplicateOf: url.optional(),

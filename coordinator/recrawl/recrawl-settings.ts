@@ -109,25 +109,9 @@ export const recrawlSettings = z.strictObject({
     unit: null,
     origin: "our judgement, an interval says how much load sites and partners bear",
   }),
-  /**
-   * With iir and icr, hosts and their channels are divided by how often they change into this many groups, each with an interval of
-   * its own. In groups. Source: SARSS, section 4.
-   */
   groups: z.int().min(2).max(20).default(5),
-  /**
-   * A group that succeeds more often than before gets this fraction of its interval. Smaller values find free capacity sooner and
-   * overshoot more. In times. Source: our judgement, SARSS names no value.
-   */
   encourageRate: z.number().min(0.1).max(0.999).default(0.9),
-  /**
-   * With iir and icr, a group that would be more urgent than the one before it gets this many times its interval. In times. Source:
-   * our judgement, SARSS names no value.
-   */
   smallestMultiple: z.number().min(1).max(100).default(1.1),
-  /**
-   * With iir and icr, the longest interval of a group, in multiples of the interval of the group before it. In times. Source: our
-   * judgement, SARSS names no value.
-   */
   biggestMultiple: z.number().min(1).max(1000).default(4),
   shortestHours: policy(
     z
@@ -148,20 +132,8 @@ export const recrawlSettings = z.strictObject({
     unit: "days",
     origin: "our judgement",
   }),
-  /**
-   * With optimal, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not
-   * have goes to those that change too fast. In times. Source: worked out, test/recrawl/optimal-rates; SARSS names 2 (section 4.3).
-   */
   visitsPerChange: z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange),
-  /**
-   * How often a page is expected to change until its visits or its host say otherwise. In changes/day. Source: Cho and Garcia-
-   * Molina, VLDB 2000: half of the pages change within 50 days.
-   */
   usualChangesPerDay: z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
-  /**
-   * How often plans are made; iir and icr plan again only when half of the most urgent hosts and channels have had six updates. In
-   * seconds. Source: our judgement.
-   */
   everySeconds: seconds(86_400).default(600),
 });
 

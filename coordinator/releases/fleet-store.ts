@@ -1,9 +1,12 @@
 /** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
+
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerHello } from "#protocol/messages";
 import { columnsOf } from "../database/transaction.ts";
-import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-store.ts";
+import type { WatchedCrawler } from "./decide-stage.ts";
+import type { DockEntry, ReleaseCounts } from "./release-store.ts";
 import type { ReleaseState } from "./staging.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
@@ -34,18 +37,24 @@ async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Pr
   return arrivals.map(() => undefined);
 }
 
-export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
+/** What each crawler's dock runs, was offered and made of it. */
+export type ReleaseFleetStore = ReturnType<typeof createReleaseFleetStore>;
+
+export function createReleaseFleetStore(pool: Pool) {
   const arrivals = new Gathered(
     async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
     mostTogether,
     arrivalLingerMs,
   );
   return {
-    arrived: async (crawlerId, runs) => await arrivals.ask({ crawlerId, runs }),
+    /** What it said as it came; null: no dock runs it. */
+    arrived: async (crawlerId: CrawlerId, runs: CrawlerHello["release"] | null): Promise<void> =>
+      await arrivals.ask({ crawlerId, runs }),
 
-    docks: async () => await docks(pool),
+    /** Not revoked ones, by name. */
+    docks: async (): Promise<readonly DockEntry[]> => await docks(pool),
 
-    async offered(crawlerId, version, now) {
+    async offered(crawlerId: CrawlerId, version: string, now: Date): Promise<void> {
       await pool.query(
         `insert into release_offer (crawler_id, version, offered_at)
          values ($1, $2, $3)
@@ -54,7 +63,16 @@ export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
       );
     },
 
-    async reported(crawlerId, { version, state, reason }, now) {
+    /** False when no such release is known. */
+    async reported(
+      crawlerId: CrawlerId,
+      {
+        version,
+        state,
+        reason,
+      }: { readonly version: string; readonly state: ReleaseState; readonly reason: string },
+      now: Date,
+    ): Promise<boolean> {
       const { rowCount } = await pool.query(
         `insert into release_offer (crawler_id, version, offered_at, state, reason, reported_at)
          select $1, version, $5, $3, $4, $5
@@ -69,8 +87,14 @@ export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
       return rowCount === 1;
     },
 
-    counts: async () => await counts(pool),
-    watched: async (version, since) => await watched(pool, version, since),
+    counts: async (): Promise<ReadonlyMap<string, ReleaseCounts>> => await counts(pool),
+
+    /** All docked crawlers as `decideStage` wants them; who is in the stage is the caller's to say. */
+    watched: async (
+      version: string,
+      since: Date,
+    ): Promise<readonly (Omit<WatchedCrawler, "inStage"> & { crawlerId: CrawlerId })[]> =>
+      await watched(pool, version, since),
   };
 }
 

@@ -13,34 +13,27 @@ import {
 import { inTransaction } from "../database/transaction.ts";
 
 /** The release keys: those trusted first, and the rotations and roots that carry on from them. */
-export interface ReleaseKeyStore {
-  /** Who signs what now. */
-  roles(): Promise<Roles>;
-  /** The public keys whose signatures on releases count now, raw in base64url. */
-  trusted(): Promise<readonly string[]>;
-  /** What an invitation pins: who may change the roles. */
-  pinned(): Promise<Role>;
-  /** Rotations and roots, in order. */
-  rotations(): Promise<readonly Envelope[]>;
-  /**
-   * From now on the fleet's first key, or one more of them; supervisors that joined before know nothing of it. False:
-   * a root says who signs, and nothing is changed.
-   */
-  trustFirst(publicKey: string, now: Date): Promise<boolean>;
-  /** As `trustFirst`, while no key counts. False: one does, and nothing is changed. */
-  trustIfNone(publicKey: string, now: Date): Promise<boolean>;
-  /** A rotation or a root. Null: done; otherwise why it cannot be followed. Running coordinators are told. */
-  rotate(signed: Envelope, now: Date): Promise<string | null>;
-}
+export type ReleaseKeyStore = ReturnType<typeof createReleaseKeyStore>;
 
-export function createReleaseKeyStore(pool: Pool): ReleaseKeyStore {
+export function createReleaseKeyStore(pool: Pool) {
   return {
-    roles: async () => (await releaseRoles(pool)).roles,
-    trusted: async () => (await releaseRoles(pool)).roles.releases.keys,
-    pinned: async () => (await releaseRoles(pool)).roles.root,
-    rotations: async () => await rotationsOf(pool),
+    /** Who signs what now. */
+    roles: async (): Promise<Roles> => (await releaseRoles(pool)).roles,
 
-    async trustFirst(publicKey, now) {
+    /** The public keys whose signatures on releases count now, raw in base64url. */
+    trusted: async (): Promise<readonly string[]> => (await releaseRoles(pool)).roles.releases.keys,
+
+    /** What an invitation pins: who may change the roles. */
+    pinned: async (): Promise<Role> => (await releaseRoles(pool)).roles.root,
+
+    /** Rotations and roots, in order. */
+    rotations: async (): Promise<readonly Envelope[]> => await rotationsOf(pool),
+
+    /**
+     * From now on the fleet's first key, or one more of them; supervisors that joined before know nothing of it. False:
+     * a root says who signs, and nothing is changed.
+     */
+    async trustFirst(publicKey: string, now: Date): Promise<boolean> {
       if ((await releaseRoles(pool)).hasRoot) return false;
       await pool.query(
         "insert into release_key (public_key, added_at) values ($1, $2) on conflict (public_key) do nothing",
@@ -50,10 +43,13 @@ export function createReleaseKeyStore(pool: Pool): ReleaseKeyStore {
       return true;
     },
 
-    trustIfNone: async (publicKey, now) =>
+    /** As `trustFirst`, while no key counts. False: one does, and nothing is changed. */
+    trustIfNone: async (publicKey: string, now: Date): Promise<boolean> =>
       await inTransaction(pool, (client) => trustIfNone(client, publicKey, now)),
 
-    rotate: async (signed, now) => await inTransaction(pool, (client) => rotate(client, signed, now)),
+    /** A rotation or a root. Null: done; otherwise why it cannot be followed. Running coordinators are told. */
+    rotate: async (signed: Envelope, now: Date): Promise<string | null> =>
+      await inTransaction(pool, (client) => rotate(client, signed, now)),
   };
 }
 

@@ -7,13 +7,8 @@ import type { CrawlerId } from "#core/ids";
 import { agreeOnVersion, type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { automaticPercent, decideStage, type StageDecision } from "./decide-stage.ts";
-import type {
-  DockEntry,
-  ReleaseEntry,
-  ReleaseFleetStore,
-  ReleaseStore,
-  StageChange,
-} from "./release-store.ts";
+import type { ReleaseFleetStore } from "./fleet-store.ts";
+import type { DockEntry, ReleaseEntry, ReleaseStore, StageChange } from "./release-store.ts";
 import { mayRun, type ReleaseStage, rankedDocks, releaseFor, stageMembers, withMembers } from "./staging.ts";
 
 export interface StagePorts {

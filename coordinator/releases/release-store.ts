@@ -4,45 +4,65 @@ import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import type { CrawlerHello } from "#protocol/messages";
 import { type ReleaseManifest, releaseManifest, verifyRevocations, verifyTimestamp } from "#protocol/release";
 import { type Envelope, formatEnvelope, openEnvelope, type Role } from "#protocol/release-envelope";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction } from "../database/transaction.ts";
-import type { WatchedCrawler } from "./decide-stage.ts";
 import { releaseRoles, storedEnvelope, tellOfReleases } from "./key-store.ts";
 import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease } from "./staging.ts";
 
-export function createReleaseStore(pool: Pool): ReleaseStore {
+export type ReleaseStore = ReturnType<typeof createReleaseStore>;
+
+export function createReleaseStore(pool: Pool) {
   return {
-    publish: async (release) => await inTransaction(pool, (client) => publish(client, release)),
-    list: async () => await list(pool),
-    setStage: async (version, to, now) =>
+    /** Null: done; otherwise why not. The envelope and the bundle have been verified. */
+    publish: async (release: {
+      readonly manifest: ReleaseManifest;
+      readonly signed: Envelope;
+      readonly bundle: Uint8Array;
+      readonly now: Date;
+    }): Promise<string | null> => await inTransaction(pool, (client) => publish(client, release)),
+
+    /** Newest first. */
+    list: async (): Promise<readonly ReleaseEntry[]> => await list(pool),
+
+    /**
+     * False when there is no such release, or it stands at another stage than `from` by now. Running coordinators
+     * are told.
+     */
+    setStage: async (version: string, to: StageChange, now: Date): Promise<boolean> =>
       await inTransaction(pool, (client) => setStage(client, { version, to, now })),
 
-    async revocations() {
+    /** The list in force; null: no release was ever revoked. */
+    async revocations(): Promise<Envelope | null> {
       const { rows } = await pool.query<{ signed: string }>(
         "select signed from release_revocation order by sequence desc limit 1",
       );
       return rows[0] ? storedEnvelope(rows[0].signed) : null;
     },
 
-    revoke: async (signed, now) => await inTransaction(pool, (client) => revoke(client, signed, now)),
+    /** Null: done; otherwise why not. Releases on the list are offered to nobody from now on. */
+    revoke: async (signed: Envelope, now: Date): Promise<string | null> =>
+      await inTransaction(pool, (client) => revoke(client, signed, now)),
 
-    async timestamp() {
+    /** The newest statement of what is newest; null: none was ever made. */
+    async timestamp(): Promise<Envelope | null> {
       const { rows } = await pool.query<{ signed: string }>("select signed from release_timestamp");
       return rows[0] ? storedEnvelope(rows[0].signed) : null;
     },
 
-    async statedUntil() {
+    /** Until when it is good; null: none was ever made. */
+    async statedUntil(): Promise<Date | null> {
       const { rows } = await pool.query<{ expires_at: Date }>("select expires_at from release_timestamp");
       return rows[0]?.expires_at ?? null;
     },
 
-    stateNewest: async (signed, now) =>
+    /** Puts a newer one in its place. Null: done; otherwise why not. */
+    stateNewest: async (signed: Envelope, now: Date): Promise<string | null> =>
       await inTransaction(pool, (client) => stateNewest(client, signed, now)),
 
-    onChange: async (changed) => {
+    /** Calls back whenever a stage, a key or the list of revoked releases changed (NOTIFY `nearcrawl_releases`). */
+    onChange: async (changed: () => void): Promise<{ stop(): Promise<void> }> => {
       const listener = new ChannelListener(pool, "nearcrawl_releases", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };
@@ -217,9 +237,13 @@ const released = `
     (select digests from release_revocation order by sequence desc limit 1), '{}'
   ))`;
 
-export function createReleaseFileStore(pool: Pool): ReleaseFileStore {
+/** What the coordinator serves below /releases/. */
+export type ReleaseFileStore = ReturnType<typeof createReleaseFileStore>;
+
+export function createReleaseFileStore(pool: Pool) {
   return {
-    async bundle(digest) {
+    /** Null: there is no such release, or nobody is to have it (it was revoked, or the offer was taken back). */
+    async bundle(digest: string): Promise<Buffer | null> {
       const { rows } = await pool.query<{ bundle: Buffer }>(
         `select b.bundle
          from release_bundle b
@@ -229,7 +253,7 @@ export function createReleaseFileStore(pool: Pool): ReleaseFileStore {
       return rows[0]?.bundle ?? null;
     },
 
-    async manifest(digest) {
+    async manifest(digest: string): Promise<Envelope | null> {
       const { rows } = await pool.query<{ signed: string }>(
         `select r.signed from release r where ${released} order by r.sequence desc limit 1`,
         [digest],
@@ -282,35 +306,6 @@ export interface ReleaseEntry extends StagedRelease {
 /** How many crawlers a release is with, by what their docks said last. */
 export type ReleaseCounts = Readonly<Record<ReleaseState | "offered", number>>;
 
-export interface ReleaseStore {
-  /** Null: done; otherwise why not. The envelope and the bundle have been verified. */
-  publish(release: {
-    readonly manifest: ReleaseManifest;
-    readonly signed: Envelope;
-    readonly bundle: Uint8Array;
-    readonly now: Date;
-  }): Promise<string | null>;
-  /** Newest first. */
-  list(): Promise<readonly ReleaseEntry[]>;
-  /**
-   * False when there is no such release, or it stands at another stage than `from` by now. Running coordinators
-   * are told.
-   */
-  setStage(version: string, to: StageChange, now: Date): Promise<boolean>;
-  /** The list in force; null: no release was ever revoked. */
-  revocations(): Promise<Envelope | null>;
-  /** Null: done; otherwise why not. Releases on the list are offered to nobody from now on. */
-  revoke(signed: Envelope, now: Date): Promise<string | null>;
-  /** The newest statement of what is newest; null: none was ever made. */
-  timestamp(): Promise<Envelope | null>;
-  /** Until when it is good; null: none was ever made. */
-  statedUntil(): Promise<Date | null>;
-  /** Puts a newer one in its place. Null: done; otherwise why not. */
-  stateNewest(signed: Envelope, now: Date): Promise<string | null>;
-  /** Calls back whenever a stage, a key or the list of revoked releases changed (NOTIFY `nearcrawl_releases`). */
-  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
-}
-
 export interface StageChange {
   readonly stage: ReleaseStage;
   readonly percent: number | null;
@@ -331,32 +326,4 @@ export interface DockEntry extends DockedCrawler {
   readonly runsVersion: string;
   readonly dockVersion: string;
   readonly policy: string;
-}
-
-/** What each crawler's dock runs, was offered and made of it. */
-export interface ReleaseFleetStore {
-  /** What it said as it came; null: no dock runs it. */
-  arrived(crawlerId: CrawlerId, runs: CrawlerHello["release"] | null): Promise<void>;
-  /** Not revoked ones, by name. */
-  docks(): Promise<readonly DockEntry[]>;
-  offered(crawlerId: CrawlerId, version: string, now: Date): Promise<void>;
-  /** False when no such release is known. */
-  reported(
-    crawlerId: CrawlerId,
-    report: { readonly version: string; readonly state: ReleaseState; readonly reason: string },
-    now: Date,
-  ): Promise<boolean>;
-  counts(): Promise<ReadonlyMap<string, ReleaseCounts>>;
-  /** All docked crawlers as `decideStage` wants them; who is in the stage is the caller's to say. */
-  watched(
-    version: string,
-    since: Date,
-  ): Promise<readonly (Omit<WatchedCrawler, "inStage"> & { crawlerId: CrawlerId })[]>;
-}
-
-/** What the coordinator serves below /releases/. */
-export interface ReleaseFileStore {
-  /** Null: there is no such release, or nobody is to have it (it was revoked, or the offer was taken back). */
-  bundle(digest: string): Promise<Buffer | null>;
-  manifest(digest: string): Promise<Envelope | null>;
 }

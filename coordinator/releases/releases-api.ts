@@ -154,7 +154,6 @@ export const versionsApi = {
     summary: "Releases, who is offered each, and who runs what",
     answers: {
       200: answer(fleetVersions),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   stageRelease: {
@@ -182,7 +181,6 @@ export const versionsApi = {
         }),
       ),
       409: errorAnswer("It cannot be offered; the message says why"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   autoRelease: {
@@ -207,7 +205,6 @@ export const versionsApi = {
         }),
       ),
       409: errorAnswer("It cannot be offered; the message says why"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   holdRelease: {
@@ -225,7 +222,6 @@ export const versionsApi = {
     answers: {
       200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })),
       409: errorAnswer("It cannot be offered; the message says why"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
 } satisfies ApiOperations;

@@ -8,14 +8,9 @@ import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { Views } from "../web/views.ts";
+import type { ReleaseFleetStore } from "./fleet-store.ts";
 import { holdRelease, judgeStage, stageRelease } from "./move-stage.ts";
-import type {
-  DockEntry,
-  ReleaseCounts,
-  ReleaseEntry,
-  ReleaseFleetStore,
-  ReleaseStore,
-} from "./release-store.ts";
+import type { DockEntry, ReleaseCounts, ReleaseEntry, ReleaseStore } from "./release-store.ts";
 import { versionsApi } from "./releases-api.ts";
 
 const goTo = "/fleet/versions";

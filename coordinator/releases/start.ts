@@ -81,7 +81,7 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
 }
 
 async function observe(
-  { releases }: Metrics,
+  { releaseCrawlers: releases }: Metrics,
   fleet: ReturnType<typeof createReleaseFleetStore>,
 ): Promise<void> {
   releases.reset();

@@ -3,7 +3,7 @@
  * country, what a holder has, a published region. To its own subnets a crawler is expected to be as near as crawlers are
  * to the subnets of their own country now (home-rtt). To the others it follows from what the same crawlers measured of
  * both: crawler c is D from the place and y from the subnet, so that the new one is between |D − y| and D + y of it, as
- * balance predicts it (balance/predict-rtt).
+ * it is predicted elsewhere (distances/predicted-rtts).
  *
  * One measurement is noise. So D is the median over the place's subnets, and stands only where there are several of them,
  * as the greedy k-center under noisy distances asks a core of points for a cluster's distance and not one (Addanki,
@@ -11,7 +11,7 @@
  * a subnet elsewhere what counts is the gain to be expected from a distance that is known so vaguely.
  */
 import type { CrawlerId } from "#core/ids";
-import { expectedGainMs } from "../balance/wanted-probes.ts";
+import { expectedGainMs, type RttBounds, rttBounds } from "../distances/predicted-rtts.ts";
 import { type CrawlPiece, costOf, weightedMedian } from "./crawl-pieces.ts";
 import type { HomeRttOf } from "./home-rtt.ts";
 import type { MeasuredPiece } from "./piece-distances.ts";
@@ -136,30 +136,19 @@ function distancesOf({ pieces }: CandidatePlace, { measuredOf }: ReachPorts): Re
   );
 }
 
-interface Bounds {
-  readonly leastMs: number;
-  readonly mostMs: number;
-}
-
 /** Null: nobody measured both. */
 function boundsFrom(
   measured: ReadonlyMap<CrawlerId, number>,
   distances: ReadonlyMap<CrawlerId, number>,
-): Bounds | null {
-  let [leastMs, mostMs] = [0, Number.POSITIVE_INFINITY];
-  for (const [crawlerId, rttMs] of measured) {
-    const apartMs = distances.get(crawlerId);
-    if (apartMs === undefined) continue;
-    leastMs = Math.max(leastMs, Math.abs(apartMs - rttMs));
-    mostMs = Math.min(mostMs, apartMs + rttMs);
-  }
-  return mostMs === Number.POSITIVE_INFINITY ? null : { leastMs, mostMs };
+): RttBounds | null {
+  const bounds = rttBounds([...measured].map(([crawlerId, rttMs]) => [distances.get(crawlerId), rttMs]));
+  return bounds.mostMs === Number.POSITIVE_INFINITY ? null : bounds;
 }
 
 /** A subnet that is measured far from the middle of its place is not served from there as the others are. */
 function atHome(
   { country, rttMs }: MeasuredPiece,
-  bounds: Bounds | null,
+  bounds: RttBounds | null,
   { homeRtt }: ReachPorts,
 ): Omit<ExpectedRtt, "site"> | null {
   const home = homeRtt(country ?? "");
@@ -169,7 +158,7 @@ function atHome(
 }
 
 /** With the gain of a crawler that is given what it turns out to be nearer to, and nothing else. */
-function fromAfar({ rttMs }: MeasuredPiece, bounds: Bounds | null): Omit<ExpectedRtt, "site"> | null {
+function fromAfar({ rttMs }: MeasuredPiece, bounds: RttBounds | null): Omit<ExpectedRtt, "site"> | null {
   if (bounds === null) return null;
   const widthMs = Math.max(0, bounds.mostMs - bounds.leastMs);
   const spreadMs = leastSpreadMs + spreadShare * widthMs;

@@ -1,10 +1,9 @@
 /**
  * How far each crawler is from the pieces that cost most: as it was measured in the last probe round, else as balancing
- * predicts it (balance/rtt-table).
+ * predicts it (distances/predicted-rtts).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { unknownRttMs } from "../balance/predict-rtt.ts";
-import { type CrawlerRtt, RttTable } from "../balance/rtt-table.ts";
+import { type CrawlerRtt, RttTable, unknownRttMs } from "../distances/predicted-rtts.ts";
 import type { CrawlPiece } from "./crawl-pieces.ts";
 
 export interface MeasuredRtt {
@@ -58,11 +57,8 @@ export class PieceDistances {
     }
     for (const piece of pieces) {
       const rttMs = new Map(measuredOf.get(piece.subnetId)).set(piece.crawlerId, piece.rttMs);
-      const { crawlerId, holderId } = piece;
-      const row = this.#table.add({ crawlerId, rttMs, ...(holderId === null ? {} : { holderId }) });
-      this.#rowOf.set(piece, row);
+      this.#rowOf.set(piece, this.#table.add({ crawlerId: piece.crawlerId, rttMs }));
     }
-    this.#table.learn(this.#rowOf.values());
   }
 
   /** The nearest of the candidates beside its own crawler, of whom anything is known; null: there is none. */

@@ -1,9 +1,9 @@
 /** A result that counts, with what the frontier knew of its URL before. */
-import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
+import type { HostHash, LeaseId, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import type { FetchResult, PageExtract, Seal } from "#protocol/result";
+import type { FetchResult, PageExtract } from "#protocol/result";
 import type { PageWorth } from "../frontier/budgets.ts";
-import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
+import type { AdmittedUrl } from "../frontier/frontier.ts";
 import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
 
 export interface UrlBefore {
@@ -112,39 +112,6 @@ export interface TakenResults {
   readonly refused?: readonly RefusedResult[];
   /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
   readonly checked?: readonly number[];
-}
-
-export interface ResultStore {
-  /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
-  take(batch: {
-    crawlerId: CrawlerId;
-    spoolId: string;
-    results: readonly ArrivedResult[];
-    scope: CrawlScope;
-    now: Date;
-    /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
-    lastSequence: number;
-    /** Kept beside the acknowledged sequence, for audits. */
-    seals?: readonly Seal[];
-  }): Promise<TakenResults>;
-  /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
-  fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;
-  /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
-  recentFetches(
-    hosts: readonly HostHash[],
-    perHost: number,
-  ): Promise<
-    {
-      hostHash: HostHash;
-      host: string;
-      crawlerId: CrawlerId;
-      subnetId: SubnetId | null;
-      fetchedAt: Date;
-      firstByteMs: number | null;
-      connectMs: number | null;
-      totalMs: number;
-    }[]
-  >;
 }
 
 export interface WireResult {

@@ -1,13 +1,15 @@
 /** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
+
 import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress } from "#core/url-key";
+import type { Seal } from "#protocol/result";
 import { failedResult, maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
-import { withTexts } from "../channels/known-text-store.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
@@ -20,7 +22,7 @@ import {
 } from "../frontier/admission-writes.ts";
 import { sumLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
-import type { AdmittedUrl } from "../frontier/frontier.ts";
+import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import type { KnownUrls } from "../frontier/known-urls.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
@@ -31,7 +33,6 @@ import {
   type ArrivedResult,
   type CountedResult,
   mostListsInARow,
-  type ResultStore,
   type TakenResults,
 } from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
@@ -44,12 +45,44 @@ import * as write from "./result-writes.ts";
 import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
+export type ResultStore = ReturnType<typeof createResultStore>;
+
 /** `known`: absent, the frontier is asked about every URL. */
-export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
+export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
   return {
-    take: async (batch) => await take(pool, { ...batch, known }),
-    fetchesSince: async (since) => await fetchesSince(pool, since),
-    recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
+    /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+    take: async (batch: {
+      crawlerId: CrawlerId;
+      spoolId: string;
+      results: readonly ArrivedResult[];
+      scope: CrawlScope;
+      now: Date;
+      /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+      lastSequence: number;
+      /** Kept beside the acknowledged sequence, for audits. */
+      seals?: readonly Seal[];
+    }): Promise<TakenResults> => await take(pool, { ...batch, known }),
+
+    /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+    fetchesSince: async (since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> =>
+      await fetchesSince(pool, since),
+
+    /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
+    recentFetches: async (
+      hosts: readonly HostHash[],
+      perHost: number,
+    ): Promise<
+      {
+        hostHash: HostHash;
+        host: string;
+        crawlerId: CrawlerId;
+        subnetId: SubnetId | null;
+        fetchedAt: Date;
+        firstByteMs: number | null;
+        connectMs: number | null;
+        totalMs: number;
+      }[]
+    > => await recentFetches(pool, hosts, perHost),
   };
 }
 
@@ -192,7 +225,7 @@ async function takeBatch(
   );
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
-  const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
+  const shown = sifted.counted.map(withoutUnwantedText).map(asFailureWithoutText);
   const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(on, batch, counted);
   await acknowledge(client, batch);
@@ -206,6 +239,20 @@ async function takeBatch(
     ...(refused.length === 0 ? {} : { refused }),
   };
   return { taken, held };
+}
+
+/** A text that a crawler of 0.2.0 left out as known, which nobody keeps any more: its page is fetched again in a minute. */
+function asFailureWithoutText(counted: CountedResult): CountedResult {
+  const { result } = counted;
+  if (result.page?.textKnown !== true) return counted;
+  const reason = "its text was left out as known; it is fetched in full next time";
+  const outcome = { type: "failed", blame: "us", code: "text-not-known", reason } as const;
+  return {
+    ...counted,
+    admit: [],
+    links: [],
+    result: { ...result, outcome, etag: null, lastModified: null, page: null },
+  };
 }
 
 const nothingNew = { newUrls: 0, posted: 0, held: [] };

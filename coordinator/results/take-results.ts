@@ -26,14 +26,8 @@ import {
   type ThisVisit,
   type VisitFindings,
 } from "../recrawl/visit-findings.ts";
-import type {
-  ArrivedResult,
-  NextFetch,
-  RefusedResult,
-  ResultStore,
-  TakenResults,
-  WireResult,
-} from "./accepted-result.ts";
+import type { ArrivedResult, NextFetch, RefusedResult, TakenResults, WireResult } from "./accepted-result.ts";
+import type { ResultStore } from "./result-store.ts";
 
 export interface ResultBatch {
   readonly crawlerId: CrawlerId;

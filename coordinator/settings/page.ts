@@ -1,20 +1,21 @@
 /** The policies: what holds now, what it does, who changed it, and a form for those who may change it. */
+
 import { mayDo } from "#core/actor";
 import { pageScript } from "../web/assets.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type PolicyValue, policyOf, shortRange, valueText } from "./catalogue.ts";
-import type { PolicyEffect, PolicyFigure } from "./preview/types.ts";
 import type { PolicyName } from "./schema.ts";
-import {
-  isChanged,
-  type PoliciesAnswer,
-  type PreviewAnswer,
-  type ShownPolicy,
-  type ShownVersion,
-  searchedPolicies,
-} from "./settings-view.ts";
+import type {
+  PoliciesAnswer,
+  PolicyEffect,
+  PolicyFigure,
+  PreviewAnswer,
+  ShownPolicy,
+  ShownVersion,
+} from "./settings-api.ts";
+import { isChanged, searchedPolicies } from "./settings-view.ts";
 
 /** Which policies are listed. */
 export type PolicyList = "basic" | "all" | "changed";

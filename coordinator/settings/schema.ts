@@ -1,6 +1,7 @@
 /**
  * The settings that decide how the fleet behaves: each with its bounds and its default, once. The coordinator's file is
- * read with them (coordinator/config.ts). A policy is what an operator changes while it runs, too: its words stand with it.
+ * read with them (coordinator/config.ts). A policy is what an operator changes while it runs, too: its words stand with it; those
+ * of the others are in coordinator/setting-words.
  */
 import { z } from "zod";
 import { maxLinkTypeChecks } from "#protocol/lease";
@@ -31,35 +32,16 @@ const delegation = z.strictObject({
     origin: "measured, test/bench/results/delegation.md",
     replayed: true,
   }),
-  /**
-   * With the policy ipmicra, a crawler that answers within this time takes the subnet, and no other is asked. In ms. Source:
-   * IPMicra, section 4.5.
-   */
   thresholdMs: z.number().min(0).max(10_000).default(50),
-  /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
-  /**
-   * Maximum concurrent probe rounds. Rounds that run together cannot learn from each other. Source: our judgement, many
-   * more would learn little from each other.
-   */
   concurrentRounds: z.int().min(1).max(5000).default(256),
-  /**
-   * A new subnet with at least this many waiting URLs is crawled while it is being probed; 0 means never. Source: our
-   * judgement, below it the first fetch saves less than a probe costs.
-   */
   getFirstFromUrls: z.int().min(0).max(1000).default(20),
-  /** How long a new fleet may take to assemble and measure itself before the first round starts. */
   settleSeconds: z.number().min(0).max(600).default(10),
-  /** Rounds wait (at most settleSeconds) until so many crawlers are connected. */
   expectedCrawlers: z.int().min(1).max(10_000).default(1),
 });
 
 /** Considerate by default: what one target, one network and one partner's machine see of the whole fleet. */
 const pace = z.strictObject({
-  /**
-   * The most probes that one partner's machine has in progress. Source: our judgement, nothing that a home connection
-   * notices.
-   */
   perCrawlerAtOnce: z.int().min(1).max(1000).default(8),
   perCrawlerPerSecond: policy(z.int().min(1).max(10_000).default(20), {
     title: "Probes per second per crawler",
@@ -79,7 +61,6 @@ const pace = z.strictObject({
     unit: "probes/s",
     origin: "our judgement, below what any network takes for a scan",
   }),
-  /** The most probes that the whole fleet has in progress. Source: our judgement. */
   atOnce: z.int().min(1).max(100_000).default(256),
   perSecond: policy(z.int().min(1).max(100_000).default(500), {
     title: "Probes per second, all crawlers",
@@ -101,15 +82,7 @@ const probe = z.strictObject({
     unit: null,
     origin: "our judgement, a connect is the path alone; test/bench/results/probe-methods.md",
   }),
-  /**
-   * The most measurements in one probe; two that agree end it early, and the smallest time counts. Source: our judgement,
-   * the smallest of a few is the path, without its queues.
-   */
   tries: z.int().min(1).max(20).default(6),
-  /**
-   * A crawler without an answer by then counts as unable to reach the subnet. In ms. Source: our judgement, several times the
-   * slowest path round the world.
-   */
   deadlineMs: z.int().min(10).max(60_000).default(3000),
   pace: pace.prefault({}),
 });
@@ -163,14 +136,8 @@ const scope = z.strictObject({
 });
 
 const lease = z.strictObject({
-  /**
-   * How long a crawler has to fetch what it was given. After that the lease returns and may go to another crawler. In seconds.
-   * Source: our judgement.
-   */
   seconds: seconds(86_400).default(300),
-  /** How many URLs of one host a crawler gets together, which keeps its connection in use. Source: our judgement. */
   urlsPerHost: z.int().min(1).max(1000).default(20),
-  /** The most hosts that a crawler gets at once when it asks for work. In hosts. Source: our judgement. */
   hostsPerRequest: z.int().min(1).max(1000).default(20),
   /**
    * An address is left alone for so long before another crawler asks it than the last one, six times that after a
@@ -186,27 +153,13 @@ const balance = z.strictObject({
     unit: null,
     origin: "measured, test/bench/results/balance.md",
   }),
-  /** How often loads are checked and subnets moved. In seconds. Source: our judgement, loads change over hours. */
   everySeconds: seconds(86_400).default(60),
-  /**
-   * The most subnets that move, and the most probes made for them, in one pass. In moves. Source: our judgement, a minute's work for
-   * the fleet.
-   */
   movesPerPass: z.int().min(1).max(100_000).default(500),
 });
 
 const recalibration = z.strictObject({
-  /**
-   * A fetch counts as slow when it takes this many times its host's usual time. Smaller values notice more and probe more. In times.
-   * Source: IPMicra, section 4.4; the figure is measured, test/bench/results/calibration.md.
-   */
   slowerThanFactor: z.number().min(1.05).max(100).default(1.5),
-  /**
-   * A subnet is probed again after this many slow fetches in a row, or more where slow fetches are common. In fetches. Source:
-   * IPMicra, section 4.4, more than one time continuously.
-   */
   timesInARow: z.int().min(2).max(100).default(2),
-  /** The longest that a newly slow host waits for its round. In seconds. Source: our judgement. */
   everySeconds: seconds(86_400).default(30),
   refreshDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Probe again after, on average",
@@ -225,10 +178,6 @@ const trust = z.strictObject({
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
   }),
-  /**
-   * The share of a new crawler's first pages that another crawler fetches as well, for comparison. In of its pages. Source:
-   * measured, test/bench/results/trust.md.
-   */
   newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
   newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
   /** Of the next pages of a crawler whose page stood alone. */
@@ -238,10 +187,6 @@ const trust = z.strictObject({
   slotSeconds: seconds(86_400).default(600),
   /** Of a liar's pages, the altered ones: what is looked for. */
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
-  /**
-   * A crawler is no longer trusted when the evidence against it (a natural logarithm of likelihoods) reaches this. Source: measured,
-   * test/bench/results/trust.md.
-   */
   threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
   onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {
     title: "When a crawler is distrusted",
@@ -256,7 +201,6 @@ const trust = z.strictObject({
     origin: "measured, test/bench/results/trust.md",
     replayed: true,
   }),
-  /** Of its latest pages so many are fetched again at most. */
   refetchPages: z.int().min(0).max(1_000_000).default(10_000),
 });
 
@@ -275,17 +219,7 @@ const frontier = z.strictObject({
     unit: "of its URLs",
     origin: "Anansi, section 5.1, nine new ones to one old",
   }),
-  /**
-   * Of the hosts that a crawler gets, the share chosen by how early their best due URL comes in the order. The rest have been due
-   * longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it. Source:
-   * our judgement; measured, test/bench/results/anansi.md.
-   */
   worthShare: z.number().min(0).max(mostWorthShare).default(0.75),
-  /**
-   * How many of a page's links to its own site are checked by HEAD, at the host's usual pace; links that are not pages are not
-   * fetched. Each check takes as long as a fetch; 0 means none. In links per page. Source: our judgement; Anansi, section 4.2, asks
-   * them all.
-   */
   linkTypeChecks: z.int().min(0).max(maxLinkTypeChecks).default(0),
 });
 
@@ -304,10 +238,6 @@ const workPace = z.strictObject({
     unit: "host slices",
     origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice a crawler's initial places",
   }),
-  /**
-   * How often each crawler's due work is counted. Its places for hosts follow that count, up and down. In seconds. Source: our
-   * judgement.
-   */
   everySeconds: seconds(86_400).default(10),
 });
 

@@ -1,6 +1,7 @@
 /** The API of policy settings: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer, type ToldOf } from "../web/api-operation.ts";
+import type { PolicyName } from "./schema.ts";
 
 const policyKind = z
   .union([
@@ -16,17 +17,20 @@ const policyKind = z
   ])
   .meta({ id: "PolicyKind" });
 
+const policyName = z.string() as z.ZodType<PolicyName>;
+const policyValue = z.union([z.number(), z.string(), z.boolean()]);
+
 const policy = z
   .strictObject({
-    name: z.string(),
+    name: policyName,
     title: z.string(),
     help: z.string(),
     unit: z.string().nullable(),
     origin: z.string().describe("Where the default comes from."),
     basic: z.boolean().describe("One of the dozen that are usually changed."),
     kind: policyKind,
-    value: z.union([z.number(), z.string(), z.boolean()]).describe("In force."),
-    default: z.union([z.number(), z.string(), z.boolean()]),
+    value: policyValue.describe("In force."),
+    default: policyValue,
     fileValue: z
       .union([z.number(), z.string(), z.boolean()])
       .describe("From the coordinator's file; else the default."),
@@ -44,9 +48,9 @@ const policyVersion = z
     takesBack: z.int().nullable(),
     changes: z.array(
       z.strictObject({
-        name: z.string(),
-        before: z.union([z.number(), z.string(), z.boolean()]).nullable().describe("Null: the file's value."),
-        after: z.union([z.number(), z.string(), z.boolean()]).nullable(),
+        name: policyName,
+        before: policyValue.nullable().describe("Null: the file's value."),
+        after: policyValue.nullable(),
       }),
     ),
   })
@@ -85,18 +89,20 @@ const policyPreviewRequest = z
 const policyChange = z
   .strictObject({
     ...wanted,
-    basedOn: version.describe(
-      "Of the policies or of their preview: refused when somebody has changed something since.",
-    ),
+    basedOn: version
+      .nullable()
+      .describe(
+        "Of the policies or of their preview: refused when somebody has changed something since. Null: on whatever is in force.",
+      ),
     words: z.string().trim().max(300).default("").describe("Why, for the history; 300 characters at most."),
   })
   .meta({ id: "PolicyChange" });
 
 const policyStep = z
   .strictObject({
-    name: z.string(),
-    before: z.union([z.number(), z.string(), z.boolean()]).describe("In force now."),
-    after: z.union([z.number(), z.string(), z.boolean()]),
+    name: policyName,
+    before: policyValue.describe("In force now."),
+    after: policyValue,
     toFile: z.boolean().describe("True: from then on the value of the coordinator's file holds."),
   })
   .meta({ id: "PolicyStep" });
@@ -173,7 +179,6 @@ export const settingsApi = {
       404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
       422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
   previewPolicies: {
@@ -190,7 +195,13 @@ export const settingsApi = {
       404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed"),
       422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed"),
-      429: errorAnswer("Too many failures from this address"),
     },
   },
 } satisfies ApiOperations;
+
+export type PoliciesAnswer = ToldOf<typeof policies>;
+export type ShownPolicy = ToldOf<typeof policy>;
+export type ShownVersion = ToldOf<typeof policyVersion>;
+export type PreviewAnswer = ToldOf<typeof policyPreview>;
+export type PolicyEffect = ToldOf<typeof policyEffect>;
+export type PolicyFigure = PolicyEffect["figures"][number];

@@ -1,14 +1,6 @@
 /** The policies as they are shown to people and programs: value, default, bounds, who changed what, and the past. */
+import { type PolicyDefinition, policyGroups, setAtStart, valueIn } from "./catalogue.ts";
 import {
-  type PolicyDefinition,
-  type PolicyKind,
-  type PolicyValue,
-  policyGroups,
-  setAtStart,
-  valueIn,
-} from "./catalogue.ts";
-import {
-  type ChangedPolicy,
   changeWords,
   type KnownPolicies,
   knownPolicies,
@@ -16,64 +8,7 @@ import {
   valuesOf,
   type WeighedChange,
 } from "./change.ts";
-import type { PolicyEffect } from "./preview/types.ts";
-
-export interface PoliciesAnswer {
-  /** What a change must be based on. */
-  readonly version: number;
-  readonly groups: readonly {
-    readonly name: string;
-    readonly title: string;
-    readonly policies: readonly ShownPolicy[];
-  }[];
-  /** Read at the start from the coordinator's file. */
-  readonly setAtStart: typeof setAtStart;
-  /** The latest first. */
-  readonly history: readonly ShownVersion[];
-  /** Stored rows that are ignored, and why. */
-  readonly ignored: readonly string[];
-}
-
-export interface ShownPolicy {
-  readonly name: string;
-  readonly title: string;
-  readonly help: string;
-  readonly unit: string | null;
-  readonly origin: string;
-  /** One of the dozen that are usually changed. */
-  readonly basic: boolean;
-  readonly kind: PolicyKind;
-  /** In force. */
-  readonly value: PolicyValue;
-  readonly default: PolicyValue;
-  /** From the coordinator's file; else the default. */
-  readonly fileValue: PolicyValue;
-  /** Null: nobody has changed it, the file's value is in force. */
-  readonly changedAt: string | null;
-  readonly changedBy: string | null;
-}
-
-export interface ShownVersion {
-  readonly version: number;
-  readonly changedAt: string;
-  readonly changedBy: string;
-  readonly words: string;
-  readonly takesBack: number | null;
-  readonly changes: readonly ChangedPolicy[];
-}
-
-export interface PreviewAnswer {
-  readonly basedOn: number;
-  readonly takesBack: number | null;
-  readonly changes: readonly {
-    readonly name: string;
-    readonly before: PolicyValue;
-    readonly after: PolicyValue;
-    /** True: from then on the file's value holds. */
-    readonly toFile: boolean;
-  }[];
-  readonly effects: readonly PolicyEffect[];
-}
+import type { PoliciesAnswer, PolicyEffect, PreviewAnswer, ShownPolicy } from "./settings-api.ts";
 
 /** Versions that are shown. */
 const shownVersions = 50;

@@ -5,7 +5,8 @@
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
+import type { DayBudget } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";

@@ -16,7 +16,8 @@ import {
   coordinatorAddresses,
   socketUrl,
 } from "../crawlers/coordinator-presence-store.ts";
-import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
+import type { DayBudget } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";

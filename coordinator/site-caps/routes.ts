@@ -3,7 +3,8 @@ import { UsageError } from "#core/errors";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { siteCapsBody, siteCapsCsv } from "./page.ts";
-import { capChange, capRemoval, readDelayMs, readSite, type SiteCapStore } from "./site-cap.ts";
+import { capChange, capRemoval, readDelayMs, readSite } from "./site-cap.ts";
+import type { SiteCapStore } from "./site-cap-store.ts";
 import { siteCapsApi } from "./site-caps-api.ts";
 
 const path = "/fleet/site-caps";

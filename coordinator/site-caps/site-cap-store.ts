@@ -6,17 +6,24 @@ import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import { capOfHost } from "../frontier/site-cap-reads.ts";
-import { type ListedCap, mostSiteCaps, type SiteCap, type SiteCapStore } from "./site-cap.ts";
+import { type ListedCap, mostSiteCaps, type SiteCap } from "./site-cap.ts";
 
-export function createSiteCapStore(pool: Pool): SiteCapStore {
+export type SiteCapStore = ReturnType<typeof createSiteCapStore>;
+
+export function createSiteCapStore(pool: Pool) {
   return {
-    list: async () => await listed(pool, "true", []),
-    set: async (cap) => {
+    /** By site. */
+    list: async (): Promise<readonly ListedCap[]> => await listed(pool, "true", []),
+
+    /** One that there is already takes the new values. Throws a UsageError where there are too many. */
+    set: async (cap: SiteCap): Promise<ListedCap> => {
       await write(pool, async (client) => await insert(client, cap));
       await applyTo(pool, cap.site);
       return (await listed(pool, "s.site = $1", [cap.site]))[0] ?? { ...cap, hosts: 0 };
     },
-    remove: async (site) => {
+
+    /** Null: there is none. */
+    remove: async (site: string): Promise<SiteCap | null> => {
       const removed = await write(pool, async (client) => await deleteCap(client, site));
       if (removed !== null) await applyTo(pool, site);
       return removed;

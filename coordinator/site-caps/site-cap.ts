@@ -17,15 +17,6 @@ export interface SiteCap {
   readonly setAt: Date;
 }
 
-export interface SiteCapStore {
-  /** By site. */
-  list(): Promise<readonly ListedCap[]>;
-  /** One that there is already takes the new values. Throws a UsageError where there are too many. */
-  set(cap: SiteCap): Promise<ListedCap>;
-  /** Null: there is none. */
-  remove(site: string): Promise<SiteCap | null>;
-}
-
 export interface ListedCap extends SiteCap {
   /** Known hosts that belong to the site. */
   readonly hosts: number;

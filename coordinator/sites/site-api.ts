@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { pageChange } from "../changes/changes-api.ts";
 import { changeKinds } from "../changes/page-change.ts";
-import { type ApiOperations, answer, errorAnswer, type ReadOf, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer, type ReadOf } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 export const siteParts = ["overview", "pages", "changes", "robots", "speed", "links"] as const;
@@ -357,7 +357,6 @@ export const siteApi = {
       },
     },
     answers: {
-      ...refusals,
       200: answer(siteAnswer),
       400: errorAnswer("A part, filter, kind or time that cannot be"),
       404: answer(siteAnswer, "The frontier does not hold the host"),
@@ -377,12 +376,10 @@ export const siteApi = {
       example: { confirmation: "www.example.org" },
     },
     answers: {
-      ...refusals,
-      200: {
-        description: "So many are due now",
-        schema: z.object({ host: z.string(), urls: count }).meta({ id: "FetchedSiteAgain" }),
-        example: { host: "www.example.org", urls: 120 },
-      },
+      200: answer(
+        z.object({ host: z.string(), urls: count }).meta({ id: "FetchedSiteAgain" }),
+        "So many are due now",
+      ),
       404: errorAnswer("The frontier does not hold the host"),
       409: errorAnswer("Nothing of it is scheduled for later"),
       422: errorAnswer("The confirmation is not the host's name"),

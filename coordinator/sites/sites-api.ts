@@ -1,6 +1,6 @@
 /** The API of the list of sites: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { siteFilters, siteSorts, siteStates, sitesLimit } from "./sites-list.ts";
 
 const site = z
@@ -108,7 +108,6 @@ export const sitesApi = {
       },
     },
     answers: {
-      ...refusals,
       200: answer(sites),
       400: badQuestion,
     },
@@ -125,7 +124,6 @@ export const siteFilesApi = {
     description: "The same as a table: /sites.csv.",
     parameters: { query: { ...filterParameters, ...orderParameters } },
     answers: {
-      ...refusals,
       200: answer(z.strictObject({ sites: z.array(site), isComplete: z.boolean() }).meta({ id: "SiteFile" })),
       400: badQuestion,
     },

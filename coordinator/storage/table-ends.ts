@@ -6,8 +6,7 @@
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
-import { gaugeDays } from "../overview/gauges.ts";
-import { crawlerDays } from "../overview/minute-figures.ts";
+import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";

@@ -13,7 +13,8 @@ import type { FetchResult } from "#protocol/result";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import type { ArrivedResult, ResultStore, TakenResults } from "../results/accepted-result.ts";
+import type { ArrivedResult, TakenResults } from "../results/accepted-result.ts";
+import type { ResultStore } from "../results/result-store.ts";
 import { type Asked, nextStep } from "./arbitration.ts";
 import type {
   ArrivedOpinion,

@@ -40,8 +40,8 @@ interface SketchedLink {
 export const maxSketchLinks = 160;
 
 /**
- * Of a result with its page; null where it only says that the page, or its text, is one that the index holds already
- * (`unchanged`, `textKnown`).
+ * Of a result with its page; null where it only says that the page is one that the index holds already
+ * (`unchanged`).
  */
 export function sketchOfResult(result: FetchResult, links: readonly SketchedLink[]): PageSketch | null {
   const { outcome, page } = result;
@@ -62,6 +62,7 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
 }
 
 function sketchOfExtract(page: PageExtract, links: readonly SketchedLink[]): PageSketch | null {
+  // Of a crawler of 0.2.0, which left it out.
   if (page.textKnown === true) return null;
   const { digest, simhash, title, softNotFound, trappedLinks } = page;
   const sketch = sketchOfPage({ digest, simhash, title, links });

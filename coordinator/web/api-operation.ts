@@ -66,6 +66,9 @@ type Told<Value> = Value extends readonly (infer One)[]
       ? { readonly [Name in keyof Value]: Told<Value[Name]> }
       : Value;
 
+/** What a schema tells, as it is only read. */
+export type ToldBy<Schema extends z.ZodType> = Told<z.infer<Schema>>;
+
 /** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
 export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;
 
@@ -75,6 +78,17 @@ type Read<Value> = [Date] extends [Value]
     ? readonly Read<One>[]
     : Value extends object
       ? { readonly [Name in keyof Value]: Read<Value[Name]> }
+      : Value;
+
+/** As it is told: its times are texts. */
+export type ToldOf<Schema extends z.ZodType> = Texts<z.infer<Schema>>;
+
+type Texts<Value> = [Date] extends [Value]
+  ? Exclude<Value, Date>
+  : Value extends readonly (infer One)[]
+    ? readonly Texts<One>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Texts<Value[Name]> }
       : Value;
 
 /** Of an action that checks what is sent by itself. */

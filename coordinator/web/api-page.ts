@@ -239,9 +239,6 @@ const inQuotes = (text: string) => text.replaceAll("'", "'\\''");
 
 // The API's description: as a document for programs, and as pages to read. Both name the origin by which they are asked.
 
-/** What the description calls this coordinator in its examples. */
-const exampleHost = "search.example";
-
 /** Whoever asks may name any host; each one's description takes a megabyte. */
 const keptDescriptions = 4;
 
@@ -263,7 +260,7 @@ export function addApiRoutes(
   const kept = new LRUCache<string, Description>({ max: keptDescriptions });
   const describedFor = (request: FastifyRequest): Description => {
     const origin = askedOrigin(request, publicUrl);
-    const known = kept.get(origin) ?? describedAt(origin, JSON.stringify(describe()));
+    const known = kept.get(origin) ?? describedAt(origin, describe());
     kept.set(origin, known);
     return known;
   };
@@ -304,11 +301,8 @@ export function addApiRoutes(
 
 const errorsListed = Object.entries(apiErrors).map(([status, kind]) => ({ status: Number(status), ...kind }));
 
-function describedAt(origin: string, text: string): Description {
-  const named = text
-    .replaceAll(`https://${exampleHost}`, origin)
-    .replaceAll(`wss://${exampleHost}`, origin.replace(/^http/, "ws"));
-  const api: OpenApi = { ...(JSON.parse(named) as OpenApi), servers: [{ url: origin }] };
+function describedAt(origin: string, described: OpenApi): Description {
+  const api: OpenApi = { ...described, servers: [{ url: origin }] };
   return { api, document: JSON.stringify(api, null, 2) };
 }
 

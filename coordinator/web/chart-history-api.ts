@@ -57,23 +57,3 @@ export const rangeParameters = {
   }),
   until: z.string().max(40).optional().meta({ description: "And until then.", example: "2026-03-01T12:00Z" }),
 };
-
-export const chartHistoryExample = {
-  at: "2026-03-01T12:00:00.000Z",
-  since: "2026-03-01T11:00:00.000Z",
-  until: "2026-03-01T12:00:00.000Z",
-  range: "1h",
-  said: null,
-  charts: [
-    {
-      key: "waiting",
-      title: "Due hosts, by what they wait for",
-      unit: "count" as const,
-      times: ["2026-03-01T11:50:00.000Z", "2026-03-01T11:55:00.000Z"],
-      series: [{ name: "next in line", values: [3, null] }],
-      whenEmpty: "Samples are taken every five minutes while a coordinator runs.",
-    },
-  ],
-  marks: [{ at: "2026-03-01T11:52:10.000Z", words: "athens drained", link: "/crawlers/athens" }],
-  moreMarks: 0,
-};

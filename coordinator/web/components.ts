@@ -50,7 +50,7 @@ export function options(values: readonly (readonly [value: string, name: string]
 
 export interface Paged {
   readonly path: string;
-  readonly query: Readonly<Record<string, string | number | null>>;
+  readonly query: Readonly<Record<string, string | number | null | undefined>>;
   readonly page: number;
   readonly more: boolean;
 }

@@ -15,8 +15,6 @@ declare module "fastify" {
     readonly takes?: "application/json" | "application/x-www-form-urlencoded" | "anything";
     /** The route bounds itself how many of its requests are answered at once. */
     readonly boundedElsewhere?: boolean;
-    /** It is a stream of events for who accepts that, and then bounded elsewhere. */
-    readonly eventsToo?: boolean;
   }
 }
 
@@ -31,7 +29,7 @@ export function guard(
     readonly log: Log;
     /** How long answers take, by route and status. */
     readonly metrics: {
-      readonly requestSeconds: {
+      readonly httpRequestSeconds: {
         observe(labels: { readonly route: string; readonly status: number }, seconds: number): void;
       };
     };
@@ -72,7 +70,7 @@ export function guard(
     open.leave(request);
     if (isBoundedElsewhere(request)) return;
     const route = request.routeOptions.url ?? "none";
-    ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
+    ports.metrics.httpRequestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
   app.setNotFoundHandler(async (request, reply) => {
     const viewer = wantsJson(request) ? undefined : await ports.viewerOf?.(request);
@@ -137,17 +135,9 @@ export function wantsJson(request: FastifyRequest): boolean {
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-/** Server-sent events, where nothing is accepted that is an answer of its own. */
-export function wantsEvents(request: FastifyRequest): boolean {
-  const accept = request.headers.accept ?? "";
-  return accept.includes("text/event-stream") && !/text\/html|application\/json/.test(accept);
-}
-
 /** Live events stay open, and downloads take their time; they have bounds of their own. */
-function isBoundedElsewhere(request: FastifyRequest): boolean {
-  const { boundedElsewhere, eventsToo } = request.routeOptions.config ?? {};
-  return boundedElsewhere === true || (eventsToo === true && wantsEvents(request));
-}
+const isBoundedElsewhere = (request: FastifyRequest): boolean =>
+  request.routeOptions.config?.boundedElsewhere === true;
 
 function securityHeaders(secure: boolean): Record<string, string> {
   return {

@@ -35,7 +35,10 @@ export function safeHref(url: string): string | null {
 }
 
 /** A path of our own with a query; every value is encoded. */
-export function pathWith(path: string, query: Readonly<Record<string, string | number | null>>): string {
+export function pathWith(
+  path: string,
+  query: Readonly<Record<string, string | number | null | undefined>>,
+): string {
   let text = path;
   let sign = "?";
   for (const name in query) {

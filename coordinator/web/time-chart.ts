@@ -102,14 +102,18 @@ export function historySection(
   query: Readonly<Record<string, string | null>>,
   history: ChartHistory,
 ): Html {
+  return html`<section class="history" id="history"><h2>History</h2>
+${rangePicker(path, query, rangeOf(history))}
+${historyCharts(history)}</section>`;
+}
+
+export function historyCharts(history: ChartHistory): Html {
   const range = rangeOf(history);
   const marks = history.marks.map(({ at, words, link }) => ({
     ...{ at: new Date(at), words },
     ...(link === null ? {} : { href: link }),
   }));
-  return html`<section class="history" id="history"><h2>History</h2>
-${rangePicker(path, query, range)}
-<div class="charts">${history.charts.map(({ title, unit, times, series, whenEmpty }) =>
+  return html`<div class="charts">${history.charts.map(({ title, unit, times, series, whenEmpty }) =>
     timeChart({
       ...{ title, range, marks, moreMarks: history.moreMarks, empty: whenEmpty },
       series: series.map(({ name, values }) => ({
@@ -120,7 +124,7 @@ ${rangePicker(path, query, range)}
       fromZero: unit !== "share" || !isHigh(series),
       isDuration: unit === "seconds",
     }),
-  )}</div></section>`;
+  )}</div>`;
 }
 
 /** Shares near all of it hardly move on an axis from zero. */
@@ -163,11 +167,8 @@ export function rangePicker(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}<label>From <input type="datetime-local" name="since" value="${minuteText(range.since)}" required></label> <label>to <input type="datetime-local" name="until" value="${minuteText(range.until)}" required></label> <span class="small">UTC</span> <button class="slim">Show</button></form></details>
 ${range.said === null ? nothing : html`<p class="small warn" role="status">${range.said}. Shown: ${rangeWords(range)}.</p>`}
-${chartScript()}</div>`;
+${pageScript("charts.js")}</div>`;
 }
-
-/** For a page with charts and a choice of range of its own. */
-export const chartScript = (): Html => pageScript("charts.js");
 
 // What is drawn: points merged down, so that a page stays light.
 

@@ -8,7 +8,7 @@ import { mayDo, type Scope } from "#core/actor";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { skeleton } from "./components.ts";
-import { sendError, wantsEvents, wantsJson } from "./guard.ts";
+import { sendError, wantsJson } from "./guard.ts";
 import { type CsvTable, csvText, type Html, html } from "./html.ts";
 import { pageFrame } from "./page-frame.ts";
 
@@ -55,8 +55,6 @@ export interface ViewRoute {
    * which asks again by itself.
    */
   readonly titleWhileSlow?: string;
-  /** The same as server-sent events, for who accepts only those; it bounds itself how many are sent at once. */
-  readonly events?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 }
 
 /** A picture, or what is too long for one answer: sent as it is. */
@@ -96,9 +94,8 @@ export class Views {
   add(route: ViewRoute): void {
     const handler = async (request: FastifyRequest, reply: FastifyReply) =>
       await this.#answer(route, request, reply);
-    const config = route.events === undefined ? {} : { eventsToo: true };
-    this.#app.get(route.path, { config }, handler);
-    this.#app.get(route.api, { config }, handler);
+    this.#app.get(route.path, handler);
+    this.#app.get(route.api, handler);
   }
 
   /** At its one address, for those who may. */
@@ -125,7 +122,6 @@ export class Views {
     const { version } = this.#settings;
     const visit = await this.#visitOf(route, request, reply);
     if (visit === null) return reply;
-    if (route.events !== undefined && wantsEvents(request)) return await route.events(request, reply);
     const answer = route.view(this.#asked(request, visit));
     const { titleWhileSlow: title } = route;
     const isPage = !wantsJson(request) && queryOf(request, "format") !== "csv";

@@ -471,7 +471,7 @@ const organisationReport = z
   })
   .meta({ id: "OrganisationReport" });
 
-const crawlerReport = z
+export const crawlerReport = z
   .strictObject({
     crawlerId: z.int(),
     name: z.string(),

@@ -15,7 +15,7 @@ import { type ProxyAddress, parseProxy } from "../settings/config.ts";
 /** The usual names, in the order in which curl takes them for TLS. */
 const proxyVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"];
 
-export interface CoordinatorSurvey {
+interface CoordinatorSurvey {
   readonly findings: readonly Finding[];
   /** Straight (or through the configured proxy) nothing came, through this one it did; as a URL. */
   readonly neededProxy: string | null;

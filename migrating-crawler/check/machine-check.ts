@@ -22,7 +22,7 @@ export interface CheckReport {
   readonly neededProxy: string | null;
 }
 
-export type CheckedSettings = Pick<CrawlerConfig, "limits" | "resolvers" | "ipv6" | "probeMethods">;
+type CheckedSettings = Pick<CrawlerConfig, "limits" | "resolvers" | "ipv6" | "probeMethods">;
 
 export interface CheckSettings {
   readonly home: string;

@@ -9,7 +9,7 @@ import { spoolHolder } from "../spool/spool-folder.ts";
 import { askCrawler } from "../status/ask-crawler.ts";
 import { runningDock } from "../supervisor/supervisor-home.ts";
 
-export interface DrainOptions {
+interface DrainOptions {
   readonly reason?: string;
   /** Ask for it, and do not wait. */
   readonly wait?: boolean;

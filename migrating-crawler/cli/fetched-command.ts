@@ -6,7 +6,7 @@ import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { type Contact, fetchedFrom, readFetched } from "../spool/fetched-list.ts";
 import { readerGone } from "./closed-output.ts";
 
-export interface FetchedOptions {
+interface FetchedOptions {
   readonly since: string;
   readonly until?: string;
   readonly host?: string;

@@ -23,7 +23,7 @@ import { reportLines } from "./check-command.ts";
 import { completeJoin, joinStart, prepareHome } from "./join.ts";
 
 /** The limits that can be named at joining, each as a number; `none` lifts one that may be lifted. */
-export type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
+type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
 
 export interface JoinOptions extends NamedLimits {
   readonly token: string;

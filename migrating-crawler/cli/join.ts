@@ -30,7 +30,7 @@ import { runningDock } from "../supervisor/supervisor-home.ts";
 const sessionMs = 60_000;
 
 /** Where a join has to begin. `joined`: nowhere, this folder has a key of this coordinator already. */
-export type JoinStart = "anew" | "goes-on" | "again" | "joined";
+type JoinStart = "anew" | "goes-on" | "again" | "joined";
 
 /**
  * Throws a UsageError when the folder belongs to another crawler or coordinator, or a crawler runs from it. `again`: a

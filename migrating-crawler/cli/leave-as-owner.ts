@@ -18,7 +18,7 @@ import type { CrawlerConfig } from "../settings/config.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { runningDock } from "../supervisor/supervisor-home.ts";
 
-export interface FolderOwner {
+interface FolderOwner {
   readonly uid: number;
   readonly gid: number;
 }

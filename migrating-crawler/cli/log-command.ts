@@ -7,7 +7,7 @@ import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { LogFollower, lastLogLines } from "../status/control-server.ts";
 import { readerGone } from "./closed-output.ts";
 
-export interface LogOptions {
+interface LogOptions {
   readonly lines: number;
   readonly follow?: boolean;
 }
@@ -30,7 +30,7 @@ export async function logCommand(context: PartnerContext, options: LogOptions): 
 }
 
 /** Until the signal. */
-export async function followLog(
+async function followLog(
   { json, print }: PartnerContext,
   follower: LogFollower,
   signal: AbortSignal,

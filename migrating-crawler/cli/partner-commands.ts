@@ -17,7 +17,7 @@ export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json
   readonly setExitCode: (code: PartnerExitCode) => void;
 }
 
-export interface PartnerOptions {
+interface PartnerOptions {
   readonly home?: string;
   readonly json?: boolean;
 }
@@ -30,7 +30,7 @@ export function partnerContext(surroundings: PartnerSurroundings, options: Partn
 }
 
 /** The work of one command. Expected outcomes are exit codes; what is thrown, the program puts into words. */
-export type PartnerWork<Options> = (
+type PartnerWork<Options> = (
   context: PartnerContext,
   options: Options,
   args: readonly string[],

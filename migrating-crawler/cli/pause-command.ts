@@ -6,7 +6,7 @@ import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
 import { endDrain } from "../status/drain.ts";
 
-export interface PauseOptions {
+interface PauseOptions {
   readonly reason?: string;
 }
 

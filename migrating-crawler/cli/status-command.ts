@@ -9,11 +9,11 @@ import { statusLine, statusText } from "../status/status-text.ts";
 import { restingReport } from "../supervisor/resting-report.ts";
 import { readerGone } from "./closed-output.ts";
 
-export interface StatusOptions {
+interface StatusOptions {
   readonly watch?: boolean;
 }
 
-export interface WatchTimes {
+interface WatchTimes {
   readonly drawMs: number;
   readonly lineMs: number;
 }

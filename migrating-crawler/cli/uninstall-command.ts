@@ -20,7 +20,7 @@ import { homeSettings } from "../membership/home-settings.ts";
 import { emptyAsOwner, leaveAsOwner, otherOwner } from "./leave-as-owner.ts";
 import { leaveWords } from "./leave-command.ts";
 
-export interface UninstallOptions {
+interface UninstallOptions {
   /** Ask nothing, and go on when the coordinator cannot be told. */
   readonly yes?: boolean;
 }

@@ -87,7 +87,7 @@ export function systemdUnit(paths: UnitPaths): string {
 }
 
 /** For the systemd of an ordinary user, who has joined; it cannot shut the crawler off as the system's can. */
-export function userUnit({ node, program, home }: UnitPaths & { readonly home: string }): string {
+function userUnit({ node, program, home }: UnitPaths & { readonly home: string }): string {
   checkUnitPaths(node, program, home);
   checkIsLasting(program);
   return `# A crawler of Nearcrawl, under this user; its limits are in ${home}/settings.toml.

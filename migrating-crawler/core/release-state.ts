@@ -19,7 +19,7 @@ const mostBad = 50;
 /** Keys whose newest release is remembered: those of a role, and some that were retired. */
 const mostSeen = 24;
 
-export const keptRelease = z.object({
+const keptRelease = z.object({
   version: releaseVersion,
   digest,
   sequence: z.int().min(0),
@@ -83,7 +83,7 @@ export function isWatched({ current, good }: ReleaseState): boolean {
   return current !== null && current.digest !== good?.digest;
 }
 
-export type BadRelease = ReleaseState["bad"][number];
+type BadRelease = ReleaseState["bad"][number];
 
 /** What is known against a release that is not to run now; null: nothing, or it is to be tried again. */
 export function badRelease(state: ReleaseState, wanted: string, now: Date): BadRelease | null {

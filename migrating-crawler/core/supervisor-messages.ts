@@ -16,10 +16,8 @@ export type ReleaseReport = z.infer<typeof releaseReport>;
 
 /** How the process before this one ended, when nobody had asked it to. */
 export const lastEnd = z.object({ at: z.iso.datetime(), reason: words });
-export type LastEnd = z.infer<typeof lastEnd>;
 
 const runningRelease = z.object({ version: releaseVersion, digest });
-export type RunningRelease = z.infer<typeof runningRelease>;
 
 const reports = z.array(releaseReport).max(maxReleaseReports);
 

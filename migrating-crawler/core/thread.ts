@@ -4,7 +4,7 @@ import { type ResourceLimits, Worker } from "node:worker_threads";
 /** Set by the bundling (ops/bundle-crawler.mjs), which makes one file of everything: by name, the threads that are programs of their own. */
 declare const bundledThreads: Readonly<Record<string, string>> | undefined;
 
-export interface ThreadStart {
+interface ThreadStart {
   /** `import.meta.url` of whoever asks. */
   readonly beside: string;
   readonly name: string;

@@ -7,7 +7,6 @@ import { randomInt } from "node:crypto";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { unknownGate } from "#protocol/bot-gate";
 import { maxMilliseconds } from "#protocol/fields";
-import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
@@ -73,7 +72,6 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
     visit,
     news,
     typed: new Set(),
-    known: knownTexts(lease),
     met: { answered: false, gates: 0 },
   };
   gates.notBefore(lease.host, steadyNowMs() + lease.waitMs);
@@ -101,8 +99,6 @@ interface Slice {
   readonly news: HostNews;
   /** Links that were asked for their type. */
   readonly typed: Set<string>;
-  /** Pages whose text need not travel. */
-  readonly known: KnownDigests | null;
   /** How its host has answered: whether with anything of its own, and how often in a row a bot gate did for it. */
   readonly met: { answered: boolean; gates: number };
 }
@@ -202,10 +198,9 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   const typed = await tellTypes(slice, judged, robots);
   const { page, preferences } = typed;
   const allowed = page === null ? typed : { ...typed, page: withoutDeniedText(page, preferences) };
-  const short = withoutKnownText(allowed, slice.known);
   const full = keep(
     slice,
-    told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, steadyNowMs()))),
+    told(slice, allowed, Math.max(waitMs, tools.gates.waitMs(lease.host, steadyNowMs()))),
   );
   if (full !== null) return full;
   const gated = gateEnding(slice, outcome);
@@ -424,20 +419,6 @@ function withCut(outcome: PageResult["outcome"], cut: boolean): PageResult["outc
   return cut && outcome.type === "fetched" ? { ...outcome, truncated: true } : outcome;
 }
 
-// A page whose body is known under another URL of its channel (SARSS section 2.1): its text stays here, and its digest
-// travels with what depends on the URL, which are its links above all. The coordinator has the text under that digest,
-// or says that it has not, and gets it at the next fetch.
-
-/** Null: there is no set, or one that cannot be read, which is the coordinator's fault and no reason not to crawl. */
-export function knownTexts({ known }: Pick<Lease, "known">): KnownDigests | null {
-  if (known === undefined) return null;
-  try {
-    return new KnownDigests(Buffer.from(known, "base64"));
-  } catch {
-    return null;
-  }
-}
-
 /**
  * Of a page that forbids to be indexed no text travels, but where its links lead does. The anchors of one whose use for
  * search is denied stay here, too, as do the titles in such a feed: they would be searched as text of other pages.
@@ -447,19 +428,6 @@ export function withoutDeniedText(page: PageExtract, stated: readonly StatedPref
   if (!page.robots.noindex || (page.kind ?? "page") !== "page") return { ...page, links };
   const { structured: _, ...rest } = page;
   return { ...rest, title: "", description: "", headings: [], links };
-}
-
-/** Without the text, where that is known. A page that forbids to be indexed has none to leave out. */
-export function withoutKnownText(result: PageResult, known: KnownDigests | null): PageResult {
-  const { page } = result;
-  if (known === null || page === null || !canBeLeftOut(page) || !known.has(page.digest)) return result;
-  const { structured: _, ...rest } = page;
-  const noText = { title: "", description: "", headings: [], lexemes: "", excerpt: "" };
-  return { ...result, page: { ...rest, ...noText, textKnown: true } };
-}
-
-function canBeLeftOut({ kind = "page", robots, softNotFound, lexemes }: PageExtract): boolean {
-  return kind === "page" && !robots.noindex && softNotFound !== true && lexemes !== "";
 }
 
 // What the coordinator has to know of a host besides its pages, told with the slice's results, each thing once:

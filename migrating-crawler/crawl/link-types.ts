@@ -19,7 +19,7 @@ import { failureOf } from "../net/failure.ts";
 /** A type that is not read; `readable`: one that is, or nothing can be said; `stop`: the host is not to be asked more now. */
 export type LinkType = { readonly notRead: string } | "readable" | "stop";
 
-export interface LinkTypeCheck {
+interface LinkTypeCheck {
   readonly page: string;
   /** Links that are asked, at most. */
   readonly most: number;

@@ -45,14 +45,14 @@ export interface VisitTools {
 }
 
 /** The right to send one request. */
-export interface VisitTurn {
+interface VisitTurn {
   /** Counts a piece of the answer with the partner's limits; null: go on, else when to. */
   readonly take: Grant["take"];
   /** Notes how it went (null: nothing was asked); returns how long the host wants to rest. Call exactly once. */
   end(answer: HostAnswer | null): number;
 }
 
-export interface VisitSettings {
+interface VisitSettings {
   readonly host: string;
   readonly tools: VisitTools;
   readonly signal: AbortSignal;

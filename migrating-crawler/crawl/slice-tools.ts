@@ -18,7 +18,7 @@ import type { SliceTools } from "./crawl-slice.ts";
 
 export type FetchTools = Omit<SliceTools, "keep"> & { readonly meter: WireMeter };
 
-export interface FetchToolsSettings {
+interface FetchToolsSettings {
   readonly config: FetchingConfig;
   /** The folder of the day's counters, and of what is known of hosts and their robots.txt. */
   readonly home: string;

@@ -50,7 +50,7 @@ interface OpenSlice {
   readonly ended: Promise<void>;
 }
 
-export interface TaskLoopSettings {
+interface TaskLoopSettings {
   readonly tools: SliceTools;
   readonly carrier: Carrier;
   /** False when the link is down. */

@@ -8,7 +8,7 @@ import type { PageExtract } from "#protocol/result";
 import { type DecodedText, decodeText } from "./charset.ts";
 import { isGzip, peekGzip } from "./unpack-gzip.ts";
 
-export type DocumentKind = NonNullable<PageExtract["kind"]> | "other";
+type DocumentKind = NonNullable<PageExtract["kind"]> | "other";
 
 /** The forms in which URLs are listed. */
 export type ListForm = "urlset" | "sitemapindex" | "text" | "rss" | "rdf" | "atom";

@@ -39,7 +39,7 @@ export interface FetchedList {
   readonly robotsTag: string | readonly string[] | undefined;
 }
 
-export interface ExtractedList {
+interface ExtractedList {
   readonly page: PageExtract;
   /** The list is longer than is read, or broken. */
   readonly cut: boolean;

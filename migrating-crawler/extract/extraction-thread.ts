@@ -18,7 +18,7 @@ export interface ExtractionTask {
   readonly reject: (error: Error) => void;
 }
 
-export interface ThreadSettings {
+interface ThreadSettings {
   /** For one page, without what the thread waits for probes and for its share of the processor. */
   readonly pageMs: number;
   /** For what it waits. */

@@ -4,7 +4,7 @@
  */
 
 /** How an element's content is read: as markup, as text with or without character references, as a script, to the end. */
-export type ContentModel = "markup" | "rcdata" | "rawtext" | "script" | "plaintext";
+type ContentModel = "markup" | "rcdata" | "rawtext" | "script" | "plaintext";
 
 export interface HtmlTag {
   /** In lower case. */

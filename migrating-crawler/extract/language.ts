@@ -5,7 +5,7 @@
  * a language nor has one by its words.
  */
 
-export interface PageLanguage {
+interface PageLanguage {
   /** The one decided on; null when undecided. */
   readonly language: string | null;
   /** What the text looks like; null when it does not say. */

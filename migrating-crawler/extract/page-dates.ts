@@ -10,7 +10,7 @@ import type { NotedTime, PageNotes } from "./page-metadata.ts";
 import type { StructuredData } from "./structured-data.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
-export interface PageDates {
+interface PageDates {
   /** ISO 8601; null when the page does not say. */
   readonly publishedAt: string | null;
   readonly modifiedAt: string | null;

@@ -132,7 +132,7 @@ const feedType = /^\s*(?:application|text)\/(?:rss|atom)\+xml\b/i;
 // Where a page sends its visitors by itself (WHATWG HTML, section 4.2.5.3, "shared declarative refresh steps"), said by a
 // meta or by the Refresh header.
 
-export interface DeclaredRefresh {
+interface DeclaredRefresh {
   /** After so many seconds. */
   readonly seconds: number;
   /** The target as written, to be resolved against the page's base. */

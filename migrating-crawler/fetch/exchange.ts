@@ -26,7 +26,7 @@ export interface AnswerHead {
 export type TakeBytes = (bytes: number) => Promise<void> | null;
 
 /** How a transport is steered while it carries an exchange. */
-export interface Flow {
+interface Flow {
   /** Gives the request up, and the connection where the protocol has no other way. */
   abort(failure: Failure): void;
   resume(): void;

@@ -60,7 +60,7 @@ export interface FetchSetting {
 export type PageResult = Omit<FetchResult, "hostDelayMs">;
 
 /** What there is to extract. */
-export type PageBody = Omit<FetchedBody, "quiet">;
+type PageBody = Omit<FetchedBody, "quiet">;
 
 export interface FetchedPage {
   /** Its `page` is null: nothing has been extracted yet. */

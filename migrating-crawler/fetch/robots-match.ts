@@ -19,7 +19,7 @@ export interface RobotsRule {
 }
 
 /** A path in the spellings that rules are compared with; for nearly every URL they are one. */
-export interface RobotsPath {
+interface RobotsPath {
   /** For rules that forbid: fully brought to the one encoding. */
   readonly meant: string;
   /** For rules that allow: characters beyond ASCII left as they came, escaped letters and digits read or left. */

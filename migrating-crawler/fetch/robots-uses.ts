@@ -22,7 +22,7 @@ export type UseField = (typeof useFields)[number];
 export const isUseField = (key: string): key is UseField => (useFields as readonly string[]).includes(key);
 
 /** A line as it stands in the file. */
-export interface UseLine {
+interface UseLine {
   readonly field: UseField;
   readonly value: string;
   /** From 1. */

@@ -68,7 +68,7 @@ export type OriginRobots =
       readonly report: RobotsReport | null;
     };
 
-export interface RobotsSettings extends RobotsAsking {
+interface RobotsSettings extends RobotsAsking {
   /** Where rules are kept over a restart; absent: nowhere. */
   readonly kept?: KeptSettings;
 }

@@ -22,7 +22,7 @@ const leastSeconds = 30;
 const nonceBytes = 64;
 const label = "sig1";
 
-export interface SignerSettings {
+interface SignerSettings {
   /** Asked for each request; null: none that a site could verify. */
   readonly key: () => RequestKey | null;
   /** https://crawl.example.org/.well-known/http-message-signatures-directory */

@@ -32,12 +32,12 @@ import type { SignRequest } from "./sign-request.ts";
 export type { Timeouts };
 
 /** How a site was spoken to: the HTTP version, and the TLS version (`TLSv1.3`) or null without TLS. */
-export interface SiteConnection {
+interface SiteConnection {
   readonly http: "1.1" | "2";
   readonly tls: string | null;
 }
 
-export interface SiteClientSettings {
+interface SiteClientSettings {
   readonly connector: Connector;
   readonly timeouts: Timeouts;
   readonly recorder?: ExchangeRecorder | undefined;

@@ -43,7 +43,7 @@ interface KnownFile {
   readonly untilMs: number;
 }
 
-export interface TdmFilesSettings {
+interface TdmFilesSettings {
   /** Asked for where so many URLs of an origin are to be fetched at once; 0: never. */
   readonly fromUrls: number;
   readonly userAgent: () => string;

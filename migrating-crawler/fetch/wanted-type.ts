@@ -10,7 +10,7 @@ import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";
 import type { AnswerHeaders } from "./exchange.ts";
 
 /** leave: not ours. read: the header says so. look: the first bytes decide. */
-export type HeaderVerdict = "leave" | "read" | "look";
+type HeaderVerdict = "leave" | "read" | "look";
 
 const pageTypes = new Set(["text/html", "application/xhtml+xml", "text/plain"]);
 const listTypes = /^(?:application|text)\/(?:x-)?(?:xml|(?:rss|atom|rdf|feed|sitemap)(?:\+xml)?)$/;

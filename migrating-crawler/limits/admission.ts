@@ -22,7 +22,7 @@ export interface AdmissionBounds {
   readonly onGrant?: () => void;
 }
 
-export interface AdmissionRules {
+interface AdmissionRules {
   /** True: nobody is let in any more; those who wait leave without a grant. */
   readonly isClosed: () => boolean;
   /** Milliseconds until another may begin; infinite: not before one of those under way has ended. */

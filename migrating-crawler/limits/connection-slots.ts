@@ -6,7 +6,7 @@ import type { LimitUsage } from "./limit-usage.ts";
 const forLink = 1;
 
 /** Call exactly once. */
-export type EndConnection = () => void;
+type EndConnection = () => void;
 
 export class ConnectionSlots {
   #most: number;

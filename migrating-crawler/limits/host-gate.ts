@@ -42,7 +42,7 @@ const longestAddressTurnMs = 10_000;
 
 const keptFile = { name: "host-paces.json", maxBytes: 4 * 1024 * 1024, everyMs: 5000 };
 
-export interface GateSettings extends PaceSettings {
+interface GateSettings extends PaceSettings {
   /** Requests at a time to one address, whatever hosts are meant. Default 1. */
   readonly requestsPerAddress?: number;
   /** Where the paces are kept over a restart; absent: nowhere. */
@@ -50,7 +50,7 @@ export interface GateSettings extends PaceSettings {
 }
 
 /** The right to send one request. */
-export interface Turn {
+interface Turn {
   /**
    * Notes how it went (null: nothing was asked after all) with the address that was asked in the end, which is
    * another one where the first did not connect. Returns for how long the host wants to be left alone. Call

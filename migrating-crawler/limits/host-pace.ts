@@ -56,7 +56,7 @@ export interface HostPace {
   readonly failures: number;
 }
 
-export interface PaceCircumstances {
+interface PaceCircumstances {
   readonly settings: PaceSettings;
   readonly nowMs: number;
   /** In [0, 1): spreads a back-off by up to a quarter. */

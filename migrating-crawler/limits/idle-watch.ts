@@ -14,7 +14,7 @@ const lookEveryMs = 10_000;
 /** As the kernel averages its load over the last minute. */
 const averagedOverMs = 60_000;
 
-export interface IdleSettings {
+interface IdleSettings {
   readonly signs?: () => MachineSigns;
   readonly nowMs?: () => number;
   /** Processors that the crawler itself has used lately. */

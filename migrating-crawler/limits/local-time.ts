@@ -3,7 +3,7 @@
  * days have 23 or 25 hours twice a year. The zone's rules are the ICU's that Node brings.
  */
 
-export interface LocalMoment {
+interface LocalMoment {
   /** `2026-11-22`: texts that compare as the days do. */
   readonly day: string;
   /** 0: Sunday. */

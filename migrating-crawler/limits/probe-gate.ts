@@ -32,7 +32,7 @@ export interface ProbeErrand {
   readonly pings?: boolean;
 }
 
-export interface ProbeGateRules {
+interface ProbeGateRules {
   /** Of the host of the crawler, at this moment. */
   readonly limits: () => { readonly probesPerSecond: number; readonly concurrentHosts: number };
   /** Until the rate has paid for everything that was carried. */

@@ -12,7 +12,7 @@ export interface KeptSettings {
   readonly warn: (fields: object, words: string) => void;
 }
 
-export interface KeptFileSettings extends KeptSettings {
+interface KeptFileSettings extends KeptSettings {
   readonly name: string;
   /** A larger file is not read; the owner's content must stay below. */
   readonly maxBytes: number;

@@ -10,7 +10,7 @@
 import type { ToleratedReport } from "#protocol/result";
 
 /** Why the rate is below what the settings allow. */
-export type RateLimit = ToleratedReport["limitedBy"];
+type RateLimit = ToleratedReport["limitedBy"];
 
 export interface ToleratedRate {
   /** Requests an hour; 0: nothing is known to limit it, so it is the rate of the start. */

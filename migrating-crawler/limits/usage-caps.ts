@@ -17,7 +17,7 @@ import { KeptFile, type KeptSettings } from "./state-file.ts";
 
 type Caps = Pick<CrawlerLimits, "pagesPerDay" | "bytesPerDay" | "bytesPerMonth" | "timeZone">;
 
-export interface UsageCapsSettings {
+interface UsageCapsSettings {
   readonly limits: Caps;
   readonly kept: KeptSettings;
   readonly now: () => Date;
@@ -26,7 +26,7 @@ export interface UsageCapsSettings {
 /** How far the bytes of a cap may go. */
 const parts = { fetch: 0.988, ship: 0.994, link: 1 } as const;
 
-export type BytesFor = keyof typeof parts;
+type BytesFor = keyof typeof parts;
 
 /** Written down ahead, of the smallest cap, besides what is expected: what a kill costs at most. */
 const stepPart = 1 / 200;

@@ -16,7 +16,7 @@ import { isCoordinatorUrl } from "#protocol/invitation";
 /** A URL is no longer (protocol/invitation). */
 const mostCharacters = 1000;
 
-export interface AddressSettings {
+interface AddressSettings {
   /** Of the invitation or the settings, at least one; these stay. */
   readonly own: readonly string[];
   /** Further domains that the fleet's root keys have signed. */

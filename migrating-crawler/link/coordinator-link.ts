@@ -30,7 +30,7 @@ export type LinkMessage = Exclude<
 >;
 
 /** Called one at a time, in the order of what arrives. They must not throw. */
-export interface LinkHandlers {
+interface LinkHandlers {
   /** A session begins: drop the spool up to `acknowledgedSequence`, then send what follows it, ask for work. */
   onWelcome(welcome: CoordinatorWelcome): void;
   /** Everything else, `coordinator:acknowledge` and `coordinator:pace` included (their credits are counted already). */
@@ -43,7 +43,7 @@ export interface LinkHandlers {
   onStopped(reason: string, refused: CoordinatorRefuse | null): void;
 }
 
-export interface LinkLog {
+interface LinkLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }

@@ -5,7 +5,7 @@ import { ownNetworks } from "../net/connector.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { type CrawlerLimits, openMinutesPerWeek } from "../settings/limits-config.ts";
 
-export interface CrawlerState {
+interface CrawlerState {
   readonly softwareVersion: string;
   readonly spoolId: string;
   readonly heldLeases: CrawlerHello["heldLeases"];

@@ -21,7 +21,7 @@ export type SessionOutcome =
   | { readonly type: "refused"; readonly reason: string; readonly code: CoordinatorRefuse["code"] }
   | { readonly type: "failed"; readonly reason: string };
 
-export interface ShortSession {
+interface ShortSession {
   readonly config: CrawlerConfig;
   readonly member: Member;
   readonly log: CrawlerLog;

@@ -22,7 +22,7 @@ export interface RefusedCrawler {
 }
 
 /** `process` of a child that was started with an IPC channel. */
-export interface DockChannel {
+interface DockChannel {
   send?: ((message: object, done: (error: Error | null) => void) => boolean) | undefined;
   on(event: "message", listener: (message: unknown) => void): unknown;
 }

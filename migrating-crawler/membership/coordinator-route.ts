@@ -8,7 +8,7 @@ import type { Membership } from "./membership.ts";
 /** For connecting, the proxy's answer and TLS, each. */
 const timeoutMs = 20_000;
 
-export type RouteSettings = Pick<
+type RouteSettings = Pick<
   CrawlerConfig,
   "coordinatorUrl" | "coordinatorProxy" | "proxy" | "coordinatorCertificateFile"
 >;

@@ -17,7 +17,7 @@ export const marks: readonly string[] = [
 const foreignButHarmless = new Set(["lost+found"]);
 
 /** `nothing`: no such folder. `empty`: nothing of anybody in it. `foreign`: somebody else's files, or no folder. */
-export type FolderKind = "nothing" | "empty" | "crawler" | "foreign";
+type FolderKind = "nothing" | "empty" | "crawler" | "foreign";
 
 /** Of what a link leads to: systemd's state folders are links. */
 export function folderKind(home: string): FolderKind {

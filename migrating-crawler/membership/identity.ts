@@ -23,7 +23,7 @@ export const keyPairSchema = z.object({
   privateKey: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 });
 
-export type KeyPair = z.infer<typeof keyPairSchema>;
+type KeyPair = z.infer<typeof keyPairSchema>;
 
 export const identityFile = (home: string) => join(home, "identity.json");
 

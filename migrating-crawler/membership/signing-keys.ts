@@ -52,7 +52,7 @@ interface Held {
   announcedAtMs: number;
 }
 
-export interface SigningKeySettings {
+interface SigningKeySettings {
   readonly home: string;
   readonly identity: Identity;
   readonly log: CrawlerLog;

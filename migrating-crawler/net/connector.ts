@@ -23,7 +23,7 @@ import { NameCache } from "./name-cache.ts";
 import { ipv4OnlyName, type Nat64Prefix, nat64PrefixesOf } from "./nat64-prefixes.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
-export interface ConnectTarget {
+interface ConnectTarget {
   /** Name or literal address without brackets. */
   readonly host: string;
   readonly port: number;
@@ -43,7 +43,7 @@ export interface ConnectPhases {
   readonly tlsMs: number | null;
 }
 
-export interface OpenConnection {
+interface OpenConnection {
   readonly socket: net.Socket;
   readonly address: string;
   readonly phases: ConnectPhases;
@@ -59,17 +59,17 @@ export interface OpenConnection {
 const maxTries = 4;
 
 /** What the host may not want to be contacted; can be changed while connections are open. */
-export type TargetLists = Pick<CrawlerConfig, "allowRanges" | "denyRanges" | "denyDomains"> & {
+type TargetLists = Pick<CrawlerConfig, "allowRanges" | "denyRanges" | "denyDomains"> & {
   readonly limits: Pick<CrawlerConfig["limits"], "ownNetwork">;
 };
 
-export interface ConnectorLimits {
+interface ConnectorLimits {
   readonly meter: WireMeter;
   readonly slots: ConnectionSlots;
 }
 
 /** What somebody at the other end may ask the partner about. */
-export interface MadeContact {
+interface MadeContact {
   readonly url: string;
   /** The request's method; of a measurement, by what it was made. */
   readonly how: string;

@@ -18,7 +18,7 @@ const queryTimeoutMs = 3000;
 const messageBytes = 2 * (12 + 6 + 11);
 const recordBytes = 28;
 
-export interface NameAnswer {
+interface NameAnswer {
   readonly addresses: readonly string[];
   /** Null when the answer was remembered or needed no query. */
   readonly dnsMs: number | null;

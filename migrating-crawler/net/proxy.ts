@@ -14,12 +14,12 @@ import { Failure } from "./failure.ts";
 /** Longest CONNECT answer that is read, in bytes. */
 const maxAnswerBytes = 8192;
 
-export interface ProxiedConnection {
+interface ProxiedConnection {
   readonly socket: net.Socket;
   readonly connectMs: number;
 }
 
-export interface ProxyTarget {
+interface ProxyTarget {
   readonly address: string;
   readonly port: number;
   readonly timeoutMs: number;

@@ -18,7 +18,7 @@ export type Stated = Pick<StatedPreference, "standard" | "place">;
 export type SaidUses = readonly (readonly [use: ContentUse, answer: PreferenceAnswer])[];
 
 /** A longer text is cut before it is read. */
-export const maxStatementCharacters = 1000;
+const maxStatementCharacters = 1000;
 
 /** Values of one header, and lines of one kind, that are read. */
 export const maxStatementValues = 50;

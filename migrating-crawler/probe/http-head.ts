@@ -11,7 +11,7 @@ import { Failure, failureOf } from "../net/failure.ts";
 /** Longest response header that is read. */
 const maxHeadBytes = 32 * 1024;
 
-export interface HeadSettings {
+interface HeadSettings {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
@@ -30,7 +30,7 @@ export interface TimedTry {
   readonly lateMs: number;
 }
 
-export interface HeadTimes {
+interface HeadTimes {
   /** One for each answered try. */
   readonly tries: readonly TimedTry[];
   /** Null, or why HEAD does not work there: the prober falls back to TCP connect. */

@@ -49,7 +49,7 @@ const headWaitPart = 1 / 2;
 const webPorts: readonly number[] = [80, 443];
 
 /** What the host's limits have to do with probes. */
-export interface ProbeLimits {
+interface ProbeLimits {
   readonly gate: ProbeGate;
   /** Why nothing may be contacted now, in words; empty when something may. */
   readonly silence: () => string;

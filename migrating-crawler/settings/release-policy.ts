@@ -29,9 +29,7 @@ export const releasePolicy = z.strictObject({
 });
 export type ReleasePolicy = Readonly<z.infer<typeof releasePolicy>>;
 
-export type PolicyAnswer =
-  | { readonly take: true }
-  | ({ readonly take: false } & Omit<ReleaseReport, "version">);
+type PolicyAnswer = { readonly take: true } | ({ readonly take: false } & Omit<ReleaseReport, "version">);
 
 const hourMs = 3_600_000;
 

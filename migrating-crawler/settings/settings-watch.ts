@@ -12,7 +12,7 @@ const lookEveryMs = 3000;
 /** Editors write a file in several steps. */
 const settleMs = 200;
 
-export interface SettingsWatchSettings {
+interface SettingsWatchSettings {
   readonly file: string;
   /** Throws what is wrong with the settings. */
   readonly read: () => CrawlerConfig;
@@ -41,7 +41,7 @@ export function watchSettings(watched: {
   });
 }
 
-export class SettingsWatch {
+class SettingsWatch {
   readonly #settings: SettingsWatchSettings;
   readonly #timer: NodeJS.Timeout;
   readonly #watcher: FSWatcher | null;

@@ -159,7 +159,7 @@ function filesIn(folder: string): ListFile[] {
   return [...files.values()];
 }
 
-export interface FetchedQuestion {
+interface FetchedQuestion {
   readonly since: Date;
   readonly until: Date;
   /** This host and what is below it, or this address; null: any. */

@@ -15,7 +15,7 @@ const headerBytes = 16;
 const maxRecordBytes = 8 * 1024 * 1024;
 
 /** The whole records of a file: their sequences count up by one from `first`, the last ends where the file does. */
-export interface RecoveredSegment {
+interface RecoveredSegment {
   readonly first: number;
   readonly offsets: number[];
   readonly bytes: number;

@@ -7,7 +7,7 @@ import { UsageError } from "#core/errors";
 import { isRunning } from "#core/running-process";
 import { writeFlushed } from "../core/flushed-write.ts";
 
-export interface SpoolFolder {
+interface SpoolFolder {
   readonly id: string;
   /** Segment files, oldest first. */
   readonly files: readonly string[];

@@ -24,7 +24,7 @@ export interface Steered {
   renewSigningKey(): string;
 }
 
-export interface ControlSettings {
+interface ControlSettings {
   readonly home: string;
   readonly crawler: Steered;
   readonly log: CrawlerLog;

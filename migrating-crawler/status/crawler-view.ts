@@ -17,7 +17,7 @@ import { runningReport } from "./running-report.ts";
 import type { StatusRecord } from "./status-record.ts";
 import type { StatusReport } from "./status-report.ts";
 
-export interface CrawlerRooms {
+interface CrawlerRooms {
   /** As it is in force now. */
   readonly config: () => CrawlerConfig;
   readonly surroundings: CrawlerSurroundings;

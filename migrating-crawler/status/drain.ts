@@ -44,7 +44,7 @@ export function readDrain(home: string): SinceAndWhy | null {
   }
 }
 
-export interface DrainSettings {
+interface DrainSettings {
   readonly home: string;
   /** Nothing is open and nothing waits for the coordinator. */
   readonly isEmpty: () => boolean;

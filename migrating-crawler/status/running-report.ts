@@ -25,7 +25,7 @@ import {
 
 type StatusWork = NonNullable<StatusReport["work"]>;
 
-export interface RunningParts {
+interface RunningParts {
   readonly config: CrawlerConfig;
   readonly status: CrawlerStatus;
   readonly usage: readonly LimitUsage[];

@@ -1,16 +1,18 @@
 /** The report as a page for a browser on this machine: plain sentences, bars, no script, nothing from elsewhere. Pure. */
 import { createHash } from "node:crypto";
-import { bytesInWords } from "../limits/limit-usage.ts";
-import { durationInWords, minuteOf, paceInWords, plural } from "./running-report.ts";
+import { minuteOf, plural } from "./running-report.ts";
 import type { StatusReport } from "./status-report.ts";
 import {
   blameWords,
+  connectionFacts,
   contributedWords,
-  countWords,
+  type Fact,
   type GroupedError,
   groupedErrors,
   type LimitLine,
   limitLines,
+  versionFacts,
+  workFacts,
 } from "./status-text.ts";
 
 /** A page that looks again by itself; a reader may hold it still (WCAG 2.2, 2.2.1). */
@@ -80,7 +82,7 @@ a{color:var(--accent)}
 export const pagePolicy = (hasButtons: boolean): string =>
   `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action ${hasButtons ? "'self'" : "'none'"}; frame-ancestors 'none'`;
 
-export interface PageView {
+interface PageView {
   /** It stays as it is until it is loaded again. */
   readonly isStill: boolean;
   /** Who has it may pause and resume; null: the page is to look at. */
@@ -199,7 +201,8 @@ function limitRow({ name, used, share, resets, holdingBack }: LimitLine): Markup
   return html`<div class="${holdingBack === "" ? "limit" : "limit over"}"><span>${name}</span><span class="used">${used}</span>${share === null ? null : bar}${note === "" ? null : html`<span class="${holdingBack === "" ? "note" : "note warm"}">${note}</span>`}</div>`;
 }
 
-function workCard({ work, shipping }: StatusReport): Markup | null {
+function workCard(report: StatusReport): Markup | null {
+  const { work, shipping } = report;
   if (work === null || shipping === null) return null;
   const { timesSmaller } = shipping;
   const times = timesSmaller === null || timesSmaller < 1 ? "–" : `1/${timesSmaller.toFixed(1)}`;
@@ -211,46 +214,21 @@ ${tile(work.today.urls, "URLs today")}
 ${tile(times, "of the pages' bytes shipped")}
 </div>
 <dl>
-${row("Last minute", countWords(work.lastMinute))}
-${row("Today", countWords(work.today))}
-${row("Politeness", `${plural(work.hostsWaiting, "open site is", "open sites are")} left alone for a while, as the site or good manners ask`)}
-${work.slowHosts.map(({ host, words }) => row(host, words))}
-${row("Pace", work.pace === null ? null : paceInWords(work.pace))}
-${row("Probes", `${plural(work.probes.asked, "probe")} asked for, ${work.probes.measured} measured, ${work.probes.notAllowed} not allowed`)}
-${row("Shipped", `${bytesInWords(shipping.shippedBytes)} since the start, of pages of ${bytesInWords(shipping.bodyBytes)}`)}
-${row("Waits on disk", `${plural(shipping.waitingResults, "result")}, ${bytesInWords(shipping.spoolBytes)} of ${bytesInWords(shipping.spoolMostBytes)}`)}
+${workFacts(report).map(row)}
 </dl></section>`;
 }
 
-function connectionCard({ coordinator, crawler, at }: StatusReport): Markup {
-  const { url, connectedSince, notConnectedSince, notConnectedBecause, contactPage, userAgent } = coordinator;
-  const down = notConnectedSince === null ? "" : `, for ${since(notConnectedSince, at)}`;
-  const link =
-    connectedSince === null ? `${notConnectedBecause}${down}` : `connected for ${since(connectedSince, at)}`;
+function connectionCard(report: StatusReport): Markup {
   return html`<section><h2>For whom</h2><dl>
-${row("Coordinator", url)}
-${row("Link", link)}
-${row("Who and why", contactPage === null ? null : safeLink(contactPage))}
-${row("User-Agent", userAgent)}
-${row("Identity", crawler.fingerprint === null ? "none of its own" : `${crawler.fingerprint}…`)}
-${row("Seen at", crawler.publicAddress)}
+${connectionFacts(report).map(row)}
 </dl></section>`;
 }
 
-function versionCard({ versions, releases, crawler, lastEnds, at }: StatusReport): Markup {
-  const returned = releases?.returned[0];
-  const left = releases?.notTaken[0];
+function versionCard(report: StatusReport): Markup {
+  const [end] = report.lastEnds;
   return html`<section><h2>What runs</h2><dl>
-${row("Release", releases?.current == null ? `${versions.crawler ?? "?"}, started by hand` : `${releases.current}${releases.isWatched ? " (new, and watched)" : ""}`)}
-${row("Your policy", releases?.policy ?? null)}
-${row("Offered", releases?.offeredSince == null ? null : `another release since ${minuteOf(releases.offeredSince)}`)}
-${row("Updates", releases?.takesNothing == null ? null : `none since ${minuteOf(releases.takesNothing.since)}: ${releases.takesNothing.reason}`)}
-${row("Not taken", left === undefined ? null : `${left.version} (${left.state}): ${left.reason}`)}
-${row("Went back", returned === undefined ? null : `from ${returned.version} at ${minuteOf(returned.at)}: ${returned.reason}`)}
-${row("Under", `${versions.dock === null ? "no supervisor" : `supervisor ${versions.dock}`}, Node ${versions.node ?? "?"}, protocol ${versions.protocol ?? "not agreed on yet"}`)}
-${row("Runs", crawler.startedAt === null ? null : `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`)}
-${row("Folder", crawler.home)}
-${row("Last end", lastEnds[0] === undefined ? null : `${minuteOf(lastEnds[0].at)}: ${lastEnds[0].reason}`)}
+${versionFacts(report).map(row)}
+${end === undefined ? null : row(["last end", `${minuteOf(end.at)}: ${end.reason}`])}
 </dl></section>`;
 }
 
@@ -270,16 +248,16 @@ function errorRow({ at, blame, host, code, words, times }: GroupedError): Markup
 const tile = (figure: number | string, words: string): Markup =>
   html`<div><span class="figure">${typeof figure === "number" ? figure.toLocaleString("en") : figure}</span><small>${words}</small></div>`;
 
-function row(label: string, value: string | Markup | null): Markup | null {
-  return value === null || value === "" ? null : html`<dt>${label}</dt><dd>${value}</dd>`;
+function row([label, words]: Fact): Markup | null {
+  if (words === null || words === "") return null;
+  const shown = label === "who and why" ? safeLink(words) : words;
+  return html`<dt>${label[0]!.toUpperCase() + label.slice(1)}</dt><dd>${shown}</dd>`;
 }
 
 /** The coordinator states it: the web's own schemes alone. */
 function safeLink(url: string): Markup | string {
   return /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">${url}</a>` : url;
 }
-
-const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
 
 type MarkupValue = Markup | string | number | null | readonly MarkupValue[];
 

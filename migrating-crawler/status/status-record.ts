@@ -21,7 +21,7 @@ import {
 } from "./status-history.ts";
 import type { Blame, ProbeCounts, UrlCounts } from "./status-report.ts";
 
-export interface RecordSettings {
+interface RecordSettings {
   readonly kept: KeptSettings;
   /** Of the coordinator, for errors of the link. */
   readonly coordinatorHost: string;

@@ -15,9 +15,9 @@ export function statusText(report: StatusReport): string[] {
     head(report),
     holding(report),
     limits(report),
-    work(report),
+    factLines(workFacts(report)),
     errors(report),
-    releases(report),
+    factLines(versionFacts(report)),
     ends(report),
   ];
   return sections
@@ -36,43 +36,112 @@ export function statusLine({ at, words, limits, errors }: StatusReport): string 
 }
 
 function head(report: StatusReport): string[] {
-  const { crawler, coordinator, versions, words, at } = report;
-  const link =
-    coordinator.connectedSince === null
-      ? `${coordinator.url ?? "none"} (not connected${forHowLong(coordinator.notConnectedSince, at)}: ${coordinator.notConnectedBecause})`
-      : `${coordinator.url}, connected for ${since(coordinator.connectedSince, at)}`;
-  const identity = crawler.fingerprint === null ? "none of its own" : `${crawler.fingerprint}…`;
-  const address = crawler.publicAddress === null ? "" : `, seen at ${crawler.publicAddress}`;
   return [
-    `${crawler.name ?? "crawler"}: ${words}`,
+    `${report.crawler.name ?? "crawler"}: ${report.words}`,
     "",
-    labelled("coordinator", link),
-    ...(coordinator.contactPage === null ? [] : [labelled("who and why", coordinator.contactPage)]),
-    labelled("identity", `${identity}${address}`),
-    ...versionLines(versions),
-    ...(crawler.startedAt === null
-      ? []
-      : [labelled("runs", `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`)]),
+    ...factLines(connectionFacts(report)),
     ...(report.pageUrl ? [labelled("page", report.pageUrl)] : []),
     labelled("contributed", contributedWords(report)),
-    labelled("folder", crawler.home),
   ];
 }
+
+// What the terminal and the local page show of a report line by line, so that both say the same.
+
+/** A label in lower case, and what stands beside it; null: nothing does. */
+export type Fact = readonly [label: string, words: string | null];
+
+export function connectionFacts({ coordinator, crawler, at }: StatusReport): readonly Fact[] {
+  const { url, connectedSince, notConnectedSince, notConnectedBecause, contactPage, userAgent } = coordinator;
+  const down = notConnectedSince === null ? "" : `, for ${since(notConnectedSince, at)}`;
+  return [
+    ["coordinator", url],
+    [
+      "link",
+      connectedSince === null
+        ? `${notConnectedBecause}${down}`
+        : `connected for ${since(connectedSince, at)}`,
+    ],
+    ["who and why", contactPage],
+    ["user-agent", userAgent],
+    ["identity", crawler.fingerprint === null ? "none of its own" : `${crawler.fingerprint}…`],
+    ["seen at", crawler.publicAddress],
+  ];
+}
+
+export function workFacts({ work, shipping }: StatusReport): readonly Fact[] {
+  if (work === null || shipping === null) return [];
+  const { probes, pace } = work;
+  return [
+    ["last minute", countWords(work.lastMinute)],
+    ["today", countWords(work.today)],
+    [
+      "politeness",
+      `${plural(work.hostsWaiting, "open site is", "open sites are")} left alone for a while, as the site or good manners ask`,
+    ],
+    ...work.slowHosts.map(({ host, words }): Fact => [host, words]),
+    ["pace", pace === null ? null : paceInWords(pace)],
+    [
+      "probes",
+      `${plural(probes.asked, "probe")} asked for, ${probes.measured} measured, ${probes.notAllowed} not allowed`,
+    ],
+    [
+      "shipped",
+      `${bytesInWords(shipping.shippedBytes)} since the start, of pages of ${bytesInWords(shipping.bodyBytes)}`,
+    ],
+    [
+      "waits on disk",
+      `${plural(shipping.waitingResults, "result")}, ${bytesInWords(shipping.spoolBytes)} of ${bytesInWords(shipping.spoolMostBytes)}`,
+    ],
+  ];
+}
+
+export function versionFacts({ versions, releases, crawler, at }: StatusReport): readonly Fact[] {
+  const { dock, node, protocol } = versions;
+  const runs = versions.crawler === null ? "none yet" : `${versions.crawler}, started by hand`;
+  return [
+    [
+      "release",
+      releases?.current == null
+        ? runs
+        : `${releases.current}${releases.isWatched ? " (new, and watched)" : ""}`,
+    ],
+    ["your policy", releases?.policy ?? null],
+    [
+      "offered",
+      releases?.offeredSince == null ? null : `another release since ${minuteOf(releases.offeredSince)}`,
+    ],
+    [
+      "updates",
+      releases?.takesNothing == null
+        ? null
+        : `none since ${minuteOf(releases.takesNothing.since)}: ${releases.takesNothing.reason}`,
+    ],
+    ...(releases?.notTaken ?? [])
+      .slice(0, mostEnds)
+      .map(({ version, state, reason }): Fact => ["not taken", `${version} (${state}): ${reason}`]),
+    ...(releases?.returned ?? [])
+      .slice(0, mostEnds)
+      .map((back): Fact => ["went back", `from ${back.version} at ${minuteOf(back.at)}: ${back.reason}`]),
+    [
+      "under",
+      versions.crawler === null
+        ? null
+        : `${dock === null ? "no supervisor" : `supervisor ${dock}`}, Node ${node ?? "?"}, protocol ${protocol ?? "not agreed on yet"}`,
+    ],
+    [
+      "runs",
+      crawler.startedAt === null ? null : `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`,
+    ],
+    ["folder", crawler.home],
+  ];
+}
+
+const factLines = (facts: readonly Fact[]) =>
+  facts.flatMap(([label, words]) => (words === null || words === "" ? [] : [labelled(label, words)]));
 
 /** "929 pages, of 950 URLs that were asked for". */
 export function contributedWords({ contribution: { total } }: Pick<StatusReport, "contribution">): string {
   return `${plural(total.pages, "page")}, of ${plural(total.urls, "URL")} that were asked for`;
-}
-
-function versionLines({ crawler, release, dock, node, protocol }: StatusReport["versions"]): string[] {
-  if (crawler === null) return [];
-  const parts = [
-    release === null ? `crawler ${crawler} (no release)` : `release ${release}`,
-    dock === null ? "no supervisor" : `supervisor ${dock}`,
-    `Node ${node}`,
-    protocol === null ? "" : `protocol ${protocol}`,
-  ];
-  return [labelled("versions", parts.filter((part) => part !== "").join(", "))];
 }
 
 function holding({ holdingBack, notTold }: StatusReport): string[] {
@@ -95,34 +164,6 @@ function bar(share: number | null): string {
   if (share === null) return " ".repeat(barCharacters + 2);
   const full = Math.round(share * barCharacters);
   return `[${"#".repeat(full)}${".".repeat(barCharacters - full)}]`;
-}
-
-function work({ work: done, shipping }: StatusReport): string[] {
-  if (done === null || shipping === null) return [];
-  const { probes } = done;
-  const smaller =
-    shipping.timesSmaller === null || shipping.timesSmaller < 1
-      ? ""
-      : `, ${shipping.timesSmaller} times smaller than the pages`;
-  return [
-    labelled("last minute", countWords(done.lastMinute)),
-    labelled("today", countWords(done.today)),
-    labelled(
-      "politeness",
-      `${plural(done.openHosts, "site")} open, ${done.hostsWaiting} of them left alone for a while`,
-    ),
-    ...done.slowHosts.map(({ host, words }) => labelled("", `${host}: ${words}`)),
-    ...(done.pace === null ? [] : [labelled("pace", paceInWords(done.pace))]),
-    labelled(
-      "probes",
-      `${plural(probes.asked, "probe")} asked for, ${probes.measured} measured, ${probes.notAllowed} not allowed`,
-    ),
-    labelled("shipped", `${bytesInWords(shipping.shippedBytes)} since the start${smaller}`),
-    labelled(
-      "waits on disk",
-      `${plural(shipping.waitingResults, "result")}, ${bytesInWords(shipping.spoolBytes)} of ${bytesInWords(shipping.spoolMostBytes)}`,
-    ),
-  ];
 }
 
 /** Kinds that did not happen are left out. */
@@ -161,27 +202,6 @@ export const blameWords = {
   us: "our software",
 } as const;
 
-function releases({ releases: known }: StatusReport): string[] {
-  if (known === null) return [];
-  const { current, isWatched, offeredSince, takesNothing, policy, notTaken, returned } = known;
-  return [
-    labelled("release", `${current ?? "none yet"}${isWatched ? " (new, and watched)" : ""}`),
-    ...(policy === null ? [] : [labelled("your policy", policy)]),
-    ...(offeredSince === null ? [] : [labelled("offered", `another one since ${minuteOf(offeredSince)}`)]),
-    ...(takesNothing === null
-      ? []
-      : [labelled("updates", `none since ${minuteOf(takesNothing.since)}: ${takesNothing.reason}`)]),
-    ...notTaken
-      .slice(0, mostEnds)
-      .map(({ version, state, reason }) => labelled("not taken", `${version} (${state}): ${reason}`)),
-    ...returned
-      .slice(0, mostEnds)
-      .map(({ version, at, reason }) =>
-        labelled("went back", `from ${version} at ${minuteOf(at)}: ${reason}`),
-      ),
-  ];
-}
-
 function ends({ lastEnds }: StatusReport): string[] {
   if (lastEnds.length === 0) return [];
   return [
@@ -190,7 +210,7 @@ function ends({ lastEnds }: StatusReport): string[] {
   ];
 }
 
-const labelled = (label: string, words: string) => `${label.padEnd(labelCharacters)}${words}`;
+const labelled = (label: string, words: string) => `${label.padEnd(labelCharacters - 1)} ${words}`;
 const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
 
 // Errors that say the same, one after the other, as one with a count: a site that is down would fill the list.
@@ -280,6 +300,3 @@ function resetWords({ resetsAt, limit, holdingBack }: LimitReport, now: Date): s
   if (limit === "hours") return holdingBack === "" ? `open for ${left} more` : `opens in ${left}`;
   return `starts over in ${left}`;
 }
-
-const forHowLong = (then: string | null, at: string): string =>
-  then === null ? "" : ` for ${since(then, at)}`;

@@ -6,7 +6,7 @@ import type { ReleasePolicy } from "../settings/release-policy.ts";
 import type { ReleaseShelf } from "./release-store.ts";
 import type { Trust } from "./verify-release.ts";
 
-export interface MemorySettings {
+interface MemorySettings {
   readonly shelf: ReleaseShelf;
   readonly log: CrawlerLog;
   readonly now: () => Date;

@@ -18,7 +18,7 @@ export class SourceFailure extends Error {
   override readonly name = "SourceFailure";
 }
 
-export interface SourceTimes {
+interface SourceTimes {
   /** For a signed list, all in all, besides what the partner's rate takes. */
   readonly textMs: number;
   /** For a piece of a bundle, likewise. */

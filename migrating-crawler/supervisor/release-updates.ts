@@ -20,7 +20,7 @@ import type { ReleaseShelf } from "./release-store.ts";
 import { dockVersion } from "./supervisor-home.ts";
 import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 
-export interface UpdateHandlers {
+interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */
   onRelease(release: KeptRelease): void;
   /** A genuine manifest, signed by these keys. */
@@ -33,7 +33,7 @@ export interface UpdateHandlers {
   onTrust(trust: Trust): void;
 }
 
-export interface UpdateSettings {
+interface UpdateSettings {
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
   /** Of the invitation. */

@@ -31,7 +31,7 @@ import {
   takeHome,
 } from "./supervisor-home.ts";
 
-export interface DockRun {
+interface DockRun {
   /** The crawler's folder, after `join`. */
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;

@@ -31,7 +31,7 @@ import {
 } from "./supervisor-home.ts";
 import { faultOfKept, fetchMissingManifests, type Trust } from "./verify-release.ts";
 
-export interface DockSettings {
+interface DockSettings {
   readonly home: string;
   /** Of the invitation. */
   readonly pinned: Role;

@@ -88,7 +88,7 @@ export interface Trust {
  * How new what the coordinator serves is. `unstated`: nobody whose word counts has ever stated it here, and no root asks
  * for it. `stale`: nothing is taken until it is stated anew; what runs goes on.
  */
-export type Newness =
+type Newness =
   | { readonly type: "unstated" }
   | { readonly type: "stated"; readonly timestamp: ReleaseTimestamp }
   | { readonly type: "stale"; readonly reason: string };

@@ -45,7 +45,7 @@ interface QueriedPath {
   readonly queries: Set<string>;
 }
 
-export interface Likeness {
+interface Likeness {
   /** The page's first URL, when it is a near-duplicate. */
   readonly duplicateOf: string | null;
   /** It is a near-duplicate, or the same but for its numbers. */

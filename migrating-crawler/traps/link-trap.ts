@@ -14,7 +14,7 @@ import { type UrlParts, urlParts } from "./host-memory.ts";
  * many-parameters  more parameters than links to pages have
  * facets           the page's own query with one filter more, and many already
  */
-export type LinkTrap =
+type LinkTrap =
   | "too-deep"
   | "repeating"
   | "growing"
@@ -37,7 +37,7 @@ const manyOfOneName = 4;
 /** So many segments that have been there before are a trap in any order. */
 const manyRepeated = 5;
 
-export interface LinkedFrom {
+interface LinkedFrom {
   readonly parts: UrlParts;
   readonly thisYear: number;
 }

@@ -5,7 +5,7 @@ import { linkTrap } from "./link-trap.ts";
 
 type Link = PageExtract["links"][number];
 
-export interface ShippedLinks {
+interface ShippedLinks {
   readonly links: Link[];
   /** Links that were left out because they look like traps. */
   readonly trapped: number;

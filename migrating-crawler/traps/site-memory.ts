@@ -24,7 +24,7 @@ export type MissingAnswer =
   /** There was no turn for the question. */
   | { readonly type: "not-asked" };
 
-export interface JudgedAt {
+interface JudgedAt {
   /** The URL that was fetched. */
   readonly url: string;
   readonly nowMs: number;

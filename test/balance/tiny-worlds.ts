@@ -1,7 +1,7 @@
 /** Small balancing problems: by hand, and seeded random ones that brute force can still try out. */
 
-import { PackedSubnets } from "#coordinator/balance/packed-subnets";
 import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/balance/plan";
+import { RttTable } from "#coordinator/distances/predicted-rtts";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 
@@ -110,15 +110,9 @@ export function bruteForceCost(input: BalanceInput): number {
   return place(0);
 }
 
-/** The RTT (ms) that planning takes for a subnet and a crawler, with everything learned that the world teaches. */
+/** The RTT (ms) that planning takes for a subnet and a crawler. */
 export function knownRtts(input: BalanceInput): (subnet: BalanceSubnet, crawlerId: CrawlerId) => number {
-  const packed = new PackedSubnets(input.crawlerRttMs);
-  for (const { crawlerId } of input.crawlers) packed.rtts.indexOf(crawlerId);
-  for (const subnet of input.subnets) packed.put(subnet);
-  packed.rtts.learn(packed.living());
-  return (subnet, crawlerId) => {
-    const rttsMs = new Float64Array(packed.rtts.crawlerIds.length);
-    packed.rtts.rttsInto(packed.rowOf(subnet.subnetId) as number, rttsMs);
-    return rttsMs[packed.rtts.indexOf(crawlerId)] as number;
-  };
+  const rtts = new RttTable(input.crawlerRttMs);
+  const rowOf = new Map(input.subnets.map((subnet) => [subnet.subnetId, rtts.add(subnet)]));
+  return ({ subnetId }, crawlerId) => rtts.rttMs(rowOf.get(subnetId)!, rtts.indexOf(crawlerId));
 }

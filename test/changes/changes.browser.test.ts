@@ -1,4 +1,4 @@
-/** The change feed's page in a real browser: with everything it shows, and alive. */
+/** The change feed's page in a real browser: with everything it shows. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/changes/change-writes";
@@ -7,10 +7,9 @@ import { changePart } from "#coordinator/changes/start";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { channelPart } from "#coordinator/channels/start";
-import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
-import { type BrowserSite, browserSite, looksRight, picture } from "../support/browser-page.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedChange, seenAt } from "../support/seed-changes.ts";
 import { signIn } from "../support/signed-in.ts";
@@ -31,10 +30,7 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
     const docs = { prefixes: ["a.example/docs/", "a.example/news/"], seeds: ["https://a.example/docs/"] };
     const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
     await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
-    const parts = [
-      changePart({ pool, log: silentLog, version: "0.1.0" }),
-      channelPart({ pool, config: { scope: { maxDepth: 5 } } }),
-    ];
+    const parts = [changePart({ pool }), channelPart({ pool, config: { scope: { maxDepth: 5 } } })];
     site = await browserSite(webServer(database, { parts }), executable!);
   });
   afterAll(async () => {
@@ -42,21 +38,12 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
     await database?.close();
   });
 
-  it("fits, has no fault and nothing axe minds, in light and dark, and what comes is put on top", async () => {
+  it("fits, has no fault and nothing axe minds, in light and dark", async () => {
     await site.withPage({ bypassCSP: true }, async (page) => {
       await page.goto("/changes");
+
       await looksRight(page, "changes");
-      await page.locator("#live[data-state=on]").waitFor();
-
-      await seedChange(database.pool, { url: "https://b.example/new", kind: "gone" });
-      await numberChanges(database.pool, seenAt);
-      await page.locator("tbody tr", { hasText: "https://b.example/new" }).waitFor();
-      await picture(page, "changes-live");
-      const first = await page.locator("tbody tr").first().textContent();
-      const rows = await page.locator("tbody tr").count();
-
-      expect(first).toMatch(/gone\s*https:\/\/b\.example\/new/);
-      expect(rows).toBe(changeKinds.length + 1);
+      expect(await page.locator("tbody tr").count()).toBe(changeKinds.length);
       expect(site.takeFaults()).toEqual([]);
     });
   });

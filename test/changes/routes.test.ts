@@ -1,14 +1,10 @@
-/** The change feed over HTTP: as JSON, CSV and a stream of events, over real sockets. */
+/** The change feed over HTTP: as JSON and CSV. */
 
-import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { changePart } from "#coordinator/changes/start";
 import { describeApi } from "#coordinator/open-api";
-import { maxOpenRequests } from "#coordinator/web/limits";
-import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -17,15 +13,12 @@ import { webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
-let base: string;
 
 beforeAll(async () => {
   database = await testDatabase();
   app = webServer(database, {
-    parts: [changePart({ pool: database.pool, log: silentLog, version: "0.1.0" })],
+    parts: [changePart({ pool: database.pool })],
   });
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   // The first two are let go: the feed begins behind number 2.
   await add({ url: "http://old.example/1" }, { url: "http://old.example/2" });
   await removeOldChanges(database.pool, new Date(seenAt.getTime() + 1));
@@ -115,108 +108,17 @@ describe("the feed as JSON", () => {
   });
 });
 
-/** A stream of events, read until so many have come. */
-async function listen(query: string, headers: Record<string, string> = {}, path = "/api/changes/stream") {
-  const { statusCode, headers: sent, body } = await request(`${base}${path}${query}`, { headers });
-  body.on("error", () => {});
-  const chunks = body[Symbol.asyncIterator]();
-  let text = "";
-  return {
-    statusCode,
-    type: sent["content-type"],
-    async ids(count: number): Promise<number[]> {
-      const idsIn = () =>
-        [...text.matchAll(/^event: change\nid: (\d+)\ndata: /gm)].map(([, id]) => Number(id));
-      while (idsIn().length < count) {
-        const { value, done } = await chunks.next();
-        if (done) throw new Error(`the stream ended: ${text}`);
-        text += String(value);
-      }
-      return idsIn();
-    },
-    end: () => body.destroy(),
-  };
-}
-
-describe("the feed as events", () => {
-  it("begins behind the cursor, goes on as changes come, and behind what a browser saw last when it is back", async () => {
-    const stream = await listen("?since=earliest");
-    const before = await stream.ids(3);
-    await add({ url: "http://a.example/later" });
-    const after = await stream.ids(4);
-    stream.end();
-
-    const back = await listen("?since=earliest", { "last-event-id": "4" });
-    const rest = await back.ids(2);
-    back.end();
-
-    expect(stream.type).toBe("text/event-stream; charset=utf-8");
-    expect([before, after, rest]).toEqual([
-      [3, 4, 5],
-      [3, 4, 5, 6],
-      [5, 6],
-    ]);
-  });
-
-  it.each(["/api/changes", "/changes"])("is at %s, too, for who accepts nothing else", async (path) => {
-    const accept = "text/event-stream";
-    const stream = await listen("?since=earliest&kind=gone", { accept, "last-event-id": "3" }, path);
-    const ids = await stream.ids(1);
-    stream.end();
-    const tooOld = await listen("?since=1", { accept }, path);
-    const both = await app.inject({ url: path, headers: { accept: `application/json, ${accept}` } });
-
-    expect([stream.type, ids]).toEqual(["text/event-stream; charset=utf-8", [4]]);
-    expect(tooOld.statusCode).toBe(410);
-    expect(both.headers["content-type"]).toContain("application/json");
-  });
-
-  it("takes no place of those who are answered at once, at whichever address it is", async () => {
-    const accept = "text/event-stream";
-    const streams = await Promise.all(
-      Array.from({ length: maxOpenRequests }, () => listen("?since=earliest", { accept }, "/api/changes")),
-    );
-
-    const { statusCode } = await request(`${base}/api/changes`);
-    for (const stream of streams) stream.end();
-
-    expect(streams.map((stream) => stream.statusCode)).toEqual(streams.map(() => 200));
-    expect(statusCode).toBe(200);
-  });
-
-  it("has what a reader asked for alone", async () => {
-    const stream = await listen("?since=earliest&host=b.example");
-    await add({ url: "http://c.example/" }, { url: "http://b.example/" });
-
-    const ids = await stream.ids(2);
-    stream.end();
-
-    expect(ids).toEqual([4, 8]);
-  });
-
-  it("refuses a cursor that is too old or none, with a status", async () => {
-    const refused = await Promise.all(
-      ["?since=1", "?since=99", "?kind=x"].map(async (query) => await listen(query)),
-    );
-    const back = await listen("", { "last-event-id": "1" });
-
-    expect([...refused, back].map(({ statusCode }) => statusCode)).toEqual([410, 400, 400, 410]);
-  });
-});
-
 describe("the page", () => {
-  it("shows the latest first, escaped, and where it is kept alive", async () => {
+  it("shows the latest first, escaped", async () => {
     const { body } = await get("/changes");
 
     expect(body.indexOf("http://a.example/news")).toBeLessThan(body.indexOf("http://a.example/docs/1"));
     expect(body).toContain("&lt;b&gt;bold&lt;/b&gt;");
-    expect(body).toMatch(/data-stream="\/api\/changes\/stream\?since=\d+"/);
   });
 
   it("leads through the whole feed from the earliest that is kept", async () => {
     const { body } = await get("/changes?since=earliest&limit=1");
 
     expect(body).toContain('href="/changes?since=3&amp;limit=1" rel="next"');
-    expect(body).not.toContain("data-stream");
   });
 });

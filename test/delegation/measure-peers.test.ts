@@ -2,8 +2,8 @@
 import { expect, it } from "vitest";
 import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
 import { PeerTurns } from "#coordinator/delegation/measure-peers";
-import { landmarkCount } from "#coordinator/delegation/peers";
 import { CoordinatorState } from "#coordinator/delegation/state";
+import { landmarkCount } from "#coordinator/distances/peers";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { noon } from "../support/store-world.ts";

@@ -2,15 +2,15 @@
  * A crawler moves to another host of its partner: under load by the operator's command, and with everything killed
  * around the moment at which the coordinator decides. Exactly one host runs it in the end, and nothing is lost.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { arriveAll } from "../migrating-crawler/move/move-ground.ts";
 import { nearcrawl } from "../support/built-command.ts";
 import { isLong } from "../support/long.ts";
 import { until } from "../support/until.ts";
-import { readIdentity, readKept } from "./moved-folder.ts";
 import { floorMs, type MovingWorld, newMovingWorld } from "./moving-world.ts";
+import { shortestPauseMs } from "./owned-hosts.ts";
 
 let world: MovingWorld;
 beforeAll(async () => {
@@ -23,6 +23,15 @@ const soonMs = 20_000;
 
 const fleetMove = (...args: readonly string[]) =>
   nearcrawl(["fleet", "move", ...args], { database: world.database });
+
+const readIdentity = (home: string) =>
+  (JSON.parse(readFileSync(join(home, "identity.json"), "utf8")) as { publicKey: string }).publicKey;
+const secretOrStale = [
+  ...["identity.json", "membership.json", "identity.json.before", "membership.json.before"],
+  ...["spool", "host-paces.json", "robots-rules.json", "moving"],
+];
+/** Of what a crawler that has gone must not leave behind, what is there. */
+const readKept = (home: string) => secretOrStale.filter((name) => existsSync(join(home, name)));
 
 const openPages = async (): Promise<number> =>
   (
@@ -74,16 +83,6 @@ async function countsOf() {
        (select count(*)::int from frontier_url where visits > 1) as fetched_twice`,
   );
   return counts!;
-}
-
-function shortestPauseMs(requests: readonly { readonly host: string; readonly atMs: number }[]): number {
-  const lastAt = new Map<string, number>();
-  let shortest = Number.POSITIVE_INFINITY;
-  for (const { host, atMs } of requests) {
-    shortest = Math.min(shortest, atMs - (lastAt.get(host) ?? Number.NEGATIVE_INFINITY));
-    lastAt.set(host, atMs);
-  }
-  return shortest;
 }
 
 /** Both folders and the database as a kill of everything leaves them: all has arrived, and nobody was told more. */

@@ -5,11 +5,9 @@
 
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readCoordinatorConfig } from "#coordinator/config";
 import { createMoveStore } from "#coordinator/crawlers/move-store";
-import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import type { RunningCoordinator } from "#coordinator/main";
 import type { CrawlerId } from "#core/ids";
-import { silentLog } from "#core/log";
 import type { RunningCrawler } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
@@ -20,14 +18,13 @@ import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { packResult } from "#protocol/packed/message-frames";
-import { softwareVersion } from "#protocol/software-version";
-import { arrivedResult, newWorld, scope, seeds } from "../support/store-world.ts";
+import { arrivedResult, newWorld } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { giveSubnet, ownedScope, plainSites } from "./owned-hosts.ts";
+import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 
 const generated = generateWorld({ seed: 11, sites: 40, crawlers: 2 });
-const sites = generated.sites.filter(
-  ({ addresses, address }) => addresses.length === 1 && address.includes("."),
-);
+const sites = plainSites(generated);
 
 export const floorMs = 100;
 
@@ -44,27 +41,17 @@ export async function newMovingWorld() {
   const { pool } = world.database;
   const internet: RunningWorld = await startWorld({ ...generated, sites });
   const folder = realpathSync(temporaryFolder("nearcrawl-moves-"));
-  let coordinator: RunningCoordinator = await start(0);
+  let coordinator: RunningCoordinator = await start();
   const port = Number(new URL(coordinator.webUrl).port);
   const running: RunningCrawler[] = [];
   let hosts = 0;
 
-  async function start(listenAt: number): Promise<RunningCoordinator> {
-    return await startCoordinator({
-      database: world.database,
-      log: silentLog,
-      version: softwareVersion,
-      config: readCoordinatorConfig({
-        listen: { host: "127.0.0.1", port: listenAt },
-        resolvers: [internet.dnsAddress],
-        delegation: { settleSeconds: 0 },
-        scope: { ...scope, maxDepth: 0, admitNewHosts: false },
-        lease: { urlsPerHost: 5 },
-        heartbeatSeconds: 1,
-        balance: { policy: "none" },
-        logLevel: "silent",
-      }),
-    });
+  async function start(port = 0): Promise<RunningCoordinator> {
+    const settings = {
+      ...{ delegation: { settleSeconds: 0 }, scope: ownedScope, lease: { urlsPerHost: 5 } },
+      ...{ heartbeatSeconds: 1, balance: { policy: "none" } },
+    };
+    return await startQuietCoordinator({ database: world.database, internet, settings, port });
   }
 
   /** A folder whose crawler has joined, and its subnet with so many hosts and pages. */
@@ -80,7 +67,7 @@ export async function newMovingWorld() {
     const { publicKey } = openIdentity(home);
     await pool.query("update crawler set public_key = $2 where crawler_id = $1", [crawlerId, publicKey]);
     writeMembership(home, {
-      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
+      coordinatorUrl: crawlerUrl(coordinator.webUrl),
       name,
       certificatePin: null,
       releaseKeys: ["A".repeat(43)],
@@ -100,29 +87,9 @@ export async function newMovingWorld() {
         `probeMethods = ["connect"]`,
       ].join("\n"),
     );
-    await fill(crawlerId, hosts, owned);
+    const own = sites.splice(0, owned.hosts);
+    await giveSubnet(pool, { crawlerId, index: hosts }, { sites: own, pages: owned.pages });
     return { home, name, crawlerId, publicKey };
-  }
-
-  async function fill(
-    crawlerId: CrawlerId,
-    at: number,
-    owned: { readonly hosts: number; readonly pages: number },
-  ): Promise<void> {
-    const now = new Date();
-    const subnetId = await world.subnet(`198.51.${at}.0`, `198.51.${at}.255`);
-    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
-    for (const { host: name, addresses } of sites.splice(0, owned.hosts)) {
-      const urls = Array.from(
-        { length: owned.pages },
-        (_, page) => `http://${name}/${page === 0 ? "" : page}`,
-      );
-      await world.frontier.admit(seeds(...urls), scope, now);
-      await world.frontier.saveResolutions(
-        [{ type: "resolved", host: name, addresses, subnetId, ttlSeconds: 86_400 }],
-        now,
-      );
-    }
   }
 
   /** As a process that was killed before it shipped anything: its results wait in its spool. */

@@ -58,3 +58,15 @@ function seedOf(url: string) {
   if (typeof key === "string") throw new Error(`${url}: ${key}`);
   return { key, depth: 0 };
 }
+
+/** Between two requests to one host, over all hosts. */
+export function shortestPauseMs(
+  requests: readonly { readonly host: string; readonly atMs: number }[],
+): number {
+  const lastAt = new Map<string, number>();
+  return requests.reduce((shortest, { host, atMs }) => {
+    const pauseMs = atMs - (lastAt.get(host) ?? Number.NEGATIVE_INFINITY);
+    lastAt.set(host, atMs);
+    return Math.min(shortest, pauseMs);
+  }, Number.POSITIVE_INFINITY);
+}

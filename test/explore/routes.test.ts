@@ -1,5 +1,4 @@
-/** The explorer's addresses over a seeded database: answers as they are described, pictures, files, and what is refused. */
-import { inflateSync } from "node:zlib";
+/** The explorer's addresses over a seeded database: answers as they are described, files, and what is refused. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore/start";
@@ -31,12 +30,11 @@ afterAll(async () => {
 const get = async (url: string) => await app.inject({ url });
 
 it.each([
-  ["/api/explore?pick=1.2.3.4", "ExploreOccupiedMap"],
-  ["/api/explore?at=ipv6&colour=load&layout=whole", "ExploreWholeMap"],
+  ["/api/explore", "ExploreMap"],
+  ["/api/explore?at=ipv6&view=map", "ExploreMap"],
   ["/api/explore?view=tree&at=1.2.0.0/16", "ExploreTree"],
   ["/api/explore?state=waiting", "ExploreList"],
-  ["/api/explore/point?family=4&order=16&x=0&y=0", "ExplorePoint"],
-  ["/api/explore/subnets?at=1.2.0.0/16", "ExploreFile"],
+  ["/api/explore?view=countries", "ExploreCountries"],
 ])("%s answers as it is described", async (url, name) => {
   const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
@@ -44,18 +42,6 @@ it.each([
 
   expect(answer.statusCode).toBe(200);
   expect(faultsOf(answer.json(), schemas[name]!, schemas)).toEqual([]);
-});
-
-it("draws a tile as a picture of one byte a pixel", async () => {
-  const { rawPayload, headers } = await get("/explore/tile.png?family=4&zoom=0&x=0&y=0");
-  const data = rawPayload.indexOf("IDAT");
-  const rows = inflateSync(rawPayload.subarray(data + 4));
-
-  expect(headers["content-type"]).toBe("image/png");
-  expect(rawPayload.readUInt32BE(16)).toBe(256);
-  // 1.2.0.0/16 is one cell. Athens has the first colour, fully.
-  expect(rows.length).toBe(257 * 256);
-  expect([...rows].filter((colour) => colour === 5).length).toBe(1);
 });
 
 it("sends a whole list as CSV, in which nothing is run by a spreadsheet", async () => {
@@ -74,18 +60,8 @@ it.each([
   `/explore?at=${"1".repeat(300)}`,
   "/explore?view=globe",
   "/explore?limit=1e9",
-  "/explore?layout=globe",
-  "/explore?measure=weight",
-  "/explore?pick=<script>",
-  "/api/explore/point?family=4&order=7&x=0&y=0",
   "/explore?minRttMs=NaN",
   "/explore?after=<script>",
-  "/explore/tile.png?family=4&zoom=9&x=0&y=0",
-  "/explore/tile.png?family=4&zoom=3&x=8&y=0",
-  "/explore/tile.png?family=4&zoom=-1&x=0&y=0",
-  "/explore/tile.png?zoom=99999999999999999999&x=0&y=0",
-  "/api/explore/point?family=6&order=40&x=0&y=0",
-  "/api/explore/point?family=4&order=16&x=65536&y=0",
   "/explore/subnets.csv?state=lost",
 ])("refuses %s in words", async (url) => {
   const answer = await get(url);

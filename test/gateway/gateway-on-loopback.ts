@@ -1,4 +1,4 @@
-/** A crawler gateway behind a real HTTP server on loopback, with handlers that record what they are given. */
+/** A crawler gateway behind a real HTTP server on loopback, with handlers that record what they are given. It ends with the test. */
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -16,6 +16,7 @@ import { silentLog } from "#core/log";
 import type { CrawlerHello } from "#protocol/messages";
 import type { Seal } from "#protocol/result";
 import type { ZlibSync } from "#protocol/zlib-sync-inflater";
+import { atEnd } from "../support/at-end.ts";
 
 /** Crawlers that the gateway knows, in the order of their ids from 1. */
 export const knownNames = ["amber", "birch", "cedar", "daisy", "elder"] as const;
@@ -68,6 +69,7 @@ export async function startGateway(options: {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
+  atEnd(close);
   const url = `${options.tls ? "wss" : "ws"}://127.0.0.1:${port}/crawler`;
   return { gateway, port, url, seen, close };
 }

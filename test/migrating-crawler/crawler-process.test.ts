@@ -3,18 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { keyOf, type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../support/at-end.ts";
 import { builtProgram } from "../support/built-command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let main: string;
 beforeAll(async () => {
   main = await builtProgram("migrating-crawler/main");
-});
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 /** `ended` waits for the exit, not for `close`, which does not come after a disconnected IPC channel. */
@@ -35,14 +32,12 @@ function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore", log: "pipe" 
   let output = "";
   child.stdout?.on("data", (data) => (output += data));
   child.stderr?.on("data", (data) => (output += data));
-  cleanups.push(() => child.kill("SIGKILL"));
+  atEnd(() => child.kill("SIGKILL"));
   return { child, output: () => output, ended: once(child, "exit").then(([code]) => code as number | null) };
 }
 
 async function gateway(): Promise<LoopbackGateway> {
-  const world = await startGateway({ zlibSync: null });
-  cleanups.push(() => world.close());
-  return world;
+  return startGateway({ zlibSync: null });
 }
 
 const amber = (world: LoopbackGateway) => ({ coordinatorUrl: world.url, key: keyOf("amber"), name: "amber" });
@@ -85,7 +80,7 @@ describe("a crawler process", () => {
   it("crawls on when its log cannot be written", async () => {
     const world = await gateway();
     const disk = openSync("/dev/full", "w");
-    cleanups.push(() => closeSync(disk));
+    atEnd(() => closeSync(disk));
     const crawler = run(amber(world), "ignore", disk);
     await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
 

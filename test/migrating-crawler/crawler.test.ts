@@ -1,5 +1,5 @@
 /** The whole crawler against the real gateway and real sites on loopback. */
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { startCrawler } from "#crawler/main";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -7,16 +7,10 @@ import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { fetchResultSchema } from "#protocol/result";
 import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../support/at-end.ts";
 import { closedPort, html, type Origin, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { partnerConsole } from "./support/partner-console.ts";
 import { testConfig } from "./support/test-config.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-const amber = asCrawlerId(1);
 
 /** A gateway that answers the first requests for work with these leases, one each, then with nothing. */
 async function gatewayWith(
@@ -40,14 +34,11 @@ async function gatewayWith(
       },
     },
   });
-  cleanups.push(() => world.close());
   return world;
 }
 
 async function site(handle: Parameters<typeof startOrigin>[0]): Promise<Origin> {
-  const origin = await startOrigin(handle);
-  cleanups.push(() => origin.close());
-  return origin;
+  return startOrigin(handle);
 }
 
 function leaseOf(leaseId: string, urls: readonly string[], changes: Partial<Lease> = {}): Lease {
@@ -66,7 +57,7 @@ const resultsOf = (world: LoopbackGateway) => world.seen.batches.flatMap((batch)
 
 async function run(world: LoopbackGateway, changes: Parameters<typeof testConfig>[0] = {}) {
   const crawler = await startCrawler(testConfig({ coordinatorUrl: world.url, ...changes }));
-  cleanups.push(() => crawler.stop());
+  atEnd(() => crawler.stop());
   return crawler;
 }
 
@@ -116,7 +107,7 @@ describe("a crawler", () => {
     const world = await gatewayWith([leaseOf("1", [`${origin.url}/moved`, dead])]);
     const config = testConfig({ coordinatorUrl: world.url });
     const crawler = await startCrawler(config);
-    cleanups.push(() => crawler.stop());
+    atEnd(() => crawler.stop());
     await resultsAfter(world, 2);
     const partner = partnerConsole();
     const read = async () => (await partner.run("fetched", "--json", "--home", config.home)).text;
@@ -148,33 +139,6 @@ describe("a crawler", () => {
     const [result] = await resultsAfter(world, 1);
 
     expect(result?.page?.lexemes).toBe("'lehrerinn':2 'sammeln':3");
-  });
-
-  it("asks robots.txt once per origin and leaves alone what it forbids", async () => {
-    const origin = await site((request, response) => {
-      if (request.url === "/robots.txt") return void response.end("User-agent: Nearcrawl\nDisallow: /secret");
-      html(response, request.url === "/a" ? "<p>ships sail northwards" : "<p>amber lies on the beach");
-    });
-    const urls = ["/a", "/secret/b", "/c"].map((path) => origin.url + path);
-    const world = await gatewayWith([leaseOf("1", urls)]);
-
-    await run(world);
-    const results = await resultsAfter(world, 3);
-
-    expect(results.map((result) => result.outcome.type)).toEqual(["fetched", "refused-by-robots", "fetched"]);
-    expect(results[1]?.outcome).toMatchObject({ rule: "Disallow: /secret (line 2)" });
-    expect(origin.requests).toEqual(["GET /robots.txt", "GET /a", "GET /c"]);
-  });
-
-  it("refuses addresses that its partner has not allowed, without touching them", async () => {
-    const origin = await site((_request, response) => html(response, "<p>inside"));
-    const world = await gatewayWith([leaseOf("1", [`${origin.url}/`])]);
-
-    await run(world, { allowRanges: [] });
-    const [result] = await resultsAfter(world, 1);
-
-    expect(result?.outcome).toMatchObject({ type: "refused-address", address: "127.0.0.1" });
-    expect(origin.requests).toEqual([]);
   });
 
   it("tells the coordinator what its partner denies", async () => {
@@ -264,7 +228,6 @@ describe("a crawler", () => {
           },
         },
       });
-      cleanups.push(() => world.close());
       return world;
     };
     const first = await withoutWork();
@@ -301,7 +264,7 @@ describe("a crawler", () => {
     const silent = await Promise.all(
       Array.from({ length: 6 }, (_, index) => startRawOrigin(() => {}, `127.0.0.${index + 2}`)),
     );
-    cleanups.push(() => Promise.all(silent.map((origin) => origin.close())));
+    atEnd(() => Promise.all(silent.map((origin) => origin.close())));
     const origin = await site((_request, response) => html(response, "<p>here"));
     const silentLeases = silent.map(({ url }, index) =>
       leaseOf(`${index + 1}`, [`${url}/`], { host: `127.0.0.${index + 2}` }),
@@ -317,41 +280,6 @@ describe("a crawler", () => {
 
     expect(result).toMatchObject({ url: `${origin.url}/`, outcome: { type: "fetched" } });
     expect(openHosts).toBeGreaterThanOrEqual(6);
-  });
-
-  it("goes on with other hosts while one wants to be left alone for long", async () => {
-    const slow = await site((request, response) => {
-      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 30");
-      html(response, "<p>slow");
-    });
-    const origin = await site((_request, response) => html(response, "<p>here"));
-    const slowUrl = `http://slow.localhost:${slow.port}/`;
-    const leases = [leaseOf("1", [slowUrl], { host: "slow.localhost" }), leaseOf("2", [`${origin.url}/`])];
-    const world = await gatewayWith(leases);
-
-    const crawler = await run(world, { limits: { concurrentHosts: 1 } });
-    const [result] = await resultsAfter(world, 1);
-
-    expect(result).toMatchObject({ url: `${origin.url}/`, outcome: { type: "fetched" } });
-    expect(crawler.status().openHosts).toBeGreaterThanOrEqual(1);
-  });
-
-  it("answers a probe with the smallest time and the method used", async () => {
-    const origin = await site((_request, response) => void response.writeHead(405).end());
-    const world = await gatewayWith([]);
-    await run(world);
-    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), 10_000);
-
-    const target = { host: "127.0.0.1", address: "127.0.0.1", secure: false, tries: 3, deadlineMs: 2000 };
-    const head = await world.gateway.probe(amber, { ...target, port: origin.port, method: "head" });
-    const closed = await world.gateway.probe(amber, {
-      ...target,
-      port: await closedPort(),
-      method: "connect",
-    });
-
-    expect(head).toMatchObject({ type: "measured", method: "connect", tries: expect.any(Number) });
-    expect(closed).toMatchObject({ type: "measured", method: "connect", tries: expect.any(Number) });
   });
 
   it("gives open slices back and says goodbye when it stops", async () => {
@@ -387,7 +315,6 @@ describe("a crawler", () => {
         isConnected = false;
       });
     });
-    cleanups.push(() => silent.close());
     const world = await gatewayWith([leaseOf("6", [`${silent.url}/`])]);
     const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
     const crawler = await run(world, { timeouts });

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import net, { type AddressInfo } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ProbeBudget } from "#coordinator/delegation/probe-pacing";
 import { asCrawlerId } from "#core/ids";
 import { requestSigner } from "#crawler/fetch/sign-request";
@@ -22,14 +22,10 @@ import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinat
 import { type Lease, lease as leaseSchema } from "#protocol/lease";
 import type { ProbeOutcome } from "#protocol/messages";
 import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../support/at-end.ts";
 import { closedPort, html, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { sliceRunner } from "./support/slices.ts";
 import { testConfig } from "./support/test-config.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const amber = asCrawlerId(1);
 const unspied = net.Socket.prototype.connect;
@@ -49,7 +45,7 @@ async function startVictim(answer = "") {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   victim.port = (server.address() as AddressInfo).port;
-  cleanups.push(() => {
+  atEnd(() => {
     for (const socket of sockets) socket.destroy();
     return new Promise((resolve) => server.close(resolve));
   });
@@ -66,11 +62,10 @@ async function crawlerUnder(
     // Whether a probe is answered is the crawler's matter here, however busy this machine is.
     settings: { probeGraceMs: 60_000 },
   });
-  cleanups.push(() => world.close());
   const crawler = await startCrawler(
     testConfig({ coordinatorUrl: world.url, timeouts: patient, ...changes }),
   );
-  cleanups.push(() => crawler.stop());
+  atEnd(() => crawler.stop());
   await vi.waitFor(() => expect(world.gateway.online()).toEqual([amber]), wait);
   return { world, crawler };
 }
@@ -116,7 +111,7 @@ describe("bytes of a coordinator's choice", () => {
   it("do not reach it either where a request is written by hand, whatever was let in before", async () => {
     const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     const connector = new Connector(testConfig());
-    cleanups.push(() => connector.close());
+    atEnd(() => connector.close());
     const probeBy = (said: { host: string; userAgent: string; fields?: Record<string, string> }) => {
       const { host, userAgent, fields = {} } = said;
       const prober = new Prober({
@@ -285,7 +280,7 @@ it("opens every connection at the door that checks where it leads", async () => 
     openers.push(new Error("opened here").stack ?? "");
     return (unspied as (...given: unknown[]) => net.Socket).apply(this, given);
   });
-  cleanups.push(() => {
+  atEnd(() => {
     connect.mockRestore();
     Error.stackTraceLimit = stackTraceLimit;
   });
@@ -401,7 +396,7 @@ describe("probes without end", () => {
 
   it("are as many at a time as there are places for hosts", async () => {
     const silent = await Promise.all(addresses(4).map((address) => startRawOrigin(() => {}, address)));
-    cleanups.push(() => Promise.all(silent.map((origin) => origin.close())));
+    atEnd(() => Promise.all(silent.map((origin) => origin.close())));
     const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 1 } });
     const targets = silent.map(({ port }, at) =>
       target({ address: addresses(4)[at]!, port, method: "head", deadlineMs: 1000 }),
@@ -416,7 +411,7 @@ describe("probes without end", () => {
 
   it("start no more than eight pings at a time", async () => {
     const connector = new Connector(testConfig());
-    cleanups.push(() => connector.close());
+    atEnd(() => connector.close());
     const pings: (() => void)[] = [];
     const echoes = {
       canPing: async () => true,
@@ -444,7 +439,7 @@ describe("probes without end", () => {
       asked += 1;
       return null;
     });
-    cleanups.push(() => dns.close());
+    atEnd(() => dns.close());
     const limits = { probesPerSecond: 10 };
     const { world } = await crawlerUnder({}, { limits, resolvers: [dns.address] });
     const named = (_: unknown, at: number) => target({ host: `h${at}.example`, byName: true });
@@ -534,7 +529,6 @@ describe("leases nobody asked for", () => {
       if (request.url === "/robots.txt") return void response.writeHead(404).end();
       held.push(response);
     });
-    cleanups.push(() => origin.close());
     return { origin, held };
   }
 
@@ -594,7 +588,6 @@ describe("leases nobody asked for", () => {
   it("ask no site for more than the day has, robots.txt included, however many hosts are at work", async () => {
     const { origin, held } = await holdingSite();
     const runner = sliceRunner({ limits: { pagesPerDay: 25 }, requestsPerAddress: 64, timeouts: patient });
-    cleanups.push(() => runner.close());
     const slices = Array.from({ length: 20 }, (_, at) =>
       runner.crawl([`http://${hostOf(at)}:${origin.port}/`]),
     );
@@ -646,7 +639,7 @@ describe("memory", () => {
       kept: { home: testConfig().home, warn: () => {} },
       memory: { residentBytes: () => 140 * mebibyte, collect: () => {}, nowMs: () => 0 },
     });
-    cleanups.push(() => governor.close());
+    atEnd(() => governor.close());
     const begun: Grant[] = [];
     for (let at = 0; at < 200; at++) {
       void governor
@@ -686,7 +679,7 @@ describe("memory", () => {
       limits: limitsSchema.parse({}),
       kept: { home: testConfig().home, warn: () => {} },
     });
-    cleanups.push(() => governor.close());
+    atEnd(() => governor.close());
     const releases = Array.from({ length: mostHeldPages }, () => governor.holdPage());
     const begun: Grant[] = [];
     const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };

@@ -1,7 +1,7 @@
 /** Settings that change while the crawler runs, from the file to the coordinator. */
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import type { RunningCrawler } from "#crawler/crawler-process";
 import { changedConfig } from "#crawler/live-settings";
@@ -10,14 +10,10 @@ import type { CrawlerConfig } from "#crawler/settings/config";
 import { settingsFileConfig } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
 import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../support/at-end.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { html, startOrigin } from "./support/origin.ts";
 import { testConfig } from "./support/test-config.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const wait = { timeout: 15_000, interval: 20 };
 
@@ -43,13 +39,12 @@ async function coordinator(urls: readonly string[] = []): Promise<LoopbackGatewa
       },
     },
   });
-  cleanups.push(() => world.close());
   return world;
 }
 
 async function run(config: CrawlerConfig, log: CrawlerLog = quietLog): Promise<RunningCrawler> {
   const crawler = await startCrawler(config, { log });
-  cleanups.push(() => crawler.stop());
+  atEnd(() => crawler.stop());
   return crawler;
 }
 
@@ -76,7 +71,6 @@ describe("changed settings", () => {
   it("in the file are in force within seconds, told to the coordinator, and a faulty file changes nothing", async () => {
     const world = await coordinator();
     const folder = temporaryFolder("nearcrawl-live-");
-    cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, "settings.toml");
     writeFileSync(file, "[limits]\npagesPerDay = 100\n");
     const told: string[] = [];
@@ -91,7 +85,7 @@ describe("changed settings", () => {
       crawler,
       log,
     });
-    cleanups.push(() => watching.close());
+    atEnd(() => watching.close());
     const pagesTold = () => world.seen.arrivals.map(({ hello }) => hello.limits.pagesPerDay);
     await vi.waitFor(() => expect(pagesTold()).toEqual([100]), wait);
 
@@ -109,7 +103,6 @@ describe("changed settings", () => {
       if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
       html(response, "<p>page");
     });
-    cleanups.push(() => origin.close());
     const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
     const config = testConfig({ coordinatorUrl: world.url });
     const crawler = await run(config);
@@ -131,7 +124,6 @@ describe("a pause", () => {
       if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
       html(response, "<p>page");
     });
-    cleanups.push(() => origin.close());
     const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
     const crawler = await run(testConfig({ coordinatorUrl: world.url }));
     await vi.waitFor(() => expect(origin.requests).toContain("GET /0"), wait);

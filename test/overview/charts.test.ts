@@ -3,8 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vit
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { addGauges, addStandings, forgetGauges } from "#coordinator/overview/gauge-store";
 import { marksBetween } from "#coordinator/overview/mark-reads";
-import { createFigureStore } from "#coordinator/overview/minute-figure-store";
-import { forgetFigures } from "#coordinator/overview/minute-figures";
+import { figureWriter, forgetFigures } from "#coordinator/overview/minute-figure-store";
 import { type ChartHistory, chartValueText } from "#core/chart-history";
 import { sampledShare } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -75,14 +74,16 @@ describe("samples of how the fleet stands", () => {
 });
 
 describe("one crawler", () => {
-  const figures = (pages: number) => ({
-    ...{ crawlerId: athens, fetches: 2 * pages, pages, wireBytes: 1000 * pages },
-    failures: { target: pages, network: 0, crawler: 0, us: 0 },
-  });
-  const minute = { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 };
-  const nothing = { ...minute, failures: { target: 0, network: 0, crawler: 0, us: 0 } };
+  const noFailures = { target_failures: 0, network_failures: 0, crawler_failures: 0, our_failures: 0 };
+  const figures = (pages: number) =>
+    ({ ...noFailures, fetches: 2 * pages, pages, wire_bytes: 1000 * pages, target_failures: pages }) as const;
+  const minute = { fetches: 0, pages: 0, fetched_bytes: 0, shipped_bytes: 0, rounds: 0, probes: 0 };
   const write = async (at: Date, pages: number | null) =>
-    await createFigureStore(world.pool).add(at, nothing, pages === null ? [] : [figures(pages)]);
+    await figureWriter(world.pool)(
+      at,
+      { ...minute, ...noFailures },
+      new Map(pages === null ? [] : [[athens, figures(pages)]]),
+    );
   const charts = async (name: string) =>
     await createChartReads(world.pool).crawlerCharts({ crawlerId: athens, name: "athens" }, range(name));
 
@@ -109,10 +110,10 @@ describe("one crawler", () => {
 
   it("its days stay when its quarters are let go", async () => {
     await write(daysAfter(-6), 10);
-    await forgetFigures(createFigureStore(world.pool), daysAfter(-6));
+    await forgetFigures(world.pool, daysAfter(-6));
     await write(daysAfter(-5), 20);
     await addStandings(world.pool, daysAfter(-5), [{ crawlerId: athens, subnets: 3, meanRttMs: 20 }]);
-    await forgetFigures(createFigureStore(world.pool), daysAfter(3));
+    await forgetFigures(world.pool, daysAfter(3));
 
     const { rows } = await world.pool.query(
       "select day::text, pages::int, subnets, rtt_ms from crawler_day_figures order by day",

@@ -9,7 +9,13 @@ const pictureOf = (
   urls = 1,
 ) =>
   crawlPicture({
-    fleet: fleet.map(([name, subnets, longitude = null]) => ({ name, subnets, longitude, state: "online" })),
+    fleet: fleet.map(([name, subnets, longitude = null], at) => ({
+      crawlerId: at + 1,
+      name,
+      subnets,
+      longitude,
+      state: "online",
+    })),
     totals: {
       subnetsDelegated: fleet.reduce((sum, [, subnets]) => sum + subnets, 0),
       generation: null,
@@ -18,7 +24,7 @@ const pictureOf = (
   } as unknown as Pictured).markup;
 
 const dotsOf = (markup: string) =>
-  [...markup.matchAll(/<path class="wedge-(\d+)"[^>]* d="([^"]*)"/g)].map(
+  [...markup.matchAll(/<path stroke="(#\w+)"[^>]* d="([^"]*)"/g)].map(
     ([, , d = ""]) => d.split("h0").length - 1,
   );
 

@@ -1,9 +1,11 @@
 /** Counts by the minute, as they are written and read again. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { createFigureStore, history, spanFigures } from "#coordinator/overview/minute-figure-store";
-import { forgetFigures, MinuteFigures } from "#coordinator/overview/minute-figures";
+import { createChartReads } from "#coordinator/overview/chart-reads";
+import { figureWriter, forgetFigures, spanFigures } from "#coordinator/overview/minute-figure-store";
+import { MinuteFigures } from "#coordinator/overview/minute-figures";
 import type { WireResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
+import { timeRange } from "#core/time-range";
 import type { FetchOutcome } from "#protocol/result";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { arrivedResult, noon, secondsAfterNoon, spoolId } from "../support/store-world.ts";
@@ -20,7 +22,7 @@ beforeEach(async () => {
 });
 afterAll(async () => await world.close());
 
-const store = () => createFigureStore(world.pool);
+const store = () => figureWriter(world.pool);
 const failed = (blame: "target" | "network" | "us"): FetchOutcome => ({
   ...{ type: "failed", code: "x", reason: "x" },
   blame,
@@ -64,7 +66,7 @@ it("what is counted is in its minute with the next turn, with what every crawler
 it("a minute in which nothing happens is one row, as it ends", async () => {
   const figures = new MinuteFigures();
   const written: Date[] = [];
-  const rows = { add: async (minute: Date) => void written.push(minute) };
+  const rows = async (minute: Date) => void written.push(minute);
   for (const seconds of [0, 1, 30, 59, 60, 61]) await figures.turn(rows, secondsAfterNoon(seconds));
 
   expect(written).toEqual([noon]);
@@ -87,7 +89,7 @@ it("what could not be written is written with the next minute", async () => {
   const figures = new MinuteFigures();
   await figures.turn(store(), noon);
   figures.results(batch("page"), 1);
-  const away = { add: async () => Promise.reject(new Error("the database is away")) };
+  const away = async () => Promise.reject(new Error("the database is away"));
 
   await expect(figures.turn(away, secondsAfterNoon(60))).rejects.toThrow("away");
   figures.results(batch("page"), 1);
@@ -110,6 +112,13 @@ it("results that came before, or without a lease, count as what was shipped and 
   });
 });
 
+const chart = async (name: "1h" | "24h" | "1y", key = "pages") => {
+  const range = timeRange((asked) => (asked === "range" ? name : ""), noon);
+  const { charts } = await createChartReads(world.pool).charts("overview", range);
+  const { times, series } = charts.find((one) => one.key === key)!;
+  return times.map((time, index) => [time.slice(5, 16), series[0]!.values[index]] as const);
+};
+
 it("a history has a point for each step, means of what was written, and gaps where nobody wrote", async () => {
   await world.pool.query(
     `insert into minute_figures (minute, pages, fetched_bytes, probes)
@@ -118,18 +127,15 @@ it("a history has a point for each step, means of what was written, and gaps whe
     [noon],
   );
 
-  const hour = await history(world.pool, "1h", noon);
-  const day = await history(world.pool, "24h", noon);
-
-  expect(hour.points).toHaveLength(60);
-  expect(hour.points.slice(-3)).toEqual([
-    null,
-    { pagesPerMinute: 10, fetchedBytesPerMinute: 1000, probesPerMinute: 4 },
-    { pagesPerMinute: 20, fetchedBytesPerMinute: 3000, probesPerMinute: 0 },
+  expect((await chart("1h")).slice(-4)).toEqual([
+    ["01-01T11:57", null],
+    ["01-01T11:58", 10],
+    ["01-01T11:59", 20],
+    ["01-01T12:00", null],
   ]);
-  expect(day.points).toHaveLength(96);
-  // The quarter under way has nothing yet; the one before it the two minutes; and the one before that, one.
-  expect(day.points.slice(-3).map((point) => point?.pagesPerMinute ?? null)).toEqual([90, 15, null]);
+  expect((await chart("1h", "bytes")).at(-2)).toEqual(["01-01T11:59", 3000]);
+  // The ten minutes under way have nothing yet; the ones before them the two minutes.
+  expect((await chart("24h")).slice(-4).map(([, pages]) => pages)).toEqual([null, 90, 15, null]);
 });
 
 it("minutes are kept for 90 days, quarters for 7", async () => {
@@ -143,7 +149,7 @@ it("minutes are kept for 90 days, quarters for 7", async () => {
     [noon, athens],
   );
 
-  expect(await forgetFigures(store(), noon)).toBe(1);
+  expect(await forgetFigures(world.pool, noon)).toBe(1);
   expect((await world.pool.query("select from minute_figures")).rowCount).toBe(1);
   expect((await world.pool.query("select from crawler_figures")).rowCount).toBe(1);
 });
@@ -156,27 +162,25 @@ it("days are the sums of their minutes, which may go; a year's points are means 
     [noon],
   );
 
-  await forgetFigures(store(), noon);
+  await forgetFigures(world.pool, noon);
   const { rows: minutes } = await world.pool.query("select count(*)::int as minutes from minute_figures");
   // Written late, by another coordinator.
-  await store().add(secondsAfterNoon(-120), { ...nothing, fetches: 5, pages: 5 }, []);
-  await forgetFigures(store(), secondsAfterNoon(3600));
+  await store()(secondsAfterNoon(-120), { ...nothing, fetches: 5, pages: 5 }, new Map());
+  await forgetFigures(world.pool, secondsAfterNoon(3600));
   const { rows: days } = await world.pool.query(
     "select day::text, minutes, fetches::int, pages::int from day_figures order by day",
   );
-  const { points, since } = await history(world.pool, "1y", noon);
+  const known = (await chart("1y")).filter(([, pages]) => pages !== null);
 
   expect(minutes).toEqual([{ minutes: 18 }]);
   expect(days).toHaveLength(11);
   expect(days[0]).toEqual({ day: "2029-09-23", minutes: 2, fetches: 40, pages: 220 });
   expect(days.at(-1)).toEqual({ day: "2030-01-01", minutes: 2, fetches: 45, pages: 25 });
-  expect(points).toHaveLength(52);
-  expect(points.filter((point) => point !== null)).toHaveLength(11);
-  expect(points.at(-1)).toMatchObject({ pagesPerMinute: 12.5, probesPerMinute: 4 });
-  expect(new Date(since).getTime()).toBe(Date.parse("2030-01-03T00:00:00Z") - 364 * 86_400_000);
+  expect(known).toHaveLength(11);
+  expect(known.at(-1)![1]).toBe(12.5);
 });
 
 const nothing = {
-  ...{ fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 },
-  failures: { target: 0, network: 0, crawler: 0, us: 0 },
+  ...{ fetches: 0, pages: 0, fetched_bytes: 0, shipped_bytes: 0, rounds: 0, probes: 0 },
+  ...{ target_failures: 0, network_failures: 0, crawler_failures: 0, our_failures: 0 },
 };

@@ -48,7 +48,7 @@ describe.skipIf(executable === null)("the overview in a browser", { timeout: 90_
       "/search",
       "#history",
       "/explore?state=delegated",
-      "/explore?colour=rtt",
+      "/explore?view=list&sort=rtt",
       "#recent",
       "#fleet",
       "/accuracy",

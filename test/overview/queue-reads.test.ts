@@ -1,9 +1,10 @@
 /** What waits and for what: one host for each reason, due one minute longer than the one before. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gatedHosts } from "#coordinator/overview/bot-gate-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
-import { waitReasons } from "#coordinator/overview/overview-types";
 import { waitWords } from "#coordinator/overview/overview-words";
+import { waitReasons } from "#coordinator/overview/queue-api";
 import { leftOutUrls, longestWaiting, queueAges } from "#coordinator/overview/queue-reads";
 import type { SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";

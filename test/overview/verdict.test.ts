@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { limitCodes } from "#coordinator/overview/overview-types";
+import { limitCodes } from "#coordinator/overview/queue-api";
 import { verdictOf } from "#coordinator/overview/verdict";
 import { limitText, RunLimits } from "#ops/cli/up/follow-run";
 

@@ -179,7 +179,7 @@ test("a 304 for a page without words asks for it in full the next time", async (
   expect(await words()).toMatchObject([{ title: "Two words", noindex: false }]);
 });
 
-test("a body that is known spares no words of a page that may be searched again", async () => {
+test("a text that a crawler of before left out as known is fetched again", async () => {
   await visit({ url: other, preferences: [noSearch] });
   const { textKnown } = { textKnown: true } as const;
   await visit({

@@ -11,7 +11,7 @@ import type { SiteAnswer } from "#coordinator/sites/site-api";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
-import { siteCommand } from "#ops/cli/commands/site";
+import { siteCommand } from "#ops/cli/commands/of-rooms";
 import { said } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
@@ -291,7 +291,7 @@ describe("its parts", () => {
       ]);
 
     await database.pool.query("update page_change set noted_at = now()");
-    expect(await command()).toContain("crawler         athens, 12.5 ms; nearest in a probe round");
+    expect(await command()).toContain("athens: nearest in a probe round");
     expect(await command("--part", "robots")).toContain("Disallow: /private");
     expect(await command("--part", "changes", "--days", "30")).toContain("leaves at [-six-] {+seven+}");
     const { pages } = JSON.parse(

@@ -11,16 +11,17 @@ import type { Outcome } from "./built-command.ts";
 let last: Promise<unknown> = Promise.resolve();
 
 /** Standard output is everybody's: a command begins when the one before it has ended. */
-export function inProcess(command: Command, args: readonly string[]): Promise<Outcome> {
-  const outcome = last.then(() => outcomeOf(command, args));
+export function inProcess(command: Command | Promise<Command>, args: readonly string[]): Promise<Outcome> {
+  const outcome = last.then(async () => await outcomeOf(await command, args));
   last = outcome.catch(() => {});
   return outcome;
 }
 
 /** What a command prints that is done; any other end is the test's. */
-export async function said(command: Command, args: readonly string[]): Promise<string> {
+export async function said(command: Command | Promise<Command>, args: readonly string[]): Promise<string> {
   const { code, out, err } = await inProcess(command, args);
-  if (code !== 0) throw new Error(`${command.name()} ${args.join(" ")} ended with ${code}: ${err || out}`);
+  if (code !== 0)
+    throw new Error(`${(await command).name()} ${args.join(" ")} ended with ${code}: ${err || out}`);
   return out;
 }
 

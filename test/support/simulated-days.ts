@@ -17,8 +17,7 @@ import { frontierOrder } from "#coordinator/frontier/order/strategies";
 import { scheduleHostWorths } from "#coordinator/frontier/start";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { createMetrics } from "#coordinator/overview/metrics";
-import { createFigureStore } from "#coordinator/overview/minute-figure-store";
-import { forgetFigures } from "#coordinator/overview/minute-figures";
+import { figureWriter, forgetFigures } from "#coordinator/overview/minute-figure-store";
 import { observeOperation, scheduleUpkeep } from "#coordinator/overview/start";
 import { recrawlDuties } from "#coordinator/recrawl/start";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
@@ -93,7 +92,6 @@ export class SimulatedDays {
       frontier: createFrontierStore(pool),
       results: createResultStore(pool),
       incidents: createIncidentStore(pool),
-      figures: createFigureStore(pool),
       accuracy: createAccuracyStore(pool),
       audit: createAuditLog(pool),
       submissions: createSubmissionStore(pool),
@@ -315,12 +313,21 @@ export class SimulatedDays {
 
   /** Of a hundredth of the minutes. */
   async #noteFigures(): Promise<void> {
-    const failures = { target: 0, network: 1, crawler: 0, us: 0 };
+    const failures = { target_failures: 0, network_failures: 1, crawler_failures: 0, our_failures: 0 };
+    const minute = {
+      fetches: 10,
+      pages: 9,
+      fetched_bytes: 30_000,
+      shipped_bytes: 4000,
+      rounds: 1,
+      probes: 3,
+    };
+    const ofCrawler = { fetches: 2, pages: 2, wire_bytes: 2000, ...failures };
     for (let part = 0; part < 7; part++)
-      await this.#stores.figures.add(
+      await figureWriter(this.#database.pool)(
         new Date(this.#nowMs - part * 100 * 60_000),
-        { fetches: 10, pages: 9, fetchedBytes: 30_000, shippedBytes: 4000, rounds: 1, probes: 3, failures },
-        this.#crawlers.map((crawlerId) => ({ crawlerId, fetches: 2, pages: 2, wireBytes: 2000, failures })),
+        { ...minute, ...failures },
+        new Map(this.#crawlers.map((crawlerId) => [crawlerId, ofCrawler])),
       );
   }
 
@@ -380,7 +387,7 @@ export class SimulatedDays {
 
   async #scheduleJobs(): Promise<void> {
     const { pool } = this.#database;
-    const { frontier, figures, accuracy } = this.#stores;
+    const { frontier, accuracy } = this.#stores;
     const { retention, changes } = this.#settings;
     const now = () => this.now;
     const nowMs = () => performance.now();
@@ -413,14 +420,14 @@ export class SimulatedDays {
     timekeeper.every("return-expired-leases", 0, async () => await frontier.returnExpired(now()));
     timekeeper.every("reopen-refused", 0, async () => await frontier.reopenRefused(now()));
     timekeeper.every("forget-figures", 0, async () => {
-      await forgetFigures(figures, now());
+      await forgetFigures(pool, now());
       await accuracy.forget(new Date(this.#nowMs - 90 * dayMs));
     });
     timekeeper.every("settle-checks", 0, async () => {
       await createTrustStore(pool).dropStale(now(), new Date(this.#nowMs - 30 * dayMs));
     });
     const reads = createReports(pool, nowMs);
-    const metrics = createMetrics().operation;
+    const metrics = createMetrics();
     timekeeper.every("observe-operation", 0, async () => await observeOperation({ reads, metrics, now }));
   }
 

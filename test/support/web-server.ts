@@ -29,7 +29,6 @@ export const liveState: LiveState = {
   sessions: 2,
   roundsUnderWay: 1,
   probesUnderWay: 3,
-  totals: { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 },
 };
 
 /** Knows one host that the frontier does not: new.example.org, in the range that berlin has. */

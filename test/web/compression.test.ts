@@ -30,7 +30,7 @@ const asked = async (url: string, headers: Record<string, string> = {}) =>
 describe("an answer", () => {
   it("is the same compressed, as page, JSON, CSV, style and script", async () => {
     const style = assetAddress("nearcrawl.css");
-    for (const url of ["/about-crawler", "/api/overview", "/api/openapi.json", style, "/assets/explore.js"]) {
+    for (const url of ["/about-crawler", "/api/overview", "/api/openapi.json", style, "/assets/charts.js"]) {
       const [plain, brotli, gzip] = await Promise.all([
         app.inject(url),
         asked(url),

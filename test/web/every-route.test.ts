@@ -60,7 +60,6 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
-  "/explore/map",
   "/graph",
   "/search",
   "/sites",
@@ -92,14 +91,10 @@ const staffsReads = [
     "/submissions/:number",
     "/api/submissions",
     "/api/submissions/:number",
-    "/explore/tile.png",
     "/explore/subnets.csv",
-    "/api/explore/point",
-    "/api/explore/subnets",
     "/sites.csv",
     "/sites.json",
     "/events",
-    "/api/changes/stream",
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
 /** With a form token of the session: what everybody does with what is one's own. */
@@ -265,7 +260,7 @@ it("what is served under /api is described, and what is described there is serve
   );
 });
 
-const streams = ["/events", "/api/changes/stream"];
+const streams = ["/events"];
 
 const hostile = [
   ...["%00", "%ff%fe", "%", "__proto__", "constructor", "%F0%9F%98%80", "-1", "1e9", "2147483648"],

@@ -12,8 +12,8 @@
  */
 import { mix32 } from "#core/random";
 import { smallestOf } from "#core/small-collections";
+import { landmarkCount } from "../../distances/peers.ts";
 import type { CandidateFleet } from "../fleet.ts";
-import { landmarkCount } from "../peers.ts";
 
 export const largestWholeFleet = 3000;
 

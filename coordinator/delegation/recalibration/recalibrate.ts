@@ -9,7 +9,8 @@
  */
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import type { ResultStore, WireResult } from "../../results/accepted-result.ts";
+import type { WireResult } from "../../results/accepted-result.ts";
+import type { ResultStore } from "../../results/result-store.ts";
 import type { ResultBatch } from "../../results/take-results.ts";
 import type { DelegationStore, FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";

@@ -1,14 +1,16 @@
 /** Another policy, λ or threshold, or second witnesses: the latest rounds played again under the present and under the new value. */
+
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
-import { boundsFor, type Measurements, middleOf } from "../../balance/predict-rtt.ts";
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "../../delegation/fleet.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import { idOf, type PolicyVariant, SimulationRun } from "../../delegation/simulation/run.ts";
+import { middleOf, rttBounds } from "../../distances/predicted-rtts.ts";
 import { isReplayed } from "../catalogue.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
-import type { PastRound, PolicyEffect, PolicyStep, PreviewPorts } from "./types.ts";
+import type { PolicyEffect } from "../settings-api.ts";
+import type { PastRound, PolicyStep, PreviewPorts } from "./types.ts";
 
 const mostRounds = 2000;
 
@@ -135,7 +137,7 @@ const percent = (share: number) => `${Math.round(100 * share)} %`;
 
 // Past probe rounds once more, under other policies: the subnets arrive in the order in which they were decided, each
 // round learns from those before it, and whom a policy asks answers as it did then. Whom nobody asked then answers what
-// the crawlers' distances to each other make likely (balance/predict-rtt.ts), and that is counted: what a replay says of
+// the crawlers' distances to each other make likely (distances/predicted-rtts.ts), and that is counted: what a replay says of
 // crawlers that were never asked is no more than that.
 //
 // Every variant starts from what the crawlers' own subnets teach, and from nothing else. So a replay takes more probes
@@ -289,17 +291,9 @@ function answersOf(
     return place === undefined ? [] : [{ place, rttMs }];
   });
   const answered = asked.flatMap(({ place, rttMs }) => (rttMs === null ? [] : [{ place, rttMs }]));
-  const known: Measurements = {
-    from: 0,
-    to: answered.length,
-    crawlers: Uint16Array.from(answered, ({ place }) => place),
-    rttsMs: Float64Array.from(answered, ({ rttMs }) => rttMs),
-    apartMs,
-  };
-  const rttsMs = Float64Array.from(apartMs, (_, crawler) => {
-    const { least, most } = boundsFor(known, crawler);
-    return middleOf(least, most);
-  });
+  const rttsMs = Float64Array.from(apartMs, (_, crawler) =>
+    middleOf(rttBounds(answered.map(({ place, rttMs }) => [apartMs[place]![crawler], rttMs]))),
+  );
   for (const { place, rttMs } of asked) rttsMs[place] = rttMs ?? Number.POSITIVE_INFINITY;
   return { rttsMs, measured: new Set(asked.map(({ place }) => place)) };
 }

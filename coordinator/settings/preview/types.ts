@@ -3,29 +3,9 @@
 import type { AlarmClock } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { CrawlerStore } from "../../crawlers/crawler.ts";
+import type { CrawlerStore } from "../../crawlers/crawler-store.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
-
-/** One number before and after the change; null: it cannot be told. */
-export interface PolicyFigure {
-  /** For programs: camelCase. */
-  readonly name: string;
-  readonly words: string;
-  /** As it is written after the number; empty: a count. */
-  readonly unit: string;
-  readonly before: number | null;
-  readonly after: number | null;
-}
-
-export interface PolicyEffect {
-  readonly title: string;
-  readonly figures: readonly PolicyFigure[];
-  /** What it was computed from. */
-  readonly basis: string;
-  /** What it cannot tell, each in a sentence. */
-  readonly limits: readonly string[];
-}
 
 export interface SampledRounds {
   readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];

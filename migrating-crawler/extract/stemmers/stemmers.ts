@@ -5,7 +5,7 @@
  */
 
 /** A word in lower case to its stem. */
-export type Stem = (lower: string) => string;
+type Stem = (lower: string) => string;
 
 export async function stemmerOf(algorithm: string, { stems }: TextSearchEdition): Promise<Stem> {
   if (algorithm === "indonesian") return indonesianStem;

@@ -31,14 +31,13 @@ import {
 import { fleetText } from "../fleet-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { adviseCommand } from "./report.ts";
 
 export function fleetCommand(): Command {
   const command = new Command("fleet")
     .description("the crawlers and what each one has; invite, drain, resume or revoke one")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet rotate athens --signing-key\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler\n  nearcrawl fleet advise --most 3",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet rotate athens --signing-key\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler\n  nearcrawl fleet advise",
     );
   command.addCommand(
     withWatch(withDatabaseOptions(new Command("list")))
@@ -50,7 +49,6 @@ export function fleetCommand(): Command {
   command.addCommand(incidentsCommand());
   command.addCommand(trustCommand());
   command.addCommand(moveCommand());
-  command.addCommand(adviseCommand());
   for (const more of [inviteCommand, reinviteCommand, invitationsCommand, revokeInvitationCommand]) {
     command.addCommand(more());
   }

@@ -8,15 +8,14 @@ import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alert-rules";
 import { allIsWell } from "#coordinator/overview/alerts-page";
 import { type FleetLine, type Overview, showOverview } from "#coordinator/overview/overview";
-import { type HistoryRange, historyRangeNames, type SpanFigures } from "#coordinator/overview/overview-types";
 import {
   blames,
   blameWords,
-  rangeWords,
   spanOrDash,
   timesSmaller,
   waitReasonWords,
 } from "#coordinator/overview/overview-words";
+import type { SpanFigures } from "#coordinator/overview/queue-api";
 import { createReports } from "#coordinator/who/reads";
 import {
   bytesText,
@@ -28,9 +27,10 @@ import {
   sampledShare,
   whenWords,
 } from "#core/format";
+import { type RangeName, rangeNames, timeRange } from "#core/time-range";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { barLine } from "../history-text.ts";
+import { historyText } from "../history-text.ts";
 import {
   type Column,
   formatTable,
@@ -44,7 +44,7 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 import { watchAnswer } from "../watch-answer.ts";
 
 interface OverviewOptions extends DatabaseOptions {
-  readonly range: HistoryRange;
+  readonly range: RangeName;
   readonly watch?: boolean;
   readonly every: number;
 }
@@ -52,7 +52,7 @@ interface OverviewOptions extends DatabaseOptions {
 export function overviewCommand(): Command {
   return withDatabaseOptions(new Command("overview"))
     .description("the state of the whole crawl: alerts, figures, what waits, what fails, the crawlers")
-    .addOption(new Option("--range <span>", "of the history").choices([...historyRangeNames]).default("1h"))
+    .addOption(new Option("--range <span>", "of the history").choices([...rangeNames]).default("1h"))
     .option("--watch", "again and again, until Ctrl-C (exit code 130)")
     .option("--every <seconds>", "how often with --watch", boundedInteger(1, 3600), 2)
     .addHelpText(
@@ -75,11 +75,13 @@ async function overview(options: OverviewOptions): Promise<void> {
 }
 
 /** One connection and what is kept of costly answers, however often it is asked. */
-function overviewOf(pool: Pool, range: HistoryRange): () => Promise<Overview> {
+function overviewOf(pool: Pool, name: RangeName): () => Promise<Overview> {
   const reads = createReports(pool, () => performance.now());
   return async () => {
     const runs = await coordinatorRuns(pool);
-    return await showOverview(reads, null, { rates: null, range, now: new Date(), runs });
+    const now = new Date();
+    const range = timeRange((key) => (key === "range" ? name : ""), now);
+    return await showOverview(reads, null, { range, now, runs });
   };
 }
 
@@ -93,7 +95,7 @@ export function overviewText(overview: Overview): string {
     `${paint("strong", "Nearcrawl")} · ${overview.phase} · ${howMany(overview.sessions, "crawler")} connected · ${instantWords(overview.at)}`,
     alertsText(overview.alerts),
     figuresText(overview),
-    historyText(overview),
+    historyText(overview.history),
     queueText(overview),
     errorsText(overview),
     fleetText(overview),
@@ -142,12 +144,6 @@ function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
     ["URLs", `${count(totals.urls)} known, ${count(totals.urlsPending)} never fetched yet`],
   ];
   return lines.map(([name, words]) => `${paint("soft", name.padEnd(10))}${words}`).join("\n");
-}
-
-function historyText({ history }: Overview): string {
-  const known = history.points.map((point) => point?.pagesPerMinute ?? null);
-  const most = Math.max(0, ...known.map((value) => value ?? 0));
-  return `${paint("soft", "pages per minute, ")}${paint("soft", rangeWords[history.range])}, highest ${most}\n${barLine(known)}`;
 }
 
 const numeric = (title: string): Column => ({ title, align: "right" });

@@ -1,6 +1,6 @@
 /** `nearcrawl fleet failures`: fetches that failed, whose fault it was, and the latest with words. */
 import { Command, Option } from "commander";
-import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-view";
+import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-api";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
 import { createReports } from "#coordinator/who/reads";
 import type { ChartHistory } from "#core/chart-history";

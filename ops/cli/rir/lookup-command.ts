@@ -1,5 +1,6 @@
 /** `nearcrawl rir lookup`: which ranges hold an address, from the database or straight from files. */
 import { Command } from "commander";
+import { blocksOf, parseRange } from "#core/ip/range";
 import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { type FoundSubnet, type LookUp, lookUp, readAsked } from "#rir-import/lookup";
 import type { ImportProgress, OnProgress } from "#rir-import/progress";
@@ -58,7 +59,15 @@ const deepestIndent = 20;
 function lookUpText({ asked, chain, crossing }: LookUp): string {
   if (chain.length === 0) return `nothing in the tree holds ${asked}`;
   const others = crossing.length === 0 ? [] : [`crossing it:\n${subnetTable(crossing, false)}`];
-  return [`${asked} lies in`, subnetTable(chain, true), ...others].join("\n");
+  return [`${asked} lies in`, subnetTable(chain, true), ...blocksText(chain), ...others].join("\n");
+}
+
+/** Of ranges that are no CIDR blocks, those that they consist of. */
+function blocksText(chain: readonly FoundSubnet[]): readonly string[] {
+  return chain.flatMap(({ range: text }) => {
+    const range = text.includes("-") ? parseRange(text) : null;
+    return range?.family === 4 ? [`${text} is ${blocksOf(range).join(", ")}`] : [];
+  });
 }
 
 function subnetTable(subnets: readonly FoundSubnet[], indented: boolean): string {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import type { Verdict } from "#coordinator/overview/overview-types";
+import type { Verdict } from "#coordinator/overview/queue-api";
 import { createReports } from "#coordinator/who/reads";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";

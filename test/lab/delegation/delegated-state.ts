@@ -3,8 +3,8 @@
 import type { PeerRtt } from "#coordinator/crawlers/crawler";
 import type { Delegation } from "#coordinator/delegation/delegation";
 import { DelegationTable } from "#coordinator/delegation/delegation-table";
-import { landmarksOf, neighbourCount } from "#coordinator/delegation/peers";
 import { CoordinatorState } from "#coordinator/delegation/state";
+import { landmarksOf, neighbourCount } from "#coordinator/distances/peers";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
 import type { Crawlers, RegistryWorld } from "./registry-world.ts";

@@ -202,7 +202,7 @@ describe("the parts", () => {
   });
 
   it("a calendar gives each thing at its step, and not what was taken out", () => {
-    const calendar = new Calendar(10, 4);
+    const calendar = new Calendar<number>(10);
     calendar.add(0, 3);
     calendar.add(1, 3);
     calendar.add(2, 3);
@@ -210,8 +210,8 @@ describe("the parts", () => {
 
     calendar.remove(1);
 
-    expect([calendar.take(3), calendar.take(3), calendar.take(3)].toSorted()).toEqual([-1, 0, 2]);
-    expect(calendar.take(10)).toBe(-1);
+    expect([...calendar.take(3)]).toEqual([2, 0]);
+    expect([...calendar.take(10)]).toEqual([]);
   });
 
   it("a download's pages are all current if it takes no time, and (1 - 1/e) after one change interval", () => {

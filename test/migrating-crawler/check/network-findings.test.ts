@@ -2,18 +2,14 @@
 
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type SurveySettings, surveyCoordinator } from "#crawler/check/coordinator-findings";
 import { ipv6Finding, resolverFinding } from "#crawler/check/machine-check";
 import { parseProxy } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
+import { atEnd } from "../../support/at-end.ts";
 import { startConnectProxy } from "../support/proxies.ts";
 import { startSmallCoordinator } from "../support/small-coordinator.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
 const straight = { certificatePin: null, proxy: null, timeoutMs: 2000 };
@@ -33,7 +29,7 @@ async function closedPort(): Promise<number> {
 describe("the way to the coordinator", () => {
   it("is well when it answers", async () => {
     const world = await startSmallCoordinator();
-    cleanups.push(() => world.close());
+    atEnd(() => world.close());
 
     const { findings, neededProxy } = await survey(world.url);
 
@@ -61,7 +57,7 @@ describe("the way to the coordinator", () => {
   it("that swallows what is said to it is not taken for a way", async () => {
     const silent = createServer((socket) => void socket.on("error", () => {}));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => silent.close());
+    atEnd(() => silent.close());
     const { port } = silent.address() as AddressInfo;
 
     const { findings } = await survey(`ws://127.0.0.1:${port}/crawler`, {
@@ -74,7 +70,7 @@ describe("the way to the coordinator", () => {
   it("with a certificate of nobody known names the middlebox as the likely cause", async () => {
     const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
     const world = await startSmallCoordinator({ tls });
-    cleanups.push(() => world.close());
+    atEnd(() => world.close());
 
     const { findings } = await survey(world.url);
 
@@ -87,7 +83,7 @@ describe("the way to the coordinator", () => {
   it("is not looked for through the environment's proxies when settings name one", async () => {
     const world = await startSmallCoordinator();
     const proxy = await startConnectProxy();
-    cleanups.push(
+    atEnd(
       () => world.close(),
       () => proxy.close(),
     );
@@ -104,7 +100,7 @@ describe("the way to the coordinator", () => {
   it("takes a proxy from the environment without a scheme, as curl does", async () => {
     const world = await startSmallCoordinator();
     const proxy = await startConnectProxy();
-    cleanups.push(
+    atEnd(
       () => world.close(),
       () => proxy.close(),
     );
@@ -126,7 +122,7 @@ describe("the clock", () => {
     [-90_000, "fix", /(89|90|91) s behind the coordinator's/],
   ])("that is %i ms off is %s", async (clockBehindMs, state, words) => {
     const world = await startSmallCoordinator({ clockBehindMs });
-    cleanups.push(() => world.close());
+    atEnd(() => world.close());
 
     const { findings } = await survey(world.url);
 
@@ -139,7 +135,7 @@ describe("the clock", () => {
 describe("DNS servers", () => {
   async function dns(addressOf: (name: string) => string | null): Promise<string> {
     const server = await startDns(addressOf);
-    cleanups.push(() => server.close());
+    atEnd(() => server.close());
     return server.address;
   }
 

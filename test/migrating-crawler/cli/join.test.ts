@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { limitWords, proposedLimits } from "#crawler/check/proposed-limits";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { homeSettings } from "#crawler/membership/home-settings";
@@ -21,6 +21,7 @@ import { openIdentity } from "#crawler/membership/identity";
 import { readMembership, writeMembership } from "#crawler/membership/membership";
 import { Spool } from "#crawler/spool/spool";
 import { pinOf } from "#protocol/identity";
+import { atEnd } from "../../support/at-end.ts";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";
 import { testReleaseKey } from "../../support/releases.ts";
 import { until } from "../../support/until.ts";
@@ -34,20 +35,15 @@ import {
   startSmallCoordinator,
 } from "../support/small-coordinator.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function coordinator(settings: SmallSettings = {}): Promise<SmallCoordinator> {
   const world = await startSmallCoordinator(settings);
-  cleanups.push(() => world.close());
+  atEnd(() => world.close());
   return world;
 }
 
 function partner(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
   const made = partnerConsole(changes);
-  cleanups.push(() => made.close());
+  atEnd(() => made.close());
   return made;
 }
 
@@ -291,7 +287,7 @@ describe("a join that was cut short", () => {
         partnerSurroundings({ env: {}, program: "test" }));`;
     const args = ["--input-type=module", "-e", script];
     const child = spawn(process.execPath, args, { cwd: projectRoot, stdio: "ignore" });
-    cleanups.push(() => child.kill("SIGKILL"));
+    atEnd(() => child.kill("SIGKILL"));
     return child;
   }
 
@@ -479,7 +475,7 @@ describe("join over TLS", () => {
     async (_kind, start, variable) => {
       const world = await coordinator({ tls });
       const proxy = await start();
-      cleanups.push(() => proxy.close());
+      atEnd(() => proxy.close());
       const { home, run } = partner({ env: { [variable]: proxy.url } });
       const coordinatorUrl = `wss://coordinator.invalid:${world.port}/crawler`;
 
@@ -501,7 +497,7 @@ describe("join over TLS", () => {
   it("says which proxy did not let it through", async () => {
     const world = await coordinator({ tls });
     const proxy = await startConnectPasswordProxy();
-    cleanups.push(() => proxy.close());
+    atEnd(() => proxy.close());
     const { home, run } = partner();
     mkdirSync(home);
     writeFileSync(join(home, "settings.toml"), `coordinatorProxy = "${proxy.urlWithout}"\n`);

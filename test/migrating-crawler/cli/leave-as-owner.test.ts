@@ -17,10 +17,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { leaveCoordinator } from "#crawler/cli/leave-as-owner";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { bundleDock } from "../../../ops/bundle-crawler.mjs";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "../support/small-coordinator.ts";
@@ -38,16 +39,11 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** Joined, and given to nobody; the folder above it is root's alone, as systemd's are. */
 async function nobodysFolder(): Promise<PartnerConsole & { readonly world: SmallCoordinator }> {
   const world = await startSmallCoordinator();
   const partner = partnerConsole({ self });
-  cleanups.push(
+  atEnd(
     () => world.close(),
     () => partner.close(),
   );
@@ -60,7 +56,7 @@ async function nobodysFolder(): Promise<PartnerConsole & { readonly world: Small
 
 function innocent(): ChildProcess {
   const child = spawn("sleep", ["60"], { stdio: "ignore" });
-  cleanups.push(() => child.kill("SIGKILL"));
+  atEnd(() => child.kill("SIGKILL"));
   return child;
 }
 
@@ -133,7 +129,7 @@ describe.runIf(isRoot)("root in a folder of the crawler's user", () => {
     const { home } = await nobodysFolder();
     chownSync(home, 0, 0);
     const other = spawn("sleep", ["60"], { stdio: "ignore", uid: nobody, gid: nobody });
-    cleanups.push(() => other.kill("SIGKILL"));
+    atEnd(() => other.kill("SIGKILL"));
     mkdirSync(join(home, "spool"), { recursive: true });
     writeFileSync(join(home, "spool/lock"), String(other.pid));
 

@@ -3,19 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { leaveCoordinator } from "#crawler/cli/leave-as-owner";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { readMembership } from "#crawler/membership/membership";
+import { atEnd } from "../../support/at-end.ts";
 import { builtProgram } from "../../support/built-command.ts";
 import { until } from "../../support/until.ts";
 import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "../support/small-coordinator.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 interface Joined extends PartnerConsole {
   readonly world: SmallCoordinator;
@@ -23,9 +19,9 @@ interface Joined extends PartnerConsole {
 
 async function joined(changes: Partial<PartnerSurroundings> = {}): Promise<Joined> {
   const world = await startSmallCoordinator();
-  cleanups.push(() => world.close());
+  atEnd(() => world.close());
   const partner = partnerConsole(changes);
-  cleanups.push(() => partner.close());
+  atEnd(() => partner.close());
   const { code, text } = await partner.run("join", world.invitation());
   if (code !== 0) throw new Error(text);
   return { ...partner, world };
@@ -39,7 +35,7 @@ async function runCrawler(
   writeFileSync(file, JSON.stringify({ home }));
   const main = await builtProgram("migrating-crawler/main");
   const child = spawn(process.execPath, [main, file], { stdio: "ignore" });
-  cleanups.push(() => child.kill("SIGKILL"));
+  atEnd(() => child.kill("SIGKILL"));
   return { child, ended: once(child, "exit").then(([code]) => code as number | null) };
 }
 
@@ -78,7 +74,7 @@ describe("uninstall", () => {
   it("leaves nothing on the file system of what was there before the join", async () => {
     const world = await startSmallCoordinator();
     const partner = partnerConsole();
-    cleanups.push(
+    atEnd(
       () => world.close(),
       () => partner.close(),
     );
@@ -167,7 +163,7 @@ describe("uninstall", () => {
 
   function partnerLike(home: string): PartnerConsole {
     const partner = partnerConsole();
-    cleanups.push(() => partner.close());
+    atEnd(() => partner.close());
     return { ...partner, home };
   }
 });

@@ -1,21 +1,14 @@
 /** A site behind a bot gate: what the crawler reports, and what it leaves alone. Also what is no gate. */
 import { readFileSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { gateInBody } from "#crawler/fetch/bot-gate";
 import { sharedData } from "../../support/shared-data.ts";
 import { challenges, type GatedSite, shell, startGatedSite } from "../support/gated-site.ts";
 import { type SliceRunner, sliceRunner } from "../support/slices.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function siteAndCrawler(): Promise<{ site: GatedSite; crawler: SliceRunner }> {
   const site = await startGatedSite();
-  cleanups.push(() => site.close());
   const crawler = sliceRunner();
-  cleanups.push(() => crawler.close());
   return { site, crawler };
 }
 

@@ -1,19 +1,13 @@
 /** A chain of redirects followed in one process: every hop under the rules of a leased URL. */
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { followOne } from "../support/fetch-one.ts";
 import { type Handle, html, type Origin, startOrigin } from "../support/origin.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 async function site(handle: Handle, robots = ""): Promise<Origin> {
   const origin = await startOrigin((request, response) => {
     if (request.url === "/robots.txt") response.end(robots);
     else handle(request, response);
   });
-  cleanups.push(() => origin.close());
   return origin;
 }
 

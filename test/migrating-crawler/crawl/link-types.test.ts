@@ -1,13 +1,8 @@
 /** The optional check of links' type by HEAD: what a site sees of it, and what is told (Anansi, section 4.2). */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 interface Site extends Origin {
   readonly seen: string[];
@@ -40,13 +35,11 @@ async function site(
     else if (request.url === "/gone") response.writeHead(404, { "content-type": "video/mp4" }).end();
     else html(response, pageOf(request.url!));
   });
-  cleanups.push(() => origin.close());
   return { ...origin, seen, mostAtOnce: () => mostAtOnce };
 }
 
 async function crawl(origin: Origin, linkTypeChecks: number | undefined, paths: readonly string[] = ["/"]) {
   const runner = sliceRunner({ politenessFloorMs: 0 });
-  cleanups.push(() => runner.close());
   const urls = paths.map((path) => `http://a.localhost:${origin.port}${path}`);
   const { results } = await runner.crawl(urls, linkTypeChecks === undefined ? {} : { linkTypeChecks });
   return results.map(({ page: read }) =>

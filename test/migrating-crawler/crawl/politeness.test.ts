@@ -1,21 +1,13 @@
 /** What a site sees of the crawler: how many requests at a time, and how long it is left alone between them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
 import { makeGate } from "../../support/gate.ts";
-import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, type Origin, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { type SliceRunner, sliceRunner } from "../support/slices.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 function runner(changes: Parameters<typeof sliceRunner>[0] = {}): SliceRunner {
-  const made = sliceRunner(changes);
-  cleanups.push(() => made.close());
-  return made;
+  return sliceRunner(changes);
 }
 
 interface Seen {
@@ -44,7 +36,6 @@ async function watchedSite(
     });
     answer(request, response);
   });
-  cleanups.push(() => origin.close());
   return { ...origin, seen, mostAtOnce: () => mostAtOnce };
 }
 
@@ -87,23 +78,6 @@ describe("one host", () => {
     await crawler.crawl(urlsOf(site, "a.localhost", "/a", "/b"));
 
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(198);
-  });
-
-  it("that answers slower than usual is asked more slowly, and its usual time goes with it", async () => {
-    const site = await watchedSite((request, response) => {
-      if (request.url === "/robots.txt") return void response.writeHead(404).end();
-      setTimeout(() => html(response, pageOf(request)), 100);
-    });
-    const crawler = runner({ politenessFloorMs: 50 });
-    const pace = { crawlDelayMs: 0, backOffMs: 0, backedOffMsAgo: 0, usualMs: 10 };
-
-    const { results } = await crawler.crawl(urlsOf(site, "a.localhost", "/a", "/b"), { pace });
-
-    const [first, second] = results;
-    expect(first!.hostDelayMs).toBeLessThanOrEqual(50);
-    expect(second!.hostDelayMs).toBeGreaterThanOrEqual(150);
-    expect(second!.pace).toMatchObject({ crawlDelayMs: 0, backOffMs: 0 });
-    expect(second!.pace!.usualMs).toBeGreaterThan(10);
   });
 
   it("pays no delay for what its robots.txt forbids", async () => {
@@ -150,54 +124,6 @@ describe("one host", () => {
 
     expect(later).toEqual({ results: [], ending: "the lease ends before the host may be asked again" });
     expect(site.seen[0]!.beganMs - startedMs).toBeGreaterThanOrEqual(149);
-  });
-
-  it("that limits requests is asked as often as it tolerates, after a restart too, and by whoever has it next", async () => {
-    // A bucket of 3 that gets one token every 150 ms; who is refused is to come back after as long.
-    let [tokens, lastMs] = [3, Date.now()];
-    let refusals = 0;
-    const site = await watchedSite((request, response) => {
-      if (request.url === "/robots.txt") return void response.writeHead(404).end();
-      tokens = Math.min(3, tokens + (Date.now() - lastMs) / 150);
-      lastMs = Date.now();
-      if (tokens < 1) {
-        refusals += 1;
-        return void response.writeHead(429, { "retry-after": "1" }).end();
-      }
-      tokens -= 1;
-      html(response, pageOf(request));
-    });
-    const urls = (from: number, to: number) =>
-      urlsOf(site, "a.localhost", ...Array.from({ length: to - from }, (_, index) => `/p${from + index}`));
-    const home = temporaryFolder("nearcrawl-limited-");
-    const first = runner({ home, politenessFloorMs: 20 });
-    const { results } = await first.crawl(urls(0, 7));
-    const told = results.findLast(({ pace }) => pace !== undefined)!.pace!;
-    first.tools.gates.close();
-
-    const restarted = runner({ home, politenessFloorMs: 20 });
-    const gapsOf = async (work: Promise<unknown>) => {
-      const before = site.seen.length;
-      await work;
-      const begun = site.seen
-        .slice(before)
-        .flatMap(({ path, beganMs }) => (path === "/robots.txt" ? [] : [beganMs]));
-      return begun.slice(1).map((ms, index) => ms - begun[index]!);
-    };
-    const gapsAfterRestart = await gapsOf(restarted.crawl(urls(7, 11)));
-    const other = runner({ politenessFloorMs: 20 });
-    const handedOver = { ...told, tolerated: { ...told.tolerated!, saidMsAgo: 0 } };
-    const gapsAtOther = await gapsOf(other.crawl(urls(11, 15), { pace: handedOver }));
-
-    expect(refusals).toBeGreaterThan(0);
-    expect(told.tolerated).toMatchObject({ limitedBy: "refused" });
-    expect(restarted.tools.gates.report("a.localhost")!.tolerated).toMatchObject({ limitedBy: "refused" });
-    expect(other.tools.gates.report("a.localhost")!.tolerated).toMatchObject({ limitedBy: "refused" });
-    // A new crawler would rest for 20 ms; each good answer speaks for a tenth more.
-    const toleratedMs = 3_600_000 / told.tolerated!.perHour;
-    expect(toleratedMs).toBeGreaterThan(35);
-    for (const gapMs of [...gapsAfterRestart, ...gapsAtOther])
-      expect(gapMs).toBeGreaterThan(toleratedMs / 1.5);
   });
 
   it("goes on where another crawler was: its back-off is doubled, not begun anew", async () => {
@@ -294,7 +220,6 @@ describe("a host that does not answer", () => {
 
   it("has its slice given back after its robots.txt could not be had, and rests", async () => {
     const site = await startRawOrigin(() => {});
-    cleanups.push(() => site.close());
     const crawler = runner(impatient);
 
     const { results, ending } = await crawler.crawl(["/a", "/b", "/c"].map((path) => site.url + path));

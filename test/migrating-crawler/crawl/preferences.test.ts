@@ -2,17 +2,13 @@
 import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { maySearch } from "#protocol/preferences";
 import type { FetchResult } from "#protocol/result";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const page = (head: string) =>
   `<!doctype html><html lang="en"><head><title>The heron</title><meta name="description" content="a bird">${head}</head>
@@ -29,14 +25,11 @@ async function siteOf({ robots, answer }: Site): Promise<Origin> {
     if (request.url !== "/robots.txt") answer(request.url!, response);
     else response.writeHead(robots === undefined ? 404 : 200).end(robots ?? "");
   });
-  cleanups.push(() => origin.close());
   return origin;
 }
 
 function crawler(home: string = temporaryFolder("nearcrawl-preferences-")) {
-  const runner = sliceRunner({ home });
-  cleanups.push(() => runner.close());
-  return runner;
+  return sliceRunner({ home });
 }
 
 async function crawlOne(site: Origin, path = "/") {
@@ -223,7 +216,6 @@ describe("tdmrep.json", () => {
     const two = await first.crawl(urlsOf(site, "/papers/b", "/open/c"));
     first.close();
     const later = sliceRunner({ home, tdmFileFromUrls: 2 });
-    cleanups.push(() => later.close());
 
     const three = await later.crawl(urlsOf(site, "/papers/d", "/other"));
 
@@ -248,7 +240,7 @@ describe("tdmrep.json", () => {
     const open = await siteWithFile((_path, response) => json(response, file));
     const strict = sliceRunner({ tdmFileFromUrls: 1 });
     const never = sliceRunner({ tdmFileFromUrls: 0 });
-    cleanups.push(
+    atEnd(
       () => strict.close(),
       () => never.close(),
     );
@@ -285,7 +277,6 @@ describe("tdmrep.json", () => {
     it(`${name}: nothing is reserved, nobody is asked again, and the pages are fetched`, async () => {
       const site = await siteWithFile(handle);
       const runner = sliceRunner({ tdmFileFromUrls: 1 });
-      cleanups.push(() => runner.close());
 
       const crawled = await runner.crawl(urlsOf(site, "/papers/a", "/papers/b"));
 
@@ -293,24 +284,6 @@ describe("tdmrep.json", () => {
       expect(tdmOf(crawled)).toEqual([[], []]);
       expect(asked(site)).toHaveLength(times);
     });
-
-  it("endless: so much of it is read as may be, and all is reserved", async () => {
-    const site = await siteWithFile((_path, response) => {
-      response.writeHead(200, { "content-type": "application/json" });
-      const piece = Buffer.alloc(16 * 1024, "[");
-      const go = () => {
-        while (!response.destroyed && response.write(piece));
-      };
-      response.on("drain", go);
-      go();
-    });
-    const runner = sliceRunner({ tdmFileFromUrls: 1 });
-    cleanups.push(() => runner.close());
-
-    const crawled = await runner.crawl(urlsOf(site, "/papers/a"));
-
-    expect(tdmOf(crawled)).toEqual([["denied: / tdm-reservation: 1"]]);
-  });
 });
 
 describe("402", () => {
@@ -337,53 +310,5 @@ describe("402", () => {
     expect(results[0]!.hostDelayMs).toBeLessThan(1000);
     expect(results[1]!.pace).toBeUndefined();
     expect(site.requests).toEqual(["GET /robots.txt", "GET /a", "GET /b", "GET /open"]);
-  });
-
-  it("for robots.txt is a 4xx like others: no rules, and each page answers for itself", async () => {
-    const site = await startOrigin((request, response) => {
-      response.writeHead(402, { "crawler-price": "USD 1" }).end(request.url);
-    });
-    cleanups.push(() => site.close());
-
-    const result = await crawlOne(site, "/a");
-
-    expect(result.robots).toMatchObject({ state: "none" });
-    expect(result.outcome).toMatchObject({ status: 402, price: "USD 1" });
-    expect(site.requests).toEqual(["GET /robots.txt", "GET /a"]);
-  });
-});
-
-describe("hostile headers", () => {
-  it("of 31 KB, contradictory: denied, and what travels is short", async () => {
-    const value = `search=yes, ${"x=yes, ".repeat(4000)}search=no`;
-    const site = await siteOf({
-      answer: (_path, response) =>
-        response
-          .writeHead(200, [
-            "content-type",
-            "text/html",
-            "content-signal",
-            value,
-            "content-signal",
-            "search=no",
-          ])
-          .end(page("")),
-    });
-
-    const result = await crawlOne(site);
-
-    expect(maySearch(result.preferences!)).toBe(false);
-    expect(JSON.stringify(result.preferences).length).toBeLessThan(1000);
-  });
-
-  it("of a megabyte: the answer is refused as any other with such a head", async () => {
-    const site = await siteOf({
-      answer: (_path, response) =>
-        html(response, page(""), { "content-signal": `search=no, ${"x".repeat(1e6)}` }),
-    });
-
-    const { outcome } = await crawlOne(site);
-
-    expect(outcome).toMatchObject({ type: "failed", code: "headers-too-large" });
   });
 });

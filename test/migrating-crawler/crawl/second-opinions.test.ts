@@ -1,14 +1,10 @@
 /** Of a few files, chosen by their digests, another parser's reading is held against ours, which decides: a difference is told. */
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { bodyDigest } from "#crawler/extract/extract-list";
 import { isSampled } from "#crawler/extract/second-opinion";
+import { atEnd } from "../../support/at-end.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** The text with a number in it by which it is chosen, or not. */
 function numbered(text: (number: number) => string, oneOf: number, isChosen: boolean): string {
@@ -29,7 +25,7 @@ async function crawled(robotsText: string, pageText: string) {
     else html(response, pageText);
   });
   const crawler = sliceRunner();
-  cleanups.push(() => origin.close(), crawler.close);
+  atEnd(() => origin.close(), crawler.close);
   const { results } = await crawler.crawl([`${origin.url}/page`, `${origin.url}/a`]);
   return { url: origin.url, results };
 }

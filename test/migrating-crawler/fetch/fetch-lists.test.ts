@@ -1,13 +1,8 @@
 /** Sitemaps and feeds over real sockets: found in robots.txt, fetched like any page, read into their URLs. */
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { type Origin, startOrigin } from "../support/origin.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** What packs the text that a file is made of; `ORIGIN` in it stands for the site's own. */
 type Served = readonly [
@@ -24,7 +19,6 @@ async function siteOf(files: Readonly<Record<string, Served>>): Promise<Origin> 
     response.writeHead(request.url! in files ? 200 : 404, headers);
     response.end(pack(text.replaceAll("ORIGIN", `http://${request.headers.host}`)));
   });
-  cleanups.push(() => origin.close());
   return origin;
 }
 

@@ -1,13 +1,9 @@
 /** What becomes of a URL at an ordinary site, on real sockets. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { atEnd } from "../../support/at-end.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { closedPort, type Handle, html, type Origin, startOrigin } from "../support/origin.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 async function site(handle: Handle, robots?: Handle): Promise<Origin> {
   const origin = await startOrigin((request, response) => {
@@ -15,7 +11,6 @@ async function site(handle: Handle, robots?: Handle): Promise<Origin> {
     if (robots) return robots(request, response);
     response.writeHead(404).end();
   });
-  cleanups.push(() => origin.close());
   return origin;
 }
 
@@ -117,24 +112,6 @@ describe("a page", () => {
     });
     expect(result.address).toBeNull();
   });
-
-  it("at an address that the partner denies is refused, and the crawler is to blame", async () => {
-    const origin = await site((_request, response) => html(response, "<p>x"));
-
-    const result = await fetchOne({ url: `${origin.url}/` }, { denyRanges: ["127.0.0.0/8"] });
-
-    expect(result.outcome).toMatchObject({ type: "failed", blame: "crawler", code: "not-allowed" });
-    expect(origin.requests).toEqual([]);
-  });
-
-  it("that says it is HTML but is a program is not indexed", async () => {
-    const program = Buffer.from(Array.from({ length: 2000 }, (_, index) => (index * 7) % 29));
-    const origin = await site((_request, response) =>
-      response.writeHead(200, { "content-type": "text/html" }).end(program),
-    );
-
-    expect((await fetchOne({ url: `${origin.url}/` })).outcome.type).toBe("unsupported");
-  });
 });
 
 describe("robots.txt", () => {
@@ -152,7 +129,7 @@ describe("robots.txt", () => {
   });
 
   /** RFC 9309 section 2.3.1.3 */
-  it.each([401, 403, 404, 410])("answered with %i allows everything", async (status) => {
+  it.each([401, 402, 403, 404, 410])("answered with %i allows everything", async (status) => {
     const origin = await site(
       (_request, response) => html(response, "<p>x"),
       (_request, response) => void response.writeHead(status).end(),
@@ -167,7 +144,6 @@ describe("robots.txt", () => {
       if (request.url !== "/rules") return void response.writeHead(404).end();
       response.end("User-agent: *\nDisallow: /");
     });
-    cleanups.push(() => rules.close());
     const chain = (hops: number): Promise<Origin> =>
       startOrigin((request, response) => {
         if (request.url === "/page") return html(response, "<p>x");
@@ -177,7 +153,7 @@ describe("robots.txt", () => {
       });
     const five = await chain(5);
     const six = await chain(6);
-    cleanups.push(
+    atEnd(
       () => five.close(),
       () => six.close(),
     );

@@ -1,8 +1,9 @@
 /** Sites that speak HTTP/2 (RFC 9113), well and badly, over verified TLS; straight and through a proxy. */
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fetchResultSchema } from "#protocol/result";
+import { atEnd } from "../../support/at-end.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import {
@@ -18,11 +19,6 @@ beforeAll(() => {
 });
 afterAll(() => certificate.remove());
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 type Handle = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
 /** Robots are absent. */
@@ -34,7 +30,7 @@ async function site(handle: Handle) {
     if (request.url === "/robots.txt") response.writeHead(404).end();
     else handle(request, response);
   }) as never);
-  cleanups.push(() => origin.close());
+  atEnd(() => origin.close());
   return origin;
 }
 
@@ -62,7 +58,7 @@ describe("a site with HTTP/2", () => {
   ])("is spoken to in it through %s, too", async (_name, startProxy) => {
     const origin = await site(page);
     const proxy = await startProxy();
-    cleanups.push(() => proxy.close());
+    atEnd(() => proxy.close());
 
     const result = await fetchOne({ url: `${origin.url}/1` }, { ...trusting(), proxy: proxy.url });
 
@@ -121,7 +117,7 @@ describe("a site that offers HTTP/2 and cannot do it", () => {
       if (socket.alpnProtocol === "h2") return void socket.once("data", () => behave(socket));
       socket.on("data", (head) => socket.write(answerTo(head.toString("latin1"))));
     });
-    cleanups.push(() => origin.close());
+    atEnd(() => origin.close());
 
     const result = await fetchOne({ url: `${origin.url}/` }, trusting());
 
@@ -148,7 +144,7 @@ describe("an HTTP/2 server that attacks", () => {
         for (const stream of headersIn(data)) socket.write(answer(stream, requests++ === 0 ? "404" : status));
       });
     });
-    cleanups.push(() => origin.close());
+    atEnd(() => origin.close());
 
     const result = await fetchOne({ url: `${origin.url}/` }, trusting());
 
@@ -189,7 +185,7 @@ describe("an HTTP/2 server that attacks", () => {
       ["h2"],
       (socket) => void socket.once("data", () => behave(socket)),
     );
-    cleanups.push(() => origin.close());
+    atEnd(() => origin.close());
     const before = process.memoryUsage.rss();
 
     const result = await fetchOne(

@@ -3,16 +3,11 @@
  * thing that such a server answers. Each case is served by one server under both names.
  */
 import { deflateSync, gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { FramingMender } from "#crawler/fetch/odd-framing";
 import { fetchAll } from "../support/fetch-one.ts";
 import { startRawOrigin } from "../support/origin.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const robots = "User-agent: *\nDisallow: /p\n";
 const page = "<!doctype html><title>Bridges</title><p>Wooden bridges of the valley.</p>";
@@ -48,7 +43,6 @@ async function served(serve: Serve, paths: readonly string[]) {
     const isRobots = head.startsWith("GET /robots.txt ");
     socket.write(serve(isRobots ? robots : page, isRobots ? "text/plain" : "text/html"));
   });
-  cleanups.push(() => origin.close());
   const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, totalMs: 10_000 };
   const { results } = await fetchAll(
     paths.map((path) => ({ url: `${origin.url}${path}` })),
@@ -232,7 +226,6 @@ describe("a redirect of robots.txt", () => {
       const moved = `HTTP/1.1 301 Moved\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`;
       socket.write(path === "/robots.txt" ? Buffer.from(moved, "latin1") : sized([])(robots, "text/plain"));
     });
-    cleanups.push(() => origin.close());
 
     const { results } = await fetchAll([{ url: `${origin.url}/p` }]);
 

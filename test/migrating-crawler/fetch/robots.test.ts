@@ -1,19 +1,14 @@
 /** robots.txt as it is asked for and remembered. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
 
-const cleanups: (() => unknown)[] = [];
 let home: string;
 beforeEach(() => {
   home = temporaryFolder("nearcrawl-robots-");
-  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 async function siteWith(robots: string, status = 200) {
@@ -21,7 +16,6 @@ async function siteWith(robots: string, status = 200) {
     if (request.url === "/robots.txt") response.writeHead(status).end(robots);
     else html(response, `<p>${request.url}`);
   });
-  cleanups.push(() => origin.close());
   return origin;
 }
 
@@ -102,9 +96,7 @@ describe("robots.txt that redirects to another host", () => {
       if (url === "/robots.txt") return void response.writeHead(404).end();
       html(response, "<p>page");
     });
-    cleanups.push(() => site.close());
     const crawler = sliceRunner({ requestsPerAddress: 64, politenessFloorMs: 0 });
-    cleanups.push(() => crawler.close());
     const crawl = async (host: string) =>
       (await crawler.crawl([`http://${host}:${site.port}/page`])).results[0]!.outcome;
     return { requests, crawl, crawler };

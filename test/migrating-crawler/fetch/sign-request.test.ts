@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { crawlSlice } from "#crawler/crawl/crawl-slice";
 import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { requestSigner } from "#crawler/fetch/sign-request";
@@ -6,15 +6,11 @@ import { Introduction } from "#crawler/fetch/user-agent";
 import { openIdentity } from "#crawler/membership/identity";
 import type { RequestKey } from "#crawler/membership/signing-keys";
 import { Prober } from "#crawler/probe/prober";
+import { atEnd } from "../../support/at-end.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { makeCertificate, startHttp2Origin, startHttps1Origin } from "../support/secure-origin.ts";
 import { testConfig } from "../support/test-config.ts";
 import { type SignedMessage, seenSignature, thumbprint } from "../support/verify-signature.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const keySetUrl = "https://crawl.example.org/.well-known/http-message-signatures-directory";
 
@@ -36,11 +32,10 @@ const isSignatureField = (name: string) => name.startsWith("signature");
 /** HTTP/1.1 alone, with TLS. */
 async function secureOrigin() {
   const certificate = makeCertificate();
-  cleanups.push(() => certificate.remove());
+  atEnd(() => certificate.remove());
   const origin = await startHttps1Origin(certificate, (request, response) =>
     request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
   );
-  cleanups.push(() => origin.close());
   return { origin, certificate };
 }
 
@@ -55,7 +50,7 @@ function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
   });
   const { userAgent, sign } = introduction;
   const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
-  cleanups.push(() => closeTools(tools));
+  atEnd(() => closeTools(tools));
   const crawl = async (url: string) => {
     const urls = [{ url, etag: null, lastModified: null }];
     const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
@@ -131,7 +126,6 @@ describe("a signed request", () => {
     const origin = await startOrigin((request, response) =>
       request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
     );
-    cleanups.push(() => origin.close());
     const { crawl, tools, introduction } = signingTools();
     const prober = new Prober({ connector: tools.connector, probeMethods: ["head"], ...introduction });
 
@@ -168,7 +162,7 @@ describe("a signed request", () => {
 
   it("can be verified over HTTP/2", async () => {
     const certificate = makeCertificate();
-    cleanups.push(() => certificate.remove());
+    atEnd(() => certificate.remove());
     const asked: SignedMessage[] = [];
     const origin = await startHttp2Origin(certificate, (request, response) => {
       const { ":authority": authority = "", ":path": path = "", ...headers } = request.headers;
@@ -176,7 +170,6 @@ describe("a signed request", () => {
       response.writeHead(200, { "content-type": "text/plain" });
       response.end("User-agent: *\nAllow: /\n");
     });
-    cleanups.push(() => origin.close());
     const { crawl, publicKey } = signingTools({ certificateFile: certificate.file });
 
     await crawl(`${origin.url}/a`);
@@ -208,11 +201,10 @@ describe("a crawler's introduction", () => {
 
   async function crawlAs(introduction: Introduction) {
     const origin = await startOrigin((_request, response) => html(response, "<p>page"));
-    cleanups.push(() => origin.close());
     const config = testConfig();
     const { userAgent, sign } = introduction;
     const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
-    cleanups.push(() => closeTools(tools));
+    atEnd(() => closeTools(tools));
     const urls = [{ url: `${origin.url}/`, etag: null, lastModified: null }];
     const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
     await crawlSlice(lease, { ...tools, keep: () => true }, new AbortController().signal).catch(() => {});

@@ -2,14 +2,9 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startRawOrigin } from "../support/origin.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** More than a second's allowance: it waits for the rate several times. */
 const slowed = {
@@ -39,7 +34,6 @@ async function site(behave: (socket: Socket) => void): Promise<string> {
     if (request.startsWith("GET /robots.txt ")) socket.write("HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n");
     else behave(socket);
   });
-  cleanups.push(() => origin.close());
   return `${origin.url}/page`;
 }
 

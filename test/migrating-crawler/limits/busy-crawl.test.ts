@@ -1,12 +1,7 @@
 /** A real crawl with more work than its share of the processor allows, measured by the kernel's count. */
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { html, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const words = Array.from({ length: 4000 }, (_, index) => `ship${index} sails northwards`).join(" ");
 
@@ -19,10 +14,8 @@ it("stays within five points of its share", { timeout: 60_000 }, async () => {
     if (request.url === "/robots.txt") return void response.writeHead(404).end();
     html(response, `<title>${request.url}</title><p>${words}`);
   });
-  cleanups.push(() => origin.close());
   const cpuShare = 0.25;
   const runner = sliceRunner({ limits: { cpuShare }, requestsPerAddress: 64 });
-  cleanups.push(() => runner.close());
   const pages = (host: string) =>
     Array.from({ length: 7 }, (_, page) => `http://${host}.localhost:${origin.port}/${page}`);
   const began = { cpu: process.cpuUsage(), ms: performance.now() };

@@ -5,11 +5,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Lease } from "#protocol/lease";
 import { keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../../support/at-end.ts";
 import { builtProgram } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type CountingRelay, startCountingRelay } from "../support/counting-relay.ts";
@@ -17,18 +18,13 @@ import { html, startOrigin } from "../support/origin.ts";
 import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
 import { sliceRunner } from "../support/slices.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** Text that no coding makes smaller. */
 const noise = randomBytes(20_000).toString("base64url");
 const pageBytes = (path: string) => 2000 + ((Number(path.replace(/\D/g, "")) * 7919) % 12_000);
 
 async function relayTo(port: number): Promise<CountingRelay> {
   const relay = await startCountingRelay(port);
-  cleanups.push(() => relay.close());
+  atEnd(() => relay.close());
   return relay;
 }
 
@@ -38,7 +34,6 @@ async function sites(): Promise<CountingRelay> {
     const { url } = request;
     html(response, `<title>${url}</title><p>${noise.slice(0, 300)}<!--${noise.slice(0, pageBytes(url!))}-->`);
   });
-  cleanups.push(() => origin.close());
   return relayTo(origin.port);
 }
 
@@ -64,7 +59,6 @@ async function coordinator(port: number): Promise<LoopbackGateway> {
       },
     },
   });
-  cleanups.push(() => world.close());
   return world;
 }
 
@@ -74,7 +68,6 @@ describe("the day's bytes", () => {
   }, async () => {
     const cap = 3_000_000;
     const [relay, home] = [await sites(), temporaryFolder("nearcrawl-caps-")];
-    cleanups.push(() => rmSync(home, { recursive: true, force: true }));
     const world = await coordinator(relay.port);
     const link = await relayTo(world.port);
     const settings = {
@@ -102,15 +95,14 @@ describe("the day's bytes", () => {
 
   it("count TLS with its handshakes and HTTP/2 with its frames, to the byte", async () => {
     const certificate = makeCertificate("localhost");
-    cleanups.push(() => certificate.remove());
+    atEnd(() => certificate.remove());
     const secure = await startHttp2Origin(certificate, (_request, response) => {
       response.writeHead(200, { "content-type": "text/html" });
       response.end(`<p>${noise.slice(0, 20_000)}`);
     });
-    cleanups.push(() => secure.close());
+    atEnd(() => secure.close());
     const relay = await relayTo(secure.port);
     const runner = sliceRunner({ certificateFile: certificate.file });
-    cleanups.push(() => runner.close());
 
     const { results } = await runner.crawl([
       `https://localhost:${relay.port}/1`,
@@ -125,7 +117,6 @@ describe("the day's bytes", () => {
   it("break a page off that they no longer suffice for: it goes back, and is no failure", async () => {
     const relay = await sites();
     const runner = sliceRunner({ limits: { bytesPerDay: 100_000 } });
-    cleanups.push(() => runner.close());
 
     const { results, ending } = await runner.crawl(pagesOf("a", relay.port, 20));
 
@@ -141,7 +132,6 @@ describe("the bytes of a second", () => {
     const relay = await sites();
     const kilobytesPerSecond = 100;
     const runner = sliceRunner({ limits: { kilobytesPerSecond }, requestsPerAddress: 64, timeouts: patient });
-    cleanups.push(() => runner.close());
     const startedMs = performance.now();
 
     await Promise.all(
@@ -170,6 +160,6 @@ const givenBack = ({ seen }: LoopbackGateway) =>
 async function runCrawler(settings: string): Promise<ChildProcess> {
   const main = await builtProgram("migrating-crawler/main");
   const child = spawn(process.execPath, [main, settings], { stdio: "ignore" });
-  cleanups.push(() => child.kill("SIGKILL"));
+  atEnd(() => child.kill("SIGKILL"));
   return child;
 }

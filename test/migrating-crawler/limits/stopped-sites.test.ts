@@ -1,18 +1,14 @@
 /** A site opts out while it is being crawled: what the crawler does when the coordinator says so. */
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { StoppedSites } from "#crawler/limits/stopped-sites";
 import { startCrawler } from "#crawler/main";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Lease } from "#protocol/lease";
 import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../../support/at-end.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const amber = asCrawlerId(1);
 const words = "the site has opted out";
@@ -31,7 +27,6 @@ const stopParts = (scope: "url" | "prefix" | "host", of: string, erases = false)
 /** A crawler with a gateway whose leases the test hands out, and a site that never answers `/slow`. */
 async function crawlerAtWork() {
   const gateway: LoopbackGateway = await startGateway({ zlibSync: null });
-  cleanups.push(() => gateway.close());
   const cutOff: string[] = [];
   const origin = await startOrigin((request, response) => {
     const host = String(request.headers.host);
@@ -42,10 +37,9 @@ async function crawlerAtWork() {
     if (request.url !== "/slow") return html(response, "<p>page");
     request.on("close", () => cutOff.push(String(request.headers.host?.split(":")[0])));
   });
-  cleanups.push(() => origin.close());
   const timeouts = { connectMs: 2000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
   const crawler = await startCrawler(testConfig({ coordinatorUrl: gateway.url, timeouts }));
-  cleanups.push(() => crawler.stop());
+  atEnd(() => crawler.stop());
   // Leases that nobody asked for are not begun.
   const asks = () => gateway.seen.messages.filter(({ message }) => message.type === "crawler:ready");
   await vi.waitFor(() => expect(asks()).toHaveLength(1), 5000);

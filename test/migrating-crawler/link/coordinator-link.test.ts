@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { WebSocketServer } from "ws";
 import { ConfigError } from "#core/errors";
 import { asCrawlerId } from "#core/ids";
@@ -16,12 +16,8 @@ import type {
 import { packResult } from "#protocol/packed/message-frames";
 import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "../../protocol/generated-results.ts";
+import { atEnd } from "../../support/at-end.ts";
 import { makeGate } from "../../support/gate.ts";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const trusting = (trust: Partial<CoordinatorRoute>): CoordinatorRoute => ({
   certificatePin: null,
@@ -41,9 +37,7 @@ interface Heard {
 async function start(
   options: Omit<Parameters<typeof startGateway>[0], "zlibSync"> = {},
 ): Promise<LoopbackGateway> {
-  const world = await startGateway({ zlibSync: null, ...options });
-  cleanups.push(() => world.close());
-  return world;
+  return startGateway({ zlibSync: null, ...options });
 }
 
 function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: CoordinatorLink; heard: Heard } {
@@ -74,7 +68,7 @@ function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: Coo
     backOff: { firstMs: 10, mostMs: 40 },
     ...changes,
   });
-  cleanups.push(() => link.stop("the test is over"));
+  atEnd(() => link.stop("the test is over"));
   return { link, heard };
 }
 
@@ -280,7 +274,7 @@ describe("when the coordinator says when to come back", () => {
       socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nmany wait");
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => new Promise((resolve) => server.close(resolve)));
+    atEnd(() => new Promise((resolve) => server.close(resolve)));
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
     const { link, heard } = makeLink(url);
 
@@ -412,7 +406,7 @@ describe("when the coordinator is lost or refuses", () => {
       backOff: { firstMs: 1e8, mostMs: 1e8 },
     });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    cleanups.push(async () => vi.useRealTimers());
+    atEnd(async () => vi.useRealTimers());
     link.start();
     await vi.waitFor(() => expect(heard.downs.length).toBe(1));
     const waiting = vi.getTimerCount();
@@ -455,7 +449,7 @@ describe("a coordinator that misbehaves", () => {
   test("and never answers the upgrade is given up", async () => {
     const silent = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => new Promise((resolve) => silent.close(resolve)));
+    atEnd(() => new Promise((resolve) => silent.close(resolve)));
     const { port } = silent.address() as AddressInfo;
     const { link, heard } = makeLink(`ws://127.0.0.1:${port}/crawler`, { welcomeTimeoutMs: 30 });
 
@@ -501,7 +495,7 @@ async function serverThat(greet: (send: (bytes: Buffer) => void) => void): Promi
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   server.on("connection", (socket) => greet((bytes) => socket.send(bytes)));
   await new Promise((resolve) => server.once("listening", resolve));
-  cleanups.push(async () => {
+  atEnd(async () => {
     for (const client of server.clients) client.terminate();
     await new Promise((resolve) => server.close(resolve));
   });

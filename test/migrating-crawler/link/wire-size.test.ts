@@ -3,9 +3,9 @@
  * the frames' heads and masks included, against the bytes of the pages' HTML.
  */
 
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { canParseUrl } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { quietLog } from "#crawler/core/log";
@@ -17,13 +17,9 @@ import type { CrawlerHeartbeat } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { helloOf, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { knownBy, signedHello, type TestIdentity, testIdentity } from "../../gateway/sealing-crawler.ts";
+import { atEnd } from "../../support/at-end.ts";
 import { sharedData } from "../../support/shared-data.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** RFC 6455 section 5.2: two bytes, four of mask, two or eight of a longer length. */
 const frameHeadBytes = 8;
@@ -43,9 +39,7 @@ async function ship(
     settings: { resultCredits: 1000 },
     handlers: identity ? knownBy("amber", identity.publicKey) : {},
   });
-  cleanups.push(() => world.close());
   const home = temporaryFolder("nearcrawl-wire-");
-  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
   const spool = new Spool({ home, maxBytes: 1e9 });
   let carrier: Carrier | undefined;
   const link = new CoordinatorLink({
@@ -68,7 +62,7 @@ async function ship(
     log: quietLog,
     random: () => 0,
   });
-  cleanups.push(() => link.stop("the test is over"));
+  atEnd(() => link.stop("the test is over"));
   carrier = new Carrier({ spool, link, log: quietLog });
   link.start();
   await vi.waitFor(() => expect(link.isUp).toBe(true));

@@ -1,23 +1,20 @@
 /** Which addresses may be contacted, in every spelling and every transition form; the public suites included. */
 
 import { readFileSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { addressGuard, literalAddress, parseAllowance } from "#crawler/net/address-guard";
 import { Connector } from "#crawler/net/connector";
 import { Failure } from "#crawler/net/failure";
 import { nat64PrefixesOf } from "#crawler/net/nat64-prefixes";
 import { startDns } from "#ops/world/main";
+import { atEnd } from "../../support/at-end.ts";
 import { startMailDns } from "../../support/mail-dns.ts";
 import { sharedData } from "../../support/shared-data.ts";
 import { testConfig } from "../support/test-config.ts";
 
 const nothing = { allowRanges: [], denyRanges: [], denyDomains: [] };
 const strict = addressGuard(nothing);
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** What becomes of a URL: no web URL, a name, or an address that is refused or allowed. */
 function fate(text: string): "invalid-url" | "name" | "refuse" | "allow" {
@@ -237,7 +234,7 @@ describe("the public suites", () => {
     const names = new Map(rows.map((row) => [row.whatwgHostname, row.resolvesTo ?? null]));
     const dns = await startDns((name) => names.get(name) ?? null);
     const connector = new Connector(testConfig({ allowRanges: [], resolvers: [dns.address] }));
-    cleanups.push(dns.close, () => connector.close());
+    atEnd(dns.close, () => connector.close());
 
     const found: unknown[] = [];
     for (const { name, input } of rows) found.push([name, await verdictOf(input, connector)]);
@@ -258,7 +255,7 @@ describe("a connector", () => {
     const dns = await startMailDns();
     const config = { allowRanges: [], denyRanges: ["9.9.9.0/24"], resolvers: [dns.address], ipv6: true };
     const connector = new Connector(testConfig(config));
-    cleanups.push(dns.close, () => connector.close());
+    atEnd(dns.close, () => connector.close());
     const translated = ["2a00:db8:64::a00:1", "2a00:db8:64::909:909", "2a00:db8:64::808:808"];
 
     const before = await Promise.all(translated.map((host) => own(connector, host)));
@@ -276,7 +273,7 @@ describe("a connector", () => {
     const open = new Connector(
       testConfig({ allowRanges: [], limits: { ...testConfig({}).limits, ownNetwork: true } }),
     );
-    cleanups.push(
+    atEnd(
       () => connector.close(),
       () => open.close(),
     );
@@ -294,7 +291,7 @@ describe("a connector", () => {
 
   it("opens nothing to a port of another service, whatever URL is leased", async () => {
     const connector = new Connector(testConfig({ allowRanges: [] }));
-    cleanups.push(() => connector.close());
+    atEnd(() => connector.close());
     const opened = connector.open({ host: "8.8.8.8", port: 6379, secure: false, timeoutMs: 500 });
 
     await expect(opened).rejects.toMatchObject({

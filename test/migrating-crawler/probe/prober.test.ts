@@ -1,28 +1,24 @@
 /** Latency measurements on real sockets: which method was used, and what each failure is called. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Connector } from "#crawler/net/connector";
 import { systemEchoes, timesIn } from "#crawler/probe/icmp-echo";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
 import type { CrawlerSettings } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
 import { probeOutcome } from "#protocol/messages";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { afterConnecting } from "../support/after-connecting.ts";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import { testConfig } from "../support/test-config.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function prober(changes: Partial<CrawlerSettings> = {}): Promise<Prober> {
   const config = testConfig(changes);
   const connector = new Connector(config);
-  cleanups.push(() => connector.close());
+  atEnd(() => connector.close());
   const made = new Prober({
     connector,
     probeMethods: config.probeMethods,
@@ -50,9 +46,7 @@ async function probe(
 }
 
 async function raw(behave: Parameters<typeof startRawOrigin>[0]) {
-  const origin = await startRawOrigin(behave);
-  cleanups.push(() => origin.close());
-  return origin;
+  return startRawOrigin(behave);
 }
 
 /** Fewer tries than asked for when they agree. */
@@ -124,7 +118,7 @@ describe("a connect probe", () => {
   ] as const)("through %s measures the proxy's answer, refusals too", async (_name, startProxy) => {
     const origin = await startOrigin((_request, response) => void response.end());
     const proxy = await startProxy();
-    cleanups.push(
+    atEnd(
       () => origin.close(),
       () => proxy.close(),
     );
@@ -154,7 +148,7 @@ describe("a probe by name", () => {
   it("measures the address that the crawler itself resolves, and reports it", async () => {
     const origin = await raw((socket) => socket.write(ok));
     const dns = await startDns((name) => (name === "site.example" ? "127.0.0.1" : null));
-    cleanups.push(() => dns.close());
+    atEnd(() => dns.close());
 
     const outcome = await probe(
       // What the coordinator was told: another place, where nobody answers.
@@ -169,7 +163,7 @@ describe("a probe by name", () => {
   it("fails when the name has no address, without asking the coordinator's", async () => {
     const origin = await raw((socket) => socket.write(ok));
     const dns = await startDns(() => null);
-    cleanups.push(() => dns.close());
+    atEnd(() => dns.close());
 
     const outcome = await probe(
       { port: origin.port, host: "site.example", byName: true, method: "connect" },
@@ -182,7 +176,7 @@ describe("a probe by name", () => {
 
   it("is not allowed where the name leads to an address that the partner denies", async () => {
     const dns = await startDns(() => "127.0.0.1");
-    cleanups.push(() => dns.close());
+    atEnd(() => dns.close());
 
     const outcome = await probe(
       { port: 80, host: "site.example", address: "192.0.2.1", byName: true },
@@ -248,7 +242,7 @@ describe("a machine that is busy", () => {
       compute(150);
     });
     const one = await prober();
-    if (method === "connect") cleanups.push(afterConnecting(() => compute(150)));
+    if (method === "connect") atEnd(afterConnecting(() => compute(150)));
 
     const asked = {
       host: "x.example",

@@ -1,5 +1,5 @@
 /** A site is asked once at a time, and not before its pace and robots.txt allow it, for pages and probes together. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { RobotsCache } from "#crawler/fetch/robots";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { HostGates } from "#crawler/limits/host-gate";
@@ -7,13 +7,9 @@ import { ProbeGate } from "#crawler/limits/probe-gate";
 import { Connector } from "#crawler/net/connector";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
 import { saysNothing } from "#protocol/messages";
+import { atEnd } from "../../support/at-end.ts";
 import { startRawOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const floorMs = 200;
 const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
@@ -31,10 +27,9 @@ async function site({ silence = "" } = {}) {
         : ok,
     );
   });
-  cleanups.push(() => origin.close());
   const config = testConfig({});
   const connector = new Connector(config);
-  cleanups.push(() => connector.close());
+  atEnd(() => connector.close());
   const gates = new HostGates({ floorMs, responseTimeFactor: 1 });
   const { timeouts } = config;
   const userAgent = () => "Nearcrawl/test";
@@ -62,7 +57,7 @@ async function site({ silence = "" } = {}) {
     });
   const client = () => {
     const made = new SiteClient({ origin: `http://127.0.0.1:${origin.port}`, connector, timeouts });
-    cleanups.push(() => made.close());
+    atEnd(() => made.close());
     return made;
   };
   const page = async () => await gates.take({ host: "127.0.0.1", address: "127.0.0.1" }, bounds());

@@ -1,27 +1,21 @@
 /** The control socket itself: whose it is, where it lies, and what is done about one that was left behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import { askCrawler } from "#crawler/status/ask-crawler";
 import { openControl } from "#crawler/status/control-server";
 import { childCommand } from "#crawler/supervisor/crawler-child";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { sampleReport } from "./sample-report.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 function folder(): string {
-  const home = temporaryFolder("nearcrawl-control-");
-  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
-  return home;
+  return temporaryFolder("nearcrawl-control-");
 }
 
 const steered = (name = "amber") => ({
@@ -34,7 +28,7 @@ const steered = (name = "amber") => ({
 
 async function open(home: string, { name = "amber", log = quietLog as CrawlerLog } = {}) {
   const control = await openControl({ home, crawler: steered(name), log });
-  cleanups.push(() => control.close());
+  atEnd(() => control.close());
   return control;
 }
 
@@ -124,7 +118,7 @@ describe("the control socket", () => {
     const { args, env } = childCommand(place, { env: {}, nodeFlags: process.allowedNodeEnvironmentFlags });
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit", "ipc"] });
     const asked = once(process, "SIGUSR2");
-    cleanups.push(() => child.kill("SIGKILL"));
+    atEnd(() => child.kill("SIGKILL"));
     await once(child.stdout!, "data");
 
     expect(await nameAt(home)).toBe("boxed");
@@ -139,7 +133,7 @@ describe("the control socket", () => {
       else for (let i = 0; i < 20; i++) response.write(Buffer.alloc(100_000));
     });
     await new Promise<void>((resolve) => server.listen(join(home, "control.sock"), resolve));
-    cleanups.push(() => {
+    atEnd(() => {
       server.closeAllConnections();
       server.close();
     });

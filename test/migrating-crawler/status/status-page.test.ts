@@ -2,18 +2,14 @@
 import { createServer, type IncomingHttpHeaders, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parse } from "node-html-parser";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
 import { PageServer } from "#crawler/status/open-status";
 import { statusPage } from "#crawler/status/status-page";
 import type { StatusReport } from "#crawler/status/status-report";
+import { atEnd } from "../../support/at-end.ts";
 import { until } from "../../support/until.ts";
 import { failure, sampleReport } from "./sample-report.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** The first thread in a run is bundled from sources. */
 const soonMs = 15_000;
@@ -21,7 +17,7 @@ const soonMs = 15_000;
 /** On a port that the system chooses. */
 async function servePage(report: StatusReport = sampleReport()): Promise<number> {
   const page = new PageServer({ port: 0, report: () => report, log: quietLog });
-  cleanups.push(() => page.close());
+  atEnd(() => page.close());
   await until(() => page.port !== null, soonMs);
   return page.port!;
 }
@@ -154,7 +150,7 @@ describe("the local page", () => {
       resume: () => void deeds.push("resume"),
     };
     const page = new PageServer({ port: 0, report: sampleReport, steered, log: quietLog });
-    cleanups.push(() => page.close());
+    atEnd(() => page.close());
     await until(() => page.url !== null, soonMs);
     const { port, url } = page;
     const key = new URL(url!).searchParams.get("key")!;
@@ -196,7 +192,7 @@ describe("the local page", () => {
     const port = -1; // listen() throws for it
 
     const page = new PageServer({ port, report: sampleReport, log });
-    cleanups.push(() => page.close());
+    atEnd(() => page.close());
     await until(() => warnings.length >= 2, soonMs);
 
     expect(new Set(warnings)).toEqual(new Set(["the local status page has failed"]));
@@ -208,7 +204,7 @@ describe("the local page", () => {
       throw new Error("nothing to report");
     };
     const page = new PageServer({ port: 0, report: () => report(), log: quietLog });
-    cleanups.push(() => page.close());
+    atEnd(() => page.close());
     await until(() => page.port !== null, soonMs);
     const { port } = page;
 
@@ -225,7 +221,7 @@ describe("the local page", () => {
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as AddressInfo;
     const page = new PageServer({ port, report: sampleReport, log: quietLog, retryMs: 5 });
-    cleanups.push(
+    atEnd(
       () => page.close(),
       () => new Promise((resolve) => other.close(resolve)),
     );
@@ -248,7 +244,7 @@ describe("the local page", () => {
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as AddressInfo;
     const page = new PageServer({ port, report: sampleReport, log: quietLog, retryMs: 20 });
-    cleanups.push(() => page.close());
+    atEnd(() => page.close());
 
     await new Promise((resolve) => other.close(resolve));
     await until(() => page.port !== null, soonMs);

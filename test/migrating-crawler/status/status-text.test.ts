@@ -12,9 +12,11 @@ describe("the status in words", () => {
     const lines = statusText(sampleReport());
 
     expect(lines[0]).toBe("amber: Crawling: 2 sites open, 7 URLs in the last minute.");
-    expect(lines).toContain("coordinator       wss://search.example/crawler, connected for 4 min");
-    expect(lines).toContain("identity          abcdefghijkl…, seen at 192.0.2.7");
-    expect(lines).toContain("versions          release 1.4.0, supervisor 1, Node 20.20.2, protocol 3");
+    expect(lines).toContain("coordinator       wss://search.example/crawler");
+    expect(lines).toContain("link              connected for 4 min");
+    expect(lines).toContain("identity          abcdefghijkl…");
+    expect(lines).toContain("seen at           192.0.2.7");
+    expect(lines).toContain("under             supervisor 1, Node 20.20.2, protocol 3");
     expect(lines).toContain("runs              for 3 h 20 min, process 77");
   });
 
@@ -81,7 +83,7 @@ describe("the status in words", () => {
     const notConnectedBecause = "no link to the coordinator: nothing heard from the coordinator for 25 s";
     const down = { ...coordinator, connectedSince: null, notConnectedSince: then, notConnectedBecause };
 
-    expect(textOf({ coordinator: down })).toContain(`(not connected for 12 min: ${notConnectedBecause})`);
+    expect(textOf({ coordinator: down })).toContain(`${notConnectedBecause}, for 12 min`);
   });
 
   it("fits into one line where nothing can be drawn over", () => {

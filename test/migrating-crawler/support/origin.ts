@@ -1,6 +1,7 @@
-/** A web site on loopback: normal pages through node:http, and raw sockets for what no server should do. */
+/** A web site on loopback: normal pages through node:http, and raw sockets for what no server should do. It ends with the test. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import net, { type AddressInfo } from "node:net";
+import { atEnd } from "../../support/at-end.ts";
 
 export interface Origin {
   readonly port: number;
@@ -23,7 +24,9 @@ export async function startOrigin(handle: Handle): Promise<Origin> {
     handle(request, response);
   });
   const port = await listen(server);
-  return { port, url: `http://127.0.0.1:${port}`, requests, headers, close: () => closeServer(server) };
+  const close = () => closeServer(server);
+  atEnd(close);
+  return { port, url: `http://127.0.0.1:${port}`, requests, headers, close };
 }
 
 export function html(response: ServerResponse, body: string, headers: Record<string, string> = {}): void {
@@ -62,6 +65,7 @@ export async function startRawOrigin(
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   };
+  atEnd(close);
   return { port, url: `http://${address}:${port}`, connections: () => connections, close };
 }
 

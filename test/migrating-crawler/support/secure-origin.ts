@@ -7,6 +7,7 @@ import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface TestCertificate {
@@ -75,6 +76,7 @@ export async function startHttp2Origin(
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   };
+  atEnd(close);
   return { port, url: `https://127.0.0.1:${port}`, agreed, sessions, close };
 }
 
@@ -97,6 +99,7 @@ export async function startHttps1Origin(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
+  atEnd(close);
   return { port, url: `https://127.0.0.1:${port}`, requests, headers, close };
 }
 
@@ -121,5 +124,6 @@ export async function startRawTlsOrigin(
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   };
+  atEnd(close);
   return { port, url: `https://127.0.0.1:${port}`, agreed, close };
 }

@@ -5,6 +5,7 @@ import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl/cr
 import { closeTools, type FetchTools, fetchTools } from "#crawler/crawl/slice-tools";
 import type { Lease } from "#protocol/lease";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
+import { atEnd } from "../../support/at-end.ts";
 import { testConfig } from "./test-config.ts";
 
 export interface SliceRunner {
@@ -30,6 +31,7 @@ export function sliceRunner(
   const config = testConfig(changes);
   const userAgent = () => "Nearcrawl/test";
   const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
+  atEnd(() => closeTools(tools));
   return {
     tools,
     async crawl(urls, leaseChanges = {}, ownTools = {}) {

@@ -1,19 +1,13 @@
-/** Whole crawls of sites without an end: whatever the crawler ships is crawled, and it comes to an end. */
-import { rmSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { crawlSlice } from "#crawler/crawl/crawl-slice";
 import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
+import { atEnd } from "../../support/at-end.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
 /** A crawl that comes so far has no end. */
 const endless = 600;
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 interface Site {
   readonly origin: Origin;
@@ -30,12 +24,10 @@ async function crawlSite(pageOf: (path: string, query: URLSearchParams) => strin
     response.writeHead(404, { "content-type": "text/html" });
     response.end("<h1>Not found</h1>");
   });
-  cleanups.push(() => origin.close());
   const config = testConfig();
-  cleanups.push(() => rmSync(config.home, { recursive: true, force: true }));
   const userAgent = () => "Nearcrawl/test";
   const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
-  cleanups.push(() => closeTools(tools));
+  atEnd(() => closeTools(tools));
 
   const pages = new Map<string, PageExtract>();
   const known = new Set([`${origin.url}/`]);
@@ -233,7 +225,6 @@ describe("a page of doubtful words", () => {
         response.end("User-agent: *\nDisallow: /no-such\n");
       } else html(response, "<title>404</title><p>Please use the search.");
     });
-    cleanups.push(() => origin.close());
 
     const { result } = await fetchOneOf(`${origin.url}/old-page`);
 
@@ -250,8 +241,7 @@ async function fetchOneOf(url: string): Promise<{ readonly result: FetchResult }
     userAgent: () => "Nearcrawl/test",
     quiet: async () => {},
   });
-  cleanups.push(() => rmSync(config.home, { recursive: true, force: true }));
-  cleanups.push(() => closeTools(tools));
+  atEnd(() => closeTools(tools));
   const results: FetchResult[] = [];
   const keep = (_leaseId: string, result: FetchResult) => results.push(result) > 0;
   const urls = [{ url, etag: null, lastModified: null }];

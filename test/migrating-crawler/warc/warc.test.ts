@@ -1,9 +1,9 @@
 /** What a partner keeps: real fetches from real sites, read back by an independent reader (warcio). */
 import { createHash } from "node:crypto";
-import { createReadStream, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createReadStream, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { WARCParser } from "warcio";
 import { ConfigError } from "#core/errors";
 import { crawlSlice } from "#crawler/crawl/crawl-slice";
@@ -14,15 +14,8 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 function freshFolder(): string {
-  const folder = temporaryFolder("nearcrawl-warc-");
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+  return temporaryFolder("nearcrawl-warc-");
 }
 
 async function site(handle: Parameters<typeof startOrigin>[0]): Promise<Origin> {
@@ -30,7 +23,6 @@ async function site(handle: Parameters<typeof startOrigin>[0]): Promise<Origin> 
     if (request.url === "/robots.txt") response.writeHead(404).end();
     else handle(request, response);
   });
-  cleanups.push(() => origin.close());
   return origin;
 }
 
@@ -72,7 +64,6 @@ async function crawlInto(
   tasks: readonly { readonly url: string; readonly etag?: string }[],
 ): Promise<void> {
   const config = testConfig({ warc: { folder } });
-  cleanups.push(() => rmSync(config.home, { recursive: true, force: true }));
   const userAgent = () => "Nearcrawl/test (+https://crawler.example/)";
   const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
   const warc = openWarc(config, { software: "Nearcrawl/test", userAgent })!;
@@ -223,7 +214,6 @@ describe("what the site states of a page's uses", () => {
       if (request.url === "/robots.txt") response.end("User-agent: *\nContent-Usage: /a search=n\n");
       else html(response, '<meta name="tdm-reservation" content="1"><p>words', headers);
     });
-    cleanups.push(() => origin.close());
 
     await crawlInto(folder, [{ url: `${origin.url}/a` }]);
     const records = await readBack(folder);

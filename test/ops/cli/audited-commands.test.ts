@@ -1,4 +1,5 @@
 /** Every command that changes something says so in the audit log: real database, in this process. */
+
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -7,15 +8,17 @@ import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presenc
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
-import { accessCommand, type WhoHasAccess } from "#ops/cli/commands/access";
-import { auditCommand } from "#ops/cli/commands/audit";
-import { complaintsCommand } from "#ops/cli/commands/complaints";
 import { coordinatorCommand } from "#ops/cli/commands/coordinator";
 import { fleetCommand } from "#ops/cli/commands/fleet";
-import { operatorTokenCommand } from "#ops/cli/commands/operator-token";
-import { optOutsCommand } from "#ops/cli/commands/opt-outs";
+import {
+  accessCommand,
+  auditCommand,
+  complaintsCommand,
+  operatorTokenCommand,
+  optOutsCommand,
+  signInCommand,
+} from "#ops/cli/commands/of-rooms";
 import { releaseCommand } from "#ops/cli/commands/release";
-import { signInCommand } from "#ops/cli/commands/sign-in";
 import { writeNewKey } from "#ops/cli/release/release-key-file";
 import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -50,8 +53,9 @@ const placed = (args: readonly string[]) => [
   ...["--database-url", database.url, "--schema", database.schema, "--home", folder],
 ];
 /** What a command prints. */
-const run = (command: Command, ...args: readonly string[]) => said(command, placed(args));
-const outcome = (command: Command, ...args: readonly string[]) => inProcess(command, placed(args));
+const run = (command: Command | Promise<Command>, ...args: readonly string[]) => said(command, placed(args));
+const outcome = (command: Command | Promise<Command>, ...args: readonly string[]) =>
+  inProcess(command, placed(args));
 
 /** What it left in the log, the oldest first. */
 async function logged(): Promise<string[]> {
@@ -97,9 +101,9 @@ it("of access, opt-outs and complaints, without what opens anything", async () =
   const token = await run(operatorTokenCommand(), "create", "ci", "--scope", "read");
   await run(operatorTokenCommand(), "revoke", "ci");
   const link = await run(signInCommand(), "--role", "staff", "--name", "anna");
-  await run(optOutsCommand(), "add", "www.example.org", "--unconfirmed");
-  await run(optOutsCommand(), "confirm", "www.example.org");
-  await run(optOutsCommand(), "lift", "www.example.org");
+  await run(optOutsCommand(), "add", "www.example.org", "--yes-remove", "0");
+  await run(optOutsCommand(), "confirm", "1", "--yes-remove", "0");
+  await run(optOutsCommand(), "lift", "1");
   const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
   await run(complaintsCommand(), "add", ...report);
   await run(complaintsCommand(), "close", "1", "--words", "answered");
@@ -148,7 +152,7 @@ it("and nothing where nothing was changed", async () => {
     await outcome(fleetCommand(), "drain", "nobody"),
     await outcome(fleetCommand(), "trust", "athens"),
     await outcome(operatorTokenCommand(), "revoke", "nobody"),
-    await outcome(optOutsCommand(), "lift", "nobody.example.org"),
+    await outcome(optOutsCommand(), "lift", "99"),
   ];
 
   expect(outcomes.map(({ code }) => code)).toEqual([3, 0, 3, 3]);
@@ -165,9 +169,9 @@ it("lists who changed what, what was before, and says when nothing fits", async 
   const noDay = await outcome(auditCommand(), "--since", "2026-13-01");
 
   expect(text).toMatch(/crawler-resumed +athens/);
-  expect(text).toMatch(/earlier ones: --before \d+/);
+  expect(text).toMatch(/^more +yes/);
   expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
-  expect(none).toMatchObject({ code: 3, out: "no entries match\n" });
+  expect(none).toMatchObject({ code: 3, out: expect.stringContaining("entries: none") });
   expect([noDay.code, noDay.err]).toEqual([2, expect.stringContaining("not a day such as")]);
 });
 
@@ -175,7 +179,10 @@ it("of who has access, as the page lists them", async () => {
   await signIn(database, "staff", { name: "ben", now: new Date() });
   await run(signInCommand(), "--name", "dora", "--role", "partner", "--crawler", "athens");
 
-  const access: WhoHasAccess = JSON.parse(await run(accessCommand(), "list", "--json"));
+  const access: {
+    sessions: { name: string; sessionId: number }[];
+    links: { name: string; linkId: number }[];
+  } = JSON.parse(await run(accessCommand(), "list", "--json"));
   const session = access.sessions.find(({ name }) => name === "ben")?.sessionId;
   const link = access.links.find(({ name }) => name === "dora")?.linkId;
   const text = await run(accessCommand(), "list");
@@ -186,7 +193,7 @@ it("of who has access, as the page lists them", async () => {
   const again = await outcome(accessCommand(), "end", String(session));
 
   expect(text).toMatch(/ben +staff/);
-  expect(text).toMatch(/dora +partner of athens/);
+  expect(text).toMatch(/dora +partner +athens/);
   expect([ended, withdrawn]).toEqual([
     "A session of ben was ended.\n",
     "The link for dora no longer works.\n",

@@ -1,4 +1,4 @@
-/** `nearcrawl explore` over a seeded database: a tree, a list, a map and CSV. */
+/** `nearcrawl explore` over a seeded database: a tree, a list and CSV. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { exploreCommand } from "#ops/cli/commands/explore";
@@ -35,20 +35,12 @@ it("lists what a filter leaves, and says by its exit code that nothing is left",
   });
 });
 
-it("draws a map of letters, two to a cell", async () => {
-  const lines = (await explored("1.2.0.0/16", "--map")).split("\n");
-
-  expect(lines[0]).toBe("1.2.0.0/16 by crawler");
-  expect(lines.slice(2, 34).join("")).toMatch(/^(│A{64}│)+/);
-  expect(lines.join("\n")).toMatch(/ A {2}athens: \d subnets, \d/);
-});
-
 it("counts by country, with a median once there is one", async () => {
   const text = await explored("--countries");
   const json = JSON.parse(await explored("--countries", "--country", "gr", "--json"));
 
   expect(text).toMatch(/GR +Greece .*too few yet .*athens: /);
-  expect(json.picked).toMatchObject({ country: "GR", state: "few", medianRttMs: null });
+  expect(json.countries).toMatchObject([{ country: "GR", measured: 1, medianRttMs: null }]);
   expect(await run("--countries", "--country", "CY")).toMatchObject({ code: 3 });
 });
 
@@ -65,8 +57,8 @@ it("refuses what it cannot read, and views that exclude each other", async () =>
     code: 2,
     err: expect.stringContaining("at: nowhere is not an address"),
   });
-  expect(await run("--map", "--list")).toMatchObject({
+  expect(await run("--tree", "--list")).toMatchObject({
     code: 2,
-    err: expect.stringContaining("--list and --map exclude each other"),
+    err: expect.stringContaining("--tree and --list exclude each other"),
   });
 });

@@ -1,4 +1,5 @@
 /** Invitations, keys and tokens as operators handle them by command: a real database, exit codes. */
+
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -10,7 +11,7 @@ import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presenc
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { fleetCommand } from "#ops/cli/commands/fleet";
-import { operatorTokenCommand } from "#ops/cli/commands/operator-token";
+import { operatorTokenCommand } from "#ops/cli/commands/of-rooms";
 import { pinOf } from "#protocol/identity";
 import { parseInvitation } from "#protocol/invitation";
 import { inProcess } from "../../support/command-in-process.ts";
@@ -193,7 +194,7 @@ it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_0
     "--days",
     "1",
   );
-  const secret = made.out.trim().split("\n").at(-1) ?? "";
+  const secret = /nco_[\w-]+/.exec(made.out)?.[0] ?? "";
   const used = await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date());
   const [again, listed] = await Promise.all([
     nearcrawl("operator-token", "create", "dashboard"),
@@ -202,7 +203,7 @@ it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_0
   const revoked = await nearcrawl("operator-token", "revoke", "dashboard");
 
   expect(used).toMatchObject({ name: "dashboard", scopes: ["fleet-read"] });
-  expect(listed.out).toMatch(/dashboard +valid +fleet-read /);
+  expect(listed.out).toMatch(/dashboard +fleet-read /);
   expect(listed.out).not.toContain(secret);
   expect([made, again, listed, revoked].map(({ code }) => code)).toEqual([0, 2, 0, 0]);
   expect(await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date())).toBeNull();

@@ -1,4 +1,5 @@
 /** `nearcrawl journal` and `database restored`: what is beside the database, where it differs, and putting it back by hand. */
+
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -7,7 +8,7 @@ import { JournalFolder } from "#coordinator/journal/journal-file-store";
 import type { Database } from "#db/server-database";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { journalCommand } from "#ops/cli/commands/journal";
-import { optOutsCommand } from "#ops/cli/commands/opt-outs";
+import { optOutsCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -31,7 +32,15 @@ it("says where nothing was journaled", async () => {
 });
 
 it("has what a command changed on the disk when the command ends, and lists it", async () => {
-  await inProcess(optOutsCommand(), ["add", "left.example", "--words", "by mail", ...place()]);
+  await inProcess(optOutsCommand(), [
+    "add",
+    "left.example",
+    "--yes-remove",
+    "0",
+    "--words",
+    "by mail",
+    ...place(),
+  ]);
 
   const { code, out } = await journal("list");
   const json = await journal("list", "--json");

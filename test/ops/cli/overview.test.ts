@@ -1,14 +1,12 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accuracyEstimate } from "#coordinator/delegation/accuracy";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { showOverview } from "#coordinator/overview/overview";
 import { createReports } from "#coordinator/who/reads";
+import { timeRange } from "#core/time-range";
 import type { Database } from "#db/server-database";
-import { accuracyText } from "#ops/cli/commands/accuracy";
 import { overviewCommand, overviewText } from "#ops/cli/commands/overview";
-import { queueText } from "#ops/cli/commands/queue";
 import { barLine } from "#ops/cli/history-text";
 import { watchAnswer } from "#ops/cli/watch-answer";
 import { nearcrawl } from "../../support/built-command.ts";
@@ -31,7 +29,10 @@ const reads = () => createReports(database.pool, () => 0);
 
 describe("nearcrawl overview", () => {
   it("says on a terminal what the page says, without a coordinator", async () => {
-    const overview = await showOverview(reads(), null, { rates: null, range: "1h", now: worldNow });
+    const overview = await showOverview(reads(), null, {
+      range: timeRange(() => "", worldNow, "1h"),
+      now: worldNow,
+    });
 
     const text = overviewText(overview);
 
@@ -42,7 +43,7 @@ describe("nearcrawl overview", () => {
     expect(text).toMatch(/a crawler for their subnet +2 +60 s/);
     expect(text).toMatch(/the site +108 +0\.3 %/);
     expect(text).toMatch(/berlin +offline .* it was stopped by its host, seen 60 min ago/);
-    expect(text).toContain("·····");
+    expect(text).toMatch(/Pages per minute +[▁-█]+··[▁-█]+/);
   });
 
   it("prints the same value as the API with --json, and alerts end with 4", async () => {
@@ -71,21 +72,6 @@ it("a slow database is told of by the clock that the reads were given", async ()
 
   expect(facts.databaseMs).toBe(300);
   expect(alertsOf(facts).map(({ name }) => name)).toContain("database-slow");
-});
-
-it("the queue and the samples are tables", async () => {
-  const [ages, hosts, gated] = [
-    await reads().queueAges(worldNow),
-    await reads().longestWaiting({ reason: null, most: 9 }, worldNow),
-    await reads().gatedHosts(worldNow),
-  ];
-  const samples = await reads().accuracySamples({ most: 2, farOnly: true }, worldNow);
-
-  expect(queueText({ ages, hosts, gated, now: worldNow })).toMatch(
-    /old\.example\.org +60 s ago +berlin is offline +1\.2\.9\.0/,
-  );
-  const text = accuracyText(accuracyEstimate({ samples: 20, nearlyBest: 19 }), samples, worldNow);
-  expect(text).toMatch(/1\.2\.0\.0\/16 +www\.example\.org +athens +53\.0 ms +tokyo +13\.0 ms +2 of 3/);
 });
 
 it("a history in one line has eight heights, and a dot where nothing is known", () => {

@@ -49,6 +49,7 @@ range                          registry  country  name   holder
 ─────────────────────────────  ────────  ───────  ─────  ─────────────────────────────────
 45.10.0.0/16                   ripencc   NL       WHOLE  Exemplary Networks (ORG-EX1-RIPE)
   45.10.119.0 - 45.10.120.255  ripencc   FR       LATER
+45.10.119.0 - 45.10.120.255 is 45.10.119.0/24, 45.10.120.0/24
 crossing it:
 range           registry  country  name     holder
 ──────────────  ────────  ───────  ───────  ──────

@@ -1,8 +1,9 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
-import { pageCommand } from "#ops/cli/commands/page";
+import { pageCommand } from "#ops/cli/commands/of-rooms";
 import { searchCommand } from "#ops/cli/commands/search";
 import { whoCommand } from "#ops/cli/commands/who";
 import { nearcrawl as run } from "../../support/built-command.ts";
@@ -118,8 +119,8 @@ describe("nearcrawl page", () => {
     const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
     expect([text.code, json.code]).toEqual([0, 0]);
-    expect(text.out).toContain("size          40.0 kB, 10.0 kB over the wire, 1.50 kB shipped");
-    expect(text.out).toMatch(/2026-03-01T12:00:00.000Z +athens +fetched 200 +– +40\.0 ms +40\.0 kB/);
+    expect(text.out).toMatch(/body bytes +40\.0 kB\nwire bytes +10\.0 kB\nshipped bytes +1\.50 kB/);
+    expect(text.out).toMatch(/2026-03-01 12:00 +athens +fetched +200 +40\.0 ms +40\.0 kB/);
     expect(faultsOf(JSON.parse(json.out), { $ref: "#/components/schemas/PageAnswer" }, schemas)).toEqual([]);
   });
 

@@ -27,7 +27,7 @@ export class ChannelManager {
   readonly downloadSteps: Float64Array;
   readonly #scenario: RecrawlScenario;
   readonly #group: Uint8Array;
-  readonly #due: Calendar;
+  readonly #due: Calendar<number>;
   readonly #nextAt: Float64Array;
   readonly #members: Int32Array[];
   readonly #watched: number;
@@ -55,7 +55,7 @@ export class ChannelManager {
     this.submitted = counts();
     this.updates = counts();
     this.downloadSteps = numbers();
-    this.#due = new Calendar(steps, channels);
+    this.#due = new Calendar(steps);
     this.#nextAt = this.intervals.map((interval) => random.next() * interval);
     this.#nextAt.forEach((at, channel) => {
       this.#due.add(channel, Math.floor(at));
@@ -73,7 +73,7 @@ export class ChannelManager {
 
   /** Hands out the channels that are due. */
   submitDue(step: number, submit: (channel: number, limit: number) => void): void {
-    for (let channel = this.#due.take(step); channel >= 0; channel = this.#due.take(step)) {
+    for (const channel of this.#due.take(step)) {
       const interval = this.intervals[channel]!;
       this.submitted[channel]! += 1;
       this.#recent.submitted[channel]! += 1;

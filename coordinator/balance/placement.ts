@@ -1,0 +1,203 @@
+/**
+ * The plan of the policy `min-cost-flow`: the least sum of load × RTT over all subnets (design section 6) that leaves nobody
+ * over capacity, with hysteresis; and which round-trip times are worth measuring before subnets move.
+ *
+ * Of a large fleet not everybody comes into question for a subnet, but those that measured it, and 24 neighbours of the one
+ * that measured least: plans cost 0.0 to 0.2 % more by that (test/bench/results/balance.md). Where these do not suffice,
+ * it is planned again with four times as many.
+ */
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { expectedGainMs, RttTable } from "../distances/predicted-rtts.ts";
+import { Auction, type AuctionInput } from "./auction.ts";
+import { burdenOf, plannedCapacities, wholeUnits } from "./capacities.ts";
+import {
+  type BalanceInput,
+  type BalanceSettings,
+  type BalanceSubnet,
+  checkInput,
+  defaultBalanceSettings,
+  leaveCostMs,
+  type Move,
+} from "./plan.ts";
+
+interface BalancePlan {
+  readonly moves: readonly Move[];
+  /** Pairs whose RTT is only predicted and worth measuring before moving, the most worth first. */
+  readonly probes: readonly WantedProbe[];
+}
+
+interface WantedProbe {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  /** Ms × pages a day that it is expected to save; infinite where a planned move relies on it. */
+  readonly expectedGain: number;
+}
+
+const usualBreadth = 24;
+
+/** What is left of a capacity that a subnet too large for anybody uses up: nothing fits, but the crawler has not departed. */
+const usedUpShare = 1e-9;
+
+/**
+ * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
+ * half as much. test/bench/results/balance.md says what other values come to.
+ */
+const probeWorthMs = 2;
+
+/** Twice the usual spread of predictions. */
+const tooFarMs = 50;
+
+/** At most so many probes are asked for at once, and of so many subnets that stay the crawlers are compared. */
+const mostProbes = 10_000;
+const mostCompared = 20_000;
+
+/** No moves while no crawler has any capacity. Throws a RangeError where a number is not one of zero or more or an id comes twice. */
+export function planPlacement(
+  input: BalanceInput,
+  settings: BalanceSettings = defaultBalanceSettings,
+): BalancePlan {
+  checkInput(input);
+  const crawlers = [...input.crawlers].sort((a, b) => a.crawlerId - b.crawlerId);
+  const subnets = [...input.subnets].sort((a, b) => a.subnetId - b.subnetId);
+  if (!crawlers.some(({ capacityPagesPerDay }) => capacityPagesPerDay > 0)) return { moves: [], probes: [] };
+  const rtts = new RttTable(input.crawlerRttMs);
+  for (const { crawlerId } of crawlers) rtts.indexOf(crawlerId);
+  for (const subnet of subnets) rtts.add(subnet);
+  const owners = subnets.map(({ crawlerId }) => rtts.indexOf(crawlerId));
+  const known = { subnets, owners, rtts };
+  const burden = burdenOf({ crawlers, subnets }, rtts);
+  const mostPages = Math.max(...plannedCapacities(burden, settings).pages);
+  // Moving a subnet with more load than any crawler may carry relieves nobody: it stays, and takes up its crawler's room.
+  const isFixed = subnets.map(({ loadPagesPerDay }) => loadPagesPerDay > mostPages);
+  for (const [row, owner] of owners.entries()) {
+    const capacity = burden.capacityPages[owner]!;
+    if (!isFixed[row] || capacity === 0) continue;
+    burden.pages[owner]! -= subnets[row]!.loadPagesPerDay;
+    burden.bytes[owner]! -= subnets[row]!.loadBytesPerDay ?? 0;
+    burden.capacityPages[owner] = Math.max(usedUpShare * capacity, capacity - subnets[row]!.loadPagesPerDay);
+  }
+  const limits = plannedCapacities(burden, settings);
+  const pages = Float64Array.from(subnets, (one, row) => (isFixed[row] ? 0 : one.loadPagesPerDay));
+  const bytes = Float64Array.from(subnets, (one, row) => (isFixed[row] ? 0 : (one.loadBytesPerDay ?? 0)));
+  const capacityPages = inWholeSubnets(limits.pages, pages);
+  const auctionAmong = (breadth: number) => {
+    const ways = waysOf(known, { pages, limitPages: limits.pages, settings, breadth });
+    const auction = new Auction({ capacityPages, capacityBytes: limits.bytes, pages, bytes, ...ways });
+    auction.run();
+    return { auction, ways };
+  };
+  let breadth = usualBreadth;
+  let held = auctionAmong(breadth);
+  while (held.auction.isAnyoneOver && breadth < rtts.crawlerIds.length) {
+    breadth *= 4;
+    held = auctionAmong(breadth);
+  }
+  const { places, prices } = held.auction;
+  const moves = subnets.flatMap(({ subnetId, crawlerId: from }, row): Move[] => {
+    if (places[row] === owners[row]) return [];
+    const to = rtts.crawlerIds[places[row]!]!;
+    return [{ subnetId, from, to, ...rtts.difference(row, owners[row]!, places[row]!) }];
+  });
+  return { moves, probes: wantedProbes(known, { places, prices, ...held.ways }) };
+}
+
+type Ways = Pick<AuctionInput, "crawlers" | "costsMs">;
+
+interface KnownSubnets {
+  readonly subnets: readonly BalanceSubnet[];
+  /** By row, their crawlers' indices. */
+  readonly owners: readonly number[];
+  readonly rtts: RttTable;
+}
+
+/** By subnet who may get it, and what a page costs there: one that leaves its crawler pays for that. */
+function waysOf(
+  { owners, rtts }: KnownSubnets,
+  {
+    pages,
+    limitPages,
+    settings,
+    breadth,
+  }: {
+    readonly pages: Float64Array;
+    readonly limitPages: Float64Array;
+    readonly settings: BalanceSettings;
+    readonly breadth: number;
+  },
+): Ways {
+  const able = [...limitPages.keys()].filter((crawler) => limitPages[crawler]! > 0);
+  const crawlers = owners.map((owner, row) => {
+    // Without load there is nothing to gain.
+    if (pages[row] === 0 && limitPages[owner]! > 0) return [owner];
+    if (able.length <= breadth) return able;
+    const likely = [...new Set([owner, ...rtts.likely(row, breadth)])];
+    const found = likely.filter((crawler) => limitPages[crawler]! > 0);
+    return found.length > 0 ? found : able;
+  });
+  const costsMs = crawlers.map((some, row) => {
+    const leavingMs = leaveCostMs(pages[row]!, settings);
+    return some.map((crawler) => rtts.rttMs(row, crawler) + (crawler === owners[row] ? 0 : leavingMs));
+  });
+  return { crawlers, costsMs };
+}
+
+/** With equal loads, capacities in whole subnets. */
+function inWholeSubnets(capacities: Float64Array, pages: Float64Array): Float64Array {
+  const loads = pages.filter((load) => load > 0);
+  const [unit = 0] = loads;
+  if (unit === 0 || loads.some((load) => load !== unit)) return capacities;
+  return wholeUnits(capacities, unit, loads.length);
+}
+
+// Which RTTs are worth measuring before subnets move: those that a move would rely on, and those that may well show a
+// cheaper place. At the plan's prices a crawler's RTT and price together compare with those of the place planned; from
+// the prediction and how far off it may be follows what a probe is expected to save (the same question that `nearest` asks
+// when it delegates).
+
+interface PlannedPlaces extends Ways {
+  readonly places: Int32Array;
+  readonly prices: Float64Array;
+}
+
+/** At most one per subnet, the most worth first. */
+function wantedProbes({ subnets, owners, rtts }: KnownSubnets, plan: PlannedPlaces): WantedProbe[] {
+  const wanted: WantedProbe[] = [];
+  const settled: number[] = [];
+  let pages = 0;
+  for (const [row, { subnetId, loadPagesPerDay }] of subnets.entries()) {
+    pages += loadPagesPerDay;
+    const to = plan.places[row]!;
+    if (to === owners[row] || rtts.isMeasured(row, to)) settled.push(row);
+    else wanted.push({ subnetId, crawlerId: rtts.crawlerIds[to]!, expectedGain: Number.POSITIVE_INFINITY });
+  }
+  const leastGain = (probeWorthMs * pages) / Math.max(1, subnets.length);
+  if (settled.length > mostCompared)
+    settled.sort((a, b) => subnets[b]!.loadPagesPerDay - subnets[a]!.loadPagesPerDay);
+  for (const row of settled.slice(0, mostCompared)) {
+    const { subnetId, loadPagesPerDay } = subnets[row]!;
+    const { crawler, gainMs } = bestGain(row, rtts, plan);
+    const expectedGain = gainMs * loadPagesPerDay;
+    if (expectedGain > 0 && expectedGain >= leastGain)
+      wanted.push({ subnetId, crawlerId: rtts.crawlerIds[crawler]!, expectedGain });
+  }
+  wanted.sort((a, b) =>
+    a.expectedGain === b.expectedGain ? a.subnetId - b.subnetId : b.expectedGain - a.expectedGain,
+  );
+  return wanted.slice(0, mostProbes);
+}
+
+/** Who else is expected to save the most, moving included. */
+function bestGain(row: number, rtts: RttTable, { places, prices, crawlers, costsMs }: PlannedPlaces) {
+  const place = places[row]!;
+  const placeMs = costsMs[row]![crawlers[row]!.indexOf(place)] ?? Number.NaN;
+  let best = { crawler: -1, gainMs: 0 };
+  for (const [at, crawler] of crawlers[row]!.entries()) {
+    const costMs = costsMs[row]![at]!;
+    const limitMs = placeMs + prices[place]! - prices[crawler]!;
+    // From so far above the limit hardly anything is expected; most end here.
+    if (!(costMs <= limitMs + tooFarMs) || rtts.isMeasured(row, crawler)) continue;
+    const gainMs = expectedGainMs(limitMs, costMs, rtts.spreadMs(row, crawler));
+    if (gainMs > best.gainMs) best = { crawler, gainMs };
+  }
+  return best;
+}

@@ -1,0 +1,183 @@
+/**
+ * The round-trip time between a crawler and a subnet that it never probed, from what others measured and from the
+ * crawlers' distances to each other (design section 6). By the triangle inequality, what crawler `a` measured as
+ * `y` is for crawler `c` between |D[a][c] − y| and D[a][c] + y; the bounds of all who measured are put together.
+ * Half way between them is the prediction.
+ *
+ * What other subnets taught of the middle's errors, by holder and nearest crawler, was once added, and made it worse: in six
+ * generated worlds the median error was 0.5 to 0.9 ms larger with it (test/bench/results/balance.md).
+ */
+import type { CrawlerId } from "#core/ids";
+
+/** Taken where nothing at all is known of a pair: about half way round the world by cable. */
+export const unknownRttMs = 200;
+
+/** Stands for the RTT of a crawler that could not measure the subnet: any other is better, and it tells nothing of the others. */
+export const unmeasurableMs = 10_000;
+
+/** Round-trip time (ms) between two crawlers, either way round; undefined when it was never measured. */
+export type CrawlerRtt = (a: CrawlerId, b: CrawlerId) => number | undefined;
+
+export interface RttBounds {
+  readonly leastMs: number;
+  /** Infinite where nothing is known. */
+  readonly mostMs: number;
+}
+
+/** From pairs of how far the crawler is from another one (NaN: not known), and what that one measured. */
+export function rttBounds(
+  measured: readonly (readonly [apartMs: number | undefined, rttMs: number])[],
+): RttBounds {
+  let [leastMs, mostMs] = [0, Number.POSITIVE_INFINITY];
+  for (const [apartMs = Number.NaN, rttMs] of measured) {
+    // False for NaN: what is unknown leaves the bounds alone.
+    if (!(apartMs >= 0) || rttMs >= unmeasurableMs) continue;
+    leastMs = Math.max(leastMs, Math.abs(apartMs - rttMs));
+    mostMs = Math.min(mostMs, apartMs + rttMs);
+  }
+  return { leastMs, mostMs };
+}
+
+/** Where triangles are violated the bounds cross; the middle is still the best guess. */
+export function middleOf({ leastMs, mostMs }: RttBounds): number {
+  return mostMs === Number.POSITIVE_INFINITY ? unknownRttMs : (leastMs + mostMs) / 2;
+}
+
+/**
+ * How far off the middle is, as the standard deviation in ms: on PlanetLab's matrices and on generated worlds the
+ * error has a floor and grows with the width that the bounds leave.
+ */
+function spreadOf({ leastMs, mostMs }: RttBounds): number {
+  return mostMs === Number.POSITIVE_INFINITY ? unknownRttMs / 2 : 8 + 0.25 * Math.max(0, mostMs - leastMs);
+}
+
+interface Row {
+  /** Indices of those who measured it; of a subnet that nobody measured, its crawler, which is taken to stand beside it. */
+  readonly crawlers: number[];
+  readonly rttsMs: number[];
+  readonly isGuessed: boolean;
+}
+
+/** What is known of the RTTs between crawlers, by index, and subnets, by row: measured, or else predicted. */
+export class RttTable {
+  /** All crawlers that were named, by index. */
+  readonly crawlerIds: CrawlerId[] = [];
+  readonly #indexOf = new Map<CrawlerId, number>();
+  readonly #crawlerRttMs: CrawlerRtt;
+  readonly #rows: Row[] = [];
+  /** Per crawler its RTTs (ms; NaN: unknown) to all crawlers. */
+  #apartMs: Float64Array[] = [];
+  /** By crawler the others, the nearest first, those at an unknown distance last; worked out when asked for. */
+  #neighbours: (readonly number[] | undefined)[] = [];
+
+  constructor(crawlerRttMs: CrawlerRtt) {
+    this.#crawlerRttMs = crawlerRttMs;
+  }
+
+  /** The crawler's index; it gets one when it is named for the first time. */
+  indexOf(crawlerId: CrawlerId): number {
+    const known = this.#indexOf.get(crawlerId);
+    if (known !== undefined) return known;
+    this.#indexOf.set(crawlerId, this.crawlerIds.length);
+    this.#apartMs = [];
+    this.#neighbours = [];
+    return this.crawlerIds.push(crawlerId) - 1;
+  }
+
+  /** Adds a row and returns its index. */
+  add({
+    crawlerId,
+    rttMs,
+  }: {
+    readonly crawlerId: CrawlerId;
+    readonly rttMs: ReadonlyMap<CrawlerId, number>;
+  }): number {
+    const owner = this.indexOf(crawlerId);
+    const isGuessed = rttMs.size === 0;
+    const crawlers = isGuessed ? [owner] : Array.from(rttMs.keys(), (witness) => this.indexOf(witness));
+    return this.#rows.push({ crawlers, rttsMs: isGuessed ? [0] : [...rttMs.values()], isGuessed }) - 1;
+  }
+
+  /** Of every crawler that measured it, in the order in which it came. */
+  measuredOf(row: number): Map<CrawlerId, number> {
+    const { crawlers, rttsMs, isGuessed } = this.#rows[row]!;
+    return new Map(isGuessed ? [] : crawlers.map((crawler, at) => [this.crawlerIds[crawler]!, rttsMs[at]!]));
+  }
+
+  isMeasured(row: number, crawler: number): boolean {
+    const { crawlers, isGuessed } = this.#rows[row]!;
+    return !isGuessed && crawlers.includes(crawler);
+  }
+
+  /** Writes the RTT (ms) of every crawler to the subnet of this row. */
+  rttsInto(row: number, rttsMs: Float64Array): void {
+    for (let crawler = 0; crawler < rttsMs.length; crawler++) rttsMs[crawler] = this.rttMs(row, crawler);
+  }
+
+  rttMs(row: number, crawler: number): number {
+    const { crawlers, rttsMs } = this.#rows[row]!;
+    const at = crawlers.indexOf(crawler);
+    // Nobody is taken for nearer than the nearest that was measured.
+    return at >= 0 ? rttsMs[at]! : Math.max(Math.min(...rttsMs), middleOf(this.#boundsFor(row, crawler)));
+  }
+
+  /** What a move adds to the RTT (ms), and whether either of the two is only predicted. */
+  difference(row: number, from: number, to: number): { addedRttMs: number; predicted: boolean } {
+    const predicted = !(this.isMeasured(row, to) && this.isMeasured(row, from));
+    return { addedRttMs: this.rttMs(row, to) - this.rttMs(row, from), predicted };
+  }
+
+  /** How far off the prediction for a crawler that did not measure may be (ms, standard deviation). */
+  spreadMs(row: number, crawler: number): number {
+    return spreadOf(this.#boundsFor(row, crawler));
+  }
+
+  /**
+   * Crawlers that may be near: those that measured the subnet, and about `breadth` nearest neighbours of the one that
+   * measured least. Others can only be nearer where several measurements contradict it.
+   */
+  likely(row: number, breadth: number): number[] {
+    const { crawlers, rttsMs } = this.#rows[row]!;
+    const nearest = crawlers[rttsMs.indexOf(Math.min(...rttsMs))]!;
+    return [...new Set([...crawlers, ...this.#neighboursOf(nearest).slice(0, breadth)])];
+  }
+
+  #boundsFor(row: number, crawler: number): RttBounds {
+    const { crawlers, rttsMs } = this.#rows[row]!;
+    const apartMs = this.#apart();
+    return rttBounds(crawlers.map((witness, at) => [apartMs[witness]![crawler]!, rttsMs[at]!]));
+  }
+
+  /** Made anew when crawlers were named since. */
+  #apart(): readonly Float64Array[] {
+    if (this.#apartMs.length !== this.crawlerIds.length)
+      this.#apartMs = this.crawlerIds.map((a) =>
+        Float64Array.from(this.crawlerIds, (b) =>
+          a === b ? 0 : (this.#crawlerRttMs(a, b) ?? this.#crawlerRttMs(b, a) ?? Number.NaN),
+        ),
+      );
+    return this.#apartMs;
+  }
+
+  #neighboursOf(crawler: number): readonly number[] {
+    const apartMs = this.#apart()[crawler]!;
+    const farMs = (other: number) => (apartMs[other]! >= 0 ? apartMs[other]! : Number.MAX_VALUE);
+    this.#neighbours[crawler] ??= [...apartMs.keys()]
+      .filter((other) => other !== crawler)
+      .sort((a, b) => farMs(a) - farMs(b) || a - b);
+    return this.#neighbours[crawler];
+  }
+}
+
+/** Mean of what a normally distributed RTT falls short of a limit by, counting nothing where it does not. */
+export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
+  const z = (limitMs - meanMs) / spreadMs;
+  if (z < -4) return 0;
+  const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
+  return (limitMs - meanMs) * normalShare(z) + spreadMs * density;
+}
+
+/** Share of a normal distribution below z; off by less than 0.0002 (logistic approximation of Bowling et al., 2009). */
+function normalShare(z: number): number {
+  return 1 / (1 + Math.exp(-1.5976 * z - 0.07056 * z ** 3));
+}

@@ -1,0 +1,437 @@
+/** Commands that only ask a room of the coordinator, or have it do something: each is one operation of the API. */
+import type { Command } from "commander";
+import { ownName } from "../issue-command-link.ts";
+import { groupOf, roomCommand } from "../room-command.ts";
+
+export async function accessCommand(): Promise<Command> {
+  const { accessApi } = await import("#coordinator/access/access-api");
+  const room = "access";
+  return groupOf("access", "who is signed in to the pages, and unused sign-in links; end either", [
+    {
+      ...{ name: "list", room, operation: accessApi.access },
+      columns: {
+        sessions: "sessionId name role crawlers lastUsedAt remoteAddress endsAt",
+        links: "linkId name role crawlers issuedBy expiresAt state",
+      },
+    },
+    { name: "end", room, operation: accessApi.endSession, says: "sign somebody out at once" },
+    {
+      name: "withdraw",
+      room,
+      operation: accessApi.revokeSignInLink,
+      says: "withdraw an unused sign-in link",
+    },
+  ]);
+}
+
+export async function operatorTokenCommand(): Promise<Command> {
+  const { accessApi } = await import("#coordinator/access/access-api");
+  const room = "access";
+  const says = "tokens for operators' programs: invite, rotate and revoke crawlers over HTTP";
+  return groupOf(
+    "operator-token",
+    says,
+    [
+      {
+        ...{ name: "create", room, operation: accessApi.createToken, takes: "name", setsUp: true },
+        says: "create a token and print it, only once",
+        named: { scopes: "scope" },
+        usual: () => ({ scopes: ["fleet-read", "fleet-write"] }),
+        columns: {},
+      },
+      {
+        ...{
+          name: "list",
+          room,
+          operation: accessApi.tokens,
+          says: "the tokens, and when each was last used",
+        },
+        columns: { tokens: "name scopes expiresAt lastUsedAt revokedAt" },
+      },
+      { name: "revoke", room, operation: accessApi.revokeToken, says: "revoke a token at once" },
+    ],
+    "\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)\n\nWhat can be asked: /api/openapi.json",
+  );
+}
+
+export async function signInCommand(): Promise<Command> {
+  const { accessApi } = await import("#coordinator/access/access-api");
+  return roomCommand({
+    ...{ name: "sign-in", room: "access", operation: accessApi.issueSignInLink },
+    says: "print a link that signs in to the web pages, once; there are no passwords",
+    named: { crawlers: "crawler" },
+    usual: () => ({ name: ownName(), role: "operator" }),
+    columns: {},
+    help: "\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
+  });
+}
+
+export async function auditCommand(): Promise<Command> {
+  const { accessApi } = await import("#coordinator/access/access-api");
+  return roomCommand({
+    ...{ name: "audit", room: "access", operation: accessApi.audit },
+    says: "every change, who made it and how, the latest first",
+    named: { beforeId: "before" },
+    columns: { entries: "entryId at actor via action target words" },
+    help: "\n\nExamples:\n  nearcrawl audit --target athens\n  nearcrawl audit --actor coordinator --since 2026-03-01 --json",
+  });
+}
+
+export async function channelsCommand(): Promise<Command> {
+  const { channelsApi } = await import("#coordinator/channels/channels-api");
+  const room = "channels";
+  const columns = { channels: "channelId host directories include exclude maxDepth expectedPages settled" };
+  const says = "what is crawled of a host, one of its directories or a set of them: list, add, remove";
+  return groupOf(
+    "channels",
+    says,
+    [
+      { name: "list", room, operation: channelsApi.channels, columns },
+      {
+        ...{ name: "add", room, operation: channelsApi.addChannel, takes: "prefixes..." },
+        named: { seeds: "seed" },
+      },
+      { name: "remove", room, operation: channelsApi.removeChannel },
+    ],
+    "\n\nFilters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.\n\nExamples:\n  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5\n  nearcrawl channels remove 3",
+  );
+}
+
+export async function coverageCommand(): Promise<Command> {
+  const { channelsApi } = await import("#coordinator/channels/channels-api");
+  return roomCommand({
+    ...{ name: "coverage", room: "channels", operation: channelsApi.coverage },
+    says: "how far channels and seeds have come: complete, in progress, cut by budget or by depth",
+    columns: { coverage: "channelId host directories fetched waiting held tooDeep seeds.length words" },
+    help: "\n\nExamples:\n  nearcrawl coverage --submission 7 --csv > seeds.csv\n  nearcrawl coverage --host www.example.org",
+  });
+}
+
+export async function findCommand(): Promise<Command> {
+  const { findApi } = await import("#coordinator/find/find-api");
+  return roomCommand({
+    ...{ name: "find", room: "find", operation: findApi.find, takes: "q..." },
+    says: "find a page, crawler, host, setting or action by a part of its name",
+    columns: { results: "kind title words href" },
+    help: "\n\nThe same as a page: /find?q=…",
+  });
+}
+
+export async function storageCommand(): Promise<Command> {
+  const { storageApi } = await import("#coordinator/storage/storage-api");
+  return roomCommand({
+    ...{ name: "storage", room: "storage", operation: storageApi.storage },
+    says: "what the database holds: sizes, how long rows are kept, and the expected total",
+    columns: { tables: "table bytes indexBytes expectedBytes rows keptDays policy since end" },
+    help: "\n\nExpected: once the oldest rows reach their maximum age, at the pace of the last day.\n\nExample:\n  nearcrawl policy set retention.fetchDays=14 --why 'disk'",
+  });
+}
+
+export async function siteCapsCommand(): Promise<Command> {
+  const { siteCapsApi } = await import("#coordinator/site-caps/site-caps-api");
+  const room = "site-caps";
+  return groupOf(
+    "site-caps",
+    "sites that are crawled more slowly than they would be: list, set, remove",
+    [
+      {
+        ...{ name: "list", room, operation: siteCapsApi.siteCaps },
+        columns: { caps: "site delayMs hosts words setBy setAt" },
+      },
+      { name: "set", room, operation: siteCapsApi.setSiteCap, takes: "site" },
+      { name: "remove", room, operation: siteCapsApi.removeSiteCap },
+    ],
+    "\n\nA cap is the least time between two requests to each host of a site. Robots.txt, the site's answers and the usual pace hold beside it: the slowest does. It holds from the next lease of each host on; after its removal a crawler that was told it keeps to it until it reads the site's robots.txt again, within a day.\n\nExample:\n  nearcrawl site-caps set example.org --seconds 10 --words 'asked for by its webmaster'",
+  );
+}
+
+export async function complaintsCommand(): Promise<Command> {
+  const { optOutsApi } = await import("#coordinator/opt-outs/opt-outs-api");
+  const room = "fleet";
+  return groupOf(
+    "complaints",
+    "complaints about our requests, each with what we sent and an answer to forward: add, list, close",
+    [
+      {
+        ...{ name: "add", room, operation: optOutsApi.addComplaint },
+        says: "record a complaint, with our requests to the target in the last 24 hours",
+        columns: {},
+      },
+      {
+        ...{
+          name: "list",
+          room,
+          operation: optOutsApi.fleetComplaints,
+          says: "the complaints, the latest first",
+        },
+        columns: { complaints: "complaintId createdAt target reporter words answer closingWords" },
+      },
+      { name: "close", room, operation: optOutsApi.closeComplaint },
+    ],
+    "\n\nExamples:\n  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'\n  nearcrawl complaints close 12 --words 'answered on 3 March'",
+  );
+}
+
+export async function optOutsCommand(): Promise<Command> {
+  const { optOutsApi } = await import("#coordinator/opt-outs/opt-outs-api");
+  const room = "fleet";
+  const named = { removePages: "yes-remove" };
+  return groupOf(
+    "opt-outs",
+    "pages, sites and networks that no crawler sends requests to: list, add, confirm, lift, erase",
+    [
+      {
+        ...{ name: "list", room, operation: optOutsApi.fleetOptOuts },
+        says: "what has opted out, by whom, since when, and how much of it is in the frontier and the index",
+        columns: {
+          optOuts:
+            "optOutId target scope state createdAt inForceAt lapsesAt endedAt hosts urls pages source requester replyTo words",
+        },
+      },
+      { name: "add", room, operation: optOutsApi.addOptOut, takes: "target", named },
+      {
+        ...{ name: "preview", room, operation: optOutsApi.previewOptOut, takes: "target" },
+        says: "what an opt-out would cover: hosts, pages, URLs and how many of them are due",
+      },
+      {
+        ...{ name: "erase", room, operation: optOutsApi.erasePage, takes: "url" },
+        says: "erase what is kept of one page from database, index and exports, and opt its URL out; the audit log says what went where",
+        follows: "what is kept of it goes, and its URL is opted out. This cannot be undone.",
+        columns: {},
+      },
+      {
+        ...{ name: "confirm", room, operation: optOutsApi.confirmOptOut, named },
+        says: "confirm an opt-out: it becomes permanent, and its pages are deleted from the index",
+      },
+      {
+        ...{ name: "lift", room, operation: optOutsApi.liftOptOut },
+        says: "lift an opt-out; crawling resumes after a quarter of an hour, and its URLs come due within six hours",
+      },
+    ],
+    "\n\nA running coordinator honours a change at once: it assigns nothing more. Crawlers with protocol version 3 (6 for a part of a site) stop within a minute; older ones cannot be stopped, and finish the slice of pages that they have.\n\nWhat opts out is its scope, which the target says: a URL is that page alone, in all its spellings, by http and https; a URL with /* at its end is that page with what is below it, by whole path segments; https://HOST/* is one host; a name, or a URL of a front page, is a site with everything below its name; and a range is a network. --scope says otherwise. Much (more than two hosts or 100 pages, a public suffix, a network larger than a /16 or an IPv6 /29) takes --yes-remove and the number of pages that go, which the refusal names; a tenth off counts as the same, since pages come and go.\n\nExamples:\n  nearcrawl opt-outs preview 'https://www.example.org/members/*'\n  nearcrawl opt-outs add https://www.example.org/members/jane\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24 --yes-remove 1204\n  nearcrawl opt-outs erase https://www.example.org/members/jane\n  nearcrawl opt-outs lift 17 --words 'the owner did not request it'",
+  );
+}
+
+export async function recrawlCommand(): Promise<Command> {
+  const { recrawlApi } = await import("#coordinator/recrawl/recrawl-api");
+  return roomCommand({
+    ...{ name: "recrawl", room: "recrawl", operation: recrawlApi.recrawlPlans },
+    says: "when pages are fetched again: groups, intervals, planned and achieved rates, and why",
+    columns: {
+      plans:
+        "madeAt strategy pages plannedPerDay achievedPerDay allowedPerDay capacityPerDay freshness reason",
+    },
+    help: "\n\nExample:\n  nearcrawl policy set recrawl.strategy=optimal",
+  });
+}
+
+export async function queueCommand(): Promise<Command> {
+  const { queueApi } = await import("#coordinator/overview/queue-api");
+  const room = "overview";
+  const command = roomCommand({
+    ...{ name: "queue", room, operation: queueApi.queue },
+    says: "hosts that are due and not being fetched: how long they have waited, and for what",
+    columns: {
+      hosts: "host dueAt reason crawler range notBefore slowBecause holdingBack",
+      reasons: "reason hosts medianSeconds p95Seconds oldestSeconds",
+    },
+    help: "\n\nExamples:\n  nearcrawl queue --reason no-delegation\n  nearcrawl queue in-hand --sort open",
+  });
+  const inHand = roomCommand({
+    ...{ name: "in-hand", room, operation: queueApi.hostsInHand },
+    says: "the hosts that are being crawled now: by whom and how fast",
+    columns: { shown: "host crawler urlsPerMinute urls openUrls limit delayMs since" },
+  });
+  return command.enablePositionalOptions().addCommand(inHand);
+}
+
+export async function accuracyCommand(): Promise<Command> {
+  const { overviewApi } = await import("#coordinator/overview/overview-api");
+  return roomCommand({
+    ...{ name: "accuracy", room: "overview", operation: overviewApi.accuracy },
+    says: "how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest",
+    columns: { samples: "range targetHost owner ownerRttMs best bestRttMs answered asked sampledAt" },
+  });
+}
+
+export async function changesCommand(): Promise<Command> {
+  const { changesApi } = await import("#coordinator/changes/changes-api");
+  return roomCommand({
+    ...{ name: "changes", room: "changes", operation: changesApi.changes },
+    says: "list the pages that were new, changed or gone when they were fetched",
+    columns: { changes: "seenAt kind url words difference" },
+    help: "\n\nAgain with --since and the cursor of the answer: what came meanwhile. The web page: /changes.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json",
+  });
+}
+
+export async function pageCommand(): Promise<Command> {
+  const { searchApi } = await import("#coordinator/search/search-api");
+  return roomCommand({
+    ...{ name: "page", room: "who", operation: searchApi.page, takes: "url" },
+    says: "what the index has of a page: facts, fetches, links from and to it",
+    columns: {
+      items: "url title anchor nofollow state fetchedAt crawler outcome status firstByteMs totalMs bodyBytes",
+      changes: "seenAt kind words difference",
+      headings: "",
+    },
+    help: "\n\nExample:\n  nearcrawl page https://www.example.org/",
+  });
+}
+
+export async function reportCommand(): Promise<Command> {
+  const { reportsApi } = await import("#coordinator/reports/reports-api");
+  const room = "reports";
+  return groupOf(
+    "report",
+    "what the crawl comes to: coverage, organisations, subnets, crawlers, placement",
+    [
+      {
+        ...{ name: "coverage", room, operation: reportsApi.coverageReport, csv: true },
+        columns: { countries: "key hosts pages bytes fresh7 fresh30" },
+      },
+      {
+        ...{ name: "organisations", room, operation: reportsApi.organisationsReport, csv: true },
+        columns: { lines: "name handle country subnets hosts pages bytes share" },
+      },
+      {
+        ...{ name: "subnets", room, operation: reportsApi.subnetsReport, csv: true },
+        columns: { lines: "subnet holder country crawler rttMs savesMs pagesPerDay words" },
+      },
+      {
+        ...{ name: "crawlers", room, operation: reportsApi.crawlersReport, csv: true },
+        columns: { lines: "crawler country subnets pagesPerDay meanLostMs successor successorPages" },
+      },
+      await placementReport("placement"),
+    ],
+    "\n\nThe same as pages: /reports/coverage, /reports/organisations and so on.\n\nExamples:\n  nearcrawl report coverage --country DE\n  nearcrawl report subnets --csv > subnets.csv",
+  );
+}
+
+/** `nearcrawl fleet advise`, for whoever looks for it among the crawlers. */
+export async function adviseCommand(): Promise<Command> {
+  return roomCommand(await placementReport("advise"));
+}
+
+async function placementReport(name: "placement" | "advise") {
+  const { reportsApi } = await import("#coordinator/reports/reports-api");
+  return {
+    ...({ name, room: "reports", operation: reportsApi.placementReport, csv: true } as const),
+    says: "where the next crawlers should stand, and what each would save",
+    columns: { lines: "place country kind pagesPerDay nowMs thenMs placeSubnets isOwnMeasure" },
+  };
+}
+
+export async function siteCommand(): Promise<Command> {
+  const { sitesApi } = await import("#coordinator/sites/sites-api");
+  const { siteApi } = await import("#coordinator/sites/site-api");
+  const command = roomCommand({
+    ...{ name: "site", room: "sites", operation: siteApi.site },
+    says: "one host, a part at a time; or the hosts that the crawl knows (site list)",
+    columns: {
+      urls: "url state fetchedAt outcome status reason",
+      changes: "seenAt kind url words difference",
+      freshDays: "",
+      points: "at samples rttMs firstByteMs totalMs",
+    },
+    help: "\n\nThe web page: /sites/HOST.\n\nExamples:\n  nearcrawl site www.example.org\n  nearcrawl site www.example.org --part pages --filter failing\n  nearcrawl site list --under example.org --state blocked",
+  });
+  const list = roomCommand({
+    ...{ name: "list", room: "sites", operation: sitesApi.sites },
+    says: "hosts that the crawl knows, filtered and sorted (all of them as CSV: GET /sites.csv)",
+    columns: {
+      sites:
+        "host state reason crawler language country pages dueUrls failures fetches fetchedAt addedAt rttMs bytes",
+    },
+    help: "\n\nExamples:\n  nearcrawl site list --sort failures\n  nearcrawl site list --country CY --language el --sort pages --json",
+  });
+  return command.enablePositionalOptions().addCommand(list);
+}
+
+export async function coordinatorsCommand(): Promise<Command> {
+  const { federationApi } = await import("#coordinator/federation/federation-api");
+  const room = "federation";
+  return groupOf(
+    "coordinators",
+    "coordinators above and below this one: who owns which domains or address blocks, and what waits",
+    [
+      {
+        ...{ name: "list", room, operation: federationApi.coordinators },
+        says: "the parent and the children: when each was last seen, and what waits for it",
+        columns: {
+          children: "name owns state contactedAt failure waiting urlsSent urlsReceived urlsDropped",
+        },
+      },
+      {
+        ...{ name: "invite", room, operation: federationApi.inviteCoordinator, takes: "name" },
+        says: "create a child's key and print it once, for its settings",
+        text: ({ parent }: { readonly parent: object }) =>
+          `parent = ${JSON.stringify({ ...parent, owns: ["its domains or address blocks"] }, null, 2)}`,
+      },
+      {
+        ...{ name: "remove", room, operation: federationApi.removeCoordinator },
+        says: "revoke its key; URLs that wait for it are rerouted",
+        follows: "the URLs that wait for it are rerouted, and its key stops working.",
+      },
+    ],
+    '\n\nA child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what it does not own, and gets what it owns.\n\nExamples:\n  nearcrawl coordinators invite athens\n  nearcrawl coordinators remove athens',
+  );
+}
+
+export async function policyCommand(): Promise<Command> {
+  const { settingsApi } = await import("#coordinator/settings/settings-api");
+  const { groupedPolicies, valuesIn } = await import("../policy-words.ts");
+  const room = "policies";
+  const change = { room, operation: settingsApi.changePolicies, named: { words: "why" } } as const;
+  return groupOf(
+    "policy",
+    "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
+    [
+      {
+        ...{ name: "show", room, operation: settingsApi.policies, takes: "q" },
+        says: "every policy, or those with a word in name, title or help: what is in force, the default, and who changed it",
+        columns: { groups: "name" },
+        text: groupedPolicies,
+      },
+      {
+        ...{ name: "preview", room, operation: settingsApi.previewPolicies, takes: "name=value..." },
+        says: "preview the effect of a change, computed from the crawl so far; nothing is saved",
+        body: (words) => ({ values: valuesIn(words) }),
+        columns: { figures: "words before after unit" },
+      },
+      {
+        ...{ name: "set", ...change, takes: "name=value..." },
+        says: "change policies; all of them or none. NAME= alone: back to the file's value",
+        body: (words, { why = "" }) => ({ values: valuesIn(words), basedOn: null, words: why }),
+      },
+      {
+        ...{ name: "reset", ...change, takes: "name..." },
+        says: "back to the value of the coordinator's file, or the default where it has none",
+        body: (words, { why = "" }) => ({
+          values: Object.fromEntries(words.map((name) => [name, null])),
+          basedOn: null,
+          words: why,
+        }),
+      },
+      {
+        ...{ name: "history", room, operation: settingsApi.policies, without: "q show" },
+        says: "who changed what, when and why, the latest first",
+        columns: {
+          history: "version changedAt changedBy changes words takesBack",
+          groups: "",
+          setAtStart: "",
+        },
+      },
+      {
+        ...{ name: "take-back", ...change, takes: "version" },
+        says: "revert what a version changed",
+        body: ([version], { why = "" }) => ({
+          values: {},
+          takeBack: Number(version),
+          basedOn: null,
+          words: why,
+        }),
+      },
+    ],
+    "\n\nExamples:\n  nearcrawl policy show --show basic\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy take-back 3",
+  );
+}

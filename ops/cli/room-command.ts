@@ -1,0 +1,238 @@
+/**
+ * Commands that are operations of the API: their arguments and options come from its parameters and the schema of its body,
+ * their answer is the API's (`--json`), and as text whatever its form says.
+ */
+import { Command, Option } from "commander";
+import { z } from "zod";
+import type { ApiOperation } from "#coordinator/web/api-operation";
+import type { ChartHistory } from "#core/chart-history";
+import { UsageError } from "#core/errors";
+import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
+import { answerText, type Columns } from "./answer-text.ts";
+import { askRoom, type RoomAnswer, type RoomName } from "./ask-room.ts";
+import { commandContext, withDatabase } from "./command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { historyText } from "./history-text.ts";
+import { printAnswer } from "./output.ts";
+import { type DatabaseOptions, readFrom, withDatabaseOptions } from "./read-database.ts";
+
+export interface RoomCommand {
+  readonly name: string;
+  readonly room: RoomName;
+  readonly operation: ApiOperation;
+  /** Left out: the operation's summary. */
+  readonly says?: string;
+  /** Parameters or fields that are arguments, behind those of the path: `site`, or with dots where the last takes several words. */
+  readonly takes?: string;
+  /** Parameters and fields that no option has. */
+  readonly without?: string;
+  /** Options that are named otherwise than the API's fields: the option's name by the field's. */
+  readonly named?: Readonly<Record<string, string>>;
+  /** Of fields that the API needs, what holds where nothing is typed. */
+  readonly usual?: () => Readonly<Record<string, unknown>>;
+  readonly columns?: Columns;
+  /** What is told of the answer for people; left out: by its form and `columns`. */
+  readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
+  /** It is a table as CSV, too, where no parameter of the API says so. */
+  readonly csv?: true;
+  /** Of the arguments: the body, where it is not simply its fields. */
+  readonly body?: (words: readonly string[], options: RoomOptions) => unknown;
+  /** What follows, told on a terminal before it is done; the name has to be typed then. */
+  readonly follows?: string;
+  /** A database where nothing was set up yet is set up. */
+  readonly setsUp?: true;
+  readonly help?: string;
+}
+
+export type RoomOptions = DatabaseOptions & ConfirmOptions & Readonly<Record<string, unknown>>;
+
+const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => ({
+  isNeeded: isNeeded && usual?.()[name] === undefined,
+});
+
+const exits =
+  "Exit codes: 0 done, 1 failed, 2 wrong usage or refused, 3 there is nothing of it. The database answers: no coordinator has to run.";
+
+export function groupOf(name: string, says: string, commands: readonly RoomCommand[], help = ""): Command {
+  const group = new Command(name).description(says).addHelpText("after", `\n${exits}${help}`);
+  for (const one of commands) group.addCommand(roomCommand(one));
+  return group;
+}
+
+export function roomCommand(given: RoomCommand): Command {
+  const { operation, takes = "", help = "" } = given;
+  const command = new Command(given.name).description(given.says ?? operation.summary);
+  const named = takes.split(" ").filter((name) => name !== "");
+  const path = Object.keys(operation.parameters?.path ?? {});
+  const fields = fieldsOf(operation);
+  for (const name of path) command.argument(`<${name}>`, fields[name]?.words ?? "");
+  for (const name of named) {
+    const { words, isNeeded } = fields[name.replace(/\.*$/, "")] ?? { words: "", isNeeded: true };
+    command.argument(isNeeded ? `<${name}>` : `[${name}]`, words);
+  }
+  const left = [...path, ...named.map((name) => name.replace(/\.*$/, "")), "confirmation"];
+  const without = [...left, ...(given.without ?? "").split(" "), ...(given.body ? Object.keys(fields) : [])];
+  for (const [name, field] of Object.entries(fields))
+    if (!without.includes(name) || (given.body && name === "words"))
+      command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
+  if (given.csv) command.addOption(optionOf("format", fieldOf({}, {}, false)));
+  withDatabaseOptions(command);
+  if (given.follows !== undefined) command.addOption(yesOption());
+  return command.addHelpText("after", `\n${exits}${help}`).action(async (...all: unknown[]) => {
+    const options = all.at(-2) as RoomOptions;
+    await run(given, all.slice(0, -2) as (string | string[] | undefined)[], options);
+  });
+}
+
+async function run(
+  given: RoomCommand,
+  args: readonly (string | readonly string[] | undefined)[],
+  options: RoomOptions,
+): Promise<void> {
+  const { operation, room, follows } = given;
+  const path = Object.keys(operation.parameters?.path ?? {});
+  const inPath = Object.fromEntries(path.map((name, at) => [name, String(args[at] ?? "")]));
+  const [typed = ""] = Object.values(inPath);
+  if (follows !== undefined) {
+    const deed = { follows: `${typed}: ${follows}`, typed, asked: `“${typed}”` };
+    if (!(await confirmedByTyping(options, async () => deed))) return;
+  }
+  const values = { ...valuesOf(given, args.slice(path.length), options), confirmation: typed };
+  const words = args.flat().filter((one) => one !== undefined);
+  const body = given.body?.(words, options) ?? bodyOf(operation, values);
+  const context = commandContext(options);
+  const ask = async (database: Database) => {
+    if (given.setsUp) await migrate(database);
+    return await readFrom(database, context, async ({ pool }) =>
+      askRoom(pool, context, { operation, room, path: inPath, query: queryOf(operation, values), body }),
+    );
+  };
+  tell(await withDatabase(context, ask), given, { ...options, ...values });
+}
+
+function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): void {
+  const { value, words, found, csv } = answer;
+  if (!found || isNothing(value, given.columns)) process.exitCode = exitCodes.notFound;
+  if (csv !== null) return void process.stdout.write(csv);
+  if (!found && value === null) return void process.stderr.write(`nearcrawl: ${words}\n`);
+  if (options.json) return void printAnswer(options, value, "");
+  const text = given.text?.(value as never, options) ?? answerText(value, { history: "", ...given.columns });
+  const { history } = (value ?? {}) as { readonly history?: ChartHistory };
+  const past = options.range !== undefined && history !== undefined ? historyText(history) : "";
+  // A sentence says what was done; what it came to follows where it is more than that.
+  const isDone = words !== null && given.columns === undefined && given.text === undefined;
+  printAnswer(options, value, [words ?? "", isDone ? "" : text, past].filter((one) => one !== "").join("\n"));
+}
+
+/** Every list that is shown is empty. */
+function isNothing(value: unknown, columns: Columns = {}): boolean {
+  const shown = Object.entries((value ?? {}) as object).filter(([name]) => columns[name]);
+  return shown.length > 0 && shown.every(([, one]) => Array.isArray(one) && one.length === 0);
+}
+
+interface Shape {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Shape[];
+  readonly description?: string;
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+}
+
+interface Field {
+  readonly words: string;
+  readonly isNeeded: boolean;
+  readonly type: string;
+  readonly choices: readonly string[] | undefined;
+}
+
+/** Of the query, the path and the body. */
+function fieldsOf({ parameters = {}, body }: ApiOperation): Record<string, Field> {
+  const asked = { ...parameters.query, ...parameters.path };
+  const parts = [z.object(asked), ...(body === undefined ? [] : [body.schema])];
+  return Object.assign(
+    {},
+    ...parts.map((schema) => {
+      // Within another, since one that has a name would be a reference alone.
+      const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), {
+        ...{ io: "input", unrepresentable: "any" },
+      } as const) as unknown as { readonly properties: { readonly it: Shape }; readonly $defs?: Named };
+      const whole = named(properties.it, $defs);
+      const fields = Object.entries(whole.properties ?? {}).map(([name, shape]) => {
+        const isNeeded = whole.required?.includes(name) ?? false;
+        return [name, fieldOf(shape, $defs, isNeeded)];
+      });
+      return Object.fromEntries(fields);
+    }),
+  );
+}
+
+type Named = Readonly<Record<string, Shape>>;
+
+const named = (shape: Shape, all: Named): Shape => ({
+  ...all[shape.$ref?.replace("#/$defs/", "") ?? ""],
+  ...shape,
+});
+
+function fieldOf(given: Shape, all: Named, isNeeded: boolean): Field {
+  const of = (shape: Shape) => named(shape, all);
+  const value = given.anyOf?.map(of).find(({ type }) => type !== "null") ?? {};
+  const shape = { ...value, ...of(given) };
+  const choices = shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined;
+  return { words: shape.description ?? "", isNeeded, type: shape.type ?? value.type ?? "string", choices };
+}
+
+const kebab = (name: string) =>
+  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll("_", "-");
+
+function optionOf(name: string, { words, isNeeded, type, choices }: Field): Option {
+  if (name === "format") return new Option("--csv", "as CSV");
+  const several = type === "array" ? "..." : "";
+  const flags = type === "boolean" ? `--${kebab(name)}` : `--${kebab(name)} <value${several}>`;
+  const option = new Option(flags, words.replace(/\.$/, "")).makeOptionMandatory(isNeeded);
+  return choices === undefined ? option : option.choices(choices);
+}
+
+/** What was typed, by the names of the API. */
+function valuesOf(
+  { takes = "", operation, named: optionNames = {}, usual }: RoomCommand,
+  args: readonly (string | readonly string[] | undefined)[],
+  options: RoomOptions,
+): Record<string, unknown> {
+  const named = takes.split(" ").filter((name) => name !== "");
+  const fields = fieldsOf(operation);
+  const given = Object.keys(fields).map((name) => [name, options[camel(optionNames[name] ?? name)]]);
+  const words = named.map((name, at) => {
+    const [plain, value] = [name.replace(/\.*$/, ""), args[at]];
+    return [plain, Array.isArray(value) && fields[plain]?.type !== "array" ? value.join(" ") : value];
+  });
+  const all = Object.fromEntries([...given, ...words].filter(([, value]) => value !== undefined));
+  return { ...usual?.(), ...all, ...(options.csv ? { format: "csv" } : {}) };
+}
+
+const camel = (name: string) => kebab(name).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+function queryOf({ parameters }: ApiOperation, values: Readonly<Record<string, unknown>>) {
+  const names = [...Object.keys(parameters?.query ?? {}), "format"].filter(
+    (name) => values[name] !== undefined,
+  );
+  return Object.fromEntries(names.map((name) => [name, String(values[name])]));
+}
+
+function bodyOf(operation: ApiOperation, values: Readonly<Record<string, unknown>>): unknown {
+  if (operation.body === undefined) return {};
+  const fields = fieldsOf({ ...operation, parameters: {} });
+  const given = Object.entries(fields).filter(([name]) => values[name] !== undefined);
+  return Object.fromEntries(given.map(([name, field]) => [name, sentValue(name, values[name], field)]));
+}
+
+function sentValue(name: string, value: unknown, { type }: Field): unknown {
+  if (type !== "number" && type !== "integer") return value;
+  const number = Number(value);
+  if (String(value).trim() === "" || !Number.isFinite(number))
+    throw new UsageError(`--${kebab(name)} ${String(value).slice(0, 40)}: must be a number`);
+  return number;
+}

@@ -1,0 +1,99 @@
+/** Commands that ask a room: each is answered from a seeded database, as the API describes it, and as text. */
+import type { Command } from "commander";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { z } from "zod";
+import { apiGroups } from "#coordinator/open-api";
+import type { Database } from "#db/server-database";
+import { answerText } from "#ops/cli/answer-text";
+import * as ofRooms from "#ops/cli/commands/of-rooms";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { seedOperation } from "../../support/seed-operation.ts";
+import { seedWorld } from "../../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await seedOperation(database.pool);
+});
+afterAll(async () => await database?.close());
+
+const operations = Object.assign({}, ...Object.values(apiGroups).flat()) as Record<
+  string,
+  { readonly answers: Readonly<Record<number, { readonly schema?: z.ZodType }>> }
+>;
+
+const readings: readonly (readonly [string, () => Promise<Command>, string])[] = [
+  ["list", ofRooms.accessCommand, "access"],
+  ["list", ofRooms.operatorTokenCommand, "tokens"],
+  ["", ofRooms.auditCommand, "audit"],
+  ["list", ofRooms.channelsCommand, "channels"],
+  ["--host www.example.org", ofRooms.coverageCommand, "coverage"],
+  ["athens", ofRooms.findCommand, "find"],
+  ["", ofRooms.storageCommand, "storage"],
+  ["list", ofRooms.siteCapsCommand, "siteCaps"],
+  ["list", ofRooms.complaintsCommand, "fleetComplaints"],
+  ["list", ofRooms.optOutsCommand, "fleetOptOuts"],
+  ["--range 24h", ofRooms.recrawlCommand, "recrawlPlans"],
+  ["--range 24h", ofRooms.queueCommand, "queue"],
+  ["in-hand --sort open", ofRooms.queueCommand, "hostsInHand"],
+  ["--only far", ofRooms.accuracyCommand, "accuracy"],
+  ["", ofRooms.changesCommand, "changes"],
+  ["https://www.example.org/", ofRooms.pageCommand, "page"],
+  ["coverage", ofRooms.reportCommand, "coverageReport"],
+  ["organisations", ofRooms.reportCommand, "organisationsReport"],
+  ["subnets", ofRooms.reportCommand, "subnetsReport"],
+  ["crawlers", ofRooms.reportCommand, "crawlersReport"],
+  ["placement", ofRooms.reportCommand, "placementReport"],
+  ["list --sort failures", ofRooms.siteCommand, "sites"],
+  ["www.example.org --part speed", ofRooms.siteCommand, "site"],
+  ["list", ofRooms.coordinatorsCommand, "coordinators"],
+  ["show", ofRooms.policyCommand, "policies"],
+  ["history", ofRooms.policyCommand, "policies"],
+];
+
+it.each(readings)(
+  "%s is answered as the API describes it, and as text",
+  async (words, command, operation) => {
+    const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
+    const args = [...words.split(" ").filter((word) => word !== ""), ...place];
+
+    const json = await inProcess(command(), [...args, "--json"]);
+    const text = await inProcess(command(), args);
+
+    const { schema } = operations[operation]!.answers[200]!;
+    expect([json.code, json.err, text.err]).toEqual([text.code, "", ""]);
+    expect([0, 3]).toContain(json.code);
+    expect(schema!.safeParse(JSON.parse(json.out)).error?.issues ?? []).toEqual([]);
+    expect(text.out).not.toMatch(/\[object|undefined|NaN/);
+    expect(text.out.trim()).not.toBe("");
+  },
+);
+
+it("what is wrong is refused with the option's words, before anything is asked", async () => {
+  const command = await ofRooms.siteCapsCommand();
+
+  const outcome = await inProcess(command, ["set", "example.org", "--seconds", "soon"]);
+
+  expect(outcome).toMatchObject({ code: 2, err: "nearcrawl: --seconds soon: must be a number\n" });
+});
+
+it.each([
+  [
+    "values are lines, by their units",
+    { rttMs: 12.34, bodyBytes: 2048, isOpen: true, more: false, at: null },
+    {},
+    "rtt         12.3 ms\nbody bytes  2.05 kB\nis open     yes",
+  ],
+  [
+    "lists are tables of the columns that are named",
+    { crawlers: [{ name: "athens", place: { name: "Athens" }, key: "k" }] },
+    { crawlers: "name place" },
+    "crawlers\nname    place\n──────  ──────\nathens  Athens",
+  ],
+  ["an empty list that is asked for is said", { crawlers: [] }, { crawlers: "name" }, "crawlers: none"],
+  ["escape sequences stay out", "a\u001b[31m", {}, "a [31m"],
+])("%s", (_, answer, columns, text) => {
+  expect(answerText(answer, columns as Record<string, string>)).toBe(text);
+});
