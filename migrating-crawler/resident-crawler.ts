@@ -6,11 +6,11 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "#core/errors";
+import { membershipFile, readMembership, writeMembership } from "./core/membership.ts";
+import { writePrivateJson } from "./core/private-file.ts";
 import { Crawler } from "./crawler.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { identityFile } from "./membership/identity.ts";
-import { membershipFile, readMembership, writeMembership } from "./membership/membership.ts";
-import { writePrivateJson } from "./membership/private-file.ts";
 import { signingKeysFolder } from "./membership/signing-keys.ts";
 import { forgetMove, keptFiles, type MoveJournal, packFile, readJournal, writeJournal } from "./move/pack.ts";
 import { arrivedFolder } from "./move/receive-pack.ts";

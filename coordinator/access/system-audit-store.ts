@@ -8,20 +8,20 @@ import type { Change } from "#core/audit";
 import type { Log } from "#core/log";
 import type { CrawlerMoveRecord, MoveStore } from "../crawlers/move-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
+import { isoOrNull } from "../database/cached-read.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import { type OptOut, stateWords } from "../opt-outs/opt-out.ts";
-import type { OptOutStore } from "../opt-outs/store.ts";
+import { type OptOut, type OptOutStore, stateWords } from "../opt-outs/opt-out.ts";
 import type { StageMove } from "../releases/move-stage.ts";
 import type { TrustStore } from "../trust/comparison.ts";
 
-export interface OwnChangePorts {
+interface OwnChangePorts {
   readonly pool: Pool;
   readonly log: Pick<Log, "error">;
   readonly now: () => Date;
 }
 
 /** Never rejects. `actor`: whoever brought it about; left out: the coordinator. */
-export type NoteChange = (
+type NoteChange = (
   change: Change,
   by?: { readonly actor: string; readonly remoteAddress: string | null },
 ) => Promise<void>;
@@ -99,7 +99,7 @@ function moveFailed({ moveId, name, otherName }: CrawlerMoveRecord, why: string)
   return { action: "crawler-move-failed", target: name, words, after: { moveId, host: otherName } };
 }
 
-/** What sites ask for with the form and prove by DNS, and what lapses. */
+/** What sites ask for with the form and prove by DNS or a file, and what lapses. */
 export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStore {
   return {
     ...optOuts,
@@ -123,13 +123,13 @@ export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStor
   };
 }
 
-function optedOut({ optOutId, target, state }: OptOut): Change {
-  const words = `Somebody opted ${target} out with the form (${stateWords({ state })}).`;
-  return { action: "opted-out", target, words, after: { optOutId, state } };
+function optedOut({ optOutId, target, state, deletesAt }: OptOut): Change {
+  const words = `Somebody opted ${target} out with the form (${stateWords({ state, deletesAt })}).`;
+  return { action: "opted-out", target, words, after: { optOutId, state, deletesAt: isoOrNull(deletesAt) } };
 }
 
 function confirmed({ optOutId, target, state }: OptOut): Change {
-  const words = `${target} proved its opt-out in its DNS: it is permanent.`;
+  const words = `${target} proved its opt-out, in its DNS or by a file: it is permanent.`;
   return { action: "opt-out-confirmed", target, words, after: { optOutId, state } };
 }
 

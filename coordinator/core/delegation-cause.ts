@@ -1,30 +1,6 @@
 /** Why a crawler has what it has, why rounds are held, and why something passed to another, each in words. */
 
-export type DelegationCause =
-  | "own-subnet"
-  | "probe-round"
-  /** For the time being: the crawler's first fetch is the round's first measurement. */
-  | "first-fetch"
-  | "overload"
-  | "home"
-  | "crawler-left"
-  | "drained"
-  | "joined"
-  | "operator"
-  /** Its crawler has moved to another place since it was measured. */
-  | "crawler-moved"
-  | "differs-by-place"
-  | "measures-apart"
-  | "domain-set";
-
-/** Of the delegation, or of the round that decided it. */
-export type ChangeCause =
-  | DelegationCause
-  | RoundCause
-  /** What had a delegation of its own goes with its subnet again. */
-  | "joined-again";
-
-export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
+export const delegationCauseWords = {
   "own-subnet": "its own subnet, without a probe",
   "probe-round": "nearest in a probe round",
   "first-fetch":
@@ -39,9 +15,10 @@ export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
   "differs-by-place": "the name resolves differently by place; nearest to what it sees",
   "measures-apart": "this part of the subnet measures apart; nearest to it",
   "domain-set": "in none of the domain sets of its subnet's crawler; nearest of those whose sets hold it",
-};
+} as const;
 
-export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
+/** `joined`: nobody had been compared for it, and somebody came who may be nearer. */
+export const roundCauseWords = {
   "new-subnet": "the subnet was new",
   "slow-fetches": "fetches had become slow",
   "crawler-left": "its crawler had left",
@@ -57,34 +34,20 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   review: "it was to be seen whether it is still so",
   refresh: "the last decision was old",
   sampled: "a sample found its crawler far from the nearest",
-};
+} as const;
 
-export const changeCauseWords: Readonly<Record<ChangeCause, string>> = {
+export const changeCauseWords = {
   ...roundCauseWords,
   ...delegationCauseWords,
+  /** What had a delegation of its own goes with its subnet again. */
   "joined-again": "it no longer differs from its subnet",
-};
+} as const;
 
-export type RoundCause =
-  | "new-subnet"
-  | "slow-fetches"
-  | "crawler-left"
-  | "drained"
-  | "overload"
-  | "operator"
-  | "retry"
-  /** Nobody had been compared for it, and somebody came who may be nearer. */
-  | "joined"
-  /** For one host: its name resolves differently by place. */
-  | "differs-by-place"
-  /** For a part of a leaf. */
-  | "measures-apart"
-  /** For a host or a part: is it still so? */
-  | "review"
-  /** For hosts that their subnet's crawler may not have by its domain sets. */
-  | "domain-set"
-  /** The partner of the crawler that had it does not allow it, or the crawler does not speak IPv6. */
-  | "denied"
-  | "refresh"
-  /** A sample of how near the delegations are found its crawler far off. */
-  | "sampled";
+export type DelegationCause = keyof typeof delegationCauseWords;
+export type RoundCause = keyof typeof roundCauseWords;
+/** Of the delegation, or of the round that decided it. */
+export type ChangeCause = keyof typeof changeCauseWords;
+
+/** In their order. */
+export const namesOf = <Name extends string>(words: Readonly<Record<Name, string>>): Name[] =>
+  Object.keys(words) as Name[];

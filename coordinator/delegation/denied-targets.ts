@@ -4,6 +4,7 @@
  * that denies a target is no candidate for its subnet.
  * The first two are kept in memory alone: a crawler says it anew with every hello.
  */
+
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, isIpv6Text, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
@@ -14,7 +15,7 @@ import type { SubnetTree } from "../subnets/subnet-tree.ts";
 import type { WaitingSubnet } from "./delegation.ts";
 import { parseReason } from "./policies/reason.ts";
 import { trustInTriangle } from "./policies/round.ts";
-import type { RecordedRound, RuledOut } from "./round-reads.ts";
+import type { RecordedRound, RuledOut } from "./rounds-api.ts";
 import type { CoordinatorState } from "./state.ts";
 
 /** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */

@@ -6,7 +6,7 @@
 import { msText } from "#core/format";
 import { crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import type { ProbeRound, RoundProbe, RuledOut } from "./round-reads.ts";
+import type { ProbeRound, RoundProbe, RuledOut } from "./rounds-api.ts";
 
 const notAskedShown = 10;
 

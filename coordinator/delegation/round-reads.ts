@@ -1,10 +1,10 @@
 /** Probe rounds as they were recorded, and the changes of a subnet's delegation. */
+
 import type { Pool } from "pg";
-import type { ChangeCause, RoundCause } from "#core/delegation-cause";
-import type { ProbeMethod } from "#protocol/messages";
-import type { CrawlerName } from "../crawlers/crawler.ts";
+import type { RoundCause } from "#core/delegation-cause";
 import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
+import type { DelegationChange, RecordedRound, RoundProbe } from "./rounds-api.ts";
 
 /**
  * Of rounds of whole subnets, decided by measurements of one method. Anycast is given away by load, and where a crawler
@@ -100,55 +100,4 @@ export async function historyOf(pool: Pool, subnetId: number, limit: number): Pr
     [subnetId, limit],
   );
   return rows.map(({ changed_at, ...change }) => ({ ...change, changedAt: iso(changed_at) }));
-}
-
-export interface ProbeRound {
-  readonly roundId: number;
-  readonly subnetId: number;
-  readonly cause: RoundCause;
-  readonly policy: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-  readonly targetUrl: string;
-  readonly targetAddress: string;
-  readonly startedAt: string;
-  readonly decidedAt: string;
-  /** Null: nobody could take it. */
-  readonly crawler: CrawlerName | null;
-  readonly runnerUp: CrawlerName | null;
-  readonly reason: Readonly<Record<string, unknown>>;
-  readonly reasonWords: string;
-  readonly probes: readonly RoundProbe[];
-  /** Crawlers that were not asked, with the smallest RTT that the triangle inequality leaves them. */
-  readonly notAsked: readonly RuledOut[];
-}
-
-/** A round as it was recorded: the reason is not in words yet, and nobody has worked out who was ruled out. */
-export type RecordedRound = Omit<ProbeRound, "reasonWords" | "notAsked">;
-
-export interface RoundProbe {
-  readonly ordinal: number;
-  readonly crawler: CrawlerName;
-  readonly method: ProbeMethod;
-  readonly outcome: string;
-  readonly rttMs: number | null;
-  readonly detail: string;
-}
-
-export interface RuledOut {
-  readonly crawler: CrawlerName;
-  /** As recorded, else by today's RTTs between the crawlers; null where the policy uses no bounds, or they are not known. */
-  readonly lowerBoundMs: number | null;
-  /** True: it could not be nearer than the best that answered. */
-  readonly ruledOut: boolean;
-}
-
-export interface DelegationChange {
-  readonly subnetId: number;
-  readonly changedAt: string;
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly cause: ChangeCause;
-  /** Null: there was none, or it is not kept any more (retention.roundDays). */
-  readonly roundId: number | null;
-  readonly reason: string;
 }

@@ -1,7 +1,8 @@
 /** Why a host is asked slowly, in words: what its robots.txt asks for, and what it was found to tolerate. */
+
 import { spanWords, whenWords } from "#core/format";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
-import type { HostReport } from "./frontier-reports.ts";
+import type { HostReport } from "./frontier-reports-api.ts";
 
 /** In part sentences; none: nothing but the usual pace. */
 export function paceReasons(

@@ -7,6 +7,7 @@ import { isOfSite } from "../frontier/back-link-writes.ts";
 import {
   type Complaint,
   type ComplaintReport,
+  type ComplaintStore,
   type Deeds,
   deedsHours,
   mostReportsADay,
@@ -17,52 +18,21 @@ import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;
 
-export type ComplaintStore = ReturnType<typeof createComplaintStore>;
-
-export function createComplaintStore(pool: Pool) {
-  const find = async (complaintId: number): Promise<Complaint | null> =>
-    (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null;
+export function createComplaintStore(pool: Pool): ComplaintStore {
   return {
-    find,
-    /** Records it with what we did; null: too many came by the form today. */
-    async add(report: ComplaintReport, now: Date): Promise<Complaint | null> {
-      if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
-      const deeds = await deedsOf(pool, report.target, now);
-      const { site, network } = report.target;
-      const { rows } = await pool.query<{ complaint_id: number }>(
-        `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
-           created_at, deeds)
-         values ($1, $2, $3::inet, $4::inet, $5, $6, $7, $8::inet, $9, $10)
-         returning complaint_id`,
-        [
-          site,
-          clean(report.targetText),
-          network?.first ?? null,
-          network?.last ?? null,
-          report.source,
-          clean(report.reporter),
-          clean(report.words),
-          report.requester,
-          now,
-          JSON.stringify(deeds),
-        ],
-      );
-      return await find(rows[0]!.complaint_id);
-    },
-    /** The latest first. */
-    list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<Complaint[]> =>
+    add: async (report, now) => await add(pool, report, now),
+    list: async ({ open, most }) =>
       await read(pool, `${open ? "closed_at is null" : "true"} order by complaint_id desc limit $1`, [most]),
-    /** Null when there is none, or it is closed already. */
-    async close(complaintId: number, words: string, now: Date): Promise<Complaint | null> {
+    find: async (complaintId) => (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null,
+    close: async (complaintId, words, now) => {
       const { rowCount } = await pool.query(
         `update complaint set closed_at = $2, closing_words = $3
          where complaint_id = $1 and closed_at is null`,
         [complaintId, now, clean(words)],
       );
-      return rowCount === 0 ? null : await find(complaintId);
+      return rowCount === 0 ? null : ((await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null);
     },
-    /** Of this host or one of its addresses, the latest first. */
-    of: async (host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]> =>
+    of: async (host, addresses, most) =>
       await read(
         pool,
         `(site = any($1::text[])
@@ -71,6 +41,31 @@ export function createComplaintStore(pool: Pool) {
         [host === null ? [] : domainsAbove(host), addresses, most],
       ),
   };
+}
+
+async function add(pool: Pool, report: ComplaintReport, now: Date): Promise<Complaint | null> {
+  if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
+  const deeds = await deedsOf(pool, report.target, now);
+  const { site, network } = report.target;
+  const { rows } = await pool.query<{ complaint_id: number }>(
+    `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
+       created_at, deeds)
+     values ($1, $2, $3::inet, $4::inet, $5, $6, $7, $8::inet, $9, $10)
+     returning complaint_id`,
+    [
+      site,
+      clean(report.targetText),
+      network?.first ?? null,
+      network?.last ?? null,
+      report.source,
+      clean(report.reporter),
+      clean(report.words),
+      report.requester,
+      now,
+      JSON.stringify(deeds),
+    ],
+  );
+  return (await read(pool, "complaint_id = $1", [rows[0]!.complaint_id]))[0] ?? null;
 }
 
 async function isFlooded(pool: Pool, requester: string | null, now: Date): Promise<boolean> {
@@ -84,17 +79,39 @@ async function isFlooded(pool: Pool, requester: string | null, now: Date): Promi
   return rows[0]!.today >= mostReportsADay || rows[0]!.ofNetwork >= mostReportsOfNetworkADay;
 }
 
+interface ComplaintRow {
+  complaint_id: number;
+  target: string;
+  source: Complaint["source"];
+  reporter: string;
+  words: string;
+  requester: string | null;
+  created_at: Date;
+  deeds: Deeds;
+  closed_at: Date | null;
+  closing_words: string | null;
+}
+
 async function read(pool: Pool, condition: string, values: readonly unknown[]): Promise<Complaint[]> {
-  const { rows } = await pool.query<Complaint>(
-    `select complaint_id as "complaintId", target, source, reporter, words, host(requester) as requester,
-       created_at as "createdAt", deeds, closed_at as "closedAt", closing_words as "closingWords"
+  const { rows } = await pool.query<ComplaintRow>(
+    `select complaint_id, target, source, reporter, words, host(requester) as requester, created_at, deeds,
+       closed_at, closing_words
      from complaint where ${condition}`,
     [...values],
   );
-  return rows;
+  return rows.map((row) => ({
+    complaintId: row.complaint_id,
+    target: row.target,
+    source: row.source,
+    reporter: row.reporter,
+    words: row.words,
+    requester: row.requester,
+    createdAt: row.created_at,
+    deeds: row.deeds,
+    closedAt: row.closed_at,
+    closingWords: row.closing_words,
+  }));
 }
-
-// What we did to a target of late, from the frontier and the fetches.
 
 const mostHosts = 2000;
 const crawlersShown = 20;
@@ -225,8 +242,6 @@ function longest(times: readonly (number | null)[]): number | null {
   const given = times.filter((ms): ms is number => ms !== null && ms > 0);
   return given.length === 0 ? null : Math.max(...given);
 }
-
-// What a site has asked of us: its opt-out, and complaints about it.
 
 const complaintsShown = 10;
 

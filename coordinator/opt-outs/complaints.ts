@@ -80,6 +80,18 @@ export interface Complaint {
   readonly closingWords: string | null;
 }
 
+export interface ComplaintStore {
+  /** Records it with what we did; null: too many came by the form today. */
+  add(report: ComplaintReport, now: Date): Promise<Complaint | null>;
+  /** The latest first. */
+  list(query: { readonly open: boolean; readonly most: number }): Promise<Complaint[]>;
+  find(complaintId: number): Promise<Complaint | null>;
+  /** Null when there is none, or it is closed already. */
+  close(complaintId: number, words: string, now: Date): Promise<Complaint | null>;
+  /** Of this host or one of its addresses, the latest first. */
+  of(host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]>;
+}
+
 // A complaint in plain words: a paragraph about what we did that can be sent on as it stands, to whoever complained
 // or to the abuse desk of the partner whose crawler it was.
 

@@ -3,12 +3,14 @@ import { productToken } from "#protocol/user-agent";
 import { type Html, html, nothing } from "../web/html.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import {
+  hiddenDays,
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,
   type OptOut,
   scopeWords,
   unconfirmedDays,
 } from "./opt-out.ts";
+import { proofFileOf } from "./proof-file.ts";
 import { type PublishedSettings, publishedPaths } from "./published.ts";
 
 /** `forms` null: this coordinator takes none. */
@@ -53,7 +55,7 @@ ${
 }
 ${
   signRequests
-    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells programs what this page says. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
     : nothing
 }
 <p>One crawler at a time is in charge of a network, so your server sees one pace.</p></section>`;
@@ -81,8 +83,6 @@ function writeSection(contact: string | null): Html {
   const href = /^https?:\/\//.test(contact) ? contact : `mailto:${contact}`;
   return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Send us your host name and a line of your log, and we will find out who fetched what.</p></section>`;
 }
-
-// The two forms for webmasters, and what they answer. They need no script, no cookie and no account.
 
 /** What was typed, and what is wrong with it; both forms are empty at first. */
 export interface ContactForms {
@@ -131,7 +131,7 @@ ${textField({ id: "opt-out-reply", name: "reply", label: "Where we can reach you
 ${wordsField({ id: "opt-out-words", label: "Anything we should know (optional)", isRequired: false, state: optOut })}
 ${trap("opt-out")}
 <button>Opt out</button>
-<p class="small">It lasts ${unconfirmedDays} days, and permanently once you prove that the site is yours with a DNS record, shown next. Until then its pages are hidden; with the proof they are deleted. More than ${mostPagesUnconfirmed.toLocaleString("en-GB")} indexed pages or ${mostHostsUnconfirmed} hosts wait for the proof or for us, and so does what we lifted as abuse, and one more after many in a day. A public suffix such as co.uk or github.io is nobody's site, and cannot be opted out here. We keep the address that this form is sent from, so that nobody can opt out other people's sites by the hundred.</p>
+<p class="small">It lasts ${unconfirmedDays} days, and permanently once you prove that the site is yours with a DNS record or a file, shown next. Until then its pages are hidden; after ${hiddenDays} days they are deleted. More than ${mostPagesUnconfirmed.toLocaleString("en-GB")} indexed pages or ${mostHostsUnconfirmed} hosts wait for the proof or for us, and so does what we lifted as abuse, and one more after many of a domain or network in a day. A public suffix such as co.uk or github.io is nobody's site, and cannot be opted out here. We keep the address that this form is sent from, so that nobody can opt out other people's sites by the hundred.</p>
 </form></section>`;
 }
 
@@ -149,12 +149,12 @@ ${trap("report")}
 }
 
 /** After a form was taken. */
-export function optOutTaken(optOut: OptOut): Html {
+export function optOutTaken(optOut: OptOut, hasFile: boolean): Html {
   const narrow = html`<p>This is the ${scopeWords[optOut.scope]} alone: the rest of ${optOut.site} is still crawled. For all of it, <a href="/about-crawler#opt-out">opt out ${optOut.site}</a>.</p>`;
   return html`<h1>${optOut.state === "waiting" ? "Recorded, and waiting for confirmation" : `${optOut.target} has opted out`}</h1>
 <p class="lead">${takenWords(optOut)}</p>
 ${optOut.scope === "subdomains" ? nothing : narrow}
-${optOut.state === "confirmed" ? nothing : confirmSection(optOut)}
+${optOut.state === "confirmed" ? nothing : confirmSection(optOut, hasFile)}
 <section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know about ${optOut.target}</a> · <a href="/about-crawler">About this crawler</a></p></section>`;
 }
 
@@ -164,9 +164,9 @@ export function reportTaken(complaintId: number, target: string): Html {
 <section><p>If it has to stop now: <a href="/about-crawler#opt-out">opt the site out</a>, or use <a href="/about-crawler#robots">robots.txt</a>.</p></section>`;
 }
 
-function takenWords({ target, scope, state, lapsesAt }: OptOut): string {
+function takenWords({ target, scope, state, lapsesAt, deletesAt }: OptOut): string {
   if (state === "waiting") {
-    return `It takes effect as soon as you prove that the site is yours, as shown below, or we confirm it: ${target} covers many of our hosts or pages, or many requests came today, or an earlier request for it was lifted as abuse. robots.txt always stops us.`;
+    return `It takes effect as soon as you prove that the site is yours, as shown below, or we confirm it: ${target} covers many of our hosts or pages, or many requests came today from your network or for this domain, or an earlier request for it was lifted as abuse. robots.txt always stops us.`;
   }
   const what =
     scope === "url"
@@ -175,15 +175,24 @@ function takenWords({ target, scope, state, lapsesAt }: OptOut): string {
   const open = scope === "url" || scope === "prefix" ? "" : ", open requests included";
   const now = `None of our crawlers ${what}; running ones stop within a minute${open}. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace. No search finds ${scope === "url" ? "it" : "its pages"}.`;
   const day = (date: Date) => date.toISOString().slice(0, 10);
-  return lapsesAt === null ? now : `${now} Unless proven, it ends on ${day(lapsesAt)}.`;
+  const deleted =
+    deletesAt !== null && state !== "confirmed"
+      ? ` They are hidden until ${day(deletesAt)}, then deleted.`
+      : "";
+  return lapsesAt === null ? now : `${now}${deleted} Unless proven, it ends on ${day(lapsesAt)}.`;
 }
 
-function confirmSection({ target, site, scope, token }: OptOut): Html {
+function confirmSection({ target, site, scope, token }: OptOut, hasFile: boolean): Html {
   const name = site ?? target;
   return html`<section><h2>Make it permanent</h2>
-<p>Prove that the request comes from the site: publish this record in the DNS of ${name}. Then its pages are deleted from the index, and you may remove the record. We check every ten minutes or so.</p>
+<p>Prove that the request comes from the site, in one of two ways; then its pages are deleted from the index, and you may remove the proof.</p>
+<p>Publish this record in the DNS of ${name}. We check every ten minutes or so.</p>
 <pre><code>${confirmationName(name)}. TXT "${confirmationText(token)}"</code></pre>
-<form method="post" action="${formPaths.optOut}"><input type="hidden" name="site" value="${target}"><input type="hidden" name="scope" value="${scope}"><button>Check now</button></form></section>`;
+<p>Or put a file with this line at this URL, without a redirect, and let us check it. It proves the host ${name}; a domain with other hosts takes the record.</p>
+<pre><code>${proofFileOf(name)}
+${confirmationText(token)}</code></pre>
+${hasFile ? html`<p role="status">We look for the file within a minute, at most every ten minutes. Check again to see what we found.</p>` : nothing}
+<form method="post" action="${formPaths.optOut}"><input type="hidden" name="site" value="${target}"><input type="hidden" name="scope" value="${scope}"><input type="hidden" name="proof" value="file"><button>Check the file</button></form></section>`;
 }
 
 interface Field {

@@ -7,10 +7,10 @@ import { growingTo } from "#core/small-collections";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
-import { isFromElsewhere, networkOf, requesterOf } from "../web/limits.ts";
+import { isFromElsewhere, networkOf, originOf, requesterOf } from "../web/limits.ts";
 import { type PageViewer, pageFrame } from "../web/page-frame.ts";
 import { sentText } from "../web/views.ts";
-import type { ComplaintStore } from "./complaint-store.ts";
+import type { ComplaintStore } from "./complaints.ts";
 import {
   type ContactForms,
   contactBody,
@@ -23,10 +23,10 @@ import {
   trapField,
 } from "./contact-page.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
-import { type OptOut, readOptOut, readTarget, targetText } from "./opt-out.ts";
+import { type OptOut, type OptOutStore, readOptOut, readTarget, targetText } from "./opt-out.ts";
+import { proofFileOf } from "./proof-file.ts";
 import type { PublishedSettings } from "./published.ts";
 import { addPublishedRoutes } from "./published-routes.ts";
-import type { OptOutStore } from "./store.ts";
 
 export interface ContactPorts {
   readonly optOuts: Pick<OptOutStore, "request">;
@@ -76,13 +76,14 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
     if (form.fault || target === null || typeof target === "string") {
       return refuse(request, reply, { form, fault: faultOf(form, target), which: "optOut", context });
     }
-    const { words = "", reply: replyTo = "" } = form.values;
-    const asked = { target, words, replyTo: replyTo.trim() || null, requester: form.requester };
+    const { words = "", reply: replyTo = "", proof = "" } = form.values;
+    const hasFile = proof === "file";
+    const asked = { target, words, replyTo: replyTo.trim() || null, requester: form.requester, hasFile };
     const optOut = await ports.optOuts.request({ ...asked, source: "form", confirmed: false }, context.now());
     const { state } = optOut;
     context.log[state === "waiting" ? "warn" : "info"]({ site: optOut.target, state }, "a site opts out");
     if (wantsJson(request)) return reply.code(201).send(optOutAnswer(optOut));
-    return sendPage(reply, optOutTaken(optOut), context);
+    return sendPage(reply, optOutTaken(optOut, hasFile), context);
   });
   forms.post(formPaths.report, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
     const form = guard.read(request, {
@@ -133,13 +134,20 @@ function refuse(
   return sendPage(reply, contactBody(context.settings, forms), context);
 }
 
-function optOutAnswer({ target, scope, site, state, token, createdAt, lapsesAt }: OptOut): object {
-  const confirmation = {
-    type: "TXT",
-    name: confirmationName(site ?? target),
-    value: confirmationText(token),
+function optOutAnswer({ target, scope, site, state, token, ...times }: OptOut): object {
+  const { createdAt, deletesAt, lapsesAt } = times;
+  return {
+    site: target,
+    scope,
+    state,
+    createdAt,
+    deletesAt,
+    lapsesAt,
+    confirmation: {
+      ...{ type: "TXT", name: confirmationName(site ?? target), value: confirmationText(token) },
+      file: proofFileOf(site ?? target),
+    },
   };
-  return { site: target, scope, state, createdAt, lapsesAt, confirmation };
 }
 
 function sendPage(
@@ -157,8 +165,11 @@ function sendPage(
 // What a form for everybody is protected by. There is nothing to forge (no cookie, no account), so the danger is
 // abuse: floods of one address, programs that fill in every form, other sites that make their visitors send it.
 
-/** Forms of one /24 or /48 in an hour: one person may have it whole. */
-export const formsPerHour = 20;
+/** Forms of one address (or IPv6 /64) in an hour. */
+export const formsPerHour = 10;
+
+/** Of one /24 or /48. */
+const formsPerHourOfNetwork = 50;
 
 const hourMs = 3_600_000;
 const rememberedAddresses = 20_000;
@@ -214,19 +225,26 @@ class FormGuard {
         return { status: 400, words: `A text is longer than ${most} characters.` };
     }
     if (!this.#mayCome(requester)) {
-      const words = `More than ${formsPerHour} forms came from your network within an hour. Try again later, or write to us.`;
+      const words = `More than ${formsPerHour} forms came from your address, or ${formsPerHourOfNetwork} from its network, within an hour. Try again later, or write to us.`;
       return { status: 429, words };
     }
     return null;
   }
 
   #mayCome(requester: string | null): boolean {
-    const origin = requester === null ? "unknown" : networkOf(requester);
+    if (requester === null) return this.#isWithin("unknown", formsPerHour);
+    return (
+      this.#isWithin(originOf(requester), formsPerHour) &&
+      this.#isWithin(networkOf(requester), formsPerHourOfNetwork)
+    );
+  }
+
+  #isWithin(origin: string, most: number): boolean {
     const before = this.#sent.get(origin);
     const isFresh = before !== undefined && this.#now() - before.sinceMs < hourMs;
     const count = isFresh ? before.count + 1 : 1;
     this.#sent.set(origin, { count, sinceMs: isFresh ? before.sinceMs : this.#now() });
-    return count <= formsPerHour;
+    return count <= most;
   }
 }
 

@@ -4,19 +4,28 @@
  *
  *   _nearcrawl.www.example.org.  TXT  "opt-out=TOKEN"
  *
- * which takes no request to a site that wants none, and which only who holds the domain can make. Who can put a file on the site,
- * and nothing in DNS, has robots.txt.
+ * which takes no request to a site that wants none, and which only who holds the domain can make. Or by the same words in a file
+ * (proof-file.ts), which is asked for only when somebody says that it is there. A file proves its host and what is on it, and
+ * not other hosts below it.
  */
 
 import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Change } from "#core/audit";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
+import { growingTo } from "#core/small-collections";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { OptOutMarks } from "./mark-writes.ts";
-import { type OptOutReport, readOptOut, type StoppedPart, scopeWords } from "./opt-out.ts";
-import type { OptOutStore } from "./store.ts";
+import {
+  type OptOutMarks,
+  type OptOutReport,
+  type OptOutStore,
+  readOptOut,
+  type StoppedPart,
+  scopeWords,
+  type Unproven,
+} from "./opt-out.ts";
 
 /** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
 const leastStopMs = 15 * 60_000;
@@ -28,6 +37,12 @@ const sitesPerMessage = 200;
 const partsPerMessage = 50;
 /** Sites that are asked for their proof in one pass. */
 const confirmationsPerPass = 50;
+/** What a site's file said counts for so long, however often somebody says that it is there. */
+const fileKeptMs = 600_000;
+const filesKept = 10_000;
+/** A host and its `www.`: more need the record in DNS. */
+const mostHostsOfFile = 2;
+
 const stopWords = "the site has opted out";
 
 interface OptOutPorts {
@@ -38,6 +53,8 @@ interface OptOutPorts {
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   /** TXT records; none when there are none, or when they cannot be had. */
   readonly texts: (name: string) => Promise<readonly string[]>;
+  /** The words of a site's file of proof; none when there is none, or when it cannot be had. Never rejects. */
+  readonly proofFile: (site: string) => Promise<readonly string[]>;
   /** So long a crawler that is away may work on what it was leased. */
   readonly departureMs: number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
@@ -51,6 +68,13 @@ export class OptOutHonours {
   readonly #stopMs: number;
   /** What the connected crawlers know of, and when they were told. */
   readonly #told = new Map<string, number>();
+
+  readonly #files = new LRUCache<
+    string,
+    { readonly atMs: number; readonly words: Promise<readonly string[]> }
+  >({
+    ...growingTo(filesKept),
+  });
 
   /** For all that are welcomed at once. */
   readonly #stops = new Gathered(
@@ -92,15 +116,29 @@ export class OptOutHonours {
     const { optOuts, texts, log, now } = this.#ports;
     const open = await optOuts.toConfirm(confirmationsPerPass, now());
     const found = await Promise.all(
-      open.map(async ({ optOutId, site, token }) => {
+      open.map(async (one) => {
+        const { optOutId, site } = one;
         const records = await texts(confirmationName(site));
-        if (!records.some((record) => record.trim() === confirmationText(token))) return false;
+        const isInDns = records.some((record) => record.trim() === confirmationText(one.token));
+        if (!isInDns && !(await this.#isInFile(one))) return false;
         await optOuts.confirm(optOutId, "site", now());
-        log.info({ optOutId, site }, "a site has proved that it opted out");
+        log.info({ optOutId, site, by: isInDns ? "dns" : "file" }, "a site has proved that it opted out");
         return true;
       }),
     );
     return found.filter(Boolean).length;
+  }
+
+  async #isInFile({ optOutId, site, scope, token, hasFile }: Unproven): Promise<boolean> {
+    if (!hasFile) return false;
+    const { optOuts, proofFile, now } = this.#ports;
+    const atMs = now().getTime();
+    const known = this.#files.get(site);
+    const isFresh = known !== undefined && atMs - known.atMs < fileKeptMs && atMs >= known.atMs;
+    const { words } = isFresh ? known : { words: proofFile(site) };
+    if (!isFresh) this.#files.set(site, { atMs, words });
+    if (!(await words).includes(confirmationText(token))) return false;
+    return scope !== "subdomains" || (await optOuts.preview(optOutId, now()))!.hosts <= mostHostsOfFile;
   }
 
   async #tellNews(): Promise<void> {
@@ -154,7 +192,7 @@ const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "st
 
 // One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
 
-export interface ErasedPage {
+interface ErasedPage {
   readonly optOutId: number;
   readonly host: string;
   /** SHA-256 of the URL with https:, hex. */

@@ -1,7 +1,7 @@
 /**
  * The frontier and the index in line with table opt_out: hosts are marked and their leases end, pages of what was
- * confirmed are deleted, marks of what has ended go. Everything is done in batches and may be done again (several coordinators may do
- * it at once): a coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
+ * confirmed, or was hidden for its week, are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
+ * coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -16,7 +16,7 @@ import { optedOutUrl } from "../frontier/frontier.ts";
 import { endLeasesOn, lockLeasesOn, settleHosts, takeOffLease } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 import { type ErasedRows, eraseMentions, erasePage, reasonOfOptOut } from "./erase-writes.ts";
-import type { AppliedOptOuts, EndedLease } from "./opt-out.ts";
+import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
@@ -26,13 +26,10 @@ const stopKeptMinutes = 15;
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
-export type OptOutMarks = ReturnType<typeof createOptOutMarks>;
-
-export function createOptOutMarks(pool: Pool) {
+export function createOptOutMarks(pool: Pool): OptOutMarks {
   return {
-    apply: async (now: Date): Promise<AppliedOptOuts> => await apply(pool, "true", now),
-    /** Of one that erases its page: that is done when this returns. */
-    async erase(optOutId: number, now: Date): Promise<ErasedRows> {
+    apply: async (now) => await apply(pool, "true", now),
+    erase: async (optOutId, now) => {
       await apply(pool, `opt_out_id = ${optOutId}`, now);
       // The coordinator that was told of it may have been sooner.
       const { rows } = await pool.query<{ erased: ErasedRows }>(
@@ -48,7 +45,7 @@ interface OptOutRow extends Place {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
-  /** It is confirmed, and does not merely hide. */
+  /** By now, and not merely hides. */
   readonly deletes: boolean;
   readonly erases: boolean;
 }
@@ -56,13 +53,14 @@ interface OptOutRow extends Place {
 /** `condition`: SQL of those that are looked at. */
 async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await pool.query<OptOutRow>(
-    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as deletes,
-       erased_at is not null as erases, ${placeColumns}
+    `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${placeColumns}
      from opt_out
+     cross join lateral (select confirmed_at is not null or coalesce(deletes_at <= $1, false) as deletes) by_now
      where in_force_at is not null and ${condition}
        and applied < case when ended_at is not null then ${applied.unmarked}
-                          when confirmed_at is not null then ${applied.deleted} else ${applied.marked} end
+                          when deletes then ${applied.deleted} else ${applied.marked} end
      order by opt_out_id`,
+    [now],
   );
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];
@@ -254,8 +252,6 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
     });
   }
 }
-
-// Opt-outs of single URLs. The host goes on, and so do its leases, without those URLs.
 
 const urlsPerBatch = 5000;
 

@@ -1,7 +1,7 @@
 /**
  * Opt-outs: what the whole fleet leaves alone because somebody asked for it. One that nobody has confirmed is honoured all the
- * same, but lapses, and its pages are hidden rather than deleted, so that what was asked for by abuse is undone by lifting it.
- * Confirmation is proof by the site in DNS or an operator's word; with it pages are deleted.
+ * same, but lapses: its pages are hidden at once and deleted after a week, so that what was asked for by abuse is undone by
+ * lifting it. Confirmation is proof by the site (DNS or a file) or an operator's word; with it pages are deleted at once.
  * Each has a scope:
  *
  *   url         one URL, by http and https, in whatever spelling it is named
@@ -26,11 +26,21 @@ import { hostNamed, urlKeyOf } from "#core/url-key";
 /** An unconfirmed opt-out is honoured for so long. */
 export const unconfirmedDays = 30;
 
+/** The pages of an unconfirmed one are hidden for so long before they are deleted: an operator's time to lift it. */
+export const hiddenDays = 7;
+
 /**
- * So many unconfirmed ones by the form take force within 24 hours; more wait until they are confirmed. Of a /24 or /48, which one
- * person may have whole, and of all.
+ * So many unconfirmed ones by the form take force within 24 hours; more wait until they are confirmed. Of one IPv4 address or IPv6
+ * /64; of a /24 or /48, which one person may have whole; of a registrable domain; and of all, where hosts that are crawled have
+ * a share that names which nobody crawls cannot use up.
  */
-export const mostUnconfirmedADay = { ofNetwork: 30, ofAll: 1000 } as const;
+export const mostUnconfirmedADay = {
+  ofAddress: 10,
+  ofNetwork: 30,
+  ofDomain: 20,
+  ofAll: 200,
+  ofAllCrawled: 1000,
+} as const;
 
 /** An unconfirmed one by the form that covers more hosts of the frontier waits until it is confirmed. */
 export const mostHostsUnconfirmed = 100;
@@ -66,6 +76,8 @@ export interface OptOutRequest {
   readonly confirmed: boolean;
   /** Of one URL: what is kept of its page is erased, and crawlers are told to do so. */
   readonly erases?: boolean;
+  /** The requester says that the proof is on the site as a file: it is asked for once. */
+  readonly hasFile?: boolean;
 }
 
 export type OptOutState = "waiting" | "unconfirmed" | "confirmed" | "lifted" | "lapsed";
@@ -86,7 +98,7 @@ export interface OptOutPreview extends Covered {
   /** Why an operator has to say how many pages go; null: it is nothing unusual. */
   readonly wide: string | null;
   /** The open one of just that; null: there is none. */
-  readonly known: Pick<OptOut, "optOutId" | "state"> | null;
+  readonly known: Pick<OptOut, "optOutId" | "state" | "deletesAt"> | null;
 }
 
 export interface OptOut extends Covered {
@@ -107,6 +119,8 @@ export interface OptOut extends Covered {
   readonly createdAt: Date;
   readonly inForceAt: Date | null;
   readonly lapsesAt: Date | null;
+  /** From then on its pages are deleted, not merely hidden; null: they are, or were, only hidden, if that. */
+  readonly deletesAt: Date | null;
   readonly confirmedAt: Date | null;
   readonly confirmedBy: "site" | "operator" | null;
   readonly endedAt: Date | null;
@@ -132,18 +146,56 @@ export interface AppliedOptOuts {
   readonly erased: Readonly<Record<string, number>>;
 }
 
+export interface OptOutStore {
+  /**
+   * Records it, or gives the open one of the same site or network: an operator's word confirms that one. Running
+   * coordinators are told.
+   */
+  request(request: OptOutRequest, now: Date): Promise<OptOut>;
+  /** What would be covered, counted now; or is, by the one of this number. Null: there is none. */
+  preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null>;
+  /** `open`: without what has ended. The latest first; at most `most`. */
+  list(query: { readonly open: boolean; readonly most: number }): Promise<OptOut[]>;
+  /** The open one of a number or a site; null when there is none. */
+  find(target: OptOutTarget | number): Promise<OptOut | null>;
+  /** Null when it is not open. */
+  confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null>;
+  lift(optOutId: number, words: string, now: Date): Promise<OptOut | null>;
+  /** Unconfirmed ones whose time is over end; how many did. */
+  lapse(now: Date): Promise<number>;
+  /**
+   * Sites to ask for their proof: unconfirmed ones, the longest not looked at first, by turns of the networks that asked, so that
+   * a flood from one delays no other. Counts as looked at now. `hasFile`: the requester says that the proof is a file.
+   */
+  toConfirm(limit: number, now: Date): Promise<Unproven[]>;
+  /** Sites that opted out since then and still are, and hosts of such networks, the latest first; at most `most`. */
+  sitesSince(since: Date, most: number): Promise<string[]>;
+  /** Parts of sites that opted out since then, and those erased since `erasedSince`, the latest first; at most `most`. */
+  partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]>;
+  /** The one in force that covers this host, one of its addresses, or the URL (canonical); null: none does. */
+  covering(host: string | null, addresses: readonly string[], url?: string | null): Promise<OptOut | null>;
+  /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
+  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
 export interface Unproven {
   readonly optOutId: number;
   readonly site: string;
   readonly scope: OptOutScope;
   readonly token: string;
+  readonly hasFile: boolean;
 }
 
 export interface StoppedPart extends SitePart {
   readonly erases: boolean;
 }
 
-// What somebody wants left alone, from the text that he typed: a site, a URL of it, or (operators) a network or a public suffix.
+/** Brings the frontier and the index in line with the opt-outs (idempotent; several coordinators may do it at once). */
+export interface OptOutMarks {
+  apply(now: Date): Promise<AppliedOptOuts>;
+  /** Of one that erases its page: that is done when this returns; rows by table. */
+  erase(optOutId: number, now: Date): Promise<AppliedOptOuts["erased"]>;
+}
 
 /** Longest text that is looked at. */
 const maxTargetLength = 2048;
@@ -255,18 +307,21 @@ export const isSaidNumber = (said: number, pages: number): boolean =>
 
 const day = (date: Date) => date.toISOString().slice(0, 10);
 
-/** The state for people: what became of the pages. */
-export function stateWords({ state }: Pick<OptOut, "state">): string {
+/** The state for people: what became of the pages, and what is about to. */
+export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletesAt">): string {
   if (state === "waiting") return "waiting for proof";
-  return state === "unconfirmed" ? "unconfirmed: hidden" : state;
+  if (state !== "unconfirmed") return state;
+  return deletesAt === null
+    ? "unconfirmed: hidden"
+    : `unconfirmed: hidden until ${day(deletesAt)}, then deleted`;
 }
 
 /** What lifting it brings back, and what not. */
-export function liftedWords({ erasedAt, confirmedAt, inForceAt }: OptOut): string {
+export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string {
   if (erasedAt !== null)
     return `Its page was erased on ${day(erasedAt)}: nothing of it comes back but by a new fetch.`;
-  if (confirmedAt !== null)
-    return `Its pages were deleted from the index on ${day(confirmedAt)}: they come back only as they are fetched again.`;
+  if (deletesAt !== null)
+    return `Its pages were deleted from the index on ${day(deletesAt)}: they come back only as they are fetched again.`;
   return inForceAt === null ? "" : "Its pages were hidden only, and are found again.";
 }
 
@@ -287,8 +342,6 @@ export function targetText({ site, network, part }: OptOutTarget): string {
   const range = parseRange(`${network.first}-${network.last}`);
   return range === null ? `${network.first} - ${network.last}` : formatRange(range);
 }
-
-// What a site has asked of us by itself: that we leave it alone, or that somebody looks at what we did.
 
 /** Without who asked and what was said, for everybody may look. */
 export interface OptOutReport {

@@ -37,6 +37,11 @@ const fleetOptOut = z
     createdAt: dateTime(),
     inForceAt: dateTime().nullable(),
     lapsesAt: dateTime().nullable(),
+    deletesAt: dateTime()
+      .nullable()
+      .describe(
+        "From then on its pages are deleted; until then they are hidden. null: they are not deleted.",
+      ),
     confirmedAt: dateTime().nullable(),
     confirmedBy: z.enum(["site", "operator"]).nullable(),
     endedAt: dateTime().nullable(),
@@ -57,6 +62,7 @@ const optOutPreview = z
       .strictObject({
         optOutId: z.int(),
         state: optOutState,
+        deletesAt: dateTime().nullable(),
       })
       .nullable()
       .describe("The open opt-out of just that."),
@@ -290,8 +296,6 @@ export const optOutsApi = {
   },
 } satisfies ApiOperations;
 
-// The API that site owners meet: the fleet's addresses and keys, and the forms of objection.
-
 const formError = z
   .strictObject({ error: z.strictObject({ status: z.int(), message: z.string() }) })
   .meta({ id: "FormError" });
@@ -306,10 +310,13 @@ const optOutTaken = z
         "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or 1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or a network is answered with 400.",
       ),
     createdAt: dateTime(),
+    deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
     lapsesAt: dateTime().nullable(),
     confirmation: z
-      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string() })
-      .describe("The record in DNS that proves it; the form again has it looked for."),
+      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string(), file: z.string() })
+      .describe(
+        "What proves it: the record in DNS, or its value in the file; then the form again with proof=file.",
+      ),
   })
   .meta({ id: "OptOutTaken" });
 
@@ -343,28 +350,6 @@ const keyDirectory = z
     ),
   })
   .meta({ id: "KeyDirectory" });
-
-const agentCard = z
-  .strictObject({
-    client_id: z.string().describe("Where this card is."),
-    client_name: z.string(),
-    client_uri: z.string(),
-    contacts: z.array(z.string()).optional(),
-    jwks_uri: z.string().optional().describe("Absent if requests are not signed."),
-    web_bot_auth: z.strictObject({
-      "expected-user-agent": z.string(),
-      "rfc9309-product-token": z.string(),
-      "rfc9309-compliance": z.boolean(),
-      trigger: z.enum(["crawler"]),
-      purpose: z.string(),
-      "targeted-content": z.string(),
-      "rate-control": z.string(),
-      "rate-expectation": z.string().optional(),
-      "known-urls": z.array(z.string()),
-      ips_uri: z.string().describe("The fleet's addresses (JAFAR)."),
-    }),
-  })
-  .meta({ id: "SignatureAgentCard" });
 
 export const contactApi = {
   fleetAddresses: {
@@ -413,31 +398,6 @@ export const contactApi = {
       },
     },
   },
-  signatureAgentCard: {
-    method: "get",
-    path: "/.well-known/signature-agent-card",
-    needs: null,
-    summary:
-      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
-    answers: {
-      200: answer(agentCard, "The card"),
-    },
-  },
-  securityTxt: {
-    method: "get",
-    path: "/.well-known/security.txt",
-    needs: null,
-    summary: "Where to report a security problem (RFC 9116); 404 with the reason if no contact is set",
-    answers: {
-      200: {
-        description: "Lines of names and values",
-        schema: z.string(),
-        example:
-          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
-        type: "text/plain",
-      },
-    },
-  },
   optOut: {
     method: "post",
     path: "/about-crawler/opt-out",
@@ -458,6 +418,10 @@ export const contactApi = {
           .optional(),
         reply: z.string().max(200).describe("How to reach the requester.").optional(),
         words: z.string().max(2000).describe("Anything that the operator should know.").optional(),
+        proof: z
+          .enum(["", "file"])
+          .describe("file: the file of proof is there, and is asked for.")
+          .optional(),
       }),
       type: "application/x-www-form-urlencoded",
     },

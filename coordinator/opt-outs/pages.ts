@@ -7,6 +7,7 @@ import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type Complaint, deedsParagraph, partnerLines } from "./complaints.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import {
+  hiddenDays,
   type OptOut,
   type OptOutPreview,
   type OptOutScope,
@@ -15,6 +16,7 @@ import {
   stateWords,
   unconfirmedDays,
 } from "./opt-out.ts";
+import { proofFileOf } from "./proof-file.ts";
 
 interface OptOutsPage {
   readonly optOuts: readonly OptOut[];
@@ -29,7 +31,7 @@ export function optOutsBody(
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
   return html`${titleRow("Opt-outs")}
-<p class="lead">Pages, parts of sites, sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once: its pages are hidden, and it lapses after ${unconfirmedDays} days unless the site proves it by DNS or an operator confirms it; then its pages are deleted. Lifting it before shows them again, and the form is not believed for it a second time.</p>
+<p class="lead">Pages, parts of sites, sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once: its pages are hidden, after ${hiddenDays} days deleted, and it lapses after ${unconfirmedDays} unless the site proves it by DNS or a file, or an operator confirms it; then its pages are deleted at once. Lifting it in the first ${hiddenDays} days shows them again, and the form is not believed for it a second time.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${waitingRemark(optOuts)}
 <p class="small"><a href="${all ? "/fleet/opt-outs" : "/fleet/opt-outs?all=yes"}">${all ? "In force only" : "Include lifted and lapsed"}</a></p>
@@ -101,7 +103,7 @@ function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
 
 function howToConfirm({ state, site, token }: OptOut): Html {
   if (site === null || (state !== "waiting" && state !== "unconfirmed")) return nothing;
-  return html`<span class="small break">proved by ${confirmationName(site)} TXT "${confirmationText(token)}"</span>`;
+  return html`<span class="small break">proved by ${confirmationName(site)} TXT "${confirmationText(token)}" or that text at ${proofFileOf(site)}</span>`;
 }
 
 function buttons({ optOutId, state }: OptOut, viewer: PageViewer): Html {
@@ -122,8 +124,6 @@ function eraseForm(viewer: PageViewer): Html {
 <div><label for="erase-words">Reason</label><input id="erase-words" name="words" maxlength="1000"></div>
 <button class="slim">Erase page</button></form></section>`;
 }
-
-// Complaints: who complained about our requests, what we had done, the paragraph that can be sent on, and the answer.
 
 interface ComplaintsPage {
   readonly complaints: readonly Complaint[];

@@ -4,16 +4,17 @@ import { howMany } from "#core/format";
 import type { ActionFault, Actions, Outcome } from "../web/actions.ts";
 import { numberOrNull } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
-import type { ComplaintStore } from "./complaint-store.ts";
+import type { ComplaintStore } from "./complaints.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
 import { changeOfErasure, erasePageOf } from "./honour.ts";
-import type { OptOutMarks } from "./mark-writes.ts";
 import {
   isSaidNumber,
   liftedWords,
   type OptOut,
+  type OptOutMarks,
   type OptOutPreview,
   type OptOutScope,
+  type OptOutStore,
   optOutScopes,
   previewWords,
   readOptOut,
@@ -30,7 +31,6 @@ import {
   optOutsBody,
   previewBody,
 } from "./pages.ts";
-import type { OptOutStore } from "./store.ts";
 
 const mostListed = 500;
 const optOutsPath = "/fleet/opt-outs";

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
-import { createTextResolver } from "#core/name-resolver";
+import { createNameResolver, createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import { contactOf, reachableContact } from "#protocol/user-agent";
 import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
@@ -11,6 +11,7 @@ import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { publishedKeySet } from "../room-settings.ts";
 import { OptOutHonours } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
+import { proofFileOf, readProofFile } from "./proof-file.ts";
 import { createOptOutStore } from "./store.ts";
 
 /** A notice may get lost with its connection; lapses come by the clock alone. */
@@ -31,18 +32,23 @@ export function optOutDuties(ports: {
   readonly pool: Pool;
   readonly gateway: Pick<CrawlerGateway, "online" | "send">;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-  readonly config: Pick<CoordinatorConfig, "resolvers" | "departureSeconds">;
+  readonly config: Pick<
+    CoordinatorConfig,
+    "resolvers" | "departureSeconds" | "allowSpecialPurpose" | "userAgent"
+  >;
   readonly log: Log;
   readonly now: () => Date;
 }): OptOutDuties {
   const { pool, gateway, timekeeper, config, log, now } = ports;
   const optOuts = notedOptOuts(createOptOutStore(pool), noteOwnChanges(ports));
+  const resolver = createNameResolver({ servers: config.resolvers });
   const honours = new OptOutHonours({
     optOuts,
     marks: createOptOutMarks(pool),
     online: () => gateway.online(),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
     texts: createTextResolver({ servers: config.resolvers }),
+    proofFile: async (site) => await readProofFile(proofFileOf(site), { ...config, resolver }),
     departureMs: config.departureSeconds * 1000,
     log,
     now,
@@ -68,8 +74,6 @@ export function optOutDuties(ports: {
     },
   };
 }
-
-// What webmasters would miss: who crawls the public web says who he is, and how he can be reached.
 
 /**
  * Why nobody may crawl the public web with these settings: the User-Agent names nothing that a webmaster can reach. Null

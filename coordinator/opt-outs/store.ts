@@ -1,7 +1,7 @@
 /** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: mark-writes.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
-import { isPublicSuffix } from "#core/ip/registrable-domain";
+import { isPublicSuffix, registrableDomain } from "#core/ip/registrable-domain";
 import type { SitePart } from "#core/ip/url-host";
 import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
@@ -10,6 +10,7 @@ import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { isInPartSql, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
   type Covered,
+  hiddenDays,
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,
   mostUnconfirmedADay,
@@ -17,6 +18,7 @@ import {
   type OptOutPreview,
   type OptOutRequest,
   type OptOutState,
+  type OptOutStore,
   type OptOutTarget,
   type StoppedPart,
   scopeOf,
@@ -31,40 +33,30 @@ const dayMs = 86_400_000;
 /** DNS is asked for the same proof no more often, unless the requester asks again. */
 const lookAgainMinutes = 10;
 
-export type OptOutStore = ReturnType<typeof createOptOutStore>;
-
-export function createOptOutStore(pool: Pool) {
+export function createOptOutStore(pool: Pool): OptOutStore {
   return {
-    /**
-     * Records it, or gives the open one of the same site or network: an operator's word confirms that one. Running
-     * coordinators are told.
-     */
-    async request(request: OptOutRequest, now: Date): Promise<OptOut> {
+    request: async (request, now) => {
       // Before the lock, so that no admission waits for the count.
       const isBelieved = request.source !== "form" || request.confirmed;
-      const isWide = isBelieved ? null : await coversMuch(pool, request.target);
+      const weight = isBelieved ? null : await weightOf(pool, request.target);
       const optOutId = await inTransaction(
         pool,
-        async (client) => await record(client, { ...request, isWide }, now),
+        async (client) => await record(client, { ...request, weight }, now),
       );
       return (await byNumber(pool, optOutId))!;
     },
-    /** What would be covered, counted now; or is, by the one of this number. Null: there is none. */
-    async preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null> {
+    preview: async (target, now) => {
       const known = typeof target === "number" ? await targetOf(pool, target) : target;
       return known === null ? null : await preview(pool, known, now);
     },
-    /** `open`: without what has ended. The latest first; at most `most`. */
-    list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<OptOut[]> =>
+    list: async ({ open, most }) =>
       await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
-    /** The open one of a number or a site; null when there is none. */
-    async find(target: OptOutTarget | number): Promise<OptOut | null> {
+    find: async (target) => {
       if (typeof target === "number") return await byNumber(pool, target);
       const [found] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
       return found ?? null;
     },
-    /** Null when it is not open. */
-    async confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null> {
+    confirm: async (optOutId, by, now) => {
       await change(
         pool,
         `update opt_out
@@ -75,7 +67,7 @@ export function createOptOutStore(pool: Pool) {
       const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
-    async lift(optOutId: number, words: string, now: Date): Promise<OptOut | null> {
+    lift: async (optOutId, words, now) => {
       const lifted = await change(
         pool,
         `update opt_out set ended_at = $2, ending = 'lifted', ending_words = $3
@@ -84,78 +76,18 @@ export function createOptOutStore(pool: Pool) {
       );
       return lifted === 0 ? null : await byNumber(pool, optOutId);
     },
-    /** Unconfirmed ones whose time is over end; how many did. */
-    lapse: async (now: Date): Promise<number> =>
+    lapse: async (now) =>
       await change(
         pool,
         `update opt_out set ended_at = $1, ending = 'lapsed', ending_words = 'nobody confirmed it'
          where ended_at is null and lapses_at <= $1`,
         [now],
       ),
-    /**
-     * Sites to ask for their proof: unconfirmed ones, the longest not looked at first, by turns of the networks that asked, so that
-     * a flood from one delays no other. Counts as looked at now.
-     */
-    async toConfirm(limit: number, now: Date): Promise<Unproven[]> {
-      const { rows } = await pool.query<Unproven>(
-        `with open as (
-           select opt_out_id, looked_at as at, row_number() over (
-               partition by network(set_masklen(requester, case family(requester) when 4 then 24 else 48 end))
-               order by looked_at nulls first, opt_out_id
-             ) as turn
-           from opt_out
-           where ended_at is null and confirmed_at is null and site is not null
-             and (looked_at is null or looked_at <= $2::timestamptz - interval '${lookAgainMinutes} minutes')
-         ), next as (
-           select opt_out_id
-           from open join opt_out o using (opt_out_id)
-           order by turn, at nulls first, opt_out_id
-           limit $1
-           for update of o skip locked
-         )
-         update opt_out o set looked_at = $2 from next where o.opt_out_id = next.opt_out_id
-         returning o.opt_out_id as "optOutId", o.site, o.token`,
-        [limit, now],
-      );
-      return rows;
-    },
-    /** Sites that opted out since then and still are, and hosts of such networks, the latest first; at most `most`. */
-    sitesSince: async (since: Date, most: number): Promise<string[]> => await sitesSince(pool, since, most),
-    /**
-     * Parts of sites that opted out since then, and those erased since `erasedSince`, the latest first; at most `most`. Of what
-     * was erased, crawlers that were away for long may hold results; of what opted out, those that work on it now.
-     */
-    async partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
-      const { rows } = await pool.query<StoppedPart>(
-        `select scope, coalesce(url, site) as of, erased_at is not null and erased_at >= $2 as erases
-         from opt_out
-         where ended_at is null and scope is not null and (in_force_at >= $1 or erased_at >= $2)
-         order by greatest(in_force_at, erased_at) desc, opt_out_id
-         limit $3`,
-        [since, erasedSince, most],
-      );
-      return rows;
-    },
-    /** The one in force that covers this host, one of its addresses, or the URL (canonical); null: none does. */
-    async covering(
-      host: string | null,
-      addresses: readonly string[],
-      url: string | null = null,
-    ): Promise<OptOut | null> {
-      const found = await read(
-        pool,
-        `o.ended_at is null and o.in_force_at is not null and (
-           (o.scope is null and o.site = any($1::text[]))
-           or (o.scope = 'host' and o.site = $3)
-           or (o.site = $3 and ${isInPartSql("$4::text", "o.scope", "o.url")})
-           or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
-         order by o.confirmed_at is null, o.scope is not null, o.opt_out_id limit 1`,
-        [host === null ? [] : domainsAbove(host), addresses, host, url],
-      );
-      return found[0] ?? null;
-    },
-    /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
-    async onChange(changed: () => void): Promise<{ stop(): Promise<void> }> {
+    toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
+    sitesSince: async (since, most) => await sitesSince(pool, since, most),
+    partsSince: async (since, erasedSince, most) => await partsSince(pool, since, erasedSince, most),
+    covering: async (host, addresses, url = null) => await covering(pool, host, addresses, url),
+    onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };
@@ -181,8 +113,8 @@ async function targetOf(pool: Pool, optOutId: number): Promise<OptOutTarget | nu
 }
 
 interface WeighedRequest extends OptOutRequest {
-  /** By the form it would take out more than an unproven word should; null: it is not for the form to weigh. */
-  readonly isWide: boolean | null;
+  /** Null: it is not for the form to weigh. */
+  readonly weight: Weight | null;
 }
 
 /**
@@ -205,7 +137,8 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
        where opt_out_id = $1`,
       [known, now],
     );
-  if (known !== null && request.isWide !== null) await askAgain(client, known, request, now);
+  if (known !== null && request.weight !== null)
+    await askAgain(client, known, { ...request, weight: request.weight }, now);
   if (known !== null && request.confirmed) {
     await client.query(
       `update opt_out
@@ -226,31 +159,31 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
 async function askAgain(
   client: PoolClient,
   optOutId: number,
-  request: WeighedRequest,
+  request: BelievableRequest,
   now: Date,
 ): Promise<void> {
   await client.query(
-    `update opt_out set looked_at = null
+    `update opt_out set looked_at = case when $3 then ${withFile} end
      where opt_out_id = $1 and looked_at <= $2::timestamptz - interval '1 minute'`,
-    [optOutId, now],
+    [optOutId, now, request.hasFile === true],
   );
   if (await needsProof(client, request, now)) return;
   await client.query(
-    `update opt_out set in_force_at = $2, lapses_at = $3, requester = $4::inet
+    `update opt_out set in_force_at = $2, lapses_at = $3, deletes_at = $4, requester = $5::inet
      where opt_out_id = $1 and in_force_at is null`,
-    [optOutId, now, daysAfter(now, unconfirmedDays), request.requester],
+    [optOutId, now, daysAfter(now, unconfirmedDays), daysAfter(now, hiddenDays), request.requester],
   );
 }
 
 const daysAfter = (now: Date, days: number) => new Date(now.getTime() + days * dayMs);
 
 async function insert(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
-  const { target, source, words, replyTo, requester, confirmed } = request;
-  const waits = request.isWide !== null && (await needsProof(client, request, now));
+  const { target, source, words, replyTo, requester, confirmed, weight } = request;
+  const waits = weight !== null && (await needsProof(client, { ...request, weight }, now));
   const { rows } = await client.query<{ opt_out_id: number }>(
     `insert into opt_out (site, first_address, last_address, scope, url, source, token, words, reply_to, requester,
-       created_at, in_force_at, lapses_at, confirmed_at, confirmed_by, erased_at)
-     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8, $9, $10::inet, $11, $12, $13, $14, $15, $16)
+       created_at, in_force_at, lapses_at, confirmed_at, confirmed_by, erased_at, deletes_at)
+     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8, $9, $10::inet, $11, $12, $13, $14, $15, $16, $17)
      returning opt_out_id`,
     [
       ...targetValues(target),
@@ -265,41 +198,77 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
       confirmed ? now : null,
       confirmed ? "operator" : null,
       request.erases === true ? now : null,
+      confirmed || waits ? null : daysAfter(now, hiddenDays),
     ],
   );
   return rows[0]!.opt_out_id;
 }
 
 /**
- * What an operator has lifted is not believed a second time, nor what lies above or below it; and so many of one network and of all
- * are believed in a day. What the site has proven counts against nobody.
+ * What an operator has lifted is not believed a second time, nor what lies above or below it; and so many of one origin, of one
+ * domain and of all are believed in a day. What the site has proven counts against nobody.
  */
 async function needsProof(
   client: PoolClient,
-  { target: { site }, requester, isWide }: WeighedRequest,
+  { target: { site }, requester, weight }: BelievableRequest,
   now: Date,
 ): Promise<boolean> {
-  if (isWide || site === null) return true;
+  if (weight.isWide || site === null) return true;
+  const within = (v4: number, v6: number) =>
+    `requester <<= network(set_masklen($2::inet, case family($2::inet) when 4 then ${v4} else ${v6} end))`;
   const { rows } = await client.query<Record<keyof typeof mostUnconfirmedADay | "lifted", number>>(
-    `select count(*) filter (where requester <<=
-         network(set_masklen($2::inet, case family($2::inet) when 4 then 24 else 48 end)))::int as "ofNetwork",
+    `select count(*) filter (where ${within(32, 64)})::int as "ofAddress",
+       count(*) filter (where ${within(24, 48)})::int as "ofNetwork",
+       count(*) filter (where ${isOfSite("site", "$3::text")})::int as "ofDomain",
        count(*)::int as "ofAll",
        (select count(*)::int from opt_out
-        where ending = 'lifted' and (site = any($3::text[]) or ${isOfSite("site", "$4::text")})) as lifted
+        where ending = 'lifted' and (site = any($4::text[]) or ${isOfSite("site", "$5::text")})) as lifted
      from opt_out
      where source = 'form' and in_force_at > $1 and confirmed_by is distinct from 'site'`,
-    [daysAfter(now, -1), requester, domainsAbove(site), site],
+    [daysAfter(now, -1), requester, registrableDomain(site), domainsAbove(site), site],
   );
-  const { ofNetwork, ofAll, lifted } = rows[0]!;
-  return lifted > 0 || ofNetwork >= mostUnconfirmedADay.ofNetwork || ofAll >= mostUnconfirmedADay.ofAll;
+  const { ofAddress, ofNetwork, ofDomain, ofAll, lifted } = rows[0]!;
+  const most = mostUnconfirmedADay;
+  return (
+    lifted > 0 ||
+    ofAddress >= most.ofAddress ||
+    ofNetwork >= most.ofNetwork ||
+    ofDomain >= most.ofDomain ||
+    ofAll >= (weight.isCrawled ? most.ofAllCrawled : most.ofAll)
+  );
 }
 
-/** A network, a name that half of the web lies below, many hosts or pages. */
-async function coversMuch(pool: Pool, target: OptOutTarget): Promise<boolean> {
+type BelievableRequest = OptOutRequest & { readonly weight: Weight };
+
+interface Weight {
+  /** It would take out more than an unproven word should: a network, a name that half of the web lies below, many hosts or pages. */
+  readonly isWide: boolean;
+  /** The crawl has fetched something of it. */
+  readonly isCrawled: boolean;
+}
+
+async function weightOf(pool: Pool, target: OptOutTarget): Promise<Weight> {
   const { site, part } = target;
-  if (site === null || (part === undefined && isPublicSuffix(site))) return true;
-  const { hosts, pages } = await coveredIn(pool, target);
-  return hosts > mostHostsUnconfirmed || pages > mostPagesUnconfirmed;
+  if (site === null || (part === undefined && isPublicSuffix(site)))
+    return { isWide: true, isCrawled: false };
+  const isIn =
+    part === undefined || part.scope === "host" ? "true" : isInPartSql("p.url", "$2::text", "$3::text");
+  const { rows } = await pool.query<{ hosts: number; isCrawled: boolean; pages: number }>(
+    `with covered as (
+         select host_hash, fetched_urls
+         from frontier_host
+         where ${part === undefined ? isOfSite("host", "$1::text") : "host = $1"}
+         limit ${mostHostsUnconfirmed + 1}
+       )
+       select count(*)::int as hosts, coalesce(bool_or(fetched_urls > 0), false) as "isCrawled",
+         (select count(*)::int from (
+            select from page p join covered using (host_hash) where ${isIn} limit ${mostPagesUnconfirmed + 1}
+          ) counted) as pages
+       from covered`,
+    isIn === "true" ? [site] : [site, part!.scope, part!.of],
+  );
+  const { hosts, pages, isCrawled } = rows[0]!;
+  return { isWide: hosts > mostHostsUnconfirmed || pages > mostPagesUnconfirmed, isCrawled };
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */
@@ -309,6 +278,35 @@ async function change(pool: Pool, sql: string, values: readonly unknown[]): Prom
     if (changed > 0) await tell(client, "nearcrawl_opt_outs", [""]);
     return changed;
   });
+}
+
+/** In `looked_at`: at its next turn the site is asked for the file, too. */
+const withFile = "'-infinity'::timestamptz";
+
+async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOutStore["toConfirm"]> {
+  const { rows } = await pool.query<Unproven>(
+    `with open as (
+       select opt_out_id, coalesce(looked_at, ${withFile}) as at, looked_at = ${withFile} as has_file,
+         row_number() over (
+           partition by network(set_masklen(requester, case family(requester) when 4 then 24 else 48 end))
+           order by looked_at nulls first, opt_out_id
+         ) as turn
+       from opt_out
+       where ended_at is null and confirmed_at is null and site is not null
+         and (looked_at is null or looked_at <= $2::timestamptz - interval '${lookAgainMinutes} minutes')
+     ), next as (
+       select opt_out_id, has_file
+       from open join opt_out o using (opt_out_id)
+       order by turn, at, opt_out_id
+       limit $1
+       for update of o skip locked
+     )
+     update opt_out o set looked_at = $2 from next where o.opt_out_id = next.opt_out_id
+     returning o.opt_out_id as "optOutId", o.site, coalesce(o.scope, 'subdomains') as scope, o.token,
+       coalesce(next.has_file, false) as "hasFile"`,
+    [limit, now],
+  );
+  return rows;
 }
 
 interface StoppedSite {
@@ -345,6 +343,38 @@ async function sitesSince(pool: Pool, since: Date, most: number): Promise<string
     .sort((a, b) => b.in_force_at.getTime() - a.in_force_at.getTime() || (a.site < b.site ? -1 : 1))
     .slice(0, most)
     .map((row) => row.site);
+}
+
+/** Of what was erased, crawlers that were away for long may hold results; of what opted out, those that work on it now. */
+async function partsSince(pool: Pool, since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
+  const { rows } = await pool.query<StoppedPart>(
+    `select scope, coalesce(url, site) as of, erased_at is not null and erased_at >= $2 as erases
+     from opt_out
+     where ended_at is null and scope is not null and (in_force_at >= $1 or erased_at >= $2)
+     order by greatest(in_force_at, erased_at) desc, opt_out_id
+     limit $3`,
+    [since, erasedSince, most],
+  );
+  return rows;
+}
+
+async function covering(
+  pool: Pool,
+  host: string | null,
+  addresses: readonly string[],
+  url: string | null,
+): Promise<OptOut | null> {
+  const found = await read(
+    pool,
+    `o.ended_at is null and o.in_force_at is not null and (
+       (o.scope is null and o.site = any($1::text[]))
+       or (o.scope = 'host' and o.site = $3)
+       or (o.site = $3 and ${isInPartSql("$4::text", "o.scope", "o.url")})
+       or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
+     order by o.confirmed_at is null, o.scope is not null, o.opt_out_id limit 1`,
+    [host === null ? [] : domainsAbove(host), addresses, host, url],
+  );
+  return found[0] ?? null;
 }
 
 async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
@@ -445,14 +475,10 @@ async function preview(pool: Pool, target: OptOutTarget, now: Date): Promise<Opt
   const dueUrls = rows[0]!.due;
   const [known = null] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
   return {
-    ...covered,
-    dueUrls,
-    wide: wideWords(target, covered),
-    known: known && { optOutId: known.optOutId, state: known.state },
+    ...{ ...covered, dueUrls, wide: wideWords(target, covered) },
+    known: known && { optOutId: known.optOutId, state: known.state, deletesAt: known.deletesAt },
   };
 }
-
-// A row of table opt_out as the flows know it.
 
 interface OptOutRow {
   opt_out_id: number;
@@ -471,6 +497,7 @@ interface OptOutRow {
   created_at: Date;
   in_force_at: Date | null;
   lapses_at: Date | null;
+  deletes_at: Date | null;
   confirmed_at: Date | null;
   confirmed_by: OptOut["confirmedBy"];
   ended_at: Date | null;
@@ -481,7 +508,7 @@ interface OptOutRow {
 /** SQL: the columns of an OptOutRow. */
 const optOutColumns = `o.opt_out_id, o.applied, o.scope, o.url, o.erased_at, o.site, host(o.first_address) as first_address,
   host(o.last_address) as last_address, o.source, o.token, o.words, o.reply_to, host(o.requester) as requester,
-  o.created_at, o.in_force_at, o.lapses_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
+  o.created_at, o.in_force_at, o.lapses_at, o.deletes_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
 
 function targetOfRow({ site, scope, url, first_address, last_address }: OptOutRow): OptOutTarget {
   if (site === null) return { site, network: { first: first_address ?? "", last: last_address ?? "" } };
@@ -505,6 +532,7 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
     createdAt: row.created_at,
     inForceAt: row.in_force_at,
     lapsesAt: row.lapses_at,
+    deletesAt: deletionOf(row),
     confirmedAt: row.confirmed_at,
     confirmedBy: row.confirmed_by,
     endedAt: row.ended_at,
@@ -512,6 +540,13 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
     erasedAt: row.erased_at,
     ...covered,
   };
+}
+
+/** Null where it ended before. */
+function deletionOf({ confirmed_at, deletes_at, ended_at }: OptOutRow): Date | null {
+  const times = [confirmed_at, deletes_at].filter((at) => at !== null).map((at) => at.getTime());
+  const first = Math.min(...times);
+  return times.length === 0 || (ended_at !== null && ended_at.getTime() < first) ? null : new Date(first);
 }
 
 function stateOf(row: OptOutRow): OptOutState {

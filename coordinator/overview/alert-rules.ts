@@ -738,7 +738,7 @@ export const alertRules = [
     looksFor: "a crawler's results or probe reports are not trusted",
     link: "/fleet/trust",
     advice:
-      "Read the evidence: nearcrawl fleet trust NAME. Revoke its access, or restore it if a proxy or a site was to blame.",
+      "Read the evidence: nearcrawl fleet show NAME. Revoke its access, or restore it if a proxy or a site was to blame.",
     find: ({ crawlers }) =>
       about(
         namesOf(crawlers.filter(({ distrusted }) => distrusted)),
@@ -1034,7 +1034,7 @@ export function acknowledgedAlertsOf(facts: AlertFacts): AcknowledgedAlert[] {
   return foundAlerts(facts).flatMap(({ alert, acknowledged }) => {
     if (acknowledged === null) return [];
     const { by, at, note } = acknowledged;
-    return [{ ...alert, by, at: at.toISOString(), note }];
+    return [{ ...alert, by, at, note }];
   });
 }
 

@@ -6,8 +6,8 @@
 import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
-import type { SubnetList } from "../subnets/subnet-reads.ts";
-import type { CrawlerReport } from "../who/who-report.ts";
+import type { SubnetList } from "../subnets/subnets-api.ts";
+import type { CrawlerReport } from "../who/who-api.ts";
 import { type Alert, showAlerts } from "./alert-rules.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
 import type { OperationReads } from "./overview-types.ts";

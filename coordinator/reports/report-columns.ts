@@ -13,7 +13,7 @@ import type {
 export interface ReportColumn<Line> {
   /** In CSV. */
   readonly key: string;
-  /** On the page and in the command; left out: in CSV alone. */
+  /** On the page; left out: in CSV alone. */
   readonly title?: string;
   readonly isNumber?: boolean;
   readonly value: (line: Line) => string | number | null;
@@ -31,7 +31,37 @@ export function columnText<Line>({ value, text }: ReportColumn<Line>, line: Line
   return plain === null ? "–" : typeof plain === "number" ? countText(plain) : plain;
 }
 
+type ForPeople<Line> = Omit<ReportColumn<Line>, "key" | "title" | "isNumber" | "value">;
+
+/** The columns of lines of one kind: of texts, of numbers with their words, and such as stand in CSV alone. */
+const columnsOf = <Line>() => ({
+  text: (
+    key: string,
+    title: string,
+    value: ReportColumn<Line>["value"],
+    shown: ForPeople<Line> = {},
+  ): ReportColumn<Line> => ({ key, title, value, ...shown }),
+  number: (
+    key: string,
+    title: string,
+    value: (line: Line) => number | null,
+    words: (value: number) => string = countText,
+    shown: ForPeople<Line> = {},
+  ): ReportColumn<Line> => {
+    const text = (line: Line) => {
+      const known = value(line);
+      return known === null ? tooFewWords : words(known);
+    };
+    return { key, title, isNumber: true, value, text, ...shown };
+  },
+  inCsv: (key: string, value: ReportColumn<Line>["value"]): ReportColumn<Line> => ({ key, value }),
+});
+
 const countText = (count: number) => Math.round(count).toLocaleString("en-GB");
+
+/** Few pages a day have a decimal. */
+export const pagesText = (pages: number): string =>
+  pages > 0 && pages < 10 ? pages.toFixed(1) : countText(pages);
 
 /** A share of at least 30 samples; null: there were fewer. */
 export function shareText(share: number | null): string {
@@ -56,22 +86,15 @@ const crawlerPage = (name: string) => `/crawlers/${encodeURIComponent(name)}`;
 
 type CoverageLine = CoverageReport["countries"][number];
 
-const coverageFigures: readonly ReportColumn<Omit<CoverageLine, "key">>[] = [
-  { key: "hosts", title: "Hosts", isNumber: true, value: ({ hosts }) => hosts },
-  { key: "pages", title: "Pages", isNumber: true, value: ({ pages }) => pages },
-  {
-    ...{ key: "fresh_7", title: "Within 7 days", isNumber: true, value: ({ fresh7 }) => fresh7 },
-    text: ({ fresh7 }) => shareText(fresh7),
-  },
-  {
-    ...{ key: "fresh_30", title: "Within 30 days", isNumber: true, value: ({ fresh30 }) => fresh30 },
-    text: ({ fresh30 }) => shareText(fresh30),
-  },
-  {
-    ...{ key: "bytes", title: "Fetched", isNumber: true, value: ({ bytes }) => bytes },
-    text: ({ bytes }) => bytesText(bytes),
-  },
-  { key: "sampled_pages", value: ({ sampledPages }) => sampledPages },
+const ofCoverage = columnsOf<CoverageLine>();
+
+const coverageFigures = [
+  ofCoverage.number("hosts", "Hosts", ({ hosts }) => hosts),
+  ofCoverage.number("pages", "Pages", ({ pages }) => pages),
+  ofCoverage.number("fresh_7", "Within 7 days", ({ fresh7 }) => fresh7, shareText),
+  ofCoverage.number("fresh_30", "Within 30 days", ({ fresh30 }) => fresh30, shareText),
+  ofCoverage.number("bytes", "Fetched", ({ bytes }) => bytes, bytesText),
+  ofCoverage.inCsv("sampled_pages", ({ sampledPages }) => sampledPages),
 ];
 
 const languageNames = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
@@ -88,26 +111,19 @@ export function languageName(code: string): string {
 export const countryText = (code: string | null): string =>
   code === null || code === "" ? "not known" : countryName(code);
 
-export const countryColumns: readonly ReportColumn<CoverageLine>[] = [
-  {
-    ...{ key: "country", title: "Country", value: ({ key }) => key },
+export const countryColumns = [
+  ofCoverage.text("country", "Country", ({ key }) => key, {
     text: ({ key }) => countryText(key),
     link: ({ key }) => (key === "" ? null : sites({ country: key })),
-  },
+  }),
   ...coverageFigures,
 ];
 
-export const languageColumns: readonly ReportColumn<CoverageLine>[] = [
-  {
-    ...{ key: "language", title: "Language", value: ({ key }) => key },
+export const languageColumns = [
+  ofCoverage.text("language", "Language", ({ key }) => key, {
     text: ({ key }) => languageName(key),
     link: ({ key }) => (key === "" ? null : sites({ language: key })),
-  },
-  ...coverageFigures,
-];
-
-export const dayColumns: readonly ReportColumn<CoverageReport["days"][number]>[] = [
-  { key: "day", title: "Day", value: ({ day }) => day },
+  }),
   ...coverageFigures,
 ];
 
@@ -138,29 +154,23 @@ const number = (count: number, one: string, many: string) =>
 
 type OrganisationLine = OrganisationsReport["lines"][number];
 
-export const organisationColumns: readonly ReportColumn<OrganisationLine>[] = [
-  {
-    ...{ key: "organisation", title: "Organisation", value: ({ name }) => name },
+const ofOrganisations = columnsOf<OrganisationLine>();
+
+export const organisationColumns = [
+  ofOrganisations.text("organisation", "Organisation", ({ name }) => name, {
     text: ({ name }) => name ?? "no holder registered",
     link: ({ name, handle }) => (name === null ? null : who(handle ?? name)),
     more: ({ handle }) => handle ?? "",
-  },
-  { key: "handle", value: ({ handle }) => handle },
-  { key: "country", title: "Country", value: ({ country }) => country },
-  { key: "subnets", title: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
-  {
-    ...{ key: "hosts", title: "Hosts", isNumber: true, value: ({ hosts }) => hosts },
+  }),
+  ofOrganisations.inCsv("handle", ({ handle }) => handle),
+  ofOrganisations.text("country", "Country", ({ country }) => country),
+  ofOrganisations.number("subnets", "Subnets", ({ subnets }) => subnets),
+  ofOrganisations.number("hosts", "Hosts", ({ hosts }) => hosts, countText, {
     link: ({ name, handle }) => (name === null ? null : sites({ organisation: handle ?? name })),
-  },
-  { key: "pages", title: "Pages", isNumber: true, value: ({ pages }) => pages },
-  {
-    ...{ key: "share", title: "Share", isNumber: true, value: ({ share }) => share },
-    text: ({ share }) => shareText(share),
-  },
-  {
-    ...{ key: "bytes", title: "Fetched", isNumber: true, value: ({ bytes }) => bytes },
-    text: ({ bytes }) => bytesText(bytes),
-  },
+  }),
+  ofOrganisations.number("pages", "Pages", ({ pages }) => pages),
+  ofOrganisations.number("share", "Share", ({ share }) => share, shareText),
+  ofOrganisations.number("bytes", "Fetched", ({ bytes }) => bytes, bytesText),
 ];
 
 export function organisationsLead({ organisations, pages, lines }: OrganisationsReport): string {
@@ -179,47 +189,31 @@ export function organisationsLead({ organisations, pages, lines }: Organisations
 
 export type FarLine = SubnetsReport["lines"][number];
 
-export const farColumns: readonly ReportColumn<FarLine>[] = [
-  {
-    ...{ key: "subnet", title: "Subnet", value: ({ subnet }) => subnet, link: ({ subnet }) => who(subnet) },
+const ofFar = columnsOf<FarLine>();
+
+export const farColumns = [
+  ofFar.text("subnet", "Subnet", ({ subnet }) => subnet, {
+    link: ({ subnet }) => who(subnet),
     more: ({ holder, name, country }) =>
       [holder ?? name, country ?? ""].filter((text) => text !== "").join(", "),
-  },
-  { key: "holder", value: ({ holder }) => holder },
-  { key: "country", value: ({ country }) => country },
-  {
-    ...{ key: "crawler", title: "Crawler", value: ({ crawler }) => crawler },
+  }),
+  ofFar.inCsv("holder", ({ holder }) => holder),
+  ofFar.inCsv("country", ({ country }) => country),
+  ofFar.text("crawler", "Crawler", ({ crawler }) => crawler, {
     link: ({ crawler }) => crawlerPage(crawler),
     more: ({ crawlerCountry }) => (crawlerCountry === null ? "" : `in ${crawlerCountry}`),
-  },
-  { key: "crawler_country", value: ({ crawlerCountry }) => crawlerCountry },
-  {
-    ...{ key: "rtt_ms", title: "RTT", isNumber: true, value: ({ rttMs }) => rttMs },
-    text: ({ rttMs }) => msText(rttMs),
-  },
-  {
-    ...{
-      key: "pages_per_day",
-      title: "Pages per day",
-      isNumber: true,
-      value: ({ pagesPerDay }) => pagesPerDay,
-    },
-    text: ({ pagesPerDay }) => pagesText(pagesPerDay),
-  },
-  {
-    ...{ key: "saves_ms", title: "Would save", isNumber: true, value: ({ savesMs }) => savesMs },
-    text: ({ savesMs }) => msText(savesMs),
+  }),
+  ofFar.inCsv("crawler_country", ({ crawlerCountry }) => crawlerCountry),
+  ofFar.number("rtt_ms", "RTT", ({ rttMs }) => rttMs, msText),
+  ofFar.number("pages_per_day", "Pages per day", ({ pagesPerDay }) => pagesPerDay, pagesText),
+  ofFar.number("saves_ms", "Would save", ({ savesMs }) => savesMs, msText, {
     more: ({ savedMsPages }) => `${waitedText(savedMsPages)} per day`,
-  },
-  { key: "saved_ms_pages", value: ({ savedMsPages }) => savedMsPages },
-  { key: "help", value: ({ help }) => help },
-  { key: "words", title: "What would help", value: ({ words }) => words },
-  { key: "decided_at", value: ({ decidedAt }) => decidedAt?.toISOString() ?? null },
+  }),
+  ofFar.inCsv("saved_ms_pages", ({ savedMsPages }) => savedMsPages),
+  ofFar.inCsv("help", ({ help }) => help),
+  ofFar.text("words", "What would help", ({ words }) => words),
+  ofFar.inCsv("decided_at", ({ decidedAt }) => decidedAt?.toISOString() ?? null),
 ];
-
-/** Few pages a day have a decimal. */
-export const pagesText = (pages: number): string =>
-  pages > 0 && pages < 10 ? pages.toFixed(1) : countText(pages);
 
 export function subnetsLead({ far, savedMsPages, compared }: SubnetsReport): string {
   if (compared.subnets === 0) return "No subnet with hosts was measured yet.";
@@ -244,47 +238,33 @@ export function comparedWords(compared: ComparedPart): string {
 
 export type MissedLine = CrawlersReport["lines"][number];
 
-export const missedColumns: readonly ReportColumn<MissedLine>[] = [
-  {
-    ...{ key: "crawler", title: "Crawler", value: ({ crawler }) => crawler },
+const ofMissed = columnsOf<MissedLine>();
+
+export const missedColumns = [
+  ofMissed.text("crawler", "Crawler", ({ crawler }) => crawler, {
     link: ({ crawler }) => crawlerPage(crawler),
     more: ({ country }) => (country === null ? "" : countryText(country)),
-  },
-  { key: "country", value: ({ country }) => country },
-  { key: "subnets", title: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
-  {
-    ...{
-      key: "pages_per_day",
-      title: "Pages per day",
-      isNumber: true,
-      value: ({ pagesPerDay }) => pagesPerDay,
-    },
-    text: ({ pagesPerDay }) => pagesText(pagesPerDay),
-  },
-  {
-    ...{
-      key: "lost_ms_pages",
-      title: "Lost per day",
-      isNumber: true,
-      value: ({ lostMsPages }) => lostMsPages,
-    },
-    text: ({ lostMsPages }) => waitedText(lostMsPages),
-  },
-  {
-    ...{ key: "mean_lost_ms", title: "Per page", isNumber: true, value: ({ meanLostMs }) => meanLostMs },
-    text: ({ meanLostMs }) => (meanLostMs === null ? tooFewWords : `+${msText(meanLostMs)}`),
-  },
-  {
-    ...{ key: "successor", title: "Next nearest", value: ({ successor }) => successor },
+  }),
+  ofMissed.inCsv("country", ({ country }) => country),
+  ofMissed.number("subnets", "Subnets", ({ subnets }) => subnets),
+  ofMissed.number("pages_per_day", "Pages per day", ({ pagesPerDay }) => pagesPerDay, pagesText),
+  ofMissed.number("lost_ms_pages", "Lost per day", ({ lostMsPages }) => lostMsPages, waitedText),
+  ofMissed.number(
+    "mean_lost_ms",
+    "Per page",
+    ({ meanLostMs }) => meanLostMs,
+    (ms) => `+${msText(ms)}`,
+  ),
+  ofMissed.text("successor", "Next nearest", ({ successor }) => successor, {
     link: ({ successor }) => (successor === null ? null : crawlerPage(successor)),
     more: ({ successor, successorPages }) =>
       successor === null ? "" : `for ${pagesText(successorPages)} pages per day`,
-  },
-  { key: "measured_pages", value: ({ measuredPages }) => measuredPages },
-  { key: "predicted_pages", value: ({ predictedPages }) => predictedPages },
-  { key: "unknown_pages", value: ({ unknownPages }) => unknownPages },
-  { key: "spread_ms", value: ({ spreadMs }) => spreadMs },
-  { key: "how_sure", title: "How sure", value: sureWords },
+  }),
+  ofMissed.inCsv("measured_pages", ({ measuredPages }) => measuredPages),
+  ofMissed.inCsv("predicted_pages", ({ predictedPages }) => predictedPages),
+  ofMissed.inCsv("unknown_pages", ({ unknownPages }) => unknownPages),
+  ofMissed.inCsv("spread_ms", ({ spreadMs }) => spreadMs),
+  ofMissed.text("how_sure", "How sure", (line) => sureWords(line)),
 ];
 
 /** "64 % measured, 36 % predicted ± 12 ms". */
@@ -313,54 +293,29 @@ export function crawlersLead({ lines, crawlers }: CrawlersReport): string {
 
 export type PlacementLine = PlacementReport["lines"][number];
 
-export const placementColumns: readonly ReportColumn<PlacementLine>[] = [
-  {
-    ...{ key: "place", title: "Place", value: ({ place }) => place },
+const ofPlacement = columnsOf<PlacementLine>();
+
+export const placementColumns = [
+  ofPlacement.text("place", "Place", ({ place }) => place, {
     text: (line) => placeText(line),
     link: ({ kind, place }) => who(kind === "country" ? `country:${place}` : place),
-  },
-  { key: "kind", value: ({ kind }) => kind },
-  { key: "country", value: ({ country }) => country ?? "" },
-  {
-    ...{
-      key: "pages_per_day",
-      title: "Pages per day",
-      isNumber: true,
-      value: ({ pagesPerDay }) => pagesPerDay,
-    },
-    text: ({ pagesPerDay }) => pagesText(pagesPerDay),
-  },
-  {
-    key: "now_ms",
-    title: "RTT now",
-    isNumber: true,
-    value: ({ nowMs }) => nowMs,
-    text: ({ nowMs }) => msText(nowMs),
-  },
-  {
-    ...{ key: "then_ms", title: "Expected", isNumber: true, value: ({ thenMs }) => thenMs },
+  }),
+  ofPlacement.inCsv("kind", ({ kind }) => kind),
+  ofPlacement.inCsv("country", ({ country }) => country ?? ""),
+  ofPlacement.number("pages_per_day", "Pages per day", ({ pagesPerDay }) => pagesPerDay, pagesText),
+  ofPlacement.number("now_ms", "RTT now", ({ nowMs }) => nowMs, msText),
+  ofPlacement.number("then_ms", "Expected", ({ thenMs }) => thenMs, msText, {
     text: ({ thenMs, spreadMs }) =>
       thenMs === null ? tooFewWords : `${msText(thenMs)} ± ${msText(spreadMs ?? 0)}`,
     more: (line) => basisWords(line),
-  },
-  {
-    ...{
-      key: "saved_ms_pages",
-      title: "Saves per day",
-      isNumber: true,
-      value: ({ savedMsPages }) => savedMsPages,
-    },
-    text: ({ savedMsPages }) => (savedMsPages === null ? tooFewWords : waitedText(savedMsPages)),
-  },
-  { key: "spread_ms", value: ({ spreadMs }) => spreadMs },
-  { key: "place_subnets", value: ({ placeSubnets }) => placeSubnets },
-  { key: "measured_subnets", value: ({ measuredSubnets }) => measuredSubnets },
-  {
-    key: "subnets",
-    title: "Where it matters most",
-    value: ({ subnets }) =>
-      subnets.map(({ subnet, holder }) => (holder === null ? subnet : `${subnet} (${holder})`)).join("; "),
-  },
+  }),
+  ofPlacement.number("saved_ms_pages", "Saves per day", ({ savedMsPages }) => savedMsPages, waitedText),
+  ofPlacement.inCsv("spread_ms", ({ spreadMs }) => spreadMs),
+  ofPlacement.inCsv("place_subnets", ({ placeSubnets }) => placeSubnets),
+  ofPlacement.inCsv("measured_subnets", ({ measuredSubnets }) => measuredSubnets),
+  ofPlacement.text("subnets", "Where it matters most", ({ subnets }) =>
+    subnets.map(({ subnet, holder }) => (holder === null ? subnet : `${subnet} (${holder})`)).join("; "),
+  ),
 ];
 
 /** "India", or "Example Networks, India". */

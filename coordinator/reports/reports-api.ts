@@ -1,6 +1,13 @@
 /** The API of the reports: what it takes and answers. Shares and means of fewer than 30 samples are null. */
 import { z } from "zod";
-import { type ApiOperations, dateTime, errorAnswer, type ReadOf, refusals } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  type ReadOf,
+  refusals,
+} from "../web/api-operation.ts";
 
 const coverageFigures = {
   hosts: z.int(),
@@ -157,11 +164,6 @@ export type PlacementReport = ReadOf<typeof placementReport>;
 export type ComparedPart = ReadOf<typeof compared>;
 
 const at = "2026-03-01T12:00:00.000Z";
-const figures = { hosts: 2, pages: 240, bytes: 9_600_000, sampledPages: 240, fresh7: 0.75, fresh30: 1 };
-const comparedExample = {
-  ...{ subnets: 14, pagesPerDay: 240, ofSubnets: 14, ofPagesPerDay: 240 },
-  ...{ unmeasuredSubnets: 1, unmeasuredPagesPerDay: 3 },
-};
 const rangeParameters = {
   range: z
     .string()
@@ -201,21 +203,7 @@ export const reportsApi = {
     },
     answers: {
       ...refusals,
-      200: {
-        description: "The answer",
-        schema: coverageReport,
-        example: {
-          at,
-          day: "2026-03-01",
-          countedAt: at,
-          country: null,
-          language: null,
-          all: figures,
-          countries: [{ key: "DE", ...figures }],
-          languages: [{ key: "de", ...figures }],
-          days: [{ day: "2026-03-01", ...figures }],
-        },
-      },
+      200: answer(coverageReport),
       400: errorAnswer("That is no day, country or language"),
     },
   },
@@ -226,19 +214,7 @@ export const reportsApi = {
     summary: "Which organisation has how much of the crawl",
     answers: {
       ...refusals,
-      200: {
-        description: "The answer",
-        schema: organisationsReport,
-        example: {
-          ...{ at, organisations: 1, subnets: 14, hosts: 2, pages: 240, bytes: 9_600_000 },
-          lines: [
-            {
-              ...{ name: "Example Networks", handle: "ORG-EX1-AP", country: "GR", subnets: 14, hosts: 2 },
-              ...{ pages: 240, bytes: 9_600_000, share: 1 },
-            },
-          ],
-        },
-      },
+      200: answer(organisationsReport),
     },
   },
   subnetsReport: {
@@ -248,21 +224,7 @@ export const reportsApi = {
     summary: "Which subnets are served badly, and what would help",
     answers: {
       ...refusals,
-      200: {
-        description: "The answer",
-        schema: subnetsReport,
-        example: {
-          ...{ at, compared: comparedExample, far: 1, savedMsPages: 380_800 },
-          lines: [
-            {
-              ...{ subnet: "5.6.0.0/16", name: "EXAMPLE-IN", holder: "Example Networks", country: "IN" },
-              ...{ crawler: "athens", crawlerCountry: "GR", rttMs: 124, pagesPerDay: 3400, savesMs: 112 },
-              ...{ savedMsPages: 380_800, help: "new-crawler" as const, decidedAt: at },
-              words: "a crawler in IN would save about 112 ms on 3,400 pages per day",
-            },
-          ],
-        },
-      },
+      200: answer(subnetsReport),
     },
   },
   crawlersReport: {
@@ -272,20 +234,7 @@ export const reportsApi = {
     summary: "Which crawlers would be missed most",
     answers: {
       ...refusals,
-      200: {
-        description: "The answer",
-        schema: crawlersReport,
-        example: {
-          ...{ at, compared: comparedExample, crawlers: 2 },
-          lines: [
-            {
-              ...{ crawler: "athens", country: "GR", subnets: 9, pagesPerDay: 200, lostMsPages: 7000 },
-              ...{ meanLostMs: 35, measuredPages: 180, predictedPages: 20, unknownPages: 0, spreadMs: 12 },
-              ...{ successor: "berlin", successorPages: 150 },
-            },
-          ],
-        },
-      },
+      200: answer(crawlersReport),
     },
   },
   placementReport: {
@@ -297,21 +246,7 @@ export const reportsApi = {
       "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",
     answers: {
       ...refusals,
-      200: {
-        description: "The answer",
-        schema: placementReport,
-        example: {
-          ...{ at, pagesPerDay: 3640, meanRttMs: 117, thenMeanRttMs: 12, isEstimated: true },
-          lines: [
-            {
-              ...{ kind: "country" as const, place: "IN", country: "IN", pagesPerDay: 3400, nowMs: 124 },
-              ...{ thenMs: 12, spreadMs: 3, savedMsPages: 380_800, placeSubnets: 1 },
-              ...{ measuredSubnets: 40, isOwnMeasure: false },
-              subnets: [{ subnet: "5.6.0.0/16", holder: "Example Networks", savedMsPages: 380_800 }],
-            },
-          ],
-        },
-      },
+      200: answer(placementReport),
     },
   },
 } satisfies ApiOperations;

@@ -1,4 +1,5 @@
 /** What the index has of one page, from its row, its URL's and its host's. */
+
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { maySearch } from "#protocol/preferences";
@@ -6,7 +7,7 @@ import { changesOfUrl } from "../changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../changes/page-change.ts";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import { isOptedOut } from "../frontier/back-link-writes.ts";
-import type { PageReport } from "../frontier/frontier-reports.ts";
+import type { PageReport } from "../frontier/frontier-reports-api.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { linksTo } from "../results/link-sql.ts";
 import { statedUsesOf } from "../results/stated-uses-store.ts";

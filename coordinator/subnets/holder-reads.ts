@@ -1,7 +1,9 @@
 /** Organisations by handle or name, however it is written, and what they hold. */
+
 import type { Pool, PoolClient } from "pg";
 import { companyNameOf } from "./holder-name.ts";
-import { type HolderName, type SubnetList, subnetsOfHolder } from "./subnet-reads.ts";
+import { subnetsOfHolder } from "./subnet-reads.ts";
+import type { NearMatch, OrganisationReport } from "./subnets-api.ts";
 
 interface HolderRow {
   holder_id: number;
@@ -234,20 +236,4 @@ async function limitSearch(client: PoolClient, similarity: number): Promise<void
        set_config('statement_timeout', $3, true)`,
     [String(similarity), String(wideWordSimilarity), String(longestMs)],
   );
-}
-
-export interface OrganisationReport extends HolderName {
-  readonly registry: string | null;
-  readonly holderKey: string;
-  readonly subnetCount: number;
-  readonly byCrawler: readonly { readonly crawler: string | null; readonly subnets: number }[];
-  readonly list: SubnetList;
-}
-
-export interface NearMatch {
-  readonly type: "organisation" | "crawler" | "host";
-  readonly name: string;
-  readonly handle: string | null;
-  /** 0 to 1, as pg_trgm counts similarity; at most 0.8 where the name has more words than were asked for; of a host, how much of its name was asked for. */
-  readonly similarity: number;
 }

@@ -1,12 +1,13 @@
 /** Which subnets hold an address, who holds them, and who crawls them. */
+
 import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom, rangeText } from "#db/range-text";
-import type { CrawlerName } from "../crawlers/crawler.ts";
 import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 import { holdingChain } from "./nest.ts";
+import type { ChainSubnet, Neighbours, SubnetLine, SubnetList } from "./subnets-api.ts";
 
 /** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
 const maxDepth = 100;
@@ -315,66 +316,3 @@ const sides = {
   before: { sql: beforeSql, edge: "first_address" },
   after: { sql: afterSql, edge: "last_address" },
 } as const satisfies Record<string, Side>;
-
-export interface HolderName {
-  readonly holderId: number;
-  readonly name: string;
-  readonly handle: string | null;
-}
-
-export interface ChainSubnet {
-  readonly subnetId: number;
-  readonly range: string;
-  /** One address only: skipped for its parent (paper section 4.3). */
-  readonly unary: boolean;
-  readonly name: string;
-  readonly holder: HolderName | null;
-  readonly country: string | null;
-  readonly registry: string;
-  readonly delegation: OwnDelegation | null;
-}
-
-export interface OwnDelegation {
-  readonly crawler: CrawlerName;
-  readonly measured: boolean;
-  readonly rttMs: number | null;
-  readonly runnerUp: CrawlerName | null;
-  readonly runnerUpRttMs: number | null;
-  readonly cause: DelegationCause;
-  readonly since: string;
-  readonly roundId: number | null;
-}
-
-/** Own, or of the nearest less specific subnet that has one. */
-export interface EffectiveDelegation extends OwnDelegation {
-  readonly subnetId: number;
-  readonly range: string;
-  readonly inherited: boolean;
-  /** Set where it is not the subnet's: for this host by itself, or for this part of the leaf. */
-  readonly finer: "host" | "part" | null;
-}
-
-/** Subnets next to one, by address; the nearest first. */
-export interface Neighbours {
-  readonly before: readonly SubnetLine[];
-  readonly after: readonly SubnetLine[];
-  /** There are others beyond these. */
-  readonly moreBefore: boolean;
-  readonly moreAfter: boolean;
-}
-
-export interface SubnetLine {
-  readonly subnetId: number;
-  readonly range: string;
-  readonly name: string;
-  readonly country: string | null;
-  readonly crawler: string | null;
-  readonly rttMs: number | null;
-  readonly inherited: boolean;
-}
-
-export interface SubnetList {
-  readonly subnets: readonly SubnetLine[];
-  /** True when there are more than are listed. */
-  readonly more: boolean;
-}

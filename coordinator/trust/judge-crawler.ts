@@ -124,7 +124,7 @@ async function distrust(
   incidents.note({
     crawlerId,
     kind: "wrong-result",
-    words: `${words}. See nearcrawl fleet trust ${crawler}`,
+    words: `${words}. See nearcrawl fleet show ${crawler}`,
     remoteAddress: null,
     at: now(),
   });

@@ -93,7 +93,7 @@ async function doubt(lie: ProbeLie, ports: WatchProbesPorts): Promise<boolean> {
   incidents.note({
     crawlerId,
     kind: "wrong-probe",
-    words: `${words}. See nearcrawl fleet trust ${crawler}`,
+    words: `${words}. See nearcrawl fleet show ${crawler}`,
     remoteAddress: null,
     at: now(),
   });

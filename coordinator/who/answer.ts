@@ -15,14 +15,13 @@ import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import type { LeavingChannel } from "../channels/channel.ts";
 import type { ForeignOwner } from "../federation/foreign-owner.ts";
-import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
+import type { HostReport, UrlReport } from "../frontier/frontier-reports-api.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
-import type { OrganisationReport } from "../subnets/holder-reads.ts";
+import type { OrganisationReport } from "../subnets/subnets-api.ts";
 import { orderReport } from "./explain-url.ts";
 import { standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
-import type { RollUp } from "./roll-up.ts";
-import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-report.ts";
+import type { CrawlerReport, RollUp, TakenFor, WhoAnswer } from "./who-api.ts";
 
 const subnetsShown = 100;
 const nearMatchesShown = 8;
@@ -281,7 +280,7 @@ async function answerHosted(
   const address = first === undefined ? null : parseAddress(first);
   const asked = seen.takenFor.type === "url" ? seen.takenFor.value : null;
   const wishes = await ports.reads.wishesOf(seen.hostName, addresses, asked);
-  const owner = await ownerOfHosted(seen, ports, first ?? null);
+  const owner = await ownerOfHosted(seen, ports);
   const facts = {
     wishes,
     owner,
@@ -324,11 +323,10 @@ async function answerHosted(
 async function ownerOfHosted(
   seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
   ports: WhoPorts,
-  address: string | null,
 ): Promise<ForeignOwner | null> {
   if (seen.host !== null) return null;
   const { hostName: host, urlHash = null } = seen;
-  return await ports.reads.ownerOf({ host, hostHash: hostHashOf(host), urlHash, address });
+  return await ports.reads.ownerOf({ host, hostHash: hostHashOf(host), urlHash });
 }
 
 async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Promise<Answer["order"]> {

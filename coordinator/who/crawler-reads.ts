@@ -1,9 +1,10 @@
 /** The fleet as pages show it: each crawler's state, place and share, and one crawler in full. */
+
 import type { Pool } from "pg";
 import { defaultMostBytes, isoOrNull, roundMs, sampleTables } from "../database/cached-read.ts";
 import type { CrawlerDetail, FleetLine } from "../overview/overview.ts";
 import { subnetsOfCrawler } from "../subnets/subnet-reads.ts";
-import type { CrawlerReport } from "./who-report.ts";
+import type { CrawlerReport } from "./who-api.ts";
 
 const subnetsShown = 50;
 const fleetLimit = 10_000;

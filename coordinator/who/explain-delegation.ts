@@ -7,7 +7,7 @@ import { note, type Standing, stop } from "#core/explanation";
 import { instantWords } from "#core/format";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange, rangeHolds } from "#core/ip/range";
-import type { FinerReport } from "../delegation/overrides/who-reads.ts";
+import type { FinerReport } from "../delegation/rounds-api.ts";
 import { domainSetHolds } from "../domain-sets/domain-set.ts";
 import {
   type Layer,
@@ -16,7 +16,7 @@ import {
   partitionHolds,
   partitionOf,
 } from "../domain-sets/partition.ts";
-import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
+import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnets-api.ts";
 
 /** The part that holds an address, or null where the leaf is not split there. */
 export function partAt(parts: readonly FinerReport[], text: string): FinerReport | null {

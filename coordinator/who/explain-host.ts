@@ -12,9 +12,9 @@ import {
   paymentsInARow,
 } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
+import type { HostReport, UrlReport } from "../frontier/frontier-reports-api.ts";
 import { delayWords, paceReasons } from "../frontier/pace-reasons.ts";
-import type { TakenFor } from "./who-report.ts";
+import type { TakenFor } from "./who-api.ts";
 
 export interface HostFacts {
   readonly asked: TakenFor["type"];

@@ -3,11 +3,10 @@
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
 import type { LeavingChannel } from "../channels/channel.ts";
-import type { FetchLine, UrlReport } from "../frontier/frontier-reports.ts";
+import type { FetchLine, UrlReport } from "../frontier/frontier-reports-api.ts";
 import {
   type FrontierOrder,
   isNew,
-  type OrderStrategy,
   orderStrategy,
   scoreOf,
   told,
@@ -16,6 +15,7 @@ import {
 import type { PlacedUrl } from "../frontier/report-reads.ts";
 import { optOutWords } from "../opt-outs/honour.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
+import type { OrderReport } from "./who-api.ts";
 
 export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects">): string {
   switch (url.foundBy) {
@@ -109,25 +109,6 @@ export function leftOutLine({ channelId, prefixes, why }: LeavingChannel): Stand
 /** What is in it, and refused; the reason that is kept begins with the channel. */
 export function takenOutLine({ lastReason }: UrlReport): Standing {
   return stop("outside-channel", `No channel admits it${because(lastReason)}.`);
-}
-
-export interface OrderReport {
-  /** The strategy's name. */
-  readonly strategy: OrderStrategy["name"];
-  /** What it puts first. */
-  readonly words: string;
-  /** New: it was never visited. */
-  readonly list: "new" | "old";
-  /** The share of a lease that is for new URLs; null: the strategy takes both as they come. */
-  readonly newShare: number | null;
-  readonly score: number;
-  /** The score with how it came about. */
-  readonly reason: string;
-  readonly place: number | null;
-  readonly of: number;
-  readonly hostWorth: number | null;
-  /** Of hosts so many go by that; 0: all by how long they are due. */
-  readonly worthShare: number;
 }
 
 export function orderReport({ facts, place, of, hostWorth }: PlacedUrl, order: FrontierOrder): OrderReport {

@@ -8,13 +8,13 @@ import { howMany, instantWords, whenWords } from "#core/format";
 import { isIpv6Text } from "#core/ip/address";
 import { maySearch } from "#protocol/preferences";
 import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
-import type { ProbeRound } from "../delegation/round-reads.ts";
+import type { ProbeRound } from "../delegation/rounds-api.ts";
 import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
 import { optedOutUrl } from "../frontier/frontier.ts";
-import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
+import type { UrlReport, WaitingReport } from "../frontier/frontier-reports-api.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import { notSearchedWords } from "../results/stated-uses.ts";
-import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
+import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnets-api.ts";
 import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
 import {
   type HostFacts,
@@ -25,7 +25,7 @@ import {
   wholeHostLines,
 } from "./explain-host.ts";
 import { leftOutLine, takenOutLine, wishLines } from "./explain-url.ts";
-import type { CrawlerReport } from "./who-report.ts";
+import type { CrawlerReport } from "./who-api.ts";
 
 export interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;

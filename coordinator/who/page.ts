@@ -5,7 +5,7 @@ import type { Standing } from "#core/explanation";
 import { rttText } from "#core/format";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import { fetchAgainForm, handInForm } from "../submissions/page.ts";
-import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
+import type { EffectiveDelegation } from "../subnets/subnets-api.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -21,7 +21,7 @@ import {
   urlSection,
   waitingSection,
 } from "./sections-page.ts";
-import type { PublishedReport, WhoAnswer } from "./who-report.ts";
+import type { PublishedReport, WhoAnswer } from "./who-api.ts";
 import { ageingWords, crawlWords, publishedWords, takenForText, verdictOf, whence } from "./words.ts";
 
 /** The look-up box alone, with what can be asked. */

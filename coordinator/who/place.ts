@@ -1,4 +1,5 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
+
 import type { CrawlerId, HostHash } from "#core/ids";
 import { isIpv6Text } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
@@ -6,22 +7,27 @@ import type { NameResolver } from "#core/name-resolver";
 import type { UrlKey } from "#core/url-key";
 import type { LeavingChannel } from "../channels/channel.ts";
 import { notAsked, type PeerDistance } from "../delegation/denied-targets.ts";
-import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
 import { type MoveCounts, type RateKind, rateFrom } from "../delegation/recalibration/ageing.ts";
-import type { DelegationChange, ProbeRound, RecordedRound } from "../delegation/round-reads.ts";
+import type { DelegationChange, FinerReport, ProbeRound, RecordedRound } from "../delegation/rounds-api.ts";
 import type { OwnerReads } from "../federation/owner-reads.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
+import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports-api.ts";
 import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
 import type { PlacedUrl } from "../frontier/report-reads.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
-import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { PublishedWord } from "../subnets/published-ranges.ts";
-import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
+import type {
+  ChainSubnet,
+  EffectiveDelegation,
+  NearMatch,
+  Neighbours,
+  OrganisationReport,
+  SubnetList,
+} from "../subnets/subnets-api.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
 import type { ReadRollUp } from "./roll-up-reads.ts";
-import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-report.ts";
+import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-api.ts";
 
 const historyShown = 30;
 

@@ -1,10 +1,10 @@
 /** What lies in a space, as a section: figures, and a bar for each crawler's subnets. */
+
 import { bytesText, howMany, msText, tooFewWords } from "#core/format";
 import { tile } from "../web/components.ts";
 import { countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import type { RollUp } from "./roll-up.ts";
-import type { WhoAnswer } from "./who-report.ts";
+import type { RollUp, WhoAnswer } from "./who-api.ts";
 
 export function rollUpSection(answer: WhoAnswer, rollUp: RollUp): Html {
   const sites = sitesQuery(answer);

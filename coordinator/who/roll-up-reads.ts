@@ -2,9 +2,11 @@
  * What lies in a space, by SQL over subnets, delegations and the list of sites. A small space is read from its subnets; a
  * large one, or a country, from what is in use everywhere, and kept a while.
  */
+
 import type { Pool } from "pg";
 import { KeptAnswer, roundMs } from "../database/cached-read.ts";
-import { crawlersNamed, type RollUp, weightedRtt } from "./roll-up.ts";
+import { crawlersNamed, weightedRtt } from "./roll-up.ts";
+import type { RollUp } from "./who-api.ts";
 
 export type Space =
   | { readonly type: "range"; readonly first: string; readonly last: string }

@@ -3,48 +3,9 @@
  * crawled in them. A subnet is in use when it is assigned to a crawler or has hosts; registered ranges that nobody has
  * met a host in are no part of the crawl.
  */
+
 import { enoughSamples, howMany, msText } from "#core/format";
-
-export interface RollUp {
-  /** Assigned to a crawler, or with hosts. */
-  readonly subnets: number;
-  /** Registered in all, in use or not; null: not counted, since there are too many. */
-  readonly registered: number | null;
-  /** Most subnets first; at most `crawlersNamed`. */
-  readonly byCrawler: readonly CrawlerShare[];
-  /** Crawlers that are not named, together; null: all are. */
-  readonly others: OtherCrawlers | null;
-  /** Subnets with hosts that are not assigned directly. */
-  readonly unassigned: number;
-  readonly hosts: number;
-  /** Hosts with a page that is due. */
-  readonly dueHosts: number;
-  readonly pages: number;
-  /** Of all fetches so far. */
-  readonly bytes: number;
-  readonly rtt: WeightedRtt;
-}
-
-export interface CrawlerShare {
-  readonly crawler: string;
-  readonly subnets: number;
-  readonly pages: number;
-}
-
-interface OtherCrawlers {
-  readonly crawlers: number;
-  readonly subnets: number;
-  readonly pages: number;
-}
-
-/** From the subnets' crawlers, each subnet as often as it has pages. */
-export interface WeightedRtt {
-  /** Pages in subnets that were measured. */
-  readonly pages: number;
-  /** Null: too few pages to tell. */
-  readonly meanMs: number | null;
-  readonly medianMs: number | null;
-}
+import type { RollUp, WeightedRtt } from "./who-api.ts";
 
 export const crawlersNamed = 10;
 

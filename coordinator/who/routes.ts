@@ -13,8 +13,7 @@ import type { AskedView, Views } from "../web/views.ts";
 import { answerWho, maxQuestionLength } from "./answer.ts";
 import { whoBody, whoStart } from "./page.ts";
 import type { WhoReads } from "./place.ts";
-import { whoApi } from "./who-api.ts";
-import type { WhoAnswer } from "./who-report.ts";
+import { type WhoAnswer, whoApi } from "./who-api.ts";
 import { verdictOf } from "./words.ts";
 
 export interface ViewPorts {

@@ -1,10 +1,10 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
+
 import { changeCauseWords } from "#core/delegation-cause";
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
 import { gateName } from "#protocol/bot-gate";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
-import type { FinerReport } from "../delegation/overrides/who-reads.ts";
-import type { DelegationChange } from "../delegation/round-reads.ts";
+import type { DelegationChange, FinerReport } from "../delegation/rounds-api.ts";
 import {
   type FetchLine,
   type HostReport,
@@ -12,11 +12,10 @@ import {
   type UrlReport,
   visitsListed,
   type WaitingReport,
-} from "../frontier/frontier-reports.ts";
+} from "../frontier/frontier-reports-api.ts";
 import { countWords } from "../results/stated-uses.ts";
 import { statedSection } from "../results/stated-uses-page.ts";
-import type { OrganisationReport } from "../subnets/holder-reads.ts";
-import type { ChainSubnet, SubnetLine, SubnetList } from "../subnets/subnet-reads.ts";
+import type { ChainSubnet, OrganisationReport, SubnetLine, SubnetList } from "../subnets/subnets-api.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import { connectionText, robotsWords, worthWords } from "./explain-host.ts";
@@ -26,11 +25,10 @@ import {
   foundWords,
   hostTurnWords,
   nextFetchWords,
-  type OrderReport,
   placeWords,
   validatorWords,
 } from "./explain-url.ts";
-import type { CrawlerReport, WhoAnswer } from "./who-report.ts";
+import type { CrawlerReport, OrderReport, WhoAnswer } from "./who-api.ts";
 
 export function urlSection(url: UrlReport, order: OrderReport | null): Html {
   const href = safeHref(url.url);

@@ -1,4 +1,5 @@
 /** What the frontier knows of a URL, a host and a subnet: state, what is due, who has it, what was fetched. */
+
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
@@ -12,7 +13,7 @@ import {
   type UrlReport,
   visitsListed,
   type WaitingReport,
-} from "../frontier/frontier-reports.ts";
+} from "../frontier/frontier-reports-api.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";

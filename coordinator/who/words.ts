@@ -3,10 +3,10 @@
 import { countryName } from "#core/country-names";
 import { howMany, msText } from "#core/format";
 import { moveIntervalWords } from "../delegation/recalibration/ageing.ts";
-import type { RoundProbe } from "../delegation/round-reads.ts";
-import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
-import { type RollUp, rollUpWords } from "./roll-up.ts";
-import type { PublishedReport, WhoAnswer } from "./who-report.ts";
+import type { RoundProbe } from "../delegation/rounds-api.ts";
+import type { EffectiveDelegation } from "../subnets/subnets-api.ts";
+import { rollUpWords } from "./roll-up.ts";
+import type { PublishedReport, RollUp, WhoAnswer } from "./who-api.ts";
 
 const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {
   url: "URL",

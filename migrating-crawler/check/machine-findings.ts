@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import os from "node:os";
 import { dirname, join } from "node:path";
+import { membershipFile } from "../core/membership.ts";
 import { identityFile } from "../membership/identity.ts";
-import { membershipFile } from "../membership/membership.ts";
 import { signingKeysFile } from "../membership/signing-keys.ts";
 import { systemEchoes } from "../probe/icmp-echo.ts";
 import { type Finding, fix, note, ok } from "./coordinator-findings.ts";

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import type { Finding } from "../check/coordinator-findings.ts";
 import { type CheckReport, type CheckSettings, checkMachine, keepCheck } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
+import { readMembership } from "../core/membership.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import { homeSettings, settingsFile } from "../membership/home-settings.ts";
-import { readMembership } from "../membership/membership.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 

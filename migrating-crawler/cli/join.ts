@@ -9,19 +9,19 @@ import { stringify } from "smol-toml";
 import { UsageError } from "#core/errors";
 import type { Invitation } from "#protocol/invitation";
 import type { CrawlerLog } from "../core/log.ts";
-import { joinInSession, type SessionOutcome } from "../link/short-session.ts";
-import { makeHome } from "../membership/home-folder.ts";
-import { homeSettings, settingsFile } from "../membership/home-settings.ts";
-import { identityFile, openIdentity } from "../membership/identity.ts";
-import { Member } from "../membership/member.ts";
 import {
   isJoining,
   type Membership,
   membershipFile,
   readMembership,
   writeMembership,
-} from "../membership/membership.ts";
-import { type SettingWords, settingTables } from "../settings/setting-words.ts";
+} from "../core/membership.ts";
+import { joinInSession, type SessionOutcome } from "../link/short-session.ts";
+import { makeHome } from "../membership/home-folder.ts";
+import { homeSettings, settingsFile } from "../membership/home-settings.ts";
+import { identityFile, openIdentity } from "../membership/identity.ts";
+import { Member } from "../membership/member.ts";
+import { settingName, settingsText, settingTables, tablePath } from "../settings/setting-words.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { pinReleaseKeys, releasesFolder } from "../supervisor/release-store.ts";
 import { runningDock } from "../supervisor/supervisor-home.ts";
@@ -136,57 +136,42 @@ function forgetBefore(home: string): void {
   for (const file of files) rmSync(aside(file(home)), { recursive: true, force: true });
 }
 
-// Writes a crawler's settings file for the person who looks after the machine: every setting with what it does, its
-// unit and its default. What is given stands there as it is; all else stands behind a `#`, ready to be changed.
+// Writes a crawler's settings file for the person who looks after the machine. What is given stands there as it is; all else
+// stands behind a `#`, ready to be changed.
 
 type Values = Readonly<Record<string, unknown>>;
 
-const opening = `# Settings of this Nearcrawl crawler. Nobody but you can change them: the coordinator can raise no limit.
-#
-# A line that begins with '#' is not in force: its default is. Take the '#' away, change the value, save. The crawler
-# looks at this file while it runs and takes a change within seconds; it says so in its log, and of a mistake it says
-# the line and goes on under the settings from before. A line belongs to the [table] above it, whose '#' goes, too.
-`;
-
 /** `values`: as in the settings that `crawlerConfig` takes, sections nested. Text that `readSettingsFile` reads. */
 export function settingsTemplate(values: Values): string {
-  const tables = settingTables.map((table) => tableText(table, valuesAt(values, table.path)));
-  return [opening, othersText(values), ...tables].filter((text) => text !== "").join("\n");
+  let table: readonly string[] = [];
+  const lines = settingsText.split("\n").map((line) => {
+    const path = tablePath(line);
+    if (path !== null) {
+      table = path;
+      return valuesAt(values, path) === null ? line : `[${path.join(".")}]`;
+    }
+    const name = settingName(line);
+    const given = name === null ? null : valuesAt(values, table)?.[name];
+    return name === null || given === undefined || given === null ? line : lineOf(name, given);
+  });
+  return withOthers(lines, values).join("\n");
 }
 
-type Table = (typeof settingTables)[number];
-
-function tableText(table: Table, values: Values | null): string {
-  const header = table.path.length === 0 ? "" : `[${table.path.join(".")}]\n`;
-  const isInForce = values !== null || !table.isOptional;
-  const lines = table.settings.map((setting) => settingText(setting, values?.[setting.name]));
-  return `${commented(table.words)}${isInForce ? header : commented(header.trimEnd())}\n${lines.join("\n").trimEnd()}\n`;
-}
-
-function settingText({ name, words, value }: SettingWords, given: unknown): string {
-  const line = given === undefined || given === null ? `# ${lineOf(name, value)}` : lineOf(name, given);
-  return words === "" ? line : `${commented(words)}${line}\n`;
-}
-
-/** What a crawler that has not joined a coordinator needs besides: where that is, name, key and folder. */
-function othersText(values: Values): string {
-  const known = new Set(
-    settingTables.flatMap(({ path, settings }) => path[0] ?? settings.map(({ name }) => name)),
-  );
+/** Behind the opening, what a crawler that has not joined needs besides: its coordinator, name, key and folder. */
+function withOthers(lines: readonly string[], values: Values): readonly string[] {
+  const known = new Set(settingTables.flatMap(({ path, names }) => path[0] ?? names));
   const others = Object.entries(values).filter(([name, value]) => !known.has(name) && value != null);
-  return others.map(([name, value]) => `${lineOf(name, value)}\n`).join("");
+  const first = lines.indexOf("") + 1;
+  return [
+    ...lines.slice(0, first),
+    ...others.map(([name, value]) => lineOf(name, value)),
+    ...(others.length === 0 ? [] : [""]),
+    ...lines.slice(first),
+  ];
 }
 
 function lineOf(name: string, value: unknown): string {
   return stringify({ [name]: value }).trimEnd();
-}
-
-function commented(words: string): string {
-  return words
-    .split("\n")
-    .map((line) => `# ${line}`.trimEnd())
-    .join("\n")
-    .concat("\n");
 }
 
 function valuesAt(values: Values, path: readonly string[]): Values | null {

@@ -1,6 +1,7 @@
 /** `log`: the last lines of what the crawler and its dock wrote, in words, and those that follow. */
 
 import { setTimeout as delay } from "node:timers/promises";
+import { UsageError } from "#core/errors";
 import { plainWords } from "#protocol/fields";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { checkCrawlerHome } from "../membership/home-folder.ts";
@@ -8,7 +9,7 @@ import { LogFollower, lastLogLines } from "../status/control-server.ts";
 import { readerGone } from "./closed-output.ts";
 
 interface LogOptions {
-  readonly lines: number;
+  readonly lines: string;
   readonly follow?: boolean;
 }
 
@@ -16,10 +17,13 @@ const lookEveryMs = 500;
 
 export async function logCommand(context: PartnerContext, options: LogOptions): Promise<PartnerExitCode> {
   const { home, json, print, complain } = context;
+  const count = Number(options.lines);
+  if (!/^\d{1,5}$/.test(options.lines) || count < 1 || count > 10_000)
+    throw new UsageError(`--lines ${options.lines}: a whole number from 1 to 10000 is expected`);
   checkCrawlerHome(home);
   const follower = options.follow ? new LogFollower(home) : null;
   const gone = readerGone();
-  const lines = lastLogLines(home, options.lines);
+  const lines = lastLogLines(home, count);
   for (const line of lines) print(json ? line : readable(line));
   if (follower !== null) await followLog(context, follower, gone);
   if (lines.length > 0) return partnerExitCodes.done;

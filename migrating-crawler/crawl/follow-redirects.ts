@@ -5,10 +5,10 @@
  */
 import { urlHost } from "#core/ip/url-host";
 import type { FetchResult } from "#protocol/result";
+import { Failure } from "../core/failure.ts";
 import { outcomeOfFailure } from "../fetch/fetch-page.ts";
 import type { RobotsCache } from "../fetch/robots.ts";
 import type { RobotsVerdict } from "../fetch/robots-rules.ts";
-import { Failure } from "../net/failure.ts";
 import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts";
 
 /** One URL of the chain, in the order in which they were asked for. */

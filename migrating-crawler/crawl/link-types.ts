@@ -8,13 +8,13 @@
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
 import type { PageLink } from "#protocol/result";
+import { failureOf } from "../core/failure.ts";
 import { dropBody } from "../fetch/ask-robots.ts";
 import { gateInHeaders } from "../fetch/bot-gate.ts";
 import type { FetchSetting } from "../fetch/fetch-page.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
-import { failureOf } from "../net/failure.ts";
 
 /** A type that is not read; `readable`: one that is, or nothing can be said; `stop`: the host is not to be asked more now. */
 export type LinkType = { readonly notRead: string } | "readable" | "stop";

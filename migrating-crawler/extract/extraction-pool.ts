@@ -4,8 +4,9 @@
  * page alone (`extraction-failed`, `extraction-timeout`, both our own fault); the thread is replaced. Where no
  * thread can be started, and with none allowed, the main thread extracts.
  */
+
+import { Failure } from "../core/failure.ts";
 import { youngMegabytes } from "../limits/heap-room.ts";
-import { Failure } from "../net/failure.ts";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
 import { type ExtractionTask, ExtractionThread } from "./extraction-thread.ts";
 

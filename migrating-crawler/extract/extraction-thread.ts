@@ -7,8 +7,8 @@
 
 import type { Worker } from "node:worker_threads";
 import { timerMs } from "#core/timer-ms";
+import { Failure } from "../core/failure.ts";
 import { startThread } from "../core/thread.ts";
-import { Failure } from "../net/failure.ts";
 import type { Extracted, FetchedBody } from "./extract-page.ts";
 import type { FromExtractionThread, ToExtractionThread } from "./extraction-worker.ts";
 

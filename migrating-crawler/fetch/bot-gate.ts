@@ -5,11 +5,11 @@
  * Nothing here solves a challenge or gets round it; what is known of a gate is where it stands.
  */
 import { asksForProof, type Challenge, unknownGate } from "#protocol/bot-gate";
+import { challenged, type Failure } from "../core/failure.ts";
 import { mediaType } from "../extract/document-kind.ts";
 import type { HtmlTag } from "../extract/html-tags.ts";
 import { countWords } from "../extract/read-page.ts";
 import { decodeText, HtmlScanner, type HtmlSink } from "../extract/scan-html.ts";
-import { challenged, type Failure } from "../net/failure.ts";
 import { mentionsNotFound, saysNotFound } from "../traps/site-memory.ts";
 import type { AnswerHeaders } from "./exchange.ts";
 

@@ -5,6 +5,7 @@
  * passed over.
  */
 import zlib from "node:zlib";
+import { Failure } from "../core/failure.ts";
 import {
   type Decoder,
   gunzipBounded,
@@ -13,7 +14,6 @@ import {
   inflateBounded,
   isCutShort,
 } from "../extract/unpack-gzip.ts";
-import { Failure } from "../net/failure.ts";
 
 /** Larger compressed bodies are inflated off the main thread. */
 const inflateInlineBytes = 256 * 1024;

@@ -4,7 +4,7 @@
  * One timer for all of them, looked at several times a second: most requests end before it first rings.
  */
 import { timerMs } from "#core/timer-ms";
-import { Failure } from "../net/failure.ts";
+import { Failure } from "../core/failure.ts";
 
 export interface Timeouts {
   readonly connectMs: number;

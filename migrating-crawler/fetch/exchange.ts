@@ -7,7 +7,7 @@
  * What comes before anybody reads is kept, little of it; then the transport is paused.
  */
 import { urlTextOf } from "#core/ip/url-host";
-import { Failure, failureOf } from "../net/failure.ts";
+import { Failure, failureOf } from "../core/failure.ts";
 import { ExchangeWatch, type Timeouts } from "./exchange-watch.ts";
 
 /**

@@ -1,11 +1,12 @@
 /**
  * HTTP/1.1 over one open connection, parsed by undici (strict: conflicting lengths, broken chunks and
- * headers above the limit end the connection; what browsers read nevertheless is mended before, by odd-framing.ts). The connection is ours: checked, pinned, verified; undici
+ * headers above the limit end the connection; what browsers read nevertheless is mended before, by odd-framing.ts). The connection is ours:
+ * checked, pinned, verified; undici
  * may not open another.
  */
 import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
-import { Failure } from "../net/failure.ts";
+import { Failure } from "../core/failure.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import { framingFailure } from "./exchange-watch.ts";
 import { FramingMender } from "./odd-framing.ts";

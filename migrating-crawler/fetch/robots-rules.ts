@@ -7,7 +7,13 @@
 import { withoutUser } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 import { resolveUrl } from "../extract/resolve-url.ts";
-import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
+import {
+  byPrecedence,
+  type RobotsRule,
+  robotsPath,
+  robotsRule,
+  ruleMatches,
+} from "../preferences/robots-match.ts";
 import {
   isAbsoluteUrl,
   isUseField,

@@ -9,8 +9,9 @@ import { z } from "zod";
 import { maxUrlLength } from "#protocol/fields";
 import { contentUses } from "#protocol/preferences";
 import type { RobotsReport } from "#protocol/result";
+import type { Failure } from "../core/failure.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
-import type { Failure } from "../net/failure.ts";
+import { byPrecedence, type RobotsRule, robotsRule } from "../preferences/robots-match.ts";
 import {
   askRobots,
   type RobotsAnswer,
@@ -18,7 +19,6 @@ import {
   type RobotsMemory,
   type TakeTurn,
 } from "./ask-robots.ts";
-import { byPrecedence, type RobotsRule, robotsRule } from "./robots-match.ts";
 import { type RobotsVerdict, robotsVerdict, sitemapUrls } from "./robots-rules.ts";
 import {
   maxUseLines,

@@ -15,8 +15,8 @@ import {
 import type { TLSSocket } from "node:tls";
 import { urlHost } from "#core/ip/url-host";
 import type { StatedPreference } from "#protocol/preferences";
+import { Failure, failureOf } from "../core/failure.ts";
 import type { Connector, ConnectPhases } from "../net/connector.ts";
-import { Failure, failureOf } from "../net/failure.ts";
 import { type AnswerHeaders, Exchange, type SiteAnswer } from "./exchange.ts";
 import type { Timeouts } from "./exchange-watch.ts";
 import {

@@ -8,9 +8,9 @@ import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
+import { Failure, failureOf } from "../core/failure.ts";
 import { answerOfFailure } from "../limits/request-outcome.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
-import { Failure, failureOf } from "../net/failure.ts";
 import { maxTdmFileBytes, parseTdmFile, type TdmRule, TdmRules } from "../preferences/tdm-reservation.ts";
 import {
   dropUnlessGate,

@@ -1,6 +1,7 @@
 /**
  * The process's memory against its limit. From four fifths of it on fewer hosts are crawled at a time, at nineteen
- * twentieths requests go out one by one (a request takes what it may come to before it begins), and garbage is collected earlier than V8 would by itself. The heap has no
+ * twentieths requests go out one by one (a request takes what it may come to before it begins), and garbage is collected earlier than V8 would
+ * by itself. The heap has no
  * hard limit of its own: reaching one ends a process, which is worse for everybody than a slow crawler.
  */
 import { setFlagsFromString } from "node:v8";

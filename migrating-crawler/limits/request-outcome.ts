@@ -1,5 +1,5 @@
 /** How a request went, as the pace of its host sees it: answered, silent, or never asked at all. */
-import type { FailureCode } from "../net/failure.ts";
+import type { FailureCode } from "../core/failure.ts";
 
 export interface HostAnswer {
   /** Null when nobody answered; 0 when the answer was of no use to us. */

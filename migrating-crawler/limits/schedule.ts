@@ -1,8 +1,8 @@
 /** The hours at which the crawler may contact sites, by the clock on the host's wall. */
 
+import { LocalTime } from "../core/local-time.ts";
 import { type CrawlerLimits, isOpen, type Week } from "../settings/limits-config.ts";
 import type { LimitUsage } from "./limit-usage.ts";
-import { LocalTime } from "./local-time.ts";
 
 type Hours = Pick<CrawlerLimits, "hours" | "timeZone">;
 

@@ -2,13 +2,16 @@
  * How much the connections have carried, as exactly as can be known at each moment: the sockets' own counts, looked
  * at several times a second, and between two looks what readers say that they have taken.
  */
-import type { WireMeter } from "../net/connector.ts";
 
 /** Between two looks at all sockets, when bytes are taken; few sockets are looked at each time. */
 const lookEveryMs = 5;
 const fewSockets = 64;
 
-export type Wire = Pick<WireMeter, "carriedBytes" | "openConnections">;
+export interface Wire {
+  /** Both ways, since the start. */
+  carriedBytes(): number;
+  readonly openConnections: number;
+}
 
 export class WireCount {
   readonly #wire: Wire;

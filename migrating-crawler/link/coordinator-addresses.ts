@@ -5,7 +5,8 @@
  *
  * A coordinator that was taken over must not lead the crawler anywhere else, least of all into its partner's network. So an
  * address is learned only within the registrable domains (Public Suffix List, private section included) of those that the
- * partner was given or named, or that the fleet's root keys have signed; of an address, only the address itself; never in the clear where the first was not, and never with
+ * partner was given or named, or that the fleet's root keys have signed; of an address, only the address itself; never in the clear where the
+ * first was not, and never with
  * another path. Every address is held to the same certificate or authorities, and a learned one is connected to as a site
  * is: by the guard's and the partner's lists (Connector.coordinatorDestinations).
  */

@@ -1,9 +1,9 @@
 /** The way to the coordinator that the host's settings and the membership's pin prescribe together. */
 import { readFileSync } from "node:fs";
 import { isLoopbackHost } from "#protocol/invitation";
+import type { Membership } from "../core/membership.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
-import type { Membership } from "./membership.ts";
 
 /** For connecting, the proxy's answer and TLS, each. */
 const timeoutMs = 20_000;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { publicKey } from "#protocol/identity";
-import { createPrivateJson, readPrivateJson } from "./private-file.ts";
+import { createPrivateJson, readPrivateJson } from "../core/private-file.ts";
 
 export interface Identity {
   /** 32 bytes in base64url. */

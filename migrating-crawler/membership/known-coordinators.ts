@@ -8,7 +8,7 @@ import { z } from "zod";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import type { CrawlerLog } from "../core/log.ts";
-import { readPrivateJson, writePrivateJson } from "./private-file.ts";
+import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 
 const schema = z.object({
   urls: z.array(z.string().max(1000).refine(isCoordinatorUrl)).max(mostCoordinators),

@@ -7,8 +7,8 @@ import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type ChallengedConnection, helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerLog } from "../core/log.ts";
+import { type Membership, membershipFile, readMembership, writeMembership } from "../core/membership.ts";
 import { type Identity, openIdentity } from "./identity.ts";
-import { type Membership, membershipFile, readMembership, writeMembership } from "./membership.ts";
 
 export class Member {
   readonly identity: Identity;

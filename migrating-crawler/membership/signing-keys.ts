@@ -12,8 +12,8 @@ import { z } from "zod";
 import { publicKey } from "#protocol/identity";
 import { type SigningKeyAnnouncement, type SigningKeyAnswer, signingKeyText } from "#protocol/signing-key";
 import type { CrawlerLog } from "../core/log.ts";
+import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 import { type Identity, keyPairSchema, newKeys, signerOf } from "./identity.ts";
-import { readPrivateJson, writePrivateJson } from "./private-file.ts";
 
 /** In a folder that every dock lets the crawler write to. */
 export const signingKeysFolder = (home: string) => join(home, "crawler");

@@ -25,7 +25,7 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { crawlerName } from "#protocol/invitation";
 import { maxMoveBytes, movePartBytes } from "#protocol/move";
-import { readPrivateJson, writePrivateJson } from "../membership/private-file.ts";
+import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 
 export interface PackedFile {
   readonly name: string;

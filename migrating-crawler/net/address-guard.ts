@@ -2,7 +2,8 @@
  * Which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata
  * services; IANA registries), and IPv6 addresses that carry one for a translator or tunnel, are refused whatever
  * a name resolves to, unless the partner allows a range of his own; the partner's deny-list, of ranges and
- * domains, is refused always, and the machine's own networks unless they are allowed. Asked before every connection, on the very address that the connection is then
+ * domains, is refused always, and the machine's own networks unless they are allowed. Asked before every connection, on the very address that
+ * the connection is then
  * pinned to.
  */
 import {
@@ -16,6 +17,7 @@ import {
 import { type IpRange, parseRange, rangeHolds } from "#core/ip/range";
 import { servicePortWords } from "#core/ip/service-ports";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type Allowance, parseAllowance } from "../settings/config.ts";
 import { type Nat64Prefix, translatedBy } from "./nat64-prefixes.ts";
 
 export interface AddressGuard {
@@ -153,30 +155,6 @@ const carriers: readonly Carrier[] = [
   // ISATAP: interface identifier 0000:5efe or 0200:5efe (RFC 5214 section 6.1).
   { holds: (value) => ((value >> 32n) & 0xfdff_ffffn) === 0x0000_5efen, read: lowest },
 ];
-
-// Special-purpose addresses that a partner allows all the same: an address, a/prefix or first-last, and
-// after it a port or ports where only some are meant: `10.1.0.0/16`, `127.0.0.1:8080`, `127.0.0.1:8000-8099`,
-// `[fd00::/8]:443`.
-
-interface Allowance {
-  readonly range: IpRange;
-  readonly firstPort: number;
-  readonly lastPort: number;
-  readonly namesPorts: boolean;
-}
-
-const ipv4Form = /^([^:[\]]+)(?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
-const ipv6Form = /^\[([^[\]]+)\](?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
-
-/** Null when the text is none of the forms. */
-export function parseAllowance(text: string): Allowance | null {
-  const [, form, first, last] = ipv4Form.exec(text) ?? ipv6Form.exec(text) ?? [null, text];
-  const range = parseRange(form ?? "");
-  const firstPort = Number(first ?? 1);
-  const lastPort = Number(last ?? first ?? 65_535);
-  if (range === null || firstPort < 1 || firstPort > lastPort || lastPort > 65_535) return null;
-  return { range, firstPort, lastPort, namesPorts: first !== undefined };
-}
 
 /** Whether the partner names this very port, not only the address. */
 function isNamed(allowances: readonly Allowance[], address: IpAddress, port: number): boolean {

@@ -7,8 +7,8 @@ import net from "node:net";
 import tls from "node:tls";
 import { hostInUrl } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
+import { Failure } from "../core/failure.ts";
 import { type AddressGuard, literalAddress } from "./address-guard.ts";
-import { Failure } from "./failure.ts";
 
 /** Where a connection may go. Can be made in two ways only, so that no caller can leave out the check. */
 export class Destination {

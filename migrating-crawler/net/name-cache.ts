@@ -5,8 +5,8 @@
  */
 import { Resolver } from "node:dns/promises";
 import { LRUCache } from "lru-cache";
+import { Failure } from "../core/failure.ts";
 import { literalAddress } from "./address-guard.ts";
-import { Failure } from "./failure.ts";
 
 const maxNames = 10_000;
 const maxAddresses = 16;

@@ -7,9 +7,9 @@
 import type net from "node:net";
 import type { SocksClient } from "socks";
 import { hostInUrl, isHostName } from "#core/ip/url-host";
+import { Failure } from "../core/failure.ts";
 import type { ProxyAddress } from "../settings/config.ts";
 import { Destination, dialTcp } from "./dial.ts";
-import { Failure } from "./failure.ts";
 
 /** Longest CONNECT answer that is read, in bytes. */
 const maxAnswerBytes = 8192;

@@ -3,13 +3,12 @@
  * `USD 0.01`), else the first offer of `PAYMENT-REQUIRED` (x402 version 2, HTTP transport: base64 of JSON). We do not
  * pay; the price is for people to see.
  */
-import type { AnswerHeaders } from "../fetch/exchange.ts";
 
 const maxPriceCharacters = 80;
 const maxOfferCharacters = 16_384;
 
 /** Null: the site names no price that can be read. */
-export function askedPrice(headers: AnswerHeaders): string | null {
+export function askedPrice(headers: Readonly<Record<string, string | string[] | undefined>>): string | null {
   const stated = legible([headers["crawler-price"] ?? []].flat()[0] ?? "");
   return stated === "" ? offeredPrice([headers["payment-required"] ?? []].flat()[0] ?? "") : stated;
 }

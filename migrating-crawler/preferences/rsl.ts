@@ -9,7 +9,7 @@
  * a license server. Uses that it does not speak of are not stated.
  */
 import type { ContentUse, PreferenceAnswer, StatedPreference } from "#protocol/preferences";
-import { robotsPath, robotsRule, ruleMatches } from "../fetch/robots-match.ts";
+import { robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { maxStatementValues, type SaidUses, statementsOf } from "./statements.ts";
 
 /** Of an inline license so much is read; real ones have under 4 KB. */

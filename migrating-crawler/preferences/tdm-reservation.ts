@@ -7,7 +7,7 @@
  * reservation that stands anywhere holds. It says nothing of search, which the report has no word for.
  */
 import type { StatedPreference } from "#protocol/preferences";
-import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "../fetch/robots-match.ts";
+import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { boundedValues, statementsOf } from "./statements.ts";
 
 /** A longer file is not read: nobody knows what it reserves, so that all is reserved. */

@@ -5,8 +5,8 @@
  */
 import type net from "node:net";
 import { hostInUrl, isHostName } from "#core/ip/url-host";
+import { Failure, failureOf } from "../core/failure.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
-import { Failure, failureOf } from "../net/failure.ts";
 
 /** Longest response header that is read. */
 const maxHeadBytes = 32 * 1024;
@@ -37,7 +37,10 @@ interface HeadTimes {
   readonly refused: string | null;
 }
 
-/** Throws a Failure before anything is written when something cannot stand in a request. Stops early, keeping what was measured, when the site closes the connection. The caller ends the socket. */
+/**
+ * Throws a Failure before anything is written when something cannot stand in a request. Stops early, keeping what was measured, when
+ * the site closes the connection. The caller ends the socket.
+ */
 export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
   const tries: TimedTry[] = [];
   for (let tried = 0; tried < settings.tries; tried++) {

@@ -6,13 +6,12 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
-import { parseRange } from "#core/ip/range";
+import { type IpRange, parseRange } from "#core/ip/range";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";
-import { readMembership } from "../membership/membership.ts";
-import { parseAllowance } from "../net/address-guard.ts";
+import { readMembership } from "../core/membership.ts";
 import { limitsSchema } from "./limits-config.ts";
 import { releasePolicy } from "./release-policy.ts";
 
@@ -258,6 +257,30 @@ function parseEndpoint(text: string): { readonly host: string; readonly port: nu
   const port = Number(match?.[2]);
   if (!match || port < 1 || port > 65_535) return null;
   return { host: match[1]!.replace(/^\[(.*)\]$/, "$1"), port };
+}
+
+// Special-purpose addresses that a partner allows all the same: an address, a/prefix or first-last, and
+// after it a port or ports where only some are meant: `10.1.0.0/16`, `127.0.0.1:8080`, `127.0.0.1:8000-8099`,
+// `[fd00::/8]:443`.
+
+export interface Allowance {
+  readonly range: IpRange;
+  readonly firstPort: number;
+  readonly lastPort: number;
+  readonly namesPorts: boolean;
+}
+
+const ipv4Form = /^([^:[\]]+)(?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
+const ipv6Form = /^\[([^[\]]+)\](?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
+
+/** Null when the text is none of the forms. */
+export function parseAllowance(text: string): Allowance | null {
+  const [, form, first, last] = ipv4Form.exec(text) ?? ipv6Form.exec(text) ?? [null, text];
+  const range = parseRange(form ?? "");
+  const firstPort = Number(first ?? 1);
+  const lastPort = Number(last ?? first ?? 65_535);
+  if (range === null || firstPort < 1 || firstPort > lastPort || lastPort > 65_535) return null;
+  return { range, firstPort, lastPort, namesPorts: first !== undefined };
 }
 
 function deepFreeze<T>(value: T): T {

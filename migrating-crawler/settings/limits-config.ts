@@ -3,7 +3,7 @@
  * some, to plan inside them; it can raise none. All of them can be changed while the crawler runs.
  */
 import { z } from "zod";
-import { isTimeZone } from "../limits/local-time.ts";
+import { isTimeZone } from "../core/local-time.ts";
 
 const mebibyte = 1024 * 1024;
 

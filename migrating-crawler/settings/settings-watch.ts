@@ -5,7 +5,7 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { CrawlerLog } from "../core/log.ts";
-import { keepPriority } from "../limits/priority.ts";
+import { keepPriority } from "../core/priority.ts";
 import type { CrawlerConfig } from "./config.ts";
 
 const lookEveryMs = 3000;

@@ -3,23 +3,25 @@ import { urlHost } from "#core/ip/url-host";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import { LocalTime } from "../limits/local-time.ts";
+import { LocalTime } from "../core/local-time.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { Tally } from "../link/crawler-status.ts";
 import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import {
+  type Blame,
   emptyStory,
   MinuteCounter,
   onDay,
   type Story,
   storyFile,
   storyFrom,
+  type UrlCounts,
   withEnd,
   withError,
   withUrl,
 } from "./status-history.ts";
-import type { Blame, ProbeCounts, UrlCounts } from "./status-report.ts";
+import type { ProbeCounts } from "./status-report.ts";
 
 interface RecordSettings {
   readonly kept: KeptSettings;

@@ -1,5 +1,6 @@
 /**
- * One crawler process, from its start to its end: its lines passed on, its messages checked, its silence noticed, its end put into words. What follows from an end is the dock's matter.
+ * One crawler process, from its start to its end: its lines passed on, its messages checked, its silence noticed, its end put into words. What
+ * follows from an end is the dock's matter.
  *
  *   starting → (healthy) → stopping → ended, or ended from anywhere by itself
  */

@@ -1,6 +1,7 @@
 /**
  * The folder HOME/releases: bundles under their digests with their signed manifests, what the dock remembers
- * (state.json), and the signed lists that it has followed. The crawler may only read it. Every file is written beside its place, flushed and put there by a rename.
+ * (state.json), and the signed lists that it has followed. The crawler may only read it. Every file is written beside its place, flushed and
+ * put there by a rename.
  */
 import { createHash } from "node:crypto";
 import {
@@ -20,6 +21,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { releaseKeys, releaseThreshold } from "#protocol/invitation";
 import { type Envelope, envelope, type Role } from "#protocol/release-envelope";
+import type { Membership } from "../core/membership.ts";
+import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 import {
   emptyState,
   type KeptRelease,
@@ -27,8 +30,6 @@ import {
   type ReleaseState,
   releaseState,
 } from "../core/release-state.ts";
-import type { Membership } from "../membership/membership.ts";
-import { readPrivateJson, writePrivateJson } from "../membership/private-file.ts";
 
 /** Of state.json and of each signed list; a longer file is none of ours. */
 const maxFileBytes = 8 * 1024 * 1024;

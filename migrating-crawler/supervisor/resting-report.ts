@@ -1,11 +1,11 @@
 /** The report of a folder whose crawler does not run (or does not answer): what its files say. */
 import { existsSync } from "node:fs";
-import { LocalTime } from "../limits/local-time.ts";
+import { LocalTime } from "../core/local-time.ts";
+import { readMembership } from "../core/membership.ts";
 import { readPause } from "../limits/pause.ts";
 import { UsageCaps } from "../limits/usage-caps.ts";
 import { homeSettings } from "../membership/home-settings.ts";
 import { identityFile, openIdentity } from "../membership/identity.ts";
-import { readMembership } from "../membership/membership.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { policyWords } from "../settings/release-policy.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";

@@ -41,14 +41,13 @@ function blocksOf(thing: Thing, columns: Columns): string[] {
   const lines = shown.filter((entry) => !isBlock(entry));
   const width = Math.max(0, ...lines.map(([name]) => titleOf(name).length)) + 2;
   const facts = lines.map(([name, value]) => `${titleOf(name).padEnd(width)}${cellText(name, value)}`);
-  const empty = Object.entries(thing).flatMap(([name, value]) =>
-    Array.isArray(value) && value.length === 0 && columns[name] ? [`${titleOf(name)}: none`] : [],
-  );
-  const blocks = shown.filter(isBlock).flatMap(([name, value]) => {
+  const blocks = Object.entries(thing).flatMap(([name, value]) => {
+    if (Array.isArray(value) && value.length === 0) return columns[name] ? [`${titleOf(name)}: none`] : [];
+    if (columns[name] === "" || !isNews([name, value]) || !isBlock([name, value])) return [];
     if (isThings(value)) return [tableText(titleOf(name), value, columns)];
     return [[titleOf(name), ...blocksOf(value as Thing, columns)].join("\n")];
   });
-  return [...(facts.length === 0 ? [] : [facts.join("\n")]), ...empty, ...blocks];
+  return [...(facts.length === 0 ? [] : [facts.join("\n")]), ...blocks];
 }
 
 function tableText(title: string, things: readonly Thing[], columns: Columns): string {
@@ -121,7 +120,7 @@ function cellText(name: string, value: unknown): string {
 
 function numberText(name: string, value: number): string {
   if (/Ms$|^ms$/.test(name)) return msText(value);
-  if (/bytes$/i.test(name)) return bytesText(value);
+  if (/bytes/i.test(name)) return bytesText(value);
   if (/Seconds$/.test(name)) return spanWords(value);
   if (isShare.test(name)) return percentText(value);
   if (isNumberOf.test(name)) return String(value);

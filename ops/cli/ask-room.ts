@@ -43,7 +43,7 @@ export interface RoomQuestion {
 /** Throws a UsageError for what cannot be asked or done. */
 export async function askRoom(
   pool: Pool,
-  context: Pick<CommandContext, "currentRun">,
+  context: Pick<CommandContext, "currentRun" | "settingsFile">,
   question: RoomQuestion,
 ): Promise<RoomAnswer> {
   const { operation, room } = question;
@@ -112,7 +112,7 @@ interface Opened {
 /** Every route of a room that answers the API, by its address. */
 async function opened(
   pool: Pool,
-  { currentRun }: Pick<CommandContext, "currentRun">,
+  { currentRun, settingsFile }: Pick<CommandContext, "currentRun" | "settingsFile">,
   room: RoomName,
 ): Promise<Opened> {
   const [place, stored] = [await readCoordinatorPlace(pool), await createPolicyStore(pool).read()];
@@ -124,7 +124,7 @@ async function opened(
     resolvers,
   };
   const resolver = createNameResolver({ servers: resolvers });
-  const parts = await rooms[room]({ pool, config, resolver, now: () => new Date() });
+  const parts = await rooms[room]({ pool, config, resolver, settingsFile, now: () => new Date() });
   const views = new Map<string, ViewRoute>();
   const actions = new Map<string, Action<z.ZodType>>();
   const addView = (route: ViewRoute) => void views.set(route.api, route);
@@ -158,6 +158,7 @@ interface RoomGround {
   readonly pool: Pool;
   readonly config: CoordinatorConfig;
   readonly resolver: NameResolver;
+  readonly settingsFile: string | null;
   readonly now: () => Date;
 }
 
@@ -169,6 +170,13 @@ const reportsOf = async (pool: Pool) => (await import("#coordinator/who/reads"))
 
 /** Each loads its own code alone. */
 const rooms = {
+  alerts: async ({ pool, resolver, settingsFile: file }) => {
+    const { alertPart } = await import("#coordinator/alerts/start");
+    const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
+    // Channels are those of the coordinator's file.
+    const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
+    return [alertPart({ pool, config, resolver })];
+  },
   access: async ({ pool, now }) =>
     (await import("#coordinator/access/start")).accessParts(pool, { ...said, access: openAccess, now }),
   changes: async ({ pool }) => [(await import("#coordinator/changes/start")).changePart({ pool, ...said })],
@@ -178,6 +186,19 @@ const rooms = {
     // Children talk to a coordinator, and to no command.
     const metrics = {} as Parameters<typeof coordinatorPart>[0]["metrics"];
     return [coordinatorPart({ pool, patientPool: pool, config, metrics, ...said })];
+  },
+  explore: async ({ pool, config }) => {
+    const { Explorer } = await import("#coordinator/explore/explorer");
+    const { createExploreReads } = await import("#coordinator/explore/reads");
+    const { exploreRoutes } = await import("#coordinator/explore/routes");
+    const { systemClock: clock } = await import("#coordinator/explore/start");
+    const state = await (await import("#coordinator/load-state")).readState({ pool });
+    const reads = createExploreReads(pool);
+    const recrawlDays = () => config.recrawl.intervalHours / 24;
+    const explorer = new Explorer({ state, reads, clock, recrawlDays, onFault: () => {} });
+    // A page says that it waits; a command waits.
+    await explorer.world();
+    return [exploreRoutes({ explorer, state, reads, clock })];
   },
   find: async ({ pool }) => [(await import("#coordinator/find/start")).findPart(pool)],
   fleet: async ({ pool, now }) => [

@@ -47,15 +47,12 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
   coordinators: async () => (await import("./commands/of-rooms.ts")).coordinatorsCommand(),
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
-  overview: async () => (await import("./commands/overview.ts")).overviewCommand(),
+  overview: async () => (await import("./commands/of-rooms.ts")).overviewCommand(),
   alerts: async () => (await import("./commands/alerts.ts")).alertsCommand(),
   recrawl: async () => (await import("./commands/of-rooms.ts")).recrawlCommand(),
   queue: async () => (await import("./commands/of-rooms.ts")).queueCommand(),
   accuracy: async () => (await import("./commands/of-rooms.ts")).accuracyCommand(),
-  fleet: async () =>
-    (await import("./commands/fleet.ts"))
-      .fleetCommand()
-      .addCommand(await (await import("./commands/of-rooms.ts")).adviseCommand()),
+  fleet: async () => await (await import("./commands/fleet.ts")).fleetCommand(),
   release: async () => (await import("./commands/release.ts")).releaseCommand(),
   "operator-token": async () => (await import("./commands/of-rooms.ts")).operatorTokenCommand(),
   "sign-in": async () => (await import("./commands/of-rooms.ts")).signInCommand(),
@@ -70,7 +67,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   report: async () => (await import("./commands/of-rooms.ts")).reportCommand(),
   find: async () => (await import("./commands/of-rooms.ts")).findCommand(),
-  explore: async () => (await import("./commands/explore.ts")).exploreCommand(),
+  explore: async () => (await import("./commands/of-rooms.ts")).exploreCommand(),
   urls: async () => (await import("./commands/urls.ts")).urlsCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/of-rooms.ts")).pageCommand(),
@@ -100,7 +97,7 @@ function programWith(subCommands: readonly Command[]): Command {
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.\nA closed pipe (… | head) changes none of them; it ends --watch and --follow with 0.\n",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.\nA closed pipe (… | head) changes none of them; it ends what is printed with 0.\n",
     )
     .exitOverride();
   for (const command of subCommands) program.addCommand(command);

@@ -43,6 +43,8 @@ export interface RoomCommand {
   readonly follows?: string;
   /** A database where nothing was set up yet is set up. */
   readonly setsUp?: true;
+  /** It goes by the coordinator's file, which can be named. */
+  readonly goesByFile?: true;
   readonly help?: string;
 }
 
@@ -79,6 +81,11 @@ export function roomCommand(given: RoomCommand): Command {
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
   if (given.csv) command.addOption(optionOf("format", fieldOf({}, {}, false)));
   withDatabaseOptions(command);
+  if (given.goesByFile)
+    command.option(
+      "--config <file>",
+      "the coordinator's settings (default: coordinator.toml in the home folder)",
+    );
   if (given.follows !== undefined) command.addOption(yesOption());
   return command.addHelpText("after", `\n${exits}${help}`).action(async (...all: unknown[]) => {
     const options = all.at(-2) as RoomOptions;
@@ -120,15 +127,18 @@ function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): voi
   if (options.json) return void printAnswer(options, value, "");
   const text = given.text?.(value as never, options) ?? answerText(value, { history: "", ...given.columns });
   const { history } = (value ?? {}) as { readonly history?: ChartHistory };
-  const past = options.range !== undefined && history !== undefined ? historyText(history) : "";
+  const past = options.range !== undefined && history?.charts !== undefined ? historyText(history) : "";
   // A sentence says what was done; what it came to follows where it is more than that.
   const isDone = words !== null && given.columns === undefined && given.text === undefined;
-  printAnswer(options, value, [words ?? "", isDone ? "" : text, past].filter((one) => one !== "").join("\n"));
+  const parts = [words ?? "", isDone ? "" : text, past].filter((one) => one !== "");
+  printAnswer(options, value, parts.join("\n") || "nothing yet");
 }
 
-/** Every list that is shown is empty. */
+/** Every list that is shown is empty, or nothing at all is known. */
 function isNothing(value: unknown, columns: Columns = {}): boolean {
-  const shown = Object.entries((value ?? {}) as object).filter(([name]) => columns[name]);
+  const all = Object.entries((value ?? {}) as object);
+  if (all.length > 0 && all.every(([, one]) => one === null)) return true;
+  const shown = all.filter(([name]) => columns[name]);
   return shown.length > 0 && shown.every(([, one]) => Array.isArray(one) && one.length === 0);
 }
 
@@ -146,6 +156,7 @@ interface Field {
   readonly words: string;
   readonly isNeeded: boolean;
   readonly type: string;
+  readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
 }
 
@@ -182,7 +193,9 @@ function fieldOf(given: Shape, all: Named, isNeeded: boolean): Field {
   const value = given.anyOf?.map(of).find(({ type }) => type !== "null") ?? {};
   const shape = { ...value, ...of(given) };
   const choices = shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined;
-  return { words: shape.description ?? "", isNeeded, type: shape.type ?? value.type ?? "string", choices };
+  const mayBeNone = given.anyOf?.some((one) => of(one).type === "null") ?? false;
+  const type = shape.type ?? value.type ?? "string";
+  return { words: shape.description ?? "", isNeeded, type, mayBeNone, choices };
 }
 
 const kebab = (name: string) =>
@@ -190,10 +203,12 @@ const kebab = (name: string) =>
 
 function optionOf(name: string, { words, isNeeded, type, choices }: Field): Option {
   if (name === "format") return new Option("--csv", "as CSV");
+  // One choice is a yes.
+  const isFlag = type === "boolean" || choices?.length === 1;
   const several = type === "array" ? "..." : "";
-  const flags = type === "boolean" ? `--${kebab(name)}` : `--${kebab(name)} <value${several}>`;
+  const flags = isFlag ? `--${kebab(name)}` : `--${kebab(name)} <value${several}>`;
   const option = new Option(flags, words.replace(/\.$/, "")).makeOptionMandatory(isNeeded);
-  return choices === undefined ? option : option.choices(choices);
+  return choices === undefined || isFlag ? option : option.choices(choices);
 }
 
 /** What was typed, by the names of the API. */
@@ -204,7 +219,10 @@ function valuesOf(
 ): Record<string, unknown> {
   const named = takes.split(" ").filter((name) => name !== "");
   const fields = fieldsOf(operation);
-  const given = Object.keys(fields).map((name) => [name, options[camel(optionNames[name] ?? name)]]);
+  const given = Object.entries(fields).map(([name, { choices }]) => {
+    const value = options[camel(optionNames[name] ?? name)];
+    return [name, value === true && choices !== undefined ? choices[0] : value];
+  });
   const words = named.map((name, at) => {
     const [plain, value] = [name.replace(/\.*$/, ""), args[at]];
     return [plain, Array.isArray(value) && fields[plain]?.type !== "array" ? value.join(" ") : value];
@@ -216,10 +234,12 @@ function valuesOf(
 const camel = (name: string) => kebab(name).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 function queryOf({ parameters }: ApiOperation, values: Readonly<Record<string, unknown>>) {
-  const names = [...Object.keys(parameters?.query ?? {}), "format"].filter(
-    (name) => values[name] !== undefined,
+  const all = { ...parameters?.query, format: z.string() };
+  const fields = fieldsOf({ parameters: { query: all } } as unknown as ApiOperation);
+  const given = Object.entries(fields).filter(([name]) => values[name] !== undefined);
+  return Object.fromEntries(
+    given.map(([name, field]) => [name, String(sentValue(name, values[name], field))]),
   );
-  return Object.fromEntries(names.map((name) => [name, String(values[name])]));
 }
 
 function bodyOf(operation: ApiOperation, values: Readonly<Record<string, unknown>>): unknown {
@@ -229,7 +249,9 @@ function bodyOf(operation: ApiOperation, values: Readonly<Record<string, unknown
   return Object.fromEntries(given.map(([name, field]) => [name, sentValue(name, values[name], field)]));
 }
 
-function sentValue(name: string, value: unknown, { type }: Field): unknown {
+/** `none` is the API's null, where a number may be left open. */
+function sentValue(name: string, value: unknown, { type, mayBeNone }: Field): unknown {
+  if (mayBeNone && value === "none") return null;
   if (type !== "number" && type !== "integer") return value;
   const number = Number(value);
   if (String(value).trim() === "" || !Number.isFinite(number))

@@ -1,10 +1,9 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
-import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
-import type { ProbeRound } from "#coordinator/delegation/round-reads";
-import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
+import type { FinerReport, ProbeRound } from "#coordinator/delegation/rounds-api";
+import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports-api";
 import { countWords } from "#coordinator/results/stated-uses";
-import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
+import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnets-api";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
   changeWords,
@@ -15,8 +14,7 @@ import {
   placeWords,
   validatorWords,
 } from "#coordinator/who/explain-url";
-import type { RollUp } from "#coordinator/who/roll-up";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { RollUp, WhoAnswer } from "#coordinator/who/who-api";
 import {
   ageingWords,
   probeText,

@@ -92,9 +92,9 @@ it("opt-outs: asked for with the form, confirmed by the site, lapsed", async () 
   await optOuts.lapse(new Date(worldNow.getTime() + 365 * 86_400_000));
 
   expect(await noted()).toEqual([
-    "anybody (page) opted-out www.example.org: Somebody opted www.example.org out with the form (unconfirmed: hidden).",
-    "coordinator (coordinator) opt-out-confirmed www.example.org: www.example.org proved its opt-out in its DNS: it is permanent.",
-    "anybody (page) opted-out old.example.org: Somebody opted old.example.org out with the form (unconfirmed: hidden).",
+    "anybody (page) opted-out www.example.org: Somebody opted www.example.org out with the form (unconfirmed: hidden until 2026-03-08, then deleted).",
+    "coordinator (coordinator) opt-out-confirmed www.example.org: www.example.org proved its opt-out, in its DNS or by a file: it is permanent.",
+    "anybody (page) opted-out old.example.org: Somebody opted old.example.org out with the form (unconfirmed: hidden until 2026-03-08, then deleted).",
     "coordinator (coordinator) opt-outs-lapsed null: 1 lapsed: nobody confirmed in time.",
   ]);
 });

@@ -79,7 +79,7 @@ afterAll(async () => {
 });
 
 const run = async (...words: string[]) =>
-  await inProcess(alertsCommand(), [
+  await inProcess(await alertsCommand(), [
     ...[...words, "--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"],
   ]);
 const list = async () => (await app.inject({ url: "/api/alerts", headers })).json();
@@ -106,10 +106,12 @@ it("what is acknowledged is listed apart, counts no more, and is reopened", asyn
   });
   expect(during.alerts.map(({ name }: { name: string }) => name)).not.toContain("no-crawler-connected");
   expect(during.acknowledged).toMatchObject([{ name: "no-crawler-connected", note: "calling them" }]);
-  expect(text.out).toMatch(/taken up +None of \d+ registered crawlers[\s\S]*calling them/);
+  expect(text.out).toMatch(
+    /acknowledged\n[\s\S]*no-crawler-connected +None of \d+ registered crawlers.*calling them/,
+  );
   expect(reopened.statusCode).toBe(200);
   expect(await namesOf()).toEqual(before);
-  expect([twice.code, none.code, unknown.code]).toEqual([3, 3, 2]);
+  expect([twice.code, none.code, unknown.code]).toEqual([3, 3, 3]);
   const { entries } = await createAuditLog(database.pool).list({ limit: 5 });
   expect(entries.map(({ action }) => action)).toEqual(["alert-reopened", "alert-acknowledged"]);
 });
@@ -151,7 +153,7 @@ it("a channel is tested by page, API and command, once in half a minute; its sec
   expect(first.json()).toEqual({ channel: "pager", delivered: true, words: "" });
   expect(second.statusCode).toBe(429);
   expect(typed).toMatchObject({ code: 0, out: expect.stringContaining("A test was delivered to pager.") });
-  expect(unknown).toMatchObject({ code: 3, err: expect.stringContaining("but pager") });
+  expect(unknown).toMatchObject({ code: 3, err: expect.stringContaining("no channel other") });
   expect(received).toBe(2);
   expect(page.body).toContain('action="/alerts/channels/pager/test"');
   expect(page.body).not.toMatch(/secret-path|whsec/);

@@ -105,19 +105,6 @@ it("neither takes the crawlers of the other for gone, and each gives away what i
   expect([await stateOf("olive"), await stateOf("linden")]).toEqual(["online", "online"]);
 });
 
-it("one that starts leaves those alone that are connected to another, and takes what is nobody's", async () => {
-  await fleet();
-  const athens = await start();
-  await come("olive", athens);
-  await world.pool.query(
-    "update crawler set state = 'online', coordinator_number = 999999 where name = 'beech'",
-  );
-
-  await start();
-
-  expect([await stateOf("olive"), await stateOf("beech")]).toEqual(["online", "offline"]);
-});
-
 it("a crawler that has moved to another coordinator stays there when the session before ends", async () => {
   await fleet();
   const athens = await start();

@@ -3,8 +3,9 @@
  * the leaf is split and the hosts are delegated one by one, each to the crawler that is nearest to what it
  * sees; `who` tells why; and when a crawler is gone, what it had in this way goes to another.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import { parseAddress } from "#core/ip/address";
 import { parseRange, rangeHolds } from "#core/ip/range";
 import { generateWorld } from "#ops/world/generate-world";

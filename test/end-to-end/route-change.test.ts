@@ -3,9 +3,10 @@
  * has a site takes three times as long to it from one moment on. Its fetches show it, the subnet is probed
  * again and goes to another crawler, and the answer to "who" says why.
  */
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { slowFetchesIn } from "#coordinator/delegation/policies/reason";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import { generateWorld } from "#ops/world/generate-world";
 import { until } from "../support/until.ts";
 import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";

@@ -14,7 +14,6 @@ import { createReleaseStore } from "#coordinator/releases/release-store";
 import { createReports } from "#coordinator/who/reads";
 import { runDock } from "#crawler/supervisor/run-supervisor";
 import { dockTiming } from "#crawler/supervisor/supervisor-home";
-import { recordText } from "#ops/cli/fleet/show";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";
@@ -106,9 +105,9 @@ it("without a release its log, status, local page, and the coordinator's pages, 
   expect(log.text).toMatch(/warn: no crawler runs here for now waitsFor=.*offers none to all/);
   expect(lines.filter((line) => line.includes("no crawler runs here for now")).length).toBe(1);
   expect(shown).toMatch(waits);
-  expect(recordText(record!)).toMatch(waits);
-  expect(recordText(record!)).toMatch(/What to do: Offer one to all: nearcrawl release list/);
-  expect(recordText(record!)).toContain("none has run there yet");
+  expect(stateWords({ ...record!, connectedAt: null }).advice).toMatch(
+    /Offer one to all: nearcrawl release list/,
+  );
   expect(stateWords({ ...record!, connectedAt: null }).why).toMatch(waits);
   expect(told).toEqual(expect.arrayContaining(["release-missing", "crawler-waits athens"]));
   expect((await alerts()).filter((name) => /release-missing|crawler-waits/.test(name))).toEqual([]);
@@ -151,7 +150,9 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   );
 
   expect(asked.text).toMatch(/this machine's administrator: release 2\.0\.0 is offered, and by \[releases\]/);
-  expect(recordText(record!)).toContain("What to do: Its partner decides which releases run there");
+  expect(stateWords({ ...record!, connectedAt: null }).advice).toContain(
+    "Its partner decides which releases run there",
+  );
   expect(refused.text).toMatch(/waits for a new invitation; the operator has removed this crawler/);
   expect(refused.text).toMatch(/asks the coordinator no more: .*Ask the operator why/);
   expect(lines.filter((line) => line.includes("has removed this crawler")).length).toBe(1);

@@ -1,4 +1,4 @@
-/** Turns at addresses: what is taken is given back or runs out. */
+/** Over the whole fleet, an address is asked by one crawler at a time, whoever has the hosts that are behind it: turns are taken, given back or run out. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
@@ -24,37 +24,31 @@ beforeAll(async () => {
   world = await newWorld();
 });
 beforeEach(async () => await world.reset());
-afterAll(async () => await world?.close());
+afterAll(async () => await world.close());
 
-/** North and south have a subnet each. */
+/** North and south have a /24 each; hosts are put into either, at whatever addresses. */
 async function fleet() {
-  const crawlers = new Map<string, CrawlerId>();
-  for (const [n, name] of ["north", "south"].entries()) {
-    const crawlerId = await world.crawler(name);
-    const subnetId = await world.subnet(`198.51.${n}.0`, `198.51.${n}.255`);
-    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
-    crawlers.set(name, crawlerId);
-  }
-  const frontier = createFrontierStore(world.pool);
-  const host = async (name: string, of: "north" | "south", ...addresses: string[]) => {
+  const [north, south] = [await world.crawler("north"), await world.crawler("south")];
+  const northern = await world.subnet("198.51.100.0", "198.51.100.255");
+  const southern = await world.subnet("203.0.113.0", "203.0.113.255");
+  await world.delegations.delegateOwnSubnet(northern, north, noon);
+  await world.delegations.delegateOwnSubnet(southern, south, noon);
+  const host = async (name: string, of: CrawlerId, ...addresses: string[]) => {
     await world.frontier.admit(seeds(`http://${name}.example/`, `http://${name}.example/2`), scope, noon);
-    const [row] = await world.rows<{ subnet_id: number }>(
-      `select d.subnet_id from delegation d where d.crawler_id = ${crawlers.get(of)}`,
-    );
-    const subnetId = asSubnetId(row!.subnet_id);
+    const subnetId = asSubnetId(of === north ? northern : southern);
     await world.frontier.saveResolutions(
       [{ type: "resolved", host: `${name}.example`, addresses, subnetId, ttlSeconds: 3600 }],
       noon,
     );
   };
-  const ask = async (name: "north" | "south", seconds = 0): Promise<Lease[]> =>
-    await frontier.leaseHosts({
-      ...{ crawlerId: crawlers.get(name)!, hosts: 10, urlsPerHost: 1, leaseSeconds: 60 },
-      ...{ addressRestSeconds: 5, now: secondsAfterNoon(seconds) },
-    });
-  return { ask, frontier, host, north: crawlers.get("north")!, south: crawlers.get("south")! };
+  return { north, south, host };
 }
 
+const leased = async (crawlerId: CrawlerId, seconds = 0, hosts = 10) => {
+  const now = secondsAfterNoon(seconds);
+  const request = { crawlerId, hosts, urlsPerHost: 1, leaseSeconds: 60, addressRestSeconds: 5, now };
+  return await world.frontier.leaseHosts(request);
+};
 const hostsOf = (leases: readonly Lease[]) => leases.map(({ host }) => host.replace(".example", "")).sort();
 const turns = async () =>
   (
@@ -63,31 +57,108 @@ const turns = async () =>
     )
   ).rows;
 
-describe("turns", () => {
-  it("let one crawler have an address, and the other after a rest", async () => {
-    const { ask, frontier, host, north } = await fleet();
-    await host("a", "north", "192.0.2.1");
-    await host("b", "north", "192.0.2.1", "192.0.2.2");
-    await host("c", "south", "192.0.2.2");
+const giveBack = async (crawlerId: CrawlerId, leaseId: string, seconds: number) =>
+  await world.frontier.returnLease(
+    { leaseId: asLeaseId(leaseId), crawlerId, hostWaitMs: 0 },
+    secondsAfterNoon(seconds),
+  );
 
-    const first = hostsOf(await ask("north"));
-    const meanwhile = hostsOf(await ask("south", 1));
-    await frontier.returnLeasesOf(north, secondsAfterNoon(10));
-    const resting = hostsOf(await ask("south", 14));
-    const rested = hostsOf(await ask("south", 15));
+describe("an address", () => {
+  it("that two crawlers have hosts at is the turn of one, and after a rest the other's", async () => {
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", south, "192.0.2.1");
 
-    expect([first, meanwhile, resting, rested]).toEqual([["a", "b"], [], [], ["c"]]);
+    const [first] = await leased(north);
+    const meanwhile = await leased(south);
+    await giveBack(north, first!.leaseId, 10);
+    const tooEarly = await leased(south, 14);
+    const rested = await leased(south, 15);
+
+    expect(first?.host).toBe("a.example");
+    expect([hostsOf(meanwhile), hostsOf(tooEarly), hostsOf(rested)]).toEqual([[], [], ["b"]]);
   });
 
-  it("are one crawler's even when twenty ask at once", async () => {
-    const { ask, host } = await fleet();
-    for (const [n, name] of ["a", "b", "c", "d"].entries())
-      await host(name, "north", "192.0.2.1", `192.0.2.${10 + n}`);
-    for (const [n, name] of ["s", "t", "u", "v"].entries())
-      await host(name, "south", `192.0.2.${20 + n}`, "192.0.2.1");
+  it("is one crawler's with all hosts that it has there, and free when the last of them is", async () => {
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", north, "192.0.2.1");
+    await host("c", south, "192.0.2.1");
+
+    const both = await leased(north);
+    await giveBack(north, both[0]!.leaseId, 1);
+    const oneLeft = await leased(south, 10);
+    await giveBack(north, both[1]!.leaseId, 11);
+    const noneLeft = await leased(south, 16);
+
+    expect([hostsOf(both), hostsOf(oneLeft), hostsOf(noneLeft)]).toEqual([["a", "b"], [], ["c"]]);
+  });
+
+  it("goes to the crawler that had it without a rest: it keeps the pace itself", async () => {
+    const { north, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+
+    const [first] = await leased(north);
+    await giveBack(north, first!.leaseId, 1);
+
+    expect(hostsOf(await leased(north, 1))).toEqual(["a"]);
+  });
+
+  it("rests longer after a lease that ran out, since a request may be under way", async () => {
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", south, "192.0.2.1");
+    await leased(north);
+
+    await world.frontier.returnExpired(secondsAfterNoon(60));
+
+    expect(hostsOf(await leased(south, 89))).toEqual([]);
+    expect(hostsOf(await leased(south, 90))).toEqual(["b"]);
+  });
+
+  it("of IPv6 counts with its /64, and not with its neighbours", async () => {
+    const { north, south, host } = await fleet();
+    await host("a", north, "2001:db8:0:1::1");
+    await host("b", south, "2001:db8:0:1:ffff::2");
+    await host("c", south, "2001:db8:0:2::1");
+    await leased(north);
+
+    expect(hostsOf(await leased(south))).toEqual(["c"]);
+  });
+
+  it("that is one of several of a host holds up the host", async () => {
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1", "192.0.2.2", "2001:db8::1");
+    await host("b", south, "192.0.2.3", "192.0.2.2");
+    await host("c", south, "192.0.2.3");
+    await leased(north);
+
+    expect(hostsOf(await leased(south))).toEqual(["c"]);
+  });
+
+  it("is anybody's after half a minute of leases that follow each other", async () => {
+    const { north, south, host } = await fleet();
+    for (const name of ["a", "b", "c"]) await host(name, north, "192.0.2.1");
+    await host("z", south, "192.0.2.1");
+
+    const [first] = await leased(north, 0, 1);
+    const [second] = await leased(north, 20, 1);
+    await giveBack(north, first!.leaseId, 25);
+    const tooLong = await leased(north, 30);
+    await giveBack(north, second!.leaseId, 40);
+    const resting = await leased(north, 44);
+    const others = await leased(south, 45);
+
+    expect([hostsOf(tooLong), hostsOf(resting), hostsOf(others)]).toEqual([[], [], ["z"]]);
+  });
+
+  it("is one crawler's even when twenty ask at once", async () => {
+    const { north, south, host } = await fleet();
+    for (const [index, name] of ["a", "b", "c", "d", "s", "t", "u", "v"].entries())
+      await host(name, index < 4 ? north : south, "192.0.2.1", `192.0.2.${name.charCodeAt(0)}`);
 
     const asked = await Promise.all(
-      Array.from({ length: 20 }, async (_, n) => await ask(n % 2 === 0 ? "north" : "south")),
+      Array.from({ length: 20 }, async (_, n) => await leased(n % 2 === 0 ? north : south, 0, 2)),
     );
 
     const [ofNorth, ofSouth] = [0, 1].map((side) => asked.flatMap((got, n) => (n % 2 === side ? got : [])));
@@ -97,11 +168,75 @@ describe("turns", () => {
     expect((await turns()).reduce((sum, { leases }) => sum + leases, 0)).toBe(8);
   });
 
+  it("that only crawlers were led to counts from the host's next lease on, once a second one names it", async () => {
+    const { north, south, host } = await fleet();
+    const third = await world.crawler("third");
+    await host("a", north, "192.0.2.1");
+    await host("b", south, "8.8.8.8");
+    const reported = async (crawlerId: CrawlerId, seconds: number) => {
+      await world.pool.query("update frontier_url set next_fetch_at = $1 where state = 'due'", [noon]);
+      const [lease] = await leased(crawlerId, seconds);
+      const [first] = lease!.urls;
+      const arrived = arrivedResult({ sequence: seconds + 1, leaseId: lease!.leaseId, url: first!.url });
+      const batch = [{ ...arrived, result: { ...arrived.result, address: "8.8.8.8" } }];
+      await world.take(crawlerId, batch, secondsAfterNoon(seconds));
+      return lease!.host;
+    };
+    const hasA = async (crawlerId: CrawlerId) =>
+      await world.pool.query(
+        "update delegation set crawler_id = $1 where subnet_id = (select subnet_id from frontier_host where host = 'a.example')",
+        [crawlerId],
+      );
+    const seen = async () =>
+      (
+        await world.rows<{ seen: string[] }>(
+          "select seen_addresses::text[] as seen from frontier_host where host = 'a.example'",
+        )
+      )[0]?.seen;
+
+    const byOne = [await reported(north, 0), await seen()];
+    const twiceByOne = [await reported(north, 3600), await seen()];
+    await hasA(third);
+    const byAnother = [await reported(third, 7200), await seen()];
+    await leased(third, 10_800);
+
+    expect([byOne, twiceByOne]).toEqual(Array(2).fill(["a.example", []]));
+    expect(byAnother).toEqual(["a.example", ["8.8.8.8/32"]]);
+    expect(hostsOf(await leased(south, 10_800))).toEqual([]);
+  });
+
+  it("that nobody asks any more is forgotten", async () => {
+    const { north, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", north, "192.0.2.2");
+    const [first] = await leased(north);
+    await giveBack(north, first!.leaseId, 1);
+
+    const left = async (seconds: number) => {
+      await forgetTurns(world.pool, secondsAfterNoon(seconds));
+      return await world.rows("select leases from address_turn");
+    };
+    // One rests until a few seconds after noon; the other's lease runs out after a minute, and half a minute is rest.
+    const rested = [await left(3606), await left(3607), await left(3690), await left(3691)];
+
+    expect(rested).toEqual([[{ leases: 0 }, { leases: 0 }], [{ leases: 0 }], [{ leases: 0 }], []]);
+  });
+
+  it("that nobody else has a host at holds nobody up", async () => {
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", south, "192.0.2.2");
+
+    expect([hostsOf(await leased(north)), hostsOf(await leased(south))]).toEqual([["a"], ["b"]]);
+  });
+});
+
+describe("turns", () => {
   it("end with the results that complete a lease", async () => {
-    const { ask, host, north } = await fleet();
-    await host("a", "north", "192.0.2.1");
-    await host("b", "south", "192.0.2.1");
-    const [lease] = await ask("north");
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", south, "192.0.2.1");
+    const [lease] = await leased(north);
 
     const arrived = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: lease!.urls[0]!.url });
     const batch = { crawlerId: north, spoolId, results: [arrived], lastSequence: 1, scope };
@@ -109,19 +244,19 @@ describe("turns", () => {
     const taken = await results.take({ ...batch, now: secondsAfterNoon(2) });
 
     expect(taken.stored).toBe(1);
-    expect([hostsOf(await ask("south", 6)), hostsOf(await ask("south", 7))]).toEqual([[], ["b"]]);
+    expect([hostsOf(await leased(south, 6)), hostsOf(await leased(south, 7))]).toEqual([[], ["b"]]);
   });
 });
 
 describe("of turns", () => {
   it("what was taken for a host that gets no lease is given back", async () => {
-    const { ask, host, north } = await fleet();
-    await host("a", "north", "192.0.2.1");
-    await host("b", "north", "192.0.2.1", "192.0.2.2");
+    const { north, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", north, "192.0.2.1", "192.0.2.2");
     // As its host has it, something of b is due.
     await world.rows("update frontier_url set next_fetch_at = 'infinity' where url like 'http://b.%'");
 
-    const got = hostsOf(await ask("north"));
+    const got = hostsOf(await leased(north));
 
     expect(got).toEqual(["a"]);
     expect(await turns()).toEqual([
@@ -131,59 +266,62 @@ describe("of turns", () => {
   });
 
   it("all is given back when leases cannot be written", async () => {
-    const { ask, host } = await fleet();
-    await host("a", "north", "192.0.2.1");
+    const { north, host } = await fleet();
+    await host("a", north, "192.0.2.1");
     await world.rows("alter table lease add constraint none_of_a check (host <> 'a.example')");
 
     try {
-      await expect(ask("north")).rejects.toThrow("none_of_a");
+      await expect(leased(north)).rejects.toThrow("none_of_a");
     } finally {
       await world.rows("alter table lease drop constraint none_of_a");
     }
 
     expect((await turns()).filter(({ leases }) => leases > 0)).toEqual([]);
-    expect(hostsOf(await ask("north"))).toEqual(["a"]);
+    expect(hostsOf(await leased(north))).toEqual(["a"]);
   });
 
   it("the end of an old lease takes nothing off a turn that began after it had run out", async () => {
-    const { ask, frontier, host, north, south } = await fleet();
-    await host("a", "north", "192.0.2.1");
-    await host("b", "south", "192.0.2.1");
-    await host("c", "north", "192.0.2.1");
-    await ask("north");
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    await host("b", south, "192.0.2.1");
+    await host("c", north, "192.0.2.1");
+    await leased(north);
 
     // The leases of north run out after 60 s, and the address rests for 30 s more; nobody has closed them.
-    const early = hostsOf(await ask("south", 89));
-    const late = hostsOf(await ask("south", 90));
-    await frontier.returnLeasesOf(north, secondsAfterNoon(91));
-    const others = hostsOf(await ask("north", 100));
+    const early = hostsOf(await leased(south, 89));
+    const late = hostsOf(await leased(south, 90));
+    await world.frontier.returnLeasesOf(north, secondsAfterNoon(91));
+    const others = hostsOf(await leased(north, 100));
 
     expect([early, late, others]).toEqual([[], ["b"], []]);
     expect(await turns()).toEqual([{ address: "192.0.2.1", crawler_id: south, leases: 1 }]);
   });
 
   it("nor off a new turn of the same crawler", async () => {
-    const { ask, frontier, host, north } = await fleet();
-    await host("a", "north", "192.0.2.1");
-    const [old] = await ask("north");
-    await host("b", "north", "192.0.2.1");
-    await host("c", "south", "192.0.2.1");
+    const { north, south, host } = await fleet();
+    await host("a", north, "192.0.2.1");
+    const [old] = await leased(north);
+    await host("b", north, "192.0.2.1");
+    await host("c", south, "192.0.2.1");
 
-    const again = hostsOf(await ask("north", 90));
-    await frontier.returnLease({ leaseId: asLeaseId(old!.leaseId), crawlerId: north }, secondsAfterNoon(91));
+    const again = hostsOf(await leased(north, 90));
+    await world.frontier.returnLease(
+      { leaseId: asLeaseId(old!.leaseId), crawlerId: north },
+      secondsAfterNoon(91),
+    );
 
     expect(again).toEqual(["b"]);
     expect(await turns()).toEqual([{ address: "192.0.2.1", crawler_id: north, leases: 1 }]);
-    expect(hostsOf(await ask("south", 100))).toEqual([]);
+    expect(hostsOf(await leased(south, 100))).toEqual([]);
   });
 
   it("no more statements are needed for many leases than for one", async () => {
-    const { host, north } = await fleet();
+    const { north, host } = await fleet();
     let sequence = 0;
     const counted = async (names: readonly string[]) => {
       for (const name of names) {
         const address = `192.0.2.${10 + name.charCodeAt(0) - 97}`;
-        await host(name, "north", "192.0.2.1", address);
+        await host(name, north, "192.0.2.1", address);
       }
       const statements: string[] = [];
       const pool = counting(world.pool, statements);
@@ -196,7 +334,7 @@ describe("of turns", () => {
       since();
       await Promise.all(
         leases.slice(1).map(async ({ leaseId }) => {
-          await frontier.returnLease({ leaseId: asLeaseId(leaseId), crawlerId: north }, noon);
+          await world.frontier.returnLease({ leaseId: asLeaseId(leaseId), crawlerId: north }, noon);
         }),
       );
       since();
@@ -235,22 +373,22 @@ function counting(pool: Pool, statements: string[]): Pool {
 }
 
 it("a turn of a clock that went back since is over after a rest", async () => {
-  const { ask, frontier, host } = await fleet();
+  const { north, south, host } = await fleet();
   const day = 86_400;
-  await host("a", "north", "192.0.2.1");
-  await host("b", "north", "192.0.2.2");
-  await host("c", "south", "192.0.2.1");
-  await host("d", "south", "192.0.2.2");
-  const leases = await ask("north", day);
+  await host("a", north, "192.0.2.1");
+  await host("b", north, "192.0.2.2");
+  await host("c", south, "192.0.2.1");
+  await host("d", south, "192.0.2.2");
+  const leases = await leased(north, day);
   const b = leases.find((lease) => lease.host === "b.example")!;
-  await frontier.returnLease(
+  await world.frontier.returnLease(
     { leaseId: asLeaseId(b.leaseId), crawlerId: (await turns())[0]!.crawler_id },
     secondsAfterNoon(day + 1),
   );
 
   await forgetTurns(world.pool, noon);
 
-  expect([hostsOf(await ask("south", 29)), hostsOf(await ask("south", 30))]).toEqual([[], ["c", "d"]]);
+  expect([hostsOf(await leased(south, 29)), hostsOf(await leased(south, 30))]).toEqual([[], ["c", "d"]]);
 });
 
 it("whoever writes leases tells of their turns, and nobody else writes table address_turn", () => {

@@ -195,7 +195,6 @@ describe("results", () => {
   async function shipped(given: {
     outcome?: FetchOutcome;
     links?: { url: string; nofollow?: boolean }[];
-    pageNofollow?: boolean;
     url?: string;
   }) {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
@@ -207,7 +206,7 @@ describe("results", () => {
       ...(given.outcome ? { outcome: given.outcome } : {}),
       page: {
         links: (given.links ?? []).map(({ url, nofollow = false }) => ({ url, anchor: "words", nofollow })),
-        robots: { noindex: false, nofollow: given.pageNofollow ?? false },
+        robots: { noindex: false, nofollow: false },
       },
     });
     const wire = { sequence: 1, leaseId: asLeaseId(lease!.leaseId), wireBytes: 100 };
@@ -254,15 +253,6 @@ describe("results", () => {
     ]);
   });
 
-  it("record nofollow links, but do not bring them in", async () => {
-    await shipped({ links: [{ url: "http://b.example/", nofollow: true }] });
-
-    expect(await world.rows("select anchor, nofollow from link")).toEqual([
-      { anchor: "words", nofollow: true },
-    ]);
-    expect(await urlsByDepth()).toHaveLength(1);
-  });
-
   it("bring a URL in that the page links to both with nofollow and without", async () => {
     await shipped({
       links: [
@@ -274,12 +264,6 @@ describe("results", () => {
 
     expect(await urlsByDepth()).toHaveLength(2);
     expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: false }]);
-  });
-
-  it("follow none of the links of a page that forbids it for all", async () => {
-    await shipped({ pageNofollow: true, links: [{ url: "http://b.example/" }] });
-
-    expect(await urlsByDepth()).toHaveLength(1);
   });
 
   it("whose URL has no key are acknowledged and dropped", async () => {

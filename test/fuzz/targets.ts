@@ -9,6 +9,7 @@ import { retryAfterSeconds } from "#core/foreign-dates";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
+import { Failure } from "#crawler/core/failure";
 import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
 import { linkResolver } from "#crawler/extract/link-resolver";
@@ -18,7 +19,6 @@ import { decodeBody } from "#crawler/fetch/content-codings";
 import { FramingMender } from "#crawler/fetch/odd-framing";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { usesOfPath } from "#crawler/fetch/robots-uses";
-import { Failure } from "#crawler/net/failure";
 import { askedPrice } from "#crawler/preferences/asked-price";
 import { contentSignal } from "#crawler/preferences/content-signal";
 import { contentUsage } from "#crawler/preferences/content-usage";
@@ -50,21 +50,13 @@ export const targets: readonly Target[] = [
       "user-agent: Nearcrawl\nuser-agent: other\ndisallow: /*.pdf$\n\nUser-agent: *\nDisallow:\n",
     ],
     tokens: [
-      "User-agent:",
+      ..."User-agent: * $ / # : %2F %7e Nearcrawl".split(" "),
       "Disallow: ",
       "Allow: ",
-      "*",
-      "$",
-      "/",
       "\n",
       "\r\n",
-      "#",
-      ":",
-      "%2F",
-      "%7e",
       "Sitemap: ",
       "Crawl-delay: 1e99",
-      "Nearcrawl",
     ],
     check(input, random) {
       const rules = parseRobots(hostileBytes(random, input), "Nearcrawl");
@@ -84,38 +76,13 @@ export const targets: readonly Target[] = [
       '<title>x</title><script type="application/ld+json">{"@type":"Article","name":"n","datePublished":"2026-01-02"}</script><p>one<p>two<table><tr><td>cell</table><textarea><a href=no></textarea><!-- c --><svg><a xlink:href="/s">s</a></svg>',
     ],
     tokens: [
-      "<",
-      ">",
-      "</",
-      "<b>",
-      "<p>",
+      ...`< > </ <b> <p> " ' <!-- --> <![CDATA[ ]]> <script> </script> <title> <plaintext> & &#x &#1114112; &amp = /> <table> <svg> <template> <div> </div> { [`.split(
+        " ",
+      ),
       "<a href=",
-      '"',
-      "'",
-      "<!--",
-      "-->",
-      "<![CDATA[",
-      "]]>",
-      "<script>",
-      "</script>",
-      "<title>",
-      "<plaintext>",
-      "&",
-      "&#x",
-      "&#1114112;",
       "\u0301\u0316",
-      "&amp",
-      "=",
-      "/>",
-      "<table>",
-      "<svg>",
-      "<template>",
       "<meta ",
       "<base href=//",
-      "<div>",
-      "</div>",
-      "{",
-      "[",
     ],
     async check(input, random) {
       const contentType = pick(random, [
@@ -136,17 +103,10 @@ export const targets: readonly Target[] = [
       '<html><head><meta http-equiv="refresh" content="5; URL=\'/?bm-verify=A\'"></head><body><div id="root"></div><script src="/app.js"></script><iframe src="/_Incapsula_Resource?SWUDNSAI=1">Incapsula incident ID: 1</iframe></body></html>',
     ],
     tokens: [
-      "<",
-      ">",
-      "<script>",
-      "</script>",
-      "<noscript>",
-      "<title>",
+      ..."< > <script> </script> <noscript> <title> noindex document.cookie= location.reload( &amp;".split(
+        " ",
+      ),
       "<meta ",
-      "noindex",
-      "document.cookie=",
-      "location.reload(",
-      "&amp;",
       "are you human",
     ],
     check(input, random) {
@@ -172,24 +132,12 @@ export const targets: readonly Target[] = [
       "http://site.example/1\nhttp://site.example/2\n",
     ],
     tokens: [
-      "<url>",
-      "</url>",
-      "<loc>",
-      "</loc>",
+      ..."<url> </url> <loc> </loc> &a; <![CDATA[ ]]> <? ?> <sitemap> <item> <x:loc> xmlns:x= &#0; http://".split(
+        " ",
+      ),
       "<!ENTITY a 'aaaaaaaaaa'>",
-      "&a;",
       "<!DOCTYPE x [",
-      "<![CDATA[",
-      "]]>",
-      "<?",
-      "?>",
-      "<sitemap>",
-      "<item>",
-      "<x:loc>",
-      "xmlns:x=",
-      "&#0;",
       "\n",
-      "http://",
     ],
     async check(input, random) {
       await extracted(
@@ -273,31 +221,8 @@ export const targets: readonly Target[] = [
       "http://1.2.3.4/%7euser/",
     ],
     tokens: [
-      "/",
-      "//",
+      ..."/ // ? # @ : % %2e %7E %d0 %4 .. . [ ] http: javascript: data: 0x7f.1 １２７ xn-- & = ;".split(" "),
       "\\",
-      "?",
-      "#",
-      "@",
-      ":",
-      "%",
-      "%2e",
-      "%7E",
-      "%d0",
-      "%4",
-      "..",
-      ".",
-      "[",
-      "]",
-      "http:",
-      "javascript:",
-      "data:",
-      "0x7f.1",
-      "１２７",
-      "xn--",
-      "&",
-      "=",
-      ";",
     ],
     check(input) {
       const absolute = resolveUrl(input, base);
@@ -330,23 +255,7 @@ export const targets: readonly Target[] = [
       "text/html; charset=utf-8",
       '</x>; rel="canonical"',
     ],
-    tokens: [
-      ",",
-      ";",
-      ":",
-      "=",
-      '"',
-      "\\",
-      " ",
-      "charset=",
-      "noindex",
-      "rel=",
-      "<",
-      ">",
-      "GMT",
-      "-",
-      "99999999999",
-    ],
+    tokens: [...', ; : = " charset= noindex rel= < > GMT - 99999999999'.split(" "), "\\", " "],
     async check(input, random) {
       const seconds = retryAfterSeconds(input, new Date(1_790_000_000_000));
       if (seconds !== null && !(seconds >= 0 && seconds <= 31_536_000)) throw new Error(`${seconds} seconds`);
@@ -365,39 +274,11 @@ export const targets: readonly Target[] = [
       "User-agent: *\nContent-Signal: /a search=no\nContent-Usage: search=n\nLicense: https://s.example/l\n",
     ],
     tokens: [
+      ...[...'= , ; " ( ) ?0 : < > <!-- --> / * $ [ ] { }'.split(" "), "\\", "\n"],
       ...[
-        "=",
-        ",",
-        ";",
-        '"',
-        "(",
-        ")",
-        "?0",
-        "\\",
-        ":",
-        "<",
-        ">",
-        "<!--",
-        "-->",
-        "/",
-        "*",
-        "$",
-        "\n",
-        "[",
-        "]",
-        "{",
-        "}",
-      ],
-      ...[
-        "search",
-        "no",
-        "n",
-        "y",
-        "license",
-        "prohibits",
+        ..."search no n y license prohibits tdm-reservation".split(" "),
         "Content-Signal: ",
         "Content-Usage: ",
-        "tdm-reservation",
       ],
     ],
     check(input, random) {
@@ -432,25 +313,7 @@ export const targets: readonly Target[] = [
       "remarks: Geofeed https://a.example/geofeed.csv\n",
     ],
     tokens: [
-      ...[
-        "/",
-        ",",
-        "-",
-        ".",
-        ":",
-        "#",
-        '"',
-        "{",
-        "}",
-        "[",
-        "]",
-        "\n",
-        "null",
-        "1e999",
-        "::",
-        "0.0.0.0/0",
-        "/33",
-      ],
+      ...[...'/ , - . : # " { } [ ] null 1e999 :: 0.0.0.0/0 /33'.split(" "), "\n"],
       ...["geofeed", "https://", "region", "prefixes", "GLOBAL", "\uFEFF"],
     ],
     check(input, random) {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -68,7 +68,8 @@ describe("the form that takes a site out", () => {
     expect(taken).toContain("www.example.org has opted out");
     for (const words of [page, taken])
       expect(words).toContain("Only crawlers with an old release cannot be stopped");
-    expect(taken).toContain("Unless proven, it ends on 2026-03-31");
+    expect(taken).toContain("hidden until 2026-03-08, then deleted. Unless proven, it ends on 2026-03-31");
+    expect(taken).toContain("https://www.example.org/.well-known/nearcrawl-opt-out.txt");
     expect(taken).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=[\w-]{22}"/);
   });
 

@@ -1,31 +1,40 @@
 /** Opt-outs as the fleet honours them, over a real Postgres and real DNS on loopback. */
 import { createSocket, type Socket } from "node:dgram";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { confirmationName, confirmationText, OptOutHonours } from "#coordinator/opt-outs/honour";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import type { OptOutRequest, OptOutTarget } from "#coordinator/opt-outs/opt-out";
+import { proofFileOf, readProofFile } from "#coordinator/opt-outs/proof-file";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { createTextResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
+import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 
 let database: Database;
+let files: Awaited<ReturnType<typeof startFiles>>;
+const filesAsked: string[] = [];
 let dns: { readonly address: string; readonly records: Map<string, string[]>; close(): void };
 beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   dns = await startTextServer();
+  files = await startFiles();
 });
 beforeEach(async () => {
   await database.pool.query("delete from opt_out");
   await database.pool.query("update frontier_host set opt_out_id = null");
   dns.records.clear();
+  filesAsked.length = 0;
 });
 afterAll(async () => {
   dns?.close();
+  files?.close();
   await database?.close();
 });
 
@@ -57,6 +66,28 @@ async function startTextServer() {
   return { address: `127.0.0.1:${socket.address().port}`, records, close: () => socket.close() };
 }
 
+/** By https, for one host and all below it: the words of each, or a redirect to where they are. */
+async function startFiles() {
+  const { key, certificate, remove } = makeCertificate("example.org");
+  const texts = new Map<string, string>();
+  const server = createServer({ key, cert: certificate }, (request, reply) => {
+    const text =
+      request.url === "/.well-known/nearcrawl-opt-out.txt"
+        ? texts.get(request.headers.host ?? "")
+        : undefined;
+    if (text?.startsWith("https:")) reply.writeHead(302, { location: text }).end();
+    else reply.writeHead(text === undefined ? 404 : 200).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const put = (host: string, text: string) => void texts.set(`${host}:${port}`, text);
+  const close = () => {
+    server.close();
+    remove();
+  };
+  return { port, certificate, put, close, mayLoopback: true };
+}
+
 const amber = asCrawlerId(1);
 const birch = asCrawlerId(2);
 
@@ -75,6 +106,13 @@ function coordinatorOf(online: readonly CrawlerId[]) {
       return true;
     },
     texts: createTextResolver({ servers: [dns.address], timeoutMs: 500 }),
+    proofFile: async (host) => {
+      filesAsked.push(host);
+      const fileUrl = proofFileOf(host).replace(host, `${host}:${files.port}`);
+      const resolver = { resolve: async () => ({ addresses: ["127.0.0.1"], ttlSeconds: 60 }) };
+      const rules = { ...{ resolver, userAgent: "Nearcrawl/test" }, allowSpecialPurpose: files.mayLoopback };
+      return await readProofFile(fileUrl, { ...rules, authorities: files.certificate });
+    },
     departureMs: 120_000,
     log: silentLog,
     now: () => new Date(nowMs),
@@ -160,6 +198,11 @@ describe("the crawlers", () => {
 });
 
 describe("a site confirms", () => {
+  const host: OptOutTarget = {
+    ...{ site: "example.org", network: null },
+    part: { scope: "host", of: "example.org" },
+  };
+
   it("by the record that it was told, in its own DNS; others' tokens and no record at all confirm nothing", async () => {
     const { honours, optOuts, request, wait } = coordinatorOf([]);
     const mine = await request(site("www.example.org"));
@@ -185,6 +228,51 @@ describe("a site confirms", () => {
       ["old.example.org", "confirmed", "site"],
       ["www.example.org", "confirmed", "site"],
     ]);
+  });
+
+  it("by a file on its host, asked for once it is said to be there; not by a redirect, nor for other hosts below it", async () => {
+    const { honours, optOuts, request, wait } = coordinatorOf([]);
+    const { token } = await request(host);
+    await honours.confirm();
+    wait(11);
+    await honours.confirm();
+    const unasked = [...filesAsked];
+    files.put("example.org", `https://elsewhere.example/${confirmationText(token)}`);
+    wait(2);
+    await request(host, false, { hasFile: true });
+    const redirected = await honours.confirm();
+    files.put("example.org", `other ${confirmationText(token)}\n`);
+    wait(2);
+    await request(host, false, { hasFile: true });
+    const tooSoon = await honours.confirm();
+    wait(10);
+    await request(host, false, { hasFile: true });
+    const found = await honours.confirm();
+
+    expect(unasked).toEqual([]);
+    expect([redirected, tooSoon, found]).toEqual([0, 0, 1]);
+    expect(filesAsked).toEqual(["example.org", "example.org"]);
+    expect((await optOuts.find(host))?.state).toBe("confirmed");
+
+    const whole = await request(site("example.org"));
+    files.put("example.org", confirmationText(whole.token));
+    await honours.confirm();
+    wait(10);
+    await request(site("example.org"), false, { hasFile: true });
+    expect([await honours.confirm(), filesAsked.length]).toEqual([0, 3]);
+  });
+
+  it("by no file at a special-purpose address", async () => {
+    const { honours, request, wait } = coordinatorOf([]);
+    const { token } = await request(host);
+    files.put("example.org", confirmationText(token));
+    await honours.confirm();
+    wait(2);
+    await request(host, false, { hasFile: true });
+    files.mayLoopback = false;
+
+    expect([await honours.confirm(), filesAsked]).toEqual([0, ["example.org"]]);
+    files.mayLoopback = true;
   });
 
   it("in its turn, however many another network asks for", async () => {

@@ -3,7 +3,7 @@ import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";

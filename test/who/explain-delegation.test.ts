@@ -1,10 +1,11 @@
 /** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";

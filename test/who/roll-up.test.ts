@@ -7,7 +7,7 @@ import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
 import { createRollUpReads } from "#coordinator/who/roll-up-reads";
-import type { WhoAnswer } from "#coordinator/who/who-report";
+import type { WhoAnswer } from "#coordinator/who/who-api";
 import { verdictOf } from "#coordinator/who/words";
 import { anybody } from "#core/actor";
 import type { Database } from "#db/server-database";

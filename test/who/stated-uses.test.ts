@@ -171,7 +171,7 @@ test("the command takes the same filter, and says what one must look like", asyn
     "states search=allowed; ai-train=denied",
   );
   expect((await command("search", "word", "--preference", "ai-train=maybe")).err).toContain(
-    "--preference ai-train=maybe: must be one of search, ai-input, ai-train, text-and-data-mining, =, and one of allowed, licensed, denied, unstated",
+    "preference ai-train=maybe: must be one of search, ai-input, ai-train, text-and-data-mining, =, and one of allowed, licensed, denied, unstated",
   );
 });
 

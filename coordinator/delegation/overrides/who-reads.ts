@@ -1,11 +1,12 @@
 /** Delegations finer than a subnet, as `who` tells them. */
+
 import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import type { HostHash } from "#core/ids";
 import { rangeText } from "#db/range-text";
 import { type CrawlerJson, crawlerJson } from "../../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../../database/cached-read.ts";
-import type { OwnDelegation } from "../../subnets/subnet-reads.ts";
+import type { FinerReport } from "../rounds-api.ts";
 
 interface FinerRow {
   subnet_id: number;
@@ -80,20 +81,4 @@ function finerReport(row: FinerRow): FinerReport {
     roundId: row.round_id,
     seen: row.seen,
   };
-}
-
-/** In force for one host or one part of a leaf, in place of its subnet's delegation. */
-export interface FinerReport extends OwnDelegation {
-  readonly type: "host" | "part";
-  /** The leaf around it. */
-  readonly subnetId: number;
-  /** The part's addresses; null for a host. */
-  readonly range: string | null;
-  /** Null for a part. */
-  readonly host: string | null;
-  /** What the subnet's own crawler measured in the same round. */
-  readonly subnetRttMs: number | null;
-  /** What the vantage points were told, for a host; null stands for the coordinator. */
-  readonly seen: readonly { readonly crawler: string | null; readonly addresses: readonly string[] }[];
-  readonly foundAt: string;
 }

@@ -9,62 +9,36 @@ import {
   type GraphRows,
   readGraphRows,
 } from "#coordinator/web-graph/graph-reads";
-import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
-import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { latestSummary } from "#coordinator/web-graph/rank-store";
+import { graphApi } from "#coordinator/web-graph/web-graph-api";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { RankProgressLine } from "../graph/rank-progress-line.ts";
-import { graphText } from "../graph/summary-text.ts";
-import { printAnswer, printJson } from "../output.ts";
+import { printJson } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { writeOut } from "../rir/lookup-command.ts";
-
-interface GraphOptions extends DatabaseOptions {
-  readonly latest?: boolean;
-}
+import { roomCommand } from "../room-command.ts";
 
 const help = `
-Counts again, which takes some ten seconds for ten million links; --latest shows what nearcrawl rank --write kept.
 
 Examples:
-  nearcrawl graph                                    nodes, links, degrees, change ratio, hosts
+  nearcrawl graph                                    nodes, links, degrees, change ratio, hosts, as last ranked
   nearcrawl graph export --format graphml web.graphml
-  nearcrawl graph export --hosts --format csv - | head
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 --latest and nothing was kept yet, 130 interrupted.
-`;
+  nearcrawl graph export --hosts --format csv - | head`;
+
+/** What the graph came to, as tables. */
+export const graphColumns = {
+  bins: "least most nodes",
+  topPages: "url pageRank inLinks outLinks",
+  mostLinked: "url pageRank inLinks outLinks",
+  topHosts: "host rank pages linkingHosts inLinks outLinks",
+};
 
 export function graphCommand(): Command {
-  return (
-    withDatabaseOptions(
-      new Command("graph").description("the web graph: sizes, degrees and hosts; its export"),
-    )
-      // What stands after export is export's.
-      .enablePositionalOptions()
-      .option("--latest", "as last kept, without counting")
-      .addHelpText("after", help)
-      .action(showGraph)
-      .addCommand(exportCommand())
-  );
-}
-
-async function showGraph(options: GraphOptions): Promise<void> {
-  const line = new RankProgressLine();
-  const answer = await readDatabase(commandContext(options), async (database) => {
-    if (options.latest) return await latestSummary(database.pool);
-    const asked = { settings: defaultPageRankSettings, write: false, at: new Date() };
-    const { summary } = await rankInWorker(database, asked, { onProgress: (one) => line.show(one) });
-    return { madeAt: null, summary };
+  const command = roomCommand({
+    ...{ name: "graph", room: "graph", operation: graphApi.graph, columns: graphColumns, help },
+    says: "the web graph as last ranked: sizes, degrees and hosts (rank counts anew); its export",
   });
-  line.done();
-  if (answer === null) return nothingKept(options);
-  printAnswer(options, answer, graphText(answer.summary, answer.madeAt));
-}
-
-function nothingKept(options: GraphOptions): void {
-  printAnswer(options, null, "The graph has not been ranked yet: run nearcrawl rank --write.");
-  process.exitCode = exitCodes.notFound;
+  // What stands after export is export's.
+  return command.enablePositionalOptions().addCommand(exportCommand());
 }
 
 // `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe.

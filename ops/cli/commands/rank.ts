@@ -3,13 +3,14 @@ import { Command, Option } from "commander";
 import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
+import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
-import { rankText } from "../graph/summary-text.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { graphColumns } from "./graph.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";
@@ -83,5 +84,5 @@ async function runRank(options: RankCommandOptions): Promise<void> {
     return { ...found, written: write };
   });
   line.done();
-  printAnswer(options, answer, rankText(answer));
+  printAnswer(options, answer, answerText(answer, graphColumns));
 }

@@ -12,12 +12,9 @@ import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { releaseRevoked, signedAccepted, withReleases } from "../release/automatic-releases.ts";
 import {
-  autoCommand,
-  holdCommand,
   keysCommand,
-  listCommand,
+  offeringCommands,
   publishCommand,
-  stageCommand,
   trustCommand,
   verifyCommand,
 } from "../release/fleet-commands.ts";
@@ -33,6 +30,7 @@ import type { ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey } from "../release/release-key-file.ts";
 import { coSignCommand, rootCommand, timestampCommand } from "../release/role-commands.ts";
 import { kindOf, signRevocations } from "../release/sign-release.ts";
+import { roomCommand } from "../room-command.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -55,6 +53,7 @@ A release, the key on a machine of its own:
   nearcrawl release list`,
     );
   for (const make of subCommands) command.addCommand(make());
+  for (const one of offeringCommands) command.addCommand(roomCommand(one));
   return command;
 }
 
@@ -64,9 +63,6 @@ const subCommands = [
   signCommand,
   verifyCommand,
   publishCommand,
-  stageCommand,
-  autoCommand,
-  holdCommand,
   revokeCommand,
   rotateKeyCommand,
   rootCommand,
@@ -75,7 +71,6 @@ const subCommands = [
   acceptCommand,
   trustCommand,
   keysCommand,
-  listCommand,
 ];
 
 // Releases that are never to run again, and what was signed elsewhere and is brought to the coordinator.

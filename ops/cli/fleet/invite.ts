@@ -27,7 +27,7 @@ import { commandContext, withDatabase } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./watched.ts";
+import { checkedName, nobodyOfThatName } from "./crawler-names.ts";
 
 interface InviteOptions extends DatabaseOptions {
   readonly name: string;

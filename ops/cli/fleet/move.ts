@@ -17,7 +17,7 @@ import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { ProgressLine, printable, printJson } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./watched.ts";
+import { checkedName, nobodyOfThatName } from "./crawler-names.ts";
 
 interface MoveOptions extends DatabaseOptions {
   readonly to: string;

@@ -253,7 +253,7 @@ export function releasePublished({
   return { action: "release-published", target: `release ${version}`, words, after };
 }
 
-export function releaseStaged(
+function releaseStaged(
   { entry, members }: Awaited<ReturnType<typeof stageRelease>>,
   { version, to, again = false, soakMinutes = null }: Parameters<typeof stageRelease>[0],
 ): Change {
@@ -261,11 +261,6 @@ export function releaseStaged(
   const words = `Release ${version} is offered to ${members.length} crawlers (${to})${byItself}.`;
   const after = { stage: entry.stage, percent: entry.percent, again, soakMinutes, crawlers: members.length };
   return { action: "release-staged", target: `release ${version}`, words, after };
-}
-
-export function releaseHeld(version: string, reason: string): Change {
-  const words = `Release ${version} is no longer offered: ${reason}.`;
-  return { action: "release-held", target: `release ${version}`, words, after: { reason } };
 }
 
 export function releaseRevoked(digest: string, reason: string): Change {

@@ -1,22 +1,14 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
-import { defaultSoakMinutes } from "#coordinator/releases/decide-stage";
-import { holdRelease, stageRelease } from "#coordinator/releases/move-stage";
-import { type ReleaseLine, releaseLines, releaseRemark, stageText } from "#coordinator/releases/routes";
+import { versionsApi } from "#coordinator/releases/releases-api";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
 import { anyOf, type Role } from "#protocol/release-envelope";
 import type { Roles } from "#protocol/release-roles";
-import { boundedInteger } from "../bounded-number.ts";
-import { formatTable, printAnswer, printable } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import {
-  keyTrusted,
-  releaseHeld,
-  releasePublished,
-  releaseStaged,
-  withReleases,
-} from "./automatic-releases.ts";
+import type { RoomCommand } from "../room-command.ts";
+import { keyTrusted, releasePublished, withReleases } from "./automatic-releases.ts";
 import { readBundle, readSignedFile } from "./offline-commands.ts";
 import { publishRelease } from "./publish-release.ts";
 import { readPublicKey } from "./release-key-file.ts";
@@ -133,110 +125,30 @@ export function verifyCommand(): Command {
     );
 }
 
-interface StageOptions extends DatabaseOptions {
-  readonly to: string;
-  readonly again?: boolean;
-}
-
-export function stageCommand(): Command {
-  return withDatabaseOptions(new Command("stage"))
-    .argument("<version>", "a published release")
-    .requiredOption("--to <whom>", "one, one=NAME, a percentage of the crawlers, or all")
-    .option("--again", "offer it again to crawlers that rolled back from it")
-    .description("offer a release to one crawler, to a share of them, or to all")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  nearcrawl release stage 1.4.0 --to one=athens\n  nearcrawl release stage 1.4.0 --to 5%\n  nearcrawl release stage 1.4.0 --to all",
-    )
-    .action(async (version: string, options: StageOptions) => {
-      const wished = { version, to: options.to, again: options.again ?? false };
-      await stage(wished, options);
-    });
-}
-
-export function autoCommand(): Command {
-  return withDatabaseOptions(new Command("auto"))
-    .argument("<version>", "a published release")
-    .option(
-      "--soak-minutes <n>",
-      "how long each stage must run without problems",
-      boundedInteger(1, 100_000),
-      defaultSoakMinutes,
-    )
-    .description("offer a release to one crawler, then 5 % of them, then all, as long as all goes well")
-    .addHelpText(
-      "after",
-      "\nIt moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when\nthose that took it are offline, or fail through their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows its progress.",
-    )
-    .action(async (version: string, options: DatabaseOptions & { soakMinutes: number }) => {
-      await stage({ version, to: "one", soakMinutes: options.soakMinutes }, options);
-    });
-}
-
-export function holdCommand(): Command {
-  return withDatabaseOptions(new Command("hold"))
-    .argument("<version>", "a published release")
-    .option("--reason <words>", "for nearcrawl release list", "held by an operator")
-    .description("stop offering a release: crawlers that have it keep it, no others get it")
-    .action(async (version: string, options: DatabaseOptions & { reason: string }) => {
-      await withReleases(options, {}, async (stores) => {
-        await holdRelease(version, options.reason, stores, new Date());
-        await stores.record(releaseHeld(version, options.reason));
-      });
-      printAnswer(options, { version, stage: "none" }, `${version} is no longer offered`);
-    });
-}
-
-export function listCommand(): Command {
-  return withDatabaseOptions(new Command("list"))
-    .description(
-      "every release: who is offered it, and how many crawlers run it, refused it or rolled back from it",
-    )
-    .action(async (options: DatabaseOptions) => {
-      const now = new Date();
-      const lines = await withReleases(options, {}, (stores) => releaseLines(stores, now));
-      printAnswer(options, lines, releaseText(lines, now));
-    });
-}
-
-async function stage(wished: Parameters<typeof stageRelease>[0], options: DatabaseOptions): Promise<void> {
-  const { version } = wished;
-  const { entry, members } = await withReleases(options, {}, async (stores) => {
-    const staged = await stageRelease(wished, stores, new Date());
-    if (staged.entry.stage !== "none") await stores.record(releaseStaged(staged, wished));
-    return staged;
-  });
-  if (entry.stage === "none")
-    throw new UsageError(`${version} could not be staged: see nearcrawl release list`);
-  const names = members.slice(0, 10).join(", ") + (members.length > 10 ? " …" : "");
-  printAnswer(
-    options,
-    { version, stage: entry.stage, percent: entry.percent, crawlers: members },
-    members.length === 0
-      ? `${version} is for all; no crawler that takes releases has connected yet`
-      : `${version} is offered to ${members.length} crawler${members.length === 1 ? "" : "s"} (${names}): nearcrawl release list`,
-  );
-}
-
-// Releases as a table for people.
-
-const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
-
-function releaseText(releases: readonly ReleaseLine[], now: Date): string {
-  if (releases.length === 0)
-    return "no release is published: the coordinator makes the first one as it starts, or: nearcrawl release publish";
-  return formatTable(
-    [
-      { title: "release" },
-      { title: "stage" },
-      ...states.map((title) => ({ title, align: "right" as const })),
-      { title: "" },
-    ],
-    releases.map((release) => [
-      release.version,
-      stageText(release),
-      ...states.map((state) => String(release.crawlers[state])),
-      printable(releaseRemark(release, now)),
-    ]),
-  );
-}
+/** What a running coordinator does with a published release. */
+export const offeringCommands: readonly RoomCommand[] = [
+  {
+    ...{ name: "stage", room: "fleet", operation: versionsApi.stageRelease },
+    says: "offer a release to one crawler, to a share of them, or to all",
+    columns: {},
+    help: "\n\nExamples:\n  nearcrawl release stage 1.4.0 --to one=athens\n  nearcrawl release stage 1.4.0 --to 5%\n  nearcrawl release stage 1.4.0 --to all",
+  },
+  {
+    ...{ name: "auto", room: "fleet", operation: versionsApi.autoRelease },
+    says: "offer a release to one crawler, then 5 % of them, then all, as long as all goes well",
+    columns: {},
+    help: "\n\nIt moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when\nthose that took it are offline, or fail through their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows its progress.",
+  },
+  {
+    ...{ name: "hold", room: "fleet", operation: versionsApi.holdRelease },
+    says: "stop offering a release: crawlers that have it keep it, no others get it",
+  },
+  {
+    ...{ name: "list", room: "fleet", operation: versionsApi.fleetVersions },
+    says: "every release: who is offered it, and how many crawlers run it, refused it or rolled back from it",
+    columns: {
+      releases: "version stage percent stageWords crawlers standing expiresAt revoked trusted",
+      docks: "name online runsVersion dockVersion policy",
+    },
+  },
+];

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/machine-check";
 import { factsOfThisMachine, type MachineFacts, machineFindings } from "#crawler/check/machine-findings";
 import { quietLog } from "#crawler/core/log";
+import { writeMembership } from "#crawler/core/membership";
 import { openIdentity } from "#crawler/membership/identity";
-import { writeMembership } from "#crawler/membership/membership";
 import { SigningKeys, signingKeysFile } from "#crawler/membership/signing-keys";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/machine-check";
 import { recheckAfterFailure } from "#crawler/cli/run-command";
 import type { CrawlerLog } from "#crawler/core/log";
-import { writeMembership } from "#crawler/membership/membership";
+import { writeMembership } from "#crawler/core/membership";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "../support/small-coordinator.ts";
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { leaveCoordinator } from "#crawler/cli/leave-as-owner";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
-import { readMembership } from "#crawler/membership/membership";
+import { readMembership } from "#crawler/core/membership";
 import { atEnd } from "../../support/at-end.ts";
 import { builtProgram } from "../../support/built-command.ts";
 import { until } from "../../support/until.ts";

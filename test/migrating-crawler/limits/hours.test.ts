@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { isTimeZone, LocalTime } from "#crawler/limits/local-time";
+import { isTimeZone, LocalTime } from "#crawler/core/local-time";
 import { Schedule } from "#crawler/limits/schedule";
 import { isOpen, limitsSchema, openMinutesPerWeek, parseHours } from "#crawler/settings/limits-config";
 

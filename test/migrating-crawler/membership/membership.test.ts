@@ -3,14 +3,9 @@ import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
 import { quietLog } from "#crawler/core/log";
+import { type Membership, membershipFile, readMembership, writeMembership } from "#crawler/core/membership";
 import { identityFile, openIdentity } from "#crawler/membership/identity";
 import { Member, openMember } from "#crawler/membership/member";
-import {
-  type Membership,
-  membershipFile,
-  readMembership,
-  writeMembership,
-} from "#crawler/membership/membership";
 import { crawlerConfig } from "#crawler/settings/config";
 import { helloText, isSignedBy } from "#protocol/identity";
 import { helloOf } from "../../gateway/gateway-on-loopback.ts";

@@ -2,8 +2,8 @@
 
 import { realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeMembership } from "#crawler/core/membership";
 import { openIdentity } from "#crawler/membership/identity";
-import { writeMembership } from "#crawler/membership/membership";
 import { type Pack, readPart, writeJournal, writePack } from "#crawler/move/pack";
 import { PackReceiver } from "#crawler/move/receive-pack";
 import { Spool } from "#crawler/spool/spool";

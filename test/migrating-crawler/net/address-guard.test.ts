@@ -3,10 +3,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
-import { addressGuard, literalAddress, parseAllowance } from "#crawler/net/address-guard";
+import { Failure } from "#crawler/core/failure";
+import { addressGuard, literalAddress } from "#crawler/net/address-guard";
 import { Connector } from "#crawler/net/connector";
-import { Failure } from "#crawler/net/failure";
 import { nat64PrefixesOf } from "#crawler/net/nat64-prefixes";
+import { parseAllowance } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
 import { atEnd } from "../../support/at-end.ts";
 import { startMailDns } from "../../support/mail-dns.ts";

@@ -2,8 +2,8 @@
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
+import { Failure } from "#crawler/core/failure";
 import { Connector } from "#crawler/net/connector";
-import { Failure } from "#crawler/net/failure";
 import type { CrawlerSettings } from "#crawler/settings/config";
 import { atEnd } from "../../support/at-end.ts";
 import { closedPort, html, startOrigin, startRawOrigin } from "../support/origin.ts";

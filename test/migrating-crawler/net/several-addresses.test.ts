@@ -3,8 +3,8 @@ import dgram from "node:dgram";
 import { createServer, type Server } from "node:net";
 import { decode, encode } from "dns-packet";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Failure } from "#crawler/core/failure";
 import { Connector } from "#crawler/net/connector";
-import type { Failure } from "#crawler/net/failure";
 import { testConfig } from "../support/test-config.ts";
 
 const cleanups: (() => unknown)[] = [];

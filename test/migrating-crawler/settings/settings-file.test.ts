@@ -163,7 +163,7 @@ describe("the settings file that is written for a person", () => {
   });
 
   it("explains every setting that a partner can change", () => {
-    const explained = settingTables.map(({ path, settings }) => [path, settings.map(({ name }) => name)]);
+    const explained = settingTables.map(({ path, names }) => [path, names]);
     const shown = inForce(uncommented(settingsTemplate({})));
     const config = crawlerConfig({ ...connection, ...shown }) as unknown as Record<string, object>;
     const tables = new Set(settingTables.map(({ path }) => path[0]));

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { writeMembership } from "#crawler/membership/membership";
+import { writeMembership } from "#crawler/core/membership";
 import { pinnedReleaseKeys, pinReleaseKeys } from "#crawler/supervisor/release-store";
 import { readDockSettings } from "#crawler/supervisor/supervisor-home";
 import { rawPublicKey } from "#protocol/release-envelope";

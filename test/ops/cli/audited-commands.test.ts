@@ -69,15 +69,15 @@ async function logged(): Promise<string[]> {
 it("of the fleet", async () => {
   await run(fleetCommand(), "drain", "athens");
   await run(fleetCommand(), "resume", "athens");
-  await run(fleetCommand(), "trust", "athens", "--restore");
+  await run(fleetCommand(), "believe", "athens");
   await createReleaseKeyStore(database.pool).trustFirst(testReleaseKey.publicKey, new Date());
   await run(fleetCommand(), "invite", "--name", "cairo");
   await run(fleetCommand(), "reinvite", "athens");
   await database.pool.query("delete from release_key");
-  await run(fleetCommand(), "revoke-invitation", "cairo");
+  await run(fleetCommand(), "revoke-invitation", "1");
   await run(fleetCommand(), "rotate", "athens");
   await database.pool.query("update crawler set signing_keys_since = now() where name = 'athens'");
-  await run(fleetCommand(), "rotate", "athens", "--signing-key");
+  await run(fleetCommand(), "renew-signing-key", "athens");
   await run(fleetCommand(), "revoke", "tokyo");
   await run(fleetCommand(), "kill", "berlin");
   await run(coordinatorCommand(), "add-crawler", "delhi", "--pages-per-day", "100");
@@ -88,7 +88,7 @@ it("of the fleet", async () => {
     "crawler-trust-restored athens",
     "crawler-invited cairo",
     "crawler-reinvited athens",
-    "invitation-revoked cairo",
+    "invitation-revoked invitation 1",
     "crawler-key-rotated athens",
     "crawler-signing-key-asked athens",
     "crawler-revoked tokyo",
@@ -150,7 +150,7 @@ it("of releases", async () => {
 it("and nothing where nothing was changed", async () => {
   const outcomes = [
     await outcome(fleetCommand(), "drain", "nobody"),
-    await outcome(fleetCommand(), "trust", "athens"),
+    await outcome(fleetCommand(), "trust"),
     await outcome(operatorTokenCommand(), "revoke", "nobody"),
     await outcome(optOutsCommand(), "lift", "99"),
   ];

@@ -1,13 +1,10 @@
 /** `nearcrawl … | head`, with a real pipe of a shell: whoever reads has gone before anything is written. */
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { readerGone } from "#crawler/cli/closed-output";
-import type { Database } from "#db/server-database";
 import { builtProgram, projectRoot } from "../../support/built-command.ts";
-import { testDatabase } from "../../support/database.ts";
-import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 /** What the shell line says on standard error; `$nearcrawl` and `$crawler` stand for the two programs. */
 async function said(line: string, variables: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -42,33 +39,3 @@ it.runIf(process.platform === "linux")(
     expect(BigInt(`0x${ignored}`) & (1n << 12n)).toBe(1n << 12n);
   },
 );
-
-describe("a view without an end", () => {
-  let database: Database;
-  beforeAll(async () => {
-    database = await testDatabase();
-  });
-  afterAll(async () => await database.close());
-
-  it.each(["queue --watch --every 1", "overview --watch --every 1"])("nearcrawl %s ends", async (view) => {
-    const place = { DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
-
-    expect(await said(`{ $nearcrawl ${view}; echo ended with $? >&2; } | true`, place)).toBe(
-      "ended with 0\n",
-    );
-  });
-
-  it.each(["$crawler", "$nearcrawl crawler"])("%s log --follow and status end", async (program) => {
-    const home = temporaryFolder("nearcrawl-crawler-home-");
-    mkdirSync(join(home, "spool"));
-    mkdirSync(join(home, "log"));
-    writeFileSync(join(home, "log/crawler.log"), "it began\n");
-
-    const line = (command: string) =>
-      `{ ${program} ${command} --home ${home}; echo ended with $? >&2; } | true`;
-
-    expect(await said(line("log --follow"))).toBe("ended with 0\n");
-    // Nothing runs there: as it would have.
-    expect(await said(line("status"))).toBe("ended with 3\n");
-  });
-});

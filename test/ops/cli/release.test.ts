@@ -105,7 +105,7 @@ describe("a key", () => {
       "refused" in rotation ? rotation : followRoles(anyOf([old]), [rotation]).roles.releases.keys,
     ).toEqual([next]);
     expect((await list())[0]).toMatchObject({ version: "1.0.0", trusted: false });
-    expect(await run("list")).toContain("its key was retired: sign it again");
+    expect(await run("list")).toMatch(/1\.0\.0 .*no/);
     expect(await refused(...publishing("1.1.0"))).toEqual(usage("not signed by a trusted key"));
     expect(await run(...publishing("1.2.0"))).toContain("release 1.2.0 is published");
     expect(await refused("accept", at("rotation.json"))).toEqual(usage("sign it with a higher one"));
@@ -165,10 +165,10 @@ describe("a release", () => {
     await run("revoke", "1.4.0", "--key", at("key.pem"), "--reason", "it loses results");
     const revoked = await run("list");
 
-    expect(staged).toContain("1.4.0 is offered to 1 crawler (athens)");
-    expect(running).toMatch(/1\.4\.0 +one \(athens\) +0 +1 +0 +0 +0 +0 /);
-    expect(held).toMatch(/1\.4\.0 +nobody .*the notes are wrong/);
-    expect(revoked).toContain("revoked: it loses results");
+    expect(staged).toContain("1.4.0 is offered to athens.");
+    expect(running).toMatch(/1\.4\.0 +one .*running 1/);
+    expect(held).toMatch(/1\.4\.0 +none .*the notes are wrong/);
+    expect(revoked).toMatch(/1\.4\.0 .*it loses results/);
     expect(await refused("stage", "1.4.0", "--to", "all")).toEqual(usage("it was revoked"));
   });
 
@@ -198,7 +198,7 @@ describe("a release", () => {
     ];
     const second = JSON.parse(await run(...both, "--json")) as { digests: string[] };
 
-    expect(automatic).toMatch(/one \(athens\) .* advances automatically: no crawler runs it yet/);
+    expect(automatic).toMatch(/one .* no crawler runs it yet/);
     expect(second.digests).toEqual(["1".repeat(64), release?.digest]);
   });
 });
@@ -296,7 +296,7 @@ function placed(args: readonly string[]): string[] {
 }
 
 async function list(): Promise<ReleaseLine[]> {
-  return JSON.parse(await run("list", "--json")) as ReleaseLine[];
+  return JSON.parse(await run("list", "--json")).releases as ReleaseLine[];
 }
 
 /** Its public half. */

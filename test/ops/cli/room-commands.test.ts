@@ -5,7 +5,12 @@ import type { z } from "zod";
 import { apiGroups } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { answerText } from "#ops/cli/answer-text";
+import { fleetCommand } from "#ops/cli/commands/fleet";
+import { graphCommand } from "#ops/cli/commands/graph";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
+import { releaseCommand } from "#ops/cli/commands/release";
+import { searchCommand } from "#ops/cli/commands/search";
+import { whoCommand } from "#ops/cli/commands/who";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
@@ -36,9 +41,10 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["list", ofRooms.complaintsCommand, "fleetComplaints"],
   ["list", ofRooms.optOutsCommand, "fleetOptOuts"],
   ["--range 24h", ofRooms.recrawlCommand, "recrawlPlans"],
+  ["--range 24h", ofRooms.overviewCommand, "overview"],
   ["--range 24h", ofRooms.queueCommand, "queue"],
   ["in-hand --sort open", ofRooms.queueCommand, "hostsInHand"],
-  ["--only far", ofRooms.accuracyCommand, "accuracy"],
+  ["--only", ofRooms.accuracyCommand, "accuracy"],
   ["", ofRooms.changesCommand, "changes"],
   ["https://www.example.org/", ofRooms.pageCommand, "page"],
   ["coverage", ofRooms.reportCommand, "coverageReport"],
@@ -51,6 +57,17 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["list", ofRooms.coordinatorsCommand, "coordinators"],
   ["show", ofRooms.policyCommand, "policies"],
   ["history", ofRooms.policyCommand, "policies"],
+  ["list --sort trust", fleetCommand, "fleet"],
+  ["show athens --range 24h", fleetCommand, "crawler"],
+  ["trust", fleetCommand, "trust"],
+  ["failures --hours 24", fleetCommand, "failures"],
+  ["log athens", fleetCommand, "crawlerLog"],
+  ["moves", fleetCommand, "moves"],
+  ["invitations", fleetCommand, "invitations"],
+  ["list", async () => releaseCommand(), "fleetVersions"],
+  ["", async () => graphCommand(), "graph"],
+  ["1.2.3.4", async () => whoCommand(), "who"],
+  ["harbour --explain", async () => searchCommand(), "search"],
 ];
 
 it.each(readings)(

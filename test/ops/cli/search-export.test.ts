@@ -14,7 +14,7 @@ import { makeCertificate } from "../../migrating-crawler/support/secure-origin.t
 import { builtProgram } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
-import { longOr } from "../../support/long.ts";
+import { isLong } from "../../support/long.ts";
 import { OpenSearchStandIn } from "../../support/opensearch-stand-in.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -276,18 +276,19 @@ describe("an export as a process", () => {
   });
 });
 
-describe("an export that is killed", { timeout: 120_000 }, () => {
+/** Broken off in this process, it is so each day (test/search/export). */
+describe.runIf(isLong)("an export that is killed", { timeout: 120_000 }, () => {
   const random = seededRandom(25);
   const target = () => ["--to", "opensearch", "--url", `${origin}/pages`];
 
   it("goes on at OpenSearch where it stood: nothing is lost, nothing doubled", async () => {
     let killed = 0;
-    for (let round = 0; round < longOr(8, 3); round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       await change(1500, `Round ${round}, page `, random);
       let left = 1 + Math.floor(random() * 7);
       const child: ChildProcess = spawn(
         process.execPath,
-        await typed(...target(), ...(round === longOr(5, 2) ? ["--full"] : [])),
+        await typed(...target(), ...(round === 5 ? ["--full"] : [])),
         {
           stdio: "ignore",
           env: environment(),
@@ -305,7 +306,7 @@ describe("an export that is killed", { timeout: 120_000 }, () => {
 
     const end = await toEngine("--json");
 
-    expect(killed).toBeGreaterThan(longOr(3, 0));
+    expect(killed).toBeGreaterThan(3);
     expect(end.code).toBe(0);
     expect(titles()).toEqual(sorted(await shown()));
   });
@@ -314,7 +315,7 @@ describe("an export that is killed", { timeout: 120_000 }, () => {
     const file = join(folder, "killed.ndjson");
     const target = ["--to", "ndjson", "--out", file];
     let killed = 0;
-    for (let round = 0; round < longOr(6, 3); round += 1) {
+    for (let round = 0; round < 6; round += 1) {
       await change(1500, `File ${round}, page `, random);
       const before = existsSync(file) ? statSync(file).size : 0;
       const child = spawn(process.execPath, await typed(...target), { stdio: "ignore", env: environment() });
@@ -340,7 +341,7 @@ describe("an export that is killed", { timeout: 120_000 }, () => {
       if (op === "delete") held.delete(id);
       else held.set(id, { version, ...document });
     }
-    expect(killed).toBeGreaterThan(longOr(3, 0));
+    expect(killed).toBeGreaterThan(3);
     expect([...named.values()].filter((times) => times > 1)).toEqual([]);
     expect(sorted(new Map([...held.values()].map(({ url, title }) => [url, title])))).toEqual(
       sorted(await shown()),

@@ -76,7 +76,7 @@ it("a complaint is written down with its answer, and closed", async () => {
   const number = String(added.complaintId);
 
   await told("complaints", "close", number, "--words", "answered");
-  const listed = await told("complaints", "list", "--all", "yes");
+  const listed = await told("complaints", "list", "--all");
   const missing = await nearcrawl("complaints", "close", number, "--words", "again");
 
   expect(listed).toMatch(

@@ -4,7 +4,7 @@
  */
 import { readdirSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
-import type { CrawlerLog } from "../core/log.ts";
+import type { CrawlerLog } from "./log.ts";
 
 /** What the system does not allow is told in the log; the crawler goes on as it is. */
 export function keepPriority(nice: number, log: CrawlerLog): void {

@@ -17,7 +17,7 @@ import {
 import { dirname } from "node:path";
 import type { z } from "zod";
 import { ConfigError } from "#core/errors";
-import { flushedWrite, maySync } from "../core/flushed-write.ts";
+import { flushedWrite, maySync } from "./flushed-write.ts";
 
 /** Longer files are none of ours, in bytes. */
 const maxFileBytes = 64 * 1024;
