@@ -9,9 +9,7 @@ const relatedCoordinator = z
     coordinatorId: z.string().nullable(),
     owns: z
       .array(z.string())
-      .describe(
-        "Of a child: the domain sets or address blocks that it owns; of the parent: what this coordinator owns.",
-      ),
+      .describe("Of a child: the domain sets that it owns; of the parent: what this coordinator owns."),
     state: z.enum(["connected", "silent", "refused", "never"]),
     contactedAt: dateTime().nullable(),
     failingSince: dateTime().nullable(),

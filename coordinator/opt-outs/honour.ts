@@ -192,7 +192,7 @@ const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "st
 
 // One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
 
-export interface ErasedPage {
+interface ErasedPage {
   readonly optOutId: number;
   readonly host: string;
   /** SHA-256 of the URL with https:, hex. */

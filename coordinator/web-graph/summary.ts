@@ -131,8 +131,6 @@ export function largest(values: Float64Array | Uint32Array, count: number): numb
   return best;
 }
 
-// The graph of hosts: one node for each host, and how many links lead from its pages to those of another.
-
 export interface HostGraph extends LinkGraph {
   /** Links within a host, which are none of the graph's. */
   readonly innerLinks: number;

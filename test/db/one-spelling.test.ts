@@ -9,11 +9,9 @@ import { numberChanges } from "#coordinator/changes/change-writes";
 import { applyLinks, defaultOutboxBounds } from "#coordinator/frontier/link-outbox-store";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
-import { readPageLinks } from "#coordinator/results/link-writes";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId, type UrlHash } from "#core/ids";
 import { canonicalEscapes } from "#core/ip/url-escapes";
-import type { LinkTarget } from "#core/link-set";
 import { seededRandom } from "#core/random";
 import { hostHashOf, type UrlAddress, type UrlKey } from "#core/url-key";
 import { contradictionsIn, databaseChecks } from "../support/database-checks.ts";
@@ -45,9 +43,11 @@ const migration = readFileSync("db/migrations/0074-one-spelling-of-urls.sql", "u
   .split("-- Down Migration")[0]!
   .replace("create function canonical_escapes", "create or replace function canonical_escapes");
 
-/** What the migration finds, and a later one has taken away. */
+/** What the migration finds, and later ones have taken away. */
 const takenAway = `alter table coordinator_self add column if not exists url_cursor_host bigint,
-  add column if not exists url_cursor_url bigint`;
+  add column if not exists url_cursor_url bigint;
+  create table if not exists page_links (host_hash bigint, url_hash bigint, visit int, visited_at timestamptz, link_count int,
+    adjacency bytea)`;
 
 async function migrateAgain(ending: "commit" | "rollback" = "commit"): Promise<void> {
   const client = await world.pool.connect();
@@ -398,28 +398,17 @@ describe("what is under way", () => {
   }
 });
 
-interface VisitSet {
-  readonly at: number;
-  readonly isLatest: boolean;
-  readonly links: readonly string[];
-}
-
-/** By the page's URL, the latest first. */
-async function linkSets(keys: readonly UrlKey[]): Promise<Map<string, VisitSet[]>> {
+/** By the page's URL, what it links to. */
+async function linkSets(keys: readonly UrlKey[]): Promise<Map<string, string[]>> {
   const urls = new Map(
-    pages.flatMap((url) => [oldKeyOf(url), keyOf(url)]).map((key) => [key.urlHash, key.url]),
+    pages.flatMap((url) => [oldKeyOf(url), keyOf(url)]).map((key) => [key.urlHash as string, key.url]),
   );
-  const named = ({ urlHash }: LinkTarget) => urls.get(urlHash) ?? urlHash;
-  const found = new Map<string, VisitSet[]>();
-  for (const key of keys) {
-    const kept = await readPageLinks(world.pool as never, key);
-    if (kept.length > 0)
-      found.set(
-        key.url,
-        kept.map(({ visitedAt, links }, at) => ({
-          ...{ at: visitedAt.getTime(), isLatest: at === 0, links: links.map(named).sort() },
-        })),
-      );
+  const found = new Map<string, string[]>();
+  for (const { hostHash, urlHash, url } of keys) {
+    const [row] = await world.rows<{ urls: string[] }>(
+      `select urls from out_link where host_hash = ${hostHash} and url_hash = ${urlHash}`,
+    );
+    if (row !== undefined) found.set(url, row.urls.map((hash) => urls.get(hash) ?? hash).sort());
   }
   return found;
 }
@@ -435,25 +424,17 @@ const leadingOrder = async () =>
     )
   ).map(({ url }) => url);
 
-/** What the links of all spellings are as links of one: the latest five visits; now it links to what its page does. */
+/** What the links of all spellings are as links of one: it links to what its latest page does. */
 function mergedSets(
-  sets: ReadonlyMap<string, readonly VisitSet[]>,
+  sets: ReadonlyMap<string, readonly string[]>,
   order: readonly string[],
-): Map<string, VisitSet[]> {
-  const merged = new Map<string, VisitSet[]>();
-  for (const url of canonical([...sets.keys()]).sort()) {
-    const own = [...sets].filter(([one]) => canonicalEscapes(one) === url).flatMap(([, visits]) => visits);
-    const leading = order.find((one) => sets.has(one) && canonicalEscapes(one) === url)!;
-    const latest = sets.get(leading)![0]!;
-    const earlier = own.filter((one) => one !== latest).sort((one, other) => other.at - one.at);
-    merged.set(
-      url,
-      [latest, ...earlier].slice(0, 5).map(({ at, links }, nth) => ({
-        ...{ at, isLatest: nth === 0, links: canonical(links).filter((link) => link !== url) },
-      })),
-    );
-  }
-  return merged;
+): Map<string, string[]> {
+  return new Map(
+    canonical([...sets.keys()]).map((url) => {
+      const leading = order.find((one) => sets.has(one) && canonicalEscapes(one) === url)!;
+      return [url, canonical(sets.get(leading)!).filter((link) => link !== url)];
+    }),
+  );
 }
 
 const everything = async () => ({
@@ -461,5 +442,4 @@ const everything = async () => ({
   hosts: await world.rows("select * from frontier_host order by host"),
   pages: await world.rows("select * from page order by url"),
   links: await world.rows("select * from out_link order by host_hash, url_hash"),
-  earlier: await world.rows("select * from page_links order by host_hash, url_hash, visit"),
 });

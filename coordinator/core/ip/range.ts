@@ -4,12 +4,12 @@
  */
 import { formatAddress, type IpAddress, parseAddress, unmapAddress } from "./address.ts";
 
-export interface Ipv4Range {
+interface Ipv4Range {
   readonly family: 4;
   readonly first: number;
   readonly last: number;
 }
-export interface Ipv6Range {
+interface Ipv6Range {
   readonly family: 6;
   readonly first: bigint;
   readonly last: bigint;
