@@ -80,23 +80,6 @@ describe("one host", () => {
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(198);
   });
 
-  it("that answers slower than usual is asked more slowly, and its usual time goes with it", async () => {
-    const site = await watchedSite((request, response) => {
-      if (request.url === "/robots.txt") return void response.writeHead(404).end();
-      setTimeout(() => html(response, pageOf(request)), 100);
-    });
-    const crawler = runner({ politenessFloorMs: 50 });
-    const pace = { crawlDelayMs: 0, backOffMs: 0, backedOffMsAgo: 0, usualMs: 10 };
-
-    const { results } = await crawler.crawl(urlsOf(site, "a.localhost", "/a", "/b"), { pace });
-
-    const [first, second] = results;
-    expect(first!.hostDelayMs).toBeLessThanOrEqual(50);
-    expect(second!.hostDelayMs).toBeGreaterThanOrEqual(150);
-    expect(second!.pace).toMatchObject({ crawlDelayMs: 0, backOffMs: 0 });
-    expect(second!.pace!.usualMs).toBeGreaterThan(10);
-  });
-
   it("pays no delay for what its robots.txt forbids", async () => {
     const site = await watchedSite(
       (_request, response) => void response.end("User-agent: *\nDisallow: /\nSitemap: /s.xml"),
