@@ -187,6 +187,19 @@ const rooms = {
     const metrics = {} as Parameters<typeof coordinatorPart>[0]["metrics"];
     return [coordinatorPart({ pool, patientPool: pool, config, metrics, ...said })];
   },
+  explore: async ({ pool, config }) => {
+    const { Explorer } = await import("#coordinator/explore/explorer");
+    const { createExploreReads } = await import("#coordinator/explore/reads");
+    const { exploreRoutes } = await import("#coordinator/explore/routes");
+    const { systemClock: clock } = await import("#coordinator/explore/start");
+    const state = await (await import("#coordinator/load-state")).readState({ pool });
+    const reads = createExploreReads(pool);
+    const recrawlDays = () => config.recrawl.intervalHours / 24;
+    const explorer = new Explorer({ state, reads, clock, recrawlDays, onFault: () => {} });
+    // A page says that it waits; a command waits.
+    await explorer.world();
+    return [exploreRoutes({ explorer, state, reads, clock })];
+  },
   find: async ({ pool }) => [(await import("#coordinator/find/start")).findPart(pool)],
   fleet: async ({ pool, now }) => [
     (await import("#coordinator/fleet/start")).fleetPart({ pool, succession: async () => [] }, now),
