@@ -222,8 +222,6 @@ function frozen<Value>(value: Value): DeepReadonly<Value> {
   return Object.freeze(value) as DeepReadonly<Value>;
 }
 
-// What a coordinator is started with.
-
 export interface CoordinatorOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;

@@ -21,7 +21,7 @@ import {
 } from "./subnets/subnet-store.ts";
 import { type SubnetTree, treeOfRows } from "./subnets/subnet-tree.ts";
 
-export interface KnownPorts {
+interface KnownPorts {
   readonly subnets: SubnetStore;
   readonly crawlers: CrawlerStore;
   readonly delegations: DelegationStore;
@@ -120,8 +120,6 @@ async function swapTree(ports: RegistryPorts): Promise<void> {
     ports.log.error({ error }, what);
   }
 }
-
-// The tree, the delegations and the crawlers as the database has them now, for one who only looks: nothing is changed.
 
 /** `snapshots`: where a coordinator keeps its tree, which is ten times quicker to read than its rows. */
 export async function readState(

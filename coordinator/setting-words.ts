@@ -137,7 +137,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   "parent.key": "Printed there by `nearcrawl coordinators invite`.",
   "parent.certificatePin":
     "SHA-256 of the parent's public key, base64url. Default: public CAs vouch for its certificate.",
-  "parent.owns": "What this coordinator owns: domains or address blocks.",
+  "parent.owns": "What this coordinator owns: domain sets.",
   "coordinators.everySeconds": "Interval of exchanges with the parent, while there is something to send.",
   "coordinators.mostWaitingUrls": "URLs of other coordinators that are kept until they are sent.",
   "coordinators.newHostsPerChildAndDay":

@@ -57,7 +57,7 @@ import type { WhoReads } from "./who/place.ts";
 import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 
-export interface OpenWebOptions {
+interface OpenWebOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;
   readonly resolver: NameResolver;

@@ -20,7 +20,7 @@ import { accessApi } from "./access-api.ts";
 import { sessionTable } from "./account-routes.ts";
 import { type IssuedLink, issueSignInLink, linkIssued } from "./sign-in.ts";
 
-export interface AccessRoutePorts {
+interface AccessRoutePorts {
   readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke">;
   readonly sessions: Pick<SessionStore, "list" | "end">;
   readonly secrets: Secrets;
@@ -134,8 +134,6 @@ const notThere = (what: string, why: string): ActionFault => ({
   title: "Not there any more",
   words: `There is no ${what} with this number: ${why}.`,
 });
-
-// The page of who has access: sessions, links that are out, and a form that makes one.
 
 interface WhoHasAccess {
   readonly sessions: readonly Session[];

@@ -10,12 +10,12 @@ import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { accessApi } from "./access-api.ts";
 
-export interface AccountPorts {
+interface AccountPorts {
   readonly sessions: Pick<SessionStore, "list" | "end">;
 }
 
 /** As JSON and on the page. */
-export interface Account {
+interface Account {
   /** As the audit log names who asks. */
   readonly name: string;
   readonly role: Visit["actor"]["role"];
@@ -96,8 +96,6 @@ const noSession: ActionFault = {
   title: "Not there any more",
   words: "You have no session with this number; it may have ended already.",
 };
-
-// The page of one's own account.
 
 /** `now` as ISO 8601. */
 function accountBody(account: Account, viewer: PageViewer, now: string): Html {

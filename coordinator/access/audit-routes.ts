@@ -9,7 +9,7 @@ import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.t
 import type { AskedView } from "../web/views.ts";
 import { accessApi } from "./access-api.ts";
 
-export interface AuditRoutePorts {
+interface AuditRoutePorts {
   readonly audit: Pick<AuditLog, "list">;
 }
 
@@ -80,8 +80,6 @@ function auditTable(entries: readonly AuditEntry[]): CsvTable {
   };
 }
 
-// What the audit log is asked for, as texts of a page's address or of a command.
-
 /** All as typed; an empty text asks for nothing. */
 interface AuditAsked {
   readonly actor: string;
@@ -94,12 +92,12 @@ interface AuditAsked {
   readonly limit: string;
 }
 
-export const auditLimit = { usual: 50, most: 500 } as const;
+const auditLimit = { usual: 50, most: 500 } as const;
 const mostText = 300;
 const dayMs = 86_400_000;
 
 /** Throws a UsageError that names what is wrong. */
-export function readAuditQuery(asked: AuditAsked): AuditQuery {
+function readAuditQuery(asked: AuditAsked): AuditQuery {
   const since = dayOf("since", asked.since);
   const until = dayOf("until", asked.until);
   const beforeId = numberOf("beforeId", asked.beforeId, Number.MAX_SAFE_INTEGER);
@@ -135,8 +133,6 @@ function numberOf(name: string, text: string, most: number): number | null {
     throw new UsageError(`${name}: "${text.slice(0, 40)}" is not a whole number from 1 to ${most}`);
   return number;
 }
-
-// The page of the audit log: one entry after the other, with what was before and is after.
 
 interface AuditPage {
   readonly asked: AuditAsked;

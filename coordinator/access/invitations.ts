@@ -7,7 +7,7 @@ import { formatInvitation } from "#protocol/invitation";
 import { invitationPrefix } from "../crawlers/admit-crawler.ts";
 import type { InvitationStore } from "../crawlers/invitation-store.ts";
 
-export interface InvitationRequest {
+interface InvitationRequest {
   readonly name: string;
   /** For a crawler that is there and gets a new identity. */
   readonly renews: boolean;
@@ -51,7 +51,7 @@ export interface IssuedInvitation {
  * The same in two ways; one of them is enough. They read the token from standard input: an argument would stand in
  * the shell's history, and in the list of processes for everybody on that machine.
  */
-export interface JoinCommands {
+interface JoinCommands {
   /** Needs Node.js and nothing of ours. */
   readonly download: string;
   /** Where nearcrawl is installed. */

@@ -115,8 +115,6 @@ function sessionOf(row: SessionRow): Session {
   };
 }
 
-// Table sign_in_link, and the session that a link begins.
-
 /** Links that are over are looked at no more after so long; the audit log keeps who got one. */
 const keptDays = 30;
 

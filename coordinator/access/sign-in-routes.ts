@@ -41,7 +41,7 @@ import { queryOf } from "../web/views.ts";
 import { partnerAccessApi } from "./access-api.ts";
 import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
 
-export interface SignInPorts {
+interface SignInPorts {
   readonly links: Pick<SignInLinkStore, "find" | "redeem">;
   readonly sessions: Pick<SessionStore, "use" | "end">;
   readonly audit: Pick<AuditLog, "record">;
@@ -202,9 +202,7 @@ const notOurForm = {
   words: "This form was not sent from one of our pages. Open the page again and send it from there.",
 };
 
-// A link by which a crawler's partner signs in: shown this once to the operator who makes it.
-
-export interface PartnerSignInPorts {
+interface PartnerSignInPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
   readonly reads: { crawler(name: string, now: Date): Promise<unknown> };
@@ -262,8 +260,6 @@ const notStarted: Outcome = {
   words: "The public address of the pages is not known: set publicUrl in the coordinator's settings.",
 };
 
-// A partner's sign-in link, shown this once.
-
 function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
   return html`<h1>A sign-in link for ${person}</h1>
 ${pageScript("fleet.js")}
@@ -273,8 +269,6 @@ ${pageScript("fleet.js")}
 <p class="actions"><button class="quiet slim" type="button" data-copy="link" hidden>Copy the link</button></p>
 <p>${person} sees this crawler and its history, may drain and resume it, and sees nothing of other partners.</p>`;
 }
-
-// The way in: what to type to get a link, the one button that uses it up, and a link that is over.
 
 /** `signedInAs` null: nobody is, with this browser. `isOut`: somebody was until now. */
 function signInBody(signedInAs: string | null, isOut: boolean): Html {

@@ -47,7 +47,7 @@ export function accessOver(
   });
 }
 
-export interface AccessPartOptions {
+interface AccessPartOptions {
   readonly access: Access;
   readonly version: string;
   readonly now?: () => Date;

@@ -14,14 +14,14 @@ import { type OptOut, type OptOutStore, stateWords } from "../opt-outs/opt-out.t
 import type { StageMove } from "../releases/move-stage.ts";
 import type { TrustStore } from "../trust/comparison.ts";
 
-export interface OwnChangePorts {
+interface OwnChangePorts {
   readonly pool: Pool;
   readonly log: Pick<Log, "error">;
   readonly now: () => Date;
 }
 
 /** Never rejects. `actor`: whoever brought it about; left out: the coordinator. */
-export type NoteChange = (
+type NoteChange = (
   change: Change,
   by?: { readonly actor: string; readonly remoteAddress: string | null },
 ) => Promise<void>;

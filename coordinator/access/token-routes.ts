@@ -13,7 +13,7 @@ import { accessApi, tokenRequest } from "./access-api.ts";
 import { allScopes, scopeWords } from "./account-routes.ts";
 import { tokenCreated, tokenRevoked } from "./token-store.ts";
 
-export interface TokenRoutePorts {
+interface TokenRoutePorts {
   readonly tokens: Pick<OperatorTokenStore, "create" | "list" | "revoke">;
   readonly secrets: Secrets;
 }
@@ -104,8 +104,6 @@ async function revoke(name: string, { tokens }: TokenRoutePorts, now: Date): Pro
   const change = tokenRevoked(name);
   return { type: "done", value: { name, revoked: true }, goTo: "/tokens", said: change.words, change };
 }
-
-// The page of tokens: those that are there, and a form that makes one.
 
 interface TokenForm {
   readonly name: string;

@@ -69,8 +69,6 @@ function tokenOf(row: TokenRow): OperatorToken {
   };
 }
 
-// Tokens made and revoked, as the audit log keeps them: without what they are.
-
 export function tokenCreated(token: {
   readonly name: string;
   readonly scopes: readonly Scope[];

@@ -213,8 +213,6 @@ function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: F
   return [{ ...row, number, host: urlHost(row.url), difference }];
 }
 
-// The change feed as its readers know it: a cursor is the number of the last change that was read.
-
 export interface FeedState {
   /** The number of the latest change; 0: there is none yet. */
   readonly last: number;
@@ -232,7 +230,7 @@ export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
 
 export type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
 
-export function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
+function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
   if (removedThrough > at) return { type: "too-old", removedThrough };
   const lost = jumps.find(({ from, to }) => from < at && at < to);
   if (lost !== undefined) return { type: "lost", goOnFrom: lost.from, wentBackAt: new Date(lost.at) };

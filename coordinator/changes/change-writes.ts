@@ -63,8 +63,8 @@ function countByPage(links: readonly ChangedLink[]): Map<string, number> {
 }
 
 /**
- * By `nameOf`. A URL without a visit has no page, and had none. One without links that was away for longer than fetches are
- * kept (retention.fetchDays) is taken for new.
+ * By `nameOf`. A URL without a visit has no page, and had none. One that was away for longer than fetches are kept
+ * (retention.fetchDays) is taken for new.
  */
 async function knownPages(
   client: PoolClient,
@@ -79,9 +79,6 @@ async function knownPages(
            'language', p.language, 'noindex', p.noindex)
        end as before,
        p.url_hash is not null or exists (
-         select from page_links l
-         where l.host_hash = given.host_hash and l.url_hash = given.url_hash and l.link_count > 0
-       ) or exists (
          select from page_fetch f
          where f.host_hash = given.host_hash and f.url_hash = given.url_hash and f.outcome = 'fetched'
        ) as "wasRead"
@@ -155,8 +152,6 @@ function rowsFor(
     difference: change.kind === "changed" ? difference : null,
   }));
 }
-
-// What changed in the texts of pages that were read before, and were another body then.
 
 type TextRow = UrlAddress &
   Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };

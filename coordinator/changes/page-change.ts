@@ -63,7 +63,7 @@ interface VisitChange {
 }
 
 /** What the site states of a page's uses; null: nothing. */
-export interface StatedThen {
+interface StatedThen {
   readonly answers: UseAnswers;
   readonly statements: readonly StatedPreference[];
 }
@@ -100,8 +100,6 @@ export function changeFits(filter: ChangeFilter, change: PageChange): boolean {
   if (prefix !== null && !change.url.startsWith(prefix)) return false;
   return domains?.(change) ?? true;
 }
-
-// What a visit changed: the page as the index had it, against what was found.
 
 export interface SeenPage {
   readonly digest: string;
@@ -240,8 +238,6 @@ const nothingTold = {
   preferenceSet: null,
   preferenceSetBefore: null,
 } as const;
-
-// A change in plain words: for the page, the command, and programs that show it to people.
 
 export const kindWords: Readonly<Record<ChangeKind, string>> = {
   "first-seen": "first seen",

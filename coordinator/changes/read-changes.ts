@@ -20,9 +20,9 @@ export interface ChangesAsked {
   readonly limit: string;
 }
 
-export const changesLimit = { usual: 100, most: 1000 } as const;
+const changesLimit = { usual: 100, most: 1000 } as const;
 
-export type Since = number | "latest" | "earliest" | "now";
+type Since = number | "latest" | "earliest" | "now";
 
 /** Throws a UsageError that names what is wrong. */
 export function readChangeQuery(asked: ChangesAsked): ChangeQuery {
@@ -59,7 +59,7 @@ export async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQ
 }
 
 /** The cursor to begin with. */
-export async function startOf(since: Since, feed: ChangeFeed): Promise<number> {
+async function startOf(since: Since, feed: ChangeFeed): Promise<number> {
   if (typeof since === "number") return since;
   const { last, removedThrough } = await feed.state();
   return since === "earliest" ? removedThrough : last;

@@ -39,7 +39,5 @@ export function scheduleChanges(ports: ChangeDutyPorts): void {
   });
 }
 
-// The pages' part about changes, with its store.
-
 export const changePart = ({ pool }: Pick<RoomOptions, "pool">): WebPart =>
   changeRoutes(createChangeFeed(pool));

@@ -7,7 +7,7 @@ import { diffArrays } from "diff";
 
 export const textParts = ["description", "headings", "beginning", "further-down"] as const;
 
-export type TextPart = (typeof textParts)[number];
+type TextPart = (typeof textParts)[number];
 
 export interface TextPlace {
   readonly part: TextPart;
@@ -210,8 +210,6 @@ function inOrder(running: readonly string[], isOther: readonly boolean[], excerp
   return { terms, beginning };
 }
 
-// Places: runs of words that differ, in both texts.
-
 interface Run {
   readonly from: number;
   readonly to: number;
@@ -292,8 +290,6 @@ function cutFront(text: string): string {
     ? text
     : `…${text.slice(1 - aroundCharacters).replace(/^[\udc00-\udfff]/, "")}`;
 }
-
-// In plain words, and as it is kept.
 
 export const partWords: Readonly<Record<TextPart, string>> = {
   description: "Description",

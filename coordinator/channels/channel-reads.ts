@@ -63,8 +63,6 @@ function patternOf(text: string): UrlPattern[] {
   return typeof pattern === "string" ? [] : [pattern];
 }
 
-// Channels as they are kept: see channels/channel.
-
 export interface Channel extends ChannelRules {
   readonly channelId: number;
   readonly createdAt: Date;
@@ -73,8 +71,6 @@ export interface Channel extends ChannelRules {
   /** False: URLs that were already in the frontier are still being updated. */
   readonly settled: boolean;
 }
-
-// What the index has of a channel: how many pages.
 
 /** Of a host so many pages are looked at. */
 const mostCounted = 1_000_000;
@@ -99,8 +95,6 @@ export async function countPages(
   );
 }
 
-// Which channel a URL of the frontier lies in, in SQL: of several the earliest, as admission has it (`withinChannels`).
-
 /** Path and query of the canonical URL in a column. */
 export const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;
 
@@ -114,8 +108,6 @@ export const channelOfUrl = (u: string) => `coalesce((
   from channel c
   where c.host_hash = ${u}.host_hash and ${holdsPath(pathSql(`${u}.url`))}
 ), 0)`;
-
-// What channels leave out of what is admitted to the frontier.
 
 /** Without those that the channel they lie in does not want. */
 export async function withinChannels<Url extends AdmittedUrl>(

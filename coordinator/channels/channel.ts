@@ -187,8 +187,6 @@ function patternCovers(outer: UrlPattern, inner: UrlPattern): boolean {
   return rest.every((piece) => piece === "") && inner.pieces[0]!.startsWith(begin!);
 }
 
-// A channel as somebody types it: beginnings of URLs, seeds and filters, read into the rules that they are.
-
 interface ChannelAsked {
   /** `www.example.org`, `https://www.example.org/docs/`: a host or directories of one host. */
   readonly prefixes: readonly string[];

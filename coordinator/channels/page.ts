@@ -83,8 +83,6 @@ export function channelsCsv(channels: readonly Channel[]): CsvTable {
   };
 }
 
-// Channels in words, and as JSON: patterns as they are typed.
-
 interface ToldChannel extends Omit<Channel, "include" | "exclude"> {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
@@ -101,7 +99,7 @@ export function placeWords({ host, directories }: Pick<Channel, "host" | "direct
 }
 
 /** What is crawled of it: `2 seeds, 3 links deep, with /*.html$, without /old/`. */
-export function ruleWords({ seeds, maxDepth, include, exclude }: Channel): string {
+function ruleWords({ seeds, maxDepth, include, exclude }: Channel): string {
   const listed = (word: string, patterns: Channel["include"]) =>
     patterns.length === 0 ? [] : [`${word} ${patterns.map(({ text }) => text).join(" ")}`];
   const parts = [

@@ -76,8 +76,6 @@ export interface SessionStore {
   takeSaid(sessionId: number): Promise<string | null>;
 }
 
-// What operators do to crawlers from the command line or with a token over HTTP.
-
 export interface OperatorToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -129,8 +127,6 @@ export interface FleetKeys {
   /** Asks for another signing key of this crawler (null: of all that make some). Running coordinators are told. */
   askSigningKey(name: string | null, now: Date): Promise<AskedSigningKey[]>;
 }
-
-// Random secrets, and their digests: as tests and the coordinator make them.
 
 /** How secrets are made and in which form they are kept. */
 export interface Secrets {

@@ -3,7 +3,7 @@ import { bytesText, msText, spanWords } from "./format.ts";
 import { rangeStepSeconds, type TimeRange } from "./time-range.ts";
 
 export const chartUnits = ["count", "bytes", "ms", "seconds", "share"] as const;
-export type ChartUnit = (typeof chartUnits)[number];
+type ChartUnit = (typeof chartUnits)[number];
 
 export interface HistoryChart {
   readonly key: string;
@@ -83,8 +83,6 @@ export function chartValueText(unit: ChartUnit, value: number): string {
       return `${Number((100 * value).toFixed(value > 0.999 && value < 1 ? 2 : 1))} %`;
   }
 }
-
-// Rows of sums and means by step, laid out on the range's steps.
 
 export interface Steps {
   readonly seconds: number;

@@ -7,7 +7,7 @@ export interface Standing {
   readonly words: string;
 }
 
-export type StandingCode =
+type StandingCode =
   | "unreadable"
   | "opted-out"
   | "complaints"

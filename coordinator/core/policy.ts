@@ -21,7 +21,7 @@ export interface PolicyWords {
 declare const mark: unique symbol;
 
 /** Marked for types alone. */
-export type Policy<Schema> = Schema & { readonly [mark]: true };
+type Policy<Schema> = Schema & { readonly [mark]: true };
 
 /** The policies' names in a section, each after `Prefix`. */
 export type PolicyNames<Section, Prefix extends string> =
@@ -42,7 +42,7 @@ export function policy<Schema extends z.ZodType>(schema: Schema, words: PolicyWo
   return schema as Policy<Schema>;
 }
 
-export interface PolicySetting extends PolicyWords {
+interface PolicySetting extends PolicyWords {
   /** With the section's before it: `probe.pace.atOnce`. */
   readonly name: string;
   /** Of the value itself: one that is missing is refused. */

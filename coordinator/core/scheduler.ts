@@ -44,7 +44,7 @@ const whateverTheClock: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether time may decide (core/own-clock). */
-export interface DutyClock {
+interface DutyClock {
   /** While it is not, turns pass. */
   isRight(): boolean;
   /** Whether those may run that delete what is old, whose names begin with forget. */

@@ -9,7 +9,7 @@
  */
 
 /** What a pool consists of, for a file: `ends[i]` is where text i ends in `text`, and text i + 1 begins. */
-export interface TextPoolParts {
+interface TextPoolParts {
   readonly text: Uint8Array;
   readonly ends: Uint32Array;
 }

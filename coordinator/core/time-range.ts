@@ -34,7 +34,7 @@ const ranges: Readonly<Record<RangeName, { readonly words: string; readonly span
 const leastSpanMs = 5 * minuteMs;
 const mostSpanMs = 5 * 366 * dayMs;
 
-export function isRangeName(text: string): text is RangeName {
+function isRangeName(text: string): text is RangeName {
   return (rangeNames as readonly string[]).includes(text);
 }
 

@@ -129,8 +129,6 @@ export async function hasJoined(pool: Pool, crawlerId: CrawlerId): Promise<void>
   await pool.query("update crawler set joining_since = null where crawler_id = $1", [crawlerId]);
 }
 
-// What a crawler is given at most a day (table crawler). Running coordinators are told, and keep to it at once.
-
 /** What a crawler that never came has until its partner says (table `crawler`). */
 const before = { pages: 100_000, bytes: 10_000_000_000 } as const;
 

@@ -641,8 +641,6 @@ export function socketUrl(text: string): string {
   return url.href.replace(/^http/, "ws");
 }
 
-// Table coordinator_place: where partners reach the coordinator and what it crawls, as it said itself when it last started.
-
 const usualBackupHours = 48;
 
 interface CoordinatorPlace {

@@ -439,8 +439,6 @@ async function readEachRtts(
   }
 }
 
-// Table crawler_absence: when a crawler was away, and why.
-
 /** Of one crawler; older ones are forgotten. */
 export const mostAbsences = 100;
 
@@ -484,8 +482,6 @@ export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
   );
   return rows;
 }
-
-// A crawler as reports name it, and the SQL that makes it.
 
 /** The columns that a joined crawler contributes, as `json_build_object` makes them. */
 export interface CrawlerJson {

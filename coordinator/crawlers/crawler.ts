@@ -84,8 +84,6 @@ export interface Fleet {
   ): Promise<ProbeOutcome>;
 }
 
-// Whether new work may be given to a crawler, by what is believed of it.
-
 /** Neither its results nor its probe reports are doubted; one that is not registered any more is not believed. */
 export function isBelieved(crawler: CrawlerRecord | null): boolean {
   if (crawler === null) return false;

@@ -381,8 +381,6 @@ export async function keysOfCrawler(pool: Pool, name: string): Promise<IssuedKey
   return rows;
 }
 
-// Table crawler_key: which crawler a key opens the door for, and a crawler that is given its key by an operator.
-
 export interface ShownKey {
   readonly name: string;
   readonly keyHash: string;
@@ -469,8 +467,6 @@ export async function registerCrawler(
   );
   return asCrawlerId(rows[0]!.crawler_id);
 }
-
-// Table crawler: whom an operator shuts out, and who is to get a new key. Running coordinators are told.
 
 export function createFleetKeys(pool: Pool): FleetKeys {
   return {

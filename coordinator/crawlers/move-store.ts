@@ -241,8 +241,6 @@ const recordOf = (row: MoveRow): CrawlerMoveRecord => ({
   sentBytes: Number(row.sent_bytes),
 });
 
-// Table crawler_move: the moves of late, for operators.
-
 const mostListed = 500;
 
 interface ListedMoveRow {
@@ -294,8 +292,6 @@ export interface MoveLine {
   readonly bytes: number;
   readonly sentBytes: number;
 }
-
-// An operator asks for a move: whether both crawlers can take part in one, and its row.
 
 interface Party {
   crawler_id: number;
@@ -439,8 +435,6 @@ const retirement = `
       drain_asked_by = 'operator',
       state = case when state = 'online' then 'draining' else state end
   where crawler_id = $1`;
-
-// What the flows know of moves: crawlers that go to other hosts.
 
 export interface CrawlerMoveRecord {
   readonly moveId: number;

@@ -83,8 +83,6 @@ export async function partitionsOfLeases(
   );
 }
 
-// What the flows of domain sets read and write: the sets of crawlers, and the hosts that are not where they may be.
-
 /** As text, each in its one form (`domainSetText`). */
 export interface DomainSetsOf {
   readonly name: string;

@@ -59,8 +59,6 @@ function keptLayer(texts: readonly string[]): Layer {
   return typeof layer === "string" ? [] : layer;
 }
 
-// A partition as an SQL condition on hosts: what `partitionHolds` says, where the hosts are.
-
 interface HeldSql {
   /** True where the partition holds the host; never null. */
   readonly condition: string;

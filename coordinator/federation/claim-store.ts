@@ -10,7 +10,7 @@ import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
-import { ownerOf, parentId, type Relatives } from "./claims.ts";
+import { ownerOf, type Relatives } from "./claims.ts";
 import type { TakingSettings } from "./exchange-ports.ts";
 import { admitGiven } from "./exchange-store.ts";
 import {
@@ -18,7 +18,6 @@ import {
   holdClaims,
   holdRelatives,
   type KnownRelatives,
-  ownersOf,
   readRelatives,
   withoutRelatives,
 } from "./foreign-url-store.ts";
@@ -163,19 +162,14 @@ async function replace(
     const key = urlKeyOf(row.url);
     return typeof key === "string" ? [] : [{ ...row, key }];
   });
-  const owners = await ownersOf(
-    client,
-    urls.map(({ key }) => key),
-    { relatives, from: "here" },
-  );
   const misplaced = urls
-    .map((url, index) => ({ ...url, owner: owners[index]! }))
+    .map((url) => ({ ...url, owner: ownerOf(url.key.host, relatives) }))
     .filter(({ owner, peer_id }) => owner !== peer_id);
   // What is under way may have been taken already: it stays until that is known, as long as there is somebody to say so.
   const others = misplaced.filter(({ has_left, peer_id }) => !has_left || !relatives.peers.has(peer_id));
   const own = others.filter(({ owner }) => owner === "here");
   const elsewhere = others.flatMap(({ owner, ...url }) => (owner === "here" ? [] : [{ ...url, owner }]));
-  if (own.length > 0) await admitGiven(client, own, { ...settling, from: "here" });
+  if (own.length > 0) await admitGiven(client, own, settling);
   if (own.length > 0) {
     await client.query(
       `delete from foreign_url f
@@ -197,9 +191,8 @@ async function replace(
   return { moved: others.length, waits: others.length < misplaced.length };
 }
 
-// Hosts of the frontier that turn out to be somebody else's go there with all their URLs and links: because their
-// address has become known, or because a coordinator has come, gone, or claims something else. What was fetched stays
-// in the index here. A host under a lease stays until that ends.
+// Hosts of the frontier that are somebody else's now go there with all their URLs and links. What was fetched stays in the
+// index here. A host under a lease stays until that ends.
 
 interface HandedOver {
   readonly hosts: number;
@@ -211,28 +204,26 @@ interface HandedOver {
 interface HostRow {
   readonly host_hash: HostHash;
   readonly host: string;
-  readonly address: string | null;
-  readonly given: boolean;
   readonly leased: boolean;
 }
 
 const nothingHandedOver: HandedOver = { hosts: 0, urls: 0, leased: 0 };
 
 /** The hosts are locked. */
-export async function handOverHosts(
+async function handOverHosts(
   client: PoolClient,
   hosts: readonly HostHash[],
-  { relatives, now }: { readonly relatives: Relatives | null; readonly now: Date },
+  { relatives, now }: { readonly relatives: Relatives; readonly now: Date },
 ): Promise<HandedOver> {
-  if (relatives === null || hosts.length === 0) return nothingHandedOver;
+  if (hosts.length === 0) return nothingHandedOver;
   const { rows } = await client.query<HostRow>(
-    `select host_hash, host, host(addresses[1]) as address, given, lease_id is not null as leased
+    `select host_hash, host, lease_id is not null as leased
      from frontier_host
      where host_hash = any($1::bigint[])`,
     [hosts],
   );
   const others = rows.flatMap((row) => {
-    const peerId = ownerOf(row, relatives, row.given ? parentId : "here");
+    const peerId = ownerOf(row.host, relatives);
     return peerId === "here" ? [] : [{ ...row, peerId }];
   });
   const free = others.filter(({ leased }) => !leased);
@@ -251,7 +242,6 @@ export async function handOverHosts(
  * that comes back starts over.
  */
 async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
-  await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
     `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
        -(count(*) filter (where host_hash <> to_host_hash))::int as outside

@@ -3,7 +3,6 @@
  * numbers what waits for it. The child's row is locked throughout, so that messages of one child take turns.
  */
 import type { Pool, PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
 import { nameOf } from "#core/url-key";
 import { exchangeVersion, maxChain, mostLinks } from "#protocol/exchange";
 import { inTransaction } from "../database/transaction.ts";
@@ -15,8 +14,8 @@ import {
   claimBeyond,
   cycleFault,
   mostHops,
-  type Owner,
   overlapOf,
+  ownerOf,
   parentId,
   readClaims,
 } from "./claims.ts";
@@ -33,7 +32,6 @@ import {
   holdRelatives,
   type KnownRelatives,
   keepForeign,
-  ownersOf,
   readRelatives,
 } from "./foreign-url-store.ts";
 import { lockPeer, noteExchange, noteFailure, ownId, type PeerRow } from "./related-store.ts";
@@ -59,7 +57,7 @@ export function createChildExchangeStore(pool: Pool): ChildExchangeStore {
         const fresh = message.given.urls.filter(({ number }) => number > before);
         const relatives = (await holdRelatives(client))!;
         const { highest, faulty } = message.given;
-        const placing = { ...settings, relatives, from: childId };
+        const placing = { ...settings, relatives };
         const placed = await placeGiven(client, fresh, placing);
         const received = fresh.length;
         await noteExchange(client, {
@@ -192,7 +190,7 @@ export function createParentExchangeStore(pool: Pool): ParentExchangeStore {
         const fresh = answer.given.urls.filter(({ number }) => number > before);
         const relatives = (await holdRelatives(client))!;
         const { highest, faulty } = answer.given;
-        const placing = { ...settings, relatives, from: parentId };
+        const placing = { ...settings, relatives };
         const { newHosts: _, ...counts } = await placeGiven(client, fresh, placing);
         const dropped = highest > before ? faulty : 0;
         await noteExchange(client, {
@@ -249,22 +247,19 @@ interface Placed extends Omit<TakenUrls, "repeated"> {
   readonly newHosts: number;
 }
 
-type Placing = TakingSettings & { readonly relatives: KnownRelatives; readonly from: number };
+type Placing = TakingSettings & { readonly relatives: KnownRelatives };
 
 const nothingPlaced: Placed = { admitted: 0, passedOn: 0, newHosts: 0 };
 
 async function placeGiven(client: PoolClient, urls: readonly GivenUrl[], at: Placing): Promise<Placed> {
   if (urls.length === 0) return nothingPlaced;
-  const owners = await ownersOf(
-    client,
-    urls.map(({ key }) => key),
-    at,
-  );
-  const isOwn = (url: GivenUrl, index: number) => owners[index] === "here" || url.hops >= mostHops;
-  const own = urls.filter(isOwn);
-  const foreign = urls.flatMap((url, index) =>
-    isOwn(url, index) ? [] : [{ ...url, peerId: owners[index] as number, hops: url.hops + 1 }],
-  );
+  const own: GivenUrl[] = [];
+  const foreign: (GivenUrl & { peerId: number })[] = [];
+  for (const url of urls) {
+    const owner = ownerOf(url.key.host, at.relatives);
+    if (owner === "here" || url.hops >= mostHops) own.push(url);
+    else foreign.push({ ...url, peerId: owner, hops: url.hops + 1 });
+  }
   const admitted = await admitGiven(client, own, at);
   await keepForeign(client, foreign, at.now);
   return { ...admitted, passedOn: foreign.length };
@@ -274,7 +269,7 @@ async function placeGiven(client: PoolClient, urls: readonly GivenUrl[], at: Pla
 export async function admitGiven(
   client: PoolClient,
   own: readonly Pick<GivenUrl, "key" | "depth" | "redirects" | "lists" | "links">[],
-  at: TakingSettings & { readonly from: Owner },
+  at: TakingSettings,
 ): Promise<{ readonly admitted: number; readonly newHosts: number }> {
   const { scope, mostNewHosts, now } = at;
   const urls = distinctUrls(own, scope.maxDepth);
@@ -282,19 +277,11 @@ export async function admitGiven(
   const welcome = urls.filter(({ depth }) => scope.admitNewHosts || depth === 0).map(({ key }) => key);
   const newHosts = welcome.length === 0 ? 0 : (await addHosts(client, welcome, now, mostNewHosts)).length;
   await lockHosts(client, hosts);
-  if (at.from === parentId) await markGiven(client, hosts);
   const links = givenLinks(own);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, now };
   const { newUrls: admitted } = await addUrls(client, urls, limits);
   await addOutsideLinks(client, links);
   return { admitted, newHosts };
-}
-
-async function markGiven(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
-  await client.query(
-    "update frontier_host set given = true where host_hash = any($1::bigint[]) and not given",
-    [hosts],
-  );
 }
 
 /** Differences, each URL once; they are links from hosts of others, unless a coordinator sends what it handed over. */

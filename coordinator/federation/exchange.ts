@@ -138,8 +138,6 @@ export class AskParent {
   }
 }
 
-// The settings of a coordinator that has a parent, or children: what is wrong with them is said with the value.
-
 const loopbackHost = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
 
 function isParentUrl(text: string): boolean {
@@ -168,10 +166,10 @@ export const parentSettings = z.strictObject({
     .regex(/^[A-Za-z0-9_-]{43}$/, "is not a pin of a TLS key: 43 characters of base64url")
     .nullable()
     .default(null),
-  /** Domain sets by name (".gr", "example.org not blog.example.org"), or blocks of addresses ("192.0.2.0/24"). */
+  /** Domain sets by name: ".gr", "example.org not blog.example.org". */
   owns: z
     .array(z.string().min(1).max(300))
-    .min(1, "must name a domain set or a block of addresses at least")
+    .min(1, "must name a domain set at least")
     .max(1000)
     .superRefine((texts, context) => {
       const claims = readClaims(texts);
@@ -198,7 +196,7 @@ export function parentFaults(
   const isItself = publicUrl !== null && new URL(parent.url).href === new URL(publicUrl).href;
   const claims = readClaims(parent.owns);
   const crawled = readLayer(domainSets);
-  const owned = typeof claims === "string" || claims.kind === "blocks" ? [] : claims.sets;
+  const owned = typeof claims === "string" ? [] : claims;
   const nothing =
     typeof crawled === "string"
       ? null

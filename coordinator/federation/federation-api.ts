@@ -3,15 +3,13 @@ import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
-const relatedCoordinator = z
+export const relatedCoordinator = z
   .strictObject({
     name: z.string().describe("Of the parent: its address."),
     coordinatorId: z.string().nullable(),
     owns: z
       .array(z.string())
-      .describe(
-        "Of a child: the domain sets or address blocks that it owns; of the parent: what this coordinator owns.",
-      ),
+      .describe("Of a child: the domain sets that it owns; of the parent: what this coordinator owns."),
     state: z.enum(["connected", "silent", "refused", "never"]),
     contactedAt: dateTime().nullable(),
     failingSince: dateTime().nullable(),
@@ -26,7 +24,7 @@ const relatedCoordinator = z
   })
   .meta({ id: "RelatedCoordinator" });
 
-const coordinators = z
+export const coordinators = z
   .strictObject({
     coordinatorId: z.string().nullable().describe("Of this coordinator; null: none has started here yet."),
     parent: relatedCoordinator.nullable().describe("Null: what no child owns is this coordinator's own."),

@@ -2,8 +2,6 @@
 import { type Standing, stop } from "#core/explanation";
 import { howMany, instantWords } from "#core/format";
 
-// Of a URL or host that belongs to another coordinator: to whom, by what, and what became of it here.
-
 export interface ForeignOwner {
   /** The coordinator that it goes to next. */
   readonly kind: "parent" | "child";

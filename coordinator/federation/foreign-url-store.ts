@@ -5,13 +5,12 @@
 
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { columnsOf, prepared } from "../database/transaction.ts";
 import { distinctUrls } from "../frontier/admission-writes.ts";
 import { type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
-import { type Claims, type Owner, ownerOf, parentId, type Relatives, readClaims } from "./claims.ts";
+import { type Claims, ownerOf, parentId, type Relatives, readClaims } from "./claims.ts";
 
 interface ForeignUrl {
   readonly key: UrlKey;
@@ -42,15 +41,10 @@ export async function splitByOwner(
   const relatives = await holdRelatives(client);
   if (relatives === null) return { own: distinctUrls(given, maxDepth), foreign: null };
   const urls = distinctUrls(given, Number.POSITIVE_INFINITY);
-  const owners = await ownersOf(
-    client,
-    urls.map(({ key }) => key),
-    { relatives, from: "here" },
-  );
   const own: AdmittedUrl[] = [];
   const foreign: ForeignUrl[] = [];
-  for (const [index, url] of urls.entries()) {
-    const owner = owners[index]!;
+  for (const url of urls) {
+    const owner = ownerOf(url.key.host, relatives);
     if (owner !== "here") foreign.push({ key: url.key, peerId: owner, ...hopsOf(url), hops: 0, links: 0 });
     else if (url.depth <= maxDepth) own.push(url);
   }
@@ -58,57 +52,6 @@ export async function splitByOwner(
 }
 
 const hopsOf = ({ depth, redirects = 0, lists = 0 }: AdmittedUrl) => ({ depth, redirects, lists });
-
-/** Beside the keys. By name where names are owned; by address where that is known, or has told before whose it is. */
-export async function ownersOf(
-  client: PoolClient,
-  keys: readonly UrlKey[],
-  { relatives, from }: { readonly relatives: Relatives; readonly from: Owner },
-): Promise<Owner[]> {
-  const byAddress = [relatives.own, ...relatives.children.map(({ claims }) => claims)].some(
-    (one) => one?.kind === "blocks",
-  );
-  if (!byAddress) return keys.map(({ host }) => ownerOf({ host, address: null }, relatives, from));
-  const seen = await placesOf(client, keys);
-  const peers = new Set([
-    ...relatives.children.map(({ peerId }) => peerId),
-    ...(relatives.own === null ? [] : [0]),
-  ]);
-  return keys.map(({ host, hostHash }) => {
-    const place = seen.get(hostHash);
-    // Where a URL of the host went before, the others go; what comes from there is looked at anew.
-    if (place?.peerId !== undefined && peers.has(place.peerId) && place.peerId !== from) return place.peerId;
-    return ownerOf({ host, address: place?.address ?? null }, relatives, from);
-  });
-}
-
-interface HostPlace {
-  readonly address: string | null;
-  readonly peerId?: number;
-}
-
-/** Hosts of the frontier by their address; others by where URLs of them went before. */
-async function placesOf(client: PoolClient, keys: readonly UrlKey[]): Promise<Map<HostHash, HostPlace>> {
-  const { rows } = await client.query<{
-    host_hash: HostHash;
-    address: string | null;
-    peer_id: number | null;
-  }>(
-    `select given.host_hash, host(h.addresses[1]) as address, f.peer_id
-     from (select distinct unnest($1::bigint[]) as host_hash) given
-     left join frontier_host h on h.host_hash = given.host_hash
-     left join lateral (
-       select peer_id from foreign_url where foreign_url.host_hash = given.host_hash limit 1
-     ) f on h.host_hash is null`,
-    [[...new Set(keys.map(({ hostHash }) => hostHash))]],
-  );
-  return new Map(
-    rows.map(({ host_hash, address, peer_id }) => [
-      host_hash,
-      { address, ...(peer_id === null ? {} : { peerId: peer_id }) },
-    ]),
-  );
-}
 
 /**
  * Unknown ones wait to be told; of known ones, only links are news. In the order of their keys, so that transactions
@@ -190,8 +133,6 @@ export async function countForeignLinks(
     [...columnsOf(changed, ["hostHash", "urlHash", "links"]), now],
   );
 }
-
-// Tables coordinator_self and related_coordinator, as routing needs them: small, and read within each transaction.
 
 /** Claims by their texts, which are read for every batch of results. */
 const known = new LRUCache<string, Claims>({ max: 200 });

@@ -12,7 +12,7 @@ export async function ownerOf(pool: Pool, asked: Asked): Promise<ForeignOwner | 
   const relatives = await readRelatives(pool);
   if (relatives === null) return null;
   const kept = await keptUrl(pool, asked);
-  const owner = kept?.peerId ?? ownerBy(asked, relatives, "here");
+  const owner = kept?.peerId ?? ownerBy(asked.host, relatives);
   if (owner === "here") return null;
   const names = await pool.query<{ name: string; claims: string[] }>(
     "select name, claims from related_coordinator where peer_id = $1",
@@ -27,7 +27,7 @@ export async function ownerOf(pool: Pool, asked: Asked): Promise<ForeignOwner | 
 
 function claimHolding({ children }: KnownRelatives, peerId: number, asked: Asked): string | null {
   const child = children.find((one) => one.peerId === peerId);
-  return child === undefined ? null : claimOf(child.claims, asked);
+  return child === undefined ? null : claimOf(child.claims, asked.host);
 }
 
 /** Of a host, any URL tells where its URLs went. */
@@ -63,6 +63,5 @@ export interface OwnerReads {
     readonly host: string;
     readonly hostHash: HostHash;
     readonly urlHash: UrlHash | null;
-    readonly address: string | null;
   }): Promise<ForeignOwner | null>;
 }

@@ -36,8 +36,7 @@ ${
   all.length === 0
     ? empty(
         "No related coordinators.",
-        "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or " +
-          "address blocks.",
+        "This one crawls whatever it finds. Invite a coordinator below it to hand over domains.",
       )
     : relatedTable(all, { now, viewer })
 }
@@ -96,14 +95,12 @@ ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 export function invitedChildBody(invited: InvitedChild): Html {
   return html`<h1>${invited.name} may join</h1>
 <p class="lead">Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator
-(<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
+(<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains.</p>
 <pre><code>${invitedSettings(invited)}</code></pre>
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
 
-// What page and command say of a coordinator's parent and children, in plain words.
-
-export function linkWords(related: RelatedCoordinator, now: Date): string {
+function linkWords(related: RelatedCoordinator, now: Date): string {
   const { state, failure, failingSince, contactedAt } = related;
   const since = failingSince === null ? "" : `, since ${instantWords(failingSince)}`;
   if (failure !== null) return `${failure}${since}`;
@@ -112,7 +109,7 @@ export function linkWords(related: RelatedCoordinator, now: Date): string {
   return state === "silent" ? `not responding, ${spoke}` : `connected, ${spoke}`;
 }
 
-export function ownsWords({ owns }: RelatedCoordinator): string {
+function ownsWords({ owns }: RelatedCoordinator): string {
   if (owns.length === 0) return "nothing yet";
   const shown = owns.slice(0, 8).join(", ");
   return owns.length > 8 ? `${shown} and ${owns.length - 8} more` : shown;
@@ -131,7 +128,7 @@ export function standingWords({ parent, children, above, settling }: Coordinator
 }
 
 /** What an away parent means for the crawl; null: it is not away. */
-export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
+function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
   return (
@@ -139,8 +136,6 @@ export function parentAwayWords(parent: RelatedCoordinator | null): string | nul
     `its own hosts. Waiting to be sent: ${howMany(parent.waiting, "URL")} of other coordinators.`
   );
 }
-
-// An operator invites a coordinator below this one: a key that is shown once, as the lines of the child's settings.
 
 /** As crawlers are named. */
 export const childName = crawlerName;
@@ -179,7 +174,7 @@ export const inviteFaultWords = (name: string): Readonly<Record<InviteFault, str
 });
 
 /** The file's part as a person pastes it; `owns` is an example to change. */
-export function invitedSettings({ parent }: InvitedChild): string {
+function invitedSettings({ parent }: InvitedChild): string {
   return JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2);
 }
 

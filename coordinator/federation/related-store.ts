@@ -149,8 +149,6 @@ function stateOf({ peer_id, failure, contacted_at }: Row, now: Date): LinkState 
   return now.getTime() - contacted_at.getTime() > silentMinutes * 60_000 ? "silent" : "connected";
 }
 
-// Tables coordinator_self and related_coordinator: who this coordinator is, and who is above it by its settings.
-
 /** Made at the first call, and the same for all coordinators that share the database. */
 export async function ownId(client: Pool | PoolClient): Promise<string> {
   const before = await knownId(client);
@@ -203,8 +201,6 @@ export async function stateParent(
     );
   });
 }
-
-// One row of related_coordinator, locked for as long as an exchange takes, and what every exchange writes into it.
 
 export interface PeerRow {
   readonly peer_id: number;

@@ -43,7 +43,7 @@ export interface DomainFlood {
 }
 
 /** By one crawler's results, in hosts; what is refused because its day is used up is left out. */
-export type Spent = Record<NewHostKind | "left-out", number>;
+type Spent = Record<NewHostKind | "left-out", number>;
 
 export interface NewHosts {
   /** A key of each, with how many hosts its domain has before it. */
@@ -312,7 +312,7 @@ export interface DomainReport extends HeldBackDomain {
   readonly linkedToday: number;
 }
 
-export interface HeldBackDomain {
+interface HeldBackDomain {
   readonly domain: string;
   /** URLs that wait for a later day, on new hosts of the domain or linked from its pages. */
   readonly waiting: number;

@@ -190,8 +190,6 @@ async function admit(
   });
 }
 
-// Table rejected_url: what was given to the crawler and has no place in the frontier.
-
 export type RejectedUrlStore = ReturnType<typeof createRejectedUrlStore>;
 
 export function createRejectedUrlStore(pool: Pool) {

@@ -35,8 +35,6 @@ async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<n
   return rows[0]?.depth ?? null;
 }
 
-// Where a URL stands among the due URLs of its host, in the order of a strategy.
-
 interface PlaceRow extends UrlFacts {
   readonly place: string | null;
   readonly of: number;
@@ -73,8 +71,6 @@ export async function urlPlace(
   const { place, of, hostWorth, ...facts } = row;
   return { facts, place: place === null ? null : Number(place), of, hostWorth };
 }
-
-// A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about.
 
 /** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
 export interface PlacedUrl {

@@ -5,8 +5,6 @@ import { registrableDomain } from "#core/ip/registrable-domain";
 import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
 import { finerIdOf } from "../delegation/overrides/covered-host-store.ts";
-import { handOverHosts } from "../federation/claim-store.ts";
-import { holdRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "./admission-writes.ts";
 import { markByAddress } from "./back-link-writes.ts";
 import type { Resolution } from "./frontier.ts";
@@ -69,7 +67,6 @@ export async function saveResolutions(
 ): Promise<void> {
   const known = [...new Map(resolutions.map((one) => [one.host, one])).values()];
   await inTransaction(pool, async (client) => {
-    const relatives = await holdRelatives(client);
     await lockHosts(
       client,
       known.map((one) => hostHashOf(one.host)),
@@ -79,7 +76,6 @@ export async function saveResolutions(
     await settleHosts(client, await markByAddress(client, moved));
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
-    if (relatives !== null) await handOverHosts(client, moved, { relatives, now });
   });
 }
 

@@ -62,8 +62,6 @@ export function scheduleHostWorths(duty: HostWorthDuty): void {
   });
 }
 
-// By the clock: crawlers are told whether to slow down or to hurry up, by how much due work they have.
-
 interface PaceDuties {
   /** A session began: the crawler does what its host allows until it is told. */
   onWelcome(crawlerId: CrawlerId): void;
@@ -88,8 +86,6 @@ export function paceDuties(
     start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
   };
 }
-
-// Who has nothing to do is woken when something of its own may be leased.
 
 const wakeDuty = "wake-idle-crawlers";
 const wakeEveryMs = 1000;
@@ -124,8 +120,6 @@ export function idleCrawlers(
 export function scheduleWakeUps(timekeeper: Pick<Timekeeper, "every">, idle: IdleCrawlers): void {
   timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
 }
-
-// What results do to other hosts waits in the outbox (frontier/link-outbox-store). One coordinator at a time applies it.
 
 interface OutboxDuties {
   /** Results have put something there. */
@@ -211,8 +205,6 @@ function floodWords(domains: readonly DomainFlood[]): string {
 }
 
 const resolveBatch = 200;
-
-// Hosts get their addresses, and what was leased or refused comes back, by the clock.
 
 export function scheduleFrontier(
   ports: JobPorts,

@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Seal } from "#protocol/result";
 import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
 import type { ConnectionLimitSettings } from "../web/limits.ts";
 import type { Refusal } from "./connection.ts";
@@ -33,8 +32,6 @@ export interface GatewayHandlers {
     readonly crawlerId: CrawlerId;
     readonly spoolId: string;
     readonly results: readonly BatchedResult[];
-    /** Of a crawler with an identity: what it signed, each ending with one of the results. */
-    readonly seals?: readonly Seal[];
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /** `forGood`: it said goodbye and that it will not be back. */
@@ -108,8 +105,6 @@ export interface Arrival {
   readonly publicKey: string | null;
 }
 
-// What the gateway itself refuses crawlers with, in words for their operators.
-
 export const replaced: Refusal = {
   code: "replaced",
   reason: "a newer session with the same name and key took the place of this one",
@@ -165,8 +160,6 @@ export const blameless: ReadonlySet<string> = new Set([
   "moved",
 ]);
 
-// Which refusals are incidents, and of which kind: what a crawler or a stranger is to blame for.
-
 /** Codes that are not here say nothing bad, or are recorded where more is known of them. */
 const kinds: Partial<Record<Refusal["code"], string>> = {
   "wrong-key": "wrong-key",
@@ -202,8 +195,6 @@ export function incidentOf(
 export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
   return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
 }
-
-// What is known of a connected crawler, for operators.
 
 export interface SessionInfo {
   readonly name: string;

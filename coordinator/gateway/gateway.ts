@@ -266,7 +266,7 @@ export class CrawlerGateway implements Fleet {
       this.#admissions.add(admission);
       void admission.then(() => this.#admissions.delete(admission));
     },
-    onResults: (crawlerId, spoolId, sealed) => this.#handlers.onResults({ crawlerId, spoolId, ...sealed }),
+    onResults: (crawlerId, spoolId, results) => this.#handlers.onResults({ crawlerId, spoolId, results }),
     onMessage: (crawlerId, message, size) => this.#handlers.onMessage(crawlerId, message, size),
     onProbeReport: (crawlerId, requestId, outcome) => this.#probes.report(crawlerId, requestId, outcome),
     onFault: (session, error) => {

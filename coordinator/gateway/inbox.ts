@@ -9,7 +9,7 @@ import { asLeaseId, type LeaseId } from "#core/ids";
 import { isSignedBy, sealText } from "#protocol/identity";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { ReceivedParts } from "#protocol/packed/message-frames";
-import { type FetchResult, maxUnsealedBytes, ResultDigest, type Seal } from "#protocol/result";
+import { type FetchResult, maxUnsealedBytes, ResultDigest } from "#protocol/result";
 
 type CrawlerResultMessage = Extract<CrawlerMessage, { type: "crawler:result" }>;
 
@@ -162,8 +162,6 @@ function toResult({ message, size }: Waiting): BatchedResult[] {
   return [{ sequence, leaseId: asLeaseId(leaseId), result, wireBytes: size.wireBytes }];
 }
 
-// What an unpacked message takes in memory beyond the bytes that came: links of earlier pages, and lexemes.
-
 /** An object, its two texts and their heads. */
 const linkBytes = 150;
 
@@ -216,7 +214,7 @@ export class SealCheck {
    * The results that the seal stands for, or null when its signature is wrong. Throws ProtocolError when it is not
    * for exactly what waits.
    */
-  take({ first, last, signature }: SealMessage): { results: readonly WaitingResult[]; seal: Seal } | null {
+  take({ first, last, signature }: SealMessage): readonly WaitingResult[] | null {
     const [from, to] = [this.#waiting[0]?.message.sequence, this.#waiting.at(-1)?.message.sequence];
     if (from === undefined || to === undefined) {
       throw new ProtocolError(`crawler:seal: ${first} to ${last} are sealed, and nothing waits for a seal`);
@@ -230,6 +228,6 @@ export class SealCheck {
     const digest = this.#digest.take();
     const text = sealText({ spoolId: this.#spoolId, first, last, digest });
     const isGenuine = isSignedBy(this.#publicKey, text, signature);
-    return isGenuine ? { results, seal: { first, last, digest, signature } } : null;
+    return isGenuine ? results : null;
   }
 }

@@ -126,8 +126,6 @@ export class ByteBudget {
   }
 }
 
-// Probe requests under way: matches reports to requests, and answers for crawlers that do not.
-
 interface PendingProbe {
   readonly crawlerId: CrawlerId;
   readonly method: ProbeMethod;

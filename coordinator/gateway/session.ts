@@ -20,7 +20,7 @@ import {
 } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
-import { badResultReason, type Seal } from "#protocol/result";
+import { badResultReason } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./connection.ts";
 import {
@@ -50,16 +50,10 @@ interface SessionSettings {
   readonly strangers: LoopTurns;
 }
 
-/** `seals`: those that end with one of the results. */
-interface SealedResults {
-  readonly results: readonly BatchedResult[];
-  readonly seals: readonly Seal[];
-}
-
 export interface SessionHandlers {
   onHello(session: CrawlerSession, hello: CrawlerHello, version: number): void;
   /* For an open session, one at a time: */
-  onResults(crawlerId: CrawlerId, spoolId: string, sealed: SealedResults): Promise<void>;
+  onResults(crawlerId: CrawlerId, spoolId: string, results: readonly BatchedResult[]): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /* At any time: */
   onProbeReport(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): void;
@@ -94,7 +88,6 @@ export class CrawlerSession {
   #frames: FrameReader | null = null;
   /** Null: this crawler has no key to sign with. */
   #sealCheck: SealCheck | null = null;
-  #seals: Seal[] = [];
   #hasUnread = false;
   #leavesForGood = false;
   #mostCredits = 0;
@@ -279,8 +272,7 @@ export class CrawlerSession {
       this.refuse({ code: "bad-signature", reason, retry: true });
       return;
     }
-    this.#seals.push(taken.seal);
-    for (const { message: result, size } of taken.results) this.#inbox.add(result, size);
+    for (const { message: result, size } of taken) this.#inbox.add(result, size);
     if (this.#inbox.isFull) this.connection.hold();
   }
 
@@ -301,9 +293,7 @@ export class CrawlerSession {
   async #deliverResults(results: readonly BatchedResult[]): Promise<void> {
     if (this.#crawlerId === null || !this.#hello) return;
     const last = results.at(-1);
-    const seals = this.#seals.filter((seal) => seal.last <= (last?.sequence ?? 0));
-    this.#seals = this.#seals.slice(seals.length);
-    await this.#handlers.onResults(this.#crawlerId, this.#hello.spoolId, { results, seals });
+    await this.#handlers.onResults(this.#crawlerId, this.#hello.spoolId, results);
     this.#unacknowledged -= results.length;
     if (last) this.send({ type: "coordinator:acknowledge", sequence: last.sequence });
   }

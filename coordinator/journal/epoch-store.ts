@@ -162,8 +162,6 @@ export async function noteReplay(client: PoolClient, epoch: number, replay: Repl
   );
 }
 
-// What a coordinator saw of the database at its last look, in a file beside the journal.
-
 const lookFile = "last-look.json";
 
 const lookSchema = z.object({

@@ -113,8 +113,6 @@ async function read(pool: Pool, condition: string, values: readonly unknown[]): 
   }));
 }
 
-// What we did to a target of late, from the frontier and the fetches.
-
 const mostHosts = 2000;
 const crawlersShown = 20;
 const answersShown = 12;
@@ -244,8 +242,6 @@ function longest(times: readonly (number | null)[]): number | null {
   const given = times.filter((ms): ms is number => ms !== null && ms > 0);
   return given.length === 0 ? null : Math.max(...given);
 }
-
-// What a site has asked of us: its opt-out, and complaints about it.
 
 const complaintsShown = 10;
 

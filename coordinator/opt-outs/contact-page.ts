@@ -55,7 +55,7 @@ ${
 }
 ${
   signRequests
-    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells programs what this page says. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
     : nothing
 }
 <p>One crawler at a time is in charge of a network, so your server sees one pace.</p></section>`;
@@ -83,8 +83,6 @@ function writeSection(contact: string | null): Html {
   const href = /^https?:\/\//.test(contact) ? contact : `mailto:${contact}`;
   return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Send us your host name and a line of your log, and we will find out who fetched what.</p></section>`;
 }
-
-// The two forms for webmasters, and what they answer. They need no script, no cookie and no account.
 
 /** What was typed, and what is wrong with it; both forms are empty at first. */
 export interface ContactForms {

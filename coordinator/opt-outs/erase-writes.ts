@@ -19,10 +19,7 @@ export type ErasedRows = Readonly<Record<string, number>>;
 export const reasonOfOptOut = "its site has opted out";
 
 /** Tables of which the page's rows go whole. */
-const deletedTables = [
-  ...["page", "page_fetch", "out_link", "page_links", "url_rank"],
-  "foreign_url",
-] as const;
+const deletedTables = [...["page", "page_fetch", "out_link", "url_rank"], "foreign_url"] as const;
 
 const columnsOfChange = [
   ...[

@@ -253,8 +253,6 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
   }
 }
 
-// Opt-outs of single URLs. The host goes on, and so do its leases, without those URLs.
-
 const urlsPerBatch = 5000;
 
 /** SQL of a column with a URL, for parameters $1 to $3: the host's hash, the scope and the URL. */

@@ -197,8 +197,6 @@ export interface OptOutMarks {
   erase(optOutId: number, now: Date): Promise<AppliedOptOuts["erased"]>;
 }
 
-// What somebody wants left alone, from the text that he typed: a site, a URL of it, or (operators) a network or a public suffix.
-
 /** Longest text that is looked at. */
 const maxTargetLength = 2048;
 
@@ -344,10 +342,6 @@ export function targetText({ site, network, part }: OptOutTarget): string {
   const range = parseRange(`${network.first}-${network.last}`);
   return range === null ? `${network.first} - ${network.last}` : formatRange(range);
 }
-
-// What a site's operators asked of the crawl: its opt-out and their complaints. */
-//
-// What a site has asked of us by itself: that we leave it alone, or that somebody looks at what we did.
 
 /** Without who asked and what was said, for everybody may look. */
 export interface OptOutReport {

@@ -69,7 +69,7 @@ const optOutPreview = z
   })
   .meta({ id: "OptOutPreview" });
 
-const erasedPage = z
+export const erasedPage = z
   .strictObject({
     optOutId: z.int().describe("The opt-out that keeps the URL out."),
     host: z.string(),
@@ -80,7 +80,7 @@ const erasedPage = z
 
 const fleetOptOuts = z.strictObject({ optOuts: z.array(fleetOptOut) }).meta({ id: "FleetOptOuts" });
 
-const deeds = z.strictObject({
+export const deeds = z.strictObject({
   since: dateTime(),
   hosts: z.int().describe("Hosts of the frontier that belong to it; at most 2,000 are counted."),
   requests: z.int(),
@@ -296,8 +296,6 @@ export const optOutsApi = {
   },
 } satisfies ApiOperations;
 
-// The API that site owners meet: the fleet's addresses and keys, and the forms of objection.
-
 const formError = z
   .strictObject({ error: z.strictObject({ status: z.int(), message: z.string() }) })
   .meta({ id: "FormError" });
@@ -353,28 +351,6 @@ const keyDirectory = z
   })
   .meta({ id: "KeyDirectory" });
 
-const agentCard = z
-  .strictObject({
-    client_id: z.string().describe("Where this card is."),
-    client_name: z.string(),
-    client_uri: z.string(),
-    contacts: z.array(z.string()).optional(),
-    jwks_uri: z.string().optional().describe("Absent if requests are not signed."),
-    web_bot_auth: z.strictObject({
-      "expected-user-agent": z.string(),
-      "rfc9309-product-token": z.string(),
-      "rfc9309-compliance": z.boolean(),
-      trigger: z.enum(["crawler"]),
-      purpose: z.string(),
-      "targeted-content": z.string(),
-      "rate-control": z.string(),
-      "rate-expectation": z.string().optional(),
-      "known-urls": z.array(z.string()),
-      ips_uri: z.string().describe("The fleet's addresses (JAFAR)."),
-    }),
-  })
-  .meta({ id: "SignatureAgentCard" });
-
 export const contactApi = {
   fleetAddresses: {
     method: "get",
@@ -419,31 +395,6 @@ export const contactApi = {
           ],
         },
         type: "application/http-message-signatures-directory+json",
-      },
-    },
-  },
-  signatureAgentCard: {
-    method: "get",
-    path: "/.well-known/signature-agent-card",
-    needs: null,
-    summary:
-      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
-    answers: {
-      200: answer(agentCard, "The card"),
-    },
-  },
-  securityTxt: {
-    method: "get",
-    path: "/.well-known/security.txt",
-    needs: null,
-    summary: "Where to report a security problem (RFC 9116); 404 with the reason if no contact is set",
-    answers: {
-      200: {
-        description: "Lines of names and values",
-        schema: z.string(),
-        example:
-          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
-        type: "text/plain",
       },
     },
   },

@@ -125,8 +125,6 @@ function eraseForm(viewer: PageViewer): Html {
 <button class="slim">Erase page</button></form></section>`;
 }
 
-// Complaints: who complained about our requests, what we had done, the paragraph that can be sent on, and the answer.
-
 interface ComplaintsPage {
   readonly complaints: readonly Complaint[];
   /** Also those that are closed. */

@@ -75,8 +75,6 @@ export function optOutDuties(ports: {
   };
 }
 
-// What webmasters would miss: who crawls the public web says who he is, and how he can be reached.
-
 /**
  * Why nobody may crawl the public web with these settings: the User-Agent names nothing that a webmaster can reach. Null
  * where it does, and for a crawl of one's own network or an emulated one.

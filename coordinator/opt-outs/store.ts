@@ -480,8 +480,6 @@ async function preview(pool: Pool, target: OptOutTarget, now: Date): Promise<Opt
   };
 }
 
-// A row of table opt_out as the flows know it.
-
 interface OptOutRow {
   opt_out_id: number;
   applied: number;

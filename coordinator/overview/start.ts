@@ -21,13 +21,9 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
-import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
-import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
 import type { AlertFacts } from "./alert-facts.ts";
-import { alertMuteRoutes } from "./alert-mute-routes.ts";
-import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
 import { sampleDisk } from "./disk-sample-store.ts";
@@ -298,7 +294,7 @@ export function observeIndex(metrics: Metrics, state: IndexState): void {
   metrics.searchIndexBehindSeconds.set(secondsBehind);
 }
 
-// What is forgotten in time: incidents, seals and turns that nobody will ask about any more.
+// What is forgotten in time: incidents and turns that nobody will ask about any more.
 
 interface UpkeepParts {
   readonly pool: Pool;
@@ -315,7 +311,6 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
   const { pool, incidents, timekeeper, log, now } = parts;
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
-    await forgetSeals(pool, now());
     await forgetTurns(pool, now());
   });
   // After a start it is looked once: the clock may have been put right while nothing ran.
@@ -343,9 +338,3 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
 const bringBackMs = 60_000;
 /** Coordinators' clocks differ by less. */
 const clocksApartMs = 120_000;
-
-// Alerts are muted and told again on their page and by the API.
-
-export function alertMutePart(pool: Pool): WebPart {
-  return alertMuteRoutes(createAlertMuteStore(pool));
-}

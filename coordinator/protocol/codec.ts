@@ -80,7 +80,7 @@ const resultEnvelope = crawlerResult.extend({
   result: z.unknown(),
 });
 
-export interface SoundResult {
+interface SoundResult {
   readonly packed: PackedMessage;
   /** Why a failure stands in its place; null: it is as it was. */
   readonly fault: string | null;
@@ -134,7 +134,7 @@ export function decodeCoordinatorMessage(received: Uint8Array | string): Coordin
   return check(coordinatorMessage, parse(received));
 }
 
-export type DecodedHello =
+type DecodedHello =
   | { readonly type: "hello"; readonly version: number; readonly hello: CrawlerHello }
   | { readonly type: "wrong-version"; readonly reason: string };
 

@@ -88,7 +88,7 @@ interface Waiting {
 }
 
 /** How far back the coordinator's messages refer. */
-export const smallWindowBytes = 8192;
+const smallWindowBytes = 8192;
 
 const oneOptions = { windowBits: 13, memLevel: 5, level: 6, finishFlush: constants.Z_SYNC_FLUSH } as const;
 

@@ -18,7 +18,7 @@ export const maxExchangedUrlBytes = 1_000_000;
 export const maxExchangeBytes = 4_000_000;
 /** Coordinators above one another. */
 export const maxChain = 16;
-/** Domain sets or address blocks of one coordinator, and characters of one. */
+/** Domain sets of one coordinator, and characters of one. */
 const maxClaims = 1000;
 const maxClaimLength = 300;
 

@@ -45,8 +45,6 @@ export const helloIdentity = z.object({
   binding: bytes32.nullable().optional(),
 });
 
-export type HelloIdentity = z.infer<typeof helloIdentity>;
-
 /** What a coordinator wants signed, and for which connection. */
 export interface ChallengedConnection {
   readonly challenge: string;

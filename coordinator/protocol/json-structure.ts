@@ -4,7 +4,7 @@
  */
 import { ProtocolError } from "#core/errors";
 
-export interface StructureBounds {
+interface StructureBounds {
   readonly values: number;
   readonly depth: number;
 }

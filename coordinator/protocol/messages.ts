@@ -57,7 +57,7 @@ export type ProbeOutcome = z.infer<typeof probeOutcome>;
 export const heldBackWords = "held back by the crawler";
 
 /** How a coordinator begins the reason where the crawler, or the coordinator that it is connected to, did not report. */
-export const unreportedWords = ["the crawler ", "the coordinator of its crawler "] as const;
+const unreportedWords = ["the crawler ", "the coordinator of its crawler "] as const;
 
 /** Nobody asked the target, as far as is known: the outcome says nothing of how far it is, or whether it answers. */
 export function saysNothing(outcome: ProbeOutcome): boolean {
@@ -138,7 +138,7 @@ export const crawlerHello = z.object({
   time: instant.optional().catch(undefined),
 });
 
-export const crawlerHeartbeat = z.object({
+const crawlerHeartbeat = z.object({
   type: z.literal("crawler:heartbeat"),
   /**
    * Hosts being crawled, results not yet acknowledged, and totals since the crawler's start: bytes fetched over
@@ -160,19 +160,19 @@ export const crawlerHeartbeat = z.object({
 });
 
 /** Asks for work: the crawler has room for so many more hosts. */
-export const crawlerReady = z.object({
+const crawlerReady = z.object({
   type: z.literal("crawler:ready"),
   freeHosts: z.int().min(1).max(10_000),
 });
 
-export const crawlerProbeReport = z.object({
+const crawlerProbeReport = z.object({
   type: z.literal("crawler:probe-report"),
   requestId: z.int().min(0),
   outcome: probeOutcome,
 });
 
 /** Round-trip times to other crawlers, measured on the coordinator's list of peers. */
-export const crawlerPeerRtts = z.object({
+const crawlerPeerRtts = z.object({
   type: z.literal("crawler:peer-rtts"),
   peers: listOf(z.object({ crawlerId: z.int().min(1), outcome: probeOutcome }), 1000),
 });
@@ -186,7 +186,7 @@ export const crawlerResult = z.object({
 });
 
 /** Gives a lease back: every URL in it without a result returns to the frontier. Sent after its results were acknowledged. */
-export const crawlerLeaseEnd = z.object({
+const crawlerLeaseEnd = z.object({
   type: z.literal("crawler:lease-end"),
   leaseId,
   reason: words,
@@ -195,14 +195,14 @@ export const crawlerLeaseEnd = z.object({
 });
 
 /** The session ends in order. `forGood`: the crawler will not be back, so others may have its subnets at once. */
-export const crawlerGoodbye = z.object({
+const crawlerGoodbye = z.object({
   type: z.literal("crawler:goodbye"),
   reason: words,
   forGood: z.boolean().optional(),
 });
 
 /** From version 3 on, after the results up to `last`: signed with the crawler's key (`sealText`). */
-export const crawlerSeal = z.object({
+const crawlerSeal = z.object({
   type: z.literal("crawler:seal"),
   /** The results after the seal before it, as sequences. */
   first: z.int().min(1),
@@ -211,7 +211,7 @@ export const crawlerSeal = z.object({
 });
 
 /** The new key is on disk; the one before it may be forgotten. */
-export const crawlerKeyKept = z.object({ type: z.literal("crawler:key-kept") });
+const crawlerKeyKept = z.object({ type: z.literal("crawler:key-kept") });
 
 /** What became of a release that was offered, on this machine. */
 export const crawlerReleaseReport = z.object({

@@ -12,10 +12,10 @@ import { listOf } from "./fields.ts";
  * rsl             Really Simple Licensing 1.0
  * robots-words    words such as `noai` among robots directives, in no standard
  */
-export const preferenceStandards = ["content-signal", "content-usage", "tdm", "rsl", "robots-words"] as const;
+const preferenceStandards = ["content-signal", "content-usage", "tdm", "rsl", "robots-words"] as const;
 
 /** Where it was found. */
-export const preferencePlaces = ["robots.txt", "header", "meta", "link", "tdmrep.json"] as const;
+const preferencePlaces = ["robots.txt", "header", "meta", "link", "tdmrep.json"] as const;
 
 /** licensed: only by agreement with the site, which a license or a policy names. */
 export const preferenceAnswers = ["allowed", "licensed", "denied"] as const;

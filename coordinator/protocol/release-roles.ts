@@ -79,7 +79,7 @@ export const keysFile = z.object({ rotations: z.array(envelope).max(maxRotations
 export type KeysFile = z.infer<typeof keysFile>;
 
 /** What an invitation pins: each of these keys may do everything, as many of them together as it takes. */
-export const pinnedRoles = (pinned: Role): Roles => ({
+const pinnedRoles = (pinned: Role): Roles => ({
   root: pinned,
   releases: pinned,
   revocations: pinned,

@@ -331,14 +331,6 @@ export const sealAfter = { results: 32, bytes: 1024 * 1024, ms: 1000 } as const;
  */
 export const maxUnsealedBytes: number = 64 * 1024 * 1024;
 
-/** Results that one signature stands for, by their sequences; `digest` in hex, `signature` in base64url. */
-export interface Seal {
-  readonly first: number;
-  readonly last: number;
-  readonly digest: string;
-  readonly signature: string;
-}
-
 const textEnd = Buffer.from([0xff]);
 
 export class ResultDigest {

@@ -50,7 +50,7 @@ export function signingKeyText(said: {
  *   bad-signature   one of the two is wrong
  *   too-many        too many are published already, or were announced in the last hour
  */
-export const signingKeyRefusals = ["ended", "taken", "clock", "bad-signature", "too-many"] as const;
+const signingKeyRefusals = ["ended", "taken", "clock", "bad-signature", "too-many"] as const;
 
 export const coordinatorSigningKey = z.object({
   type: z.literal("coordinator:signing-key"),

@@ -11,7 +11,7 @@ import type { ReleaseFleetStore } from "./fleet-store.ts";
 import type { DockEntry, ReleaseEntry, ReleaseStore, StageChange } from "./release-store.ts";
 import { mayRun, type ReleaseStage, rankedDocks, releaseFor, stageMembers, withMembers } from "./staging.ts";
 
-export interface StagePorts {
+interface StagePorts {
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
   readonly releaseFleet: Pick<ReleaseFleetStore, "docks" | "watched">;
 }

@@ -296,8 +296,6 @@ export function served(bytes: Buffer): ServedFile {
   return { bytes, digest: createHash("sha256").update(bytes).digest("hex") };
 }
 
-// What is kept of releases: manifests and bundles, whose signatures count, who was offered what and what came of it.
-
 export interface ReleaseEntry extends StagedRelease {
   readonly stageWords: string;
   readonly publishedAt: Date;

@@ -94,8 +94,6 @@ async function hold(
   return { type: "done", value: { version, stage: "none" }, goTo, said: words, change };
 }
 
-// Every release with what became of it at the crawlers.
-
 export interface ReleaseLine extends Omit<ReleaseEntry, "firstCrawlerId"> {
   /** Name of the crawler that got it first. */
   readonly firstCrawler: string | null;
@@ -155,8 +153,6 @@ export function releaseRemark(release: ReleaseLine, now: Date): string {
   const since = release.stageSince === null ? "" : `since ${release.stageSince.toISOString().slice(0, 16)}Z`;
   return `${since}${release.stageWords === "" ? "" : `: ${release.stageWords}`}`;
 }
-
-// Releases: to whom each is offered and what came of it, and which crawler runs what.
 
 interface VersionsPage {
   readonly releases: readonly ReleaseLine[];

@@ -69,7 +69,7 @@ export function rankedDocks<Dock extends { readonly name: string }>(
 }
 
 /** A release, and to whom it is to be offered. */
-export interface ReleaseToMembers {
+interface ReleaseToMembers {
   readonly release: StagedRelease;
   readonly members: ReadonlySet<CrawlerId>;
 }

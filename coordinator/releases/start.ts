@@ -17,14 +17,14 @@ const advanceMs = 30_000;
 /** After a hello: the welcome goes first. */
 const welcomeMs = 250;
 
-export interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
+interface ReleaseDutyPorts extends Pick<OfferPorts, "send" | "online" | "now"> {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
-export interface ReleaseDuties {
+interface ReleaseDuties {
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
   onReport(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
   /** Schedules what is done by the clock, and listens for changes. */

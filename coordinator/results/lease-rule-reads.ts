@@ -197,8 +197,6 @@ function firstOfEach(results: readonly CountedResult[]): CountedResult[] {
   });
 }
 
-// What the frontier knows of a URL's changes, for its next result: one look-up by primary key in each table.
-
 /** Of the tables that `knownPageJoins` joins to `frontier_url u`. */
 const knownPageColumns = `u.compared_visits, u.content_changes, u.changed_seconds, u.unchanged_seconds,
        u.last_fetched_at, u.next_fetch_at, encode(u.digest, 'hex') as digest_hex, u.back_links, k.page_rank,

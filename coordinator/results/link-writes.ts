@@ -1,13 +1,11 @@
 /**
- * Tables out_link and page_links: what pages link to, which is the web graph. A page's links are one row, packed; a visit
- * that finds them as they were writes nothing, and one that finds others leaves behind what the visit before it differs by.
- * The URLs of a batch are under leases of its crawler: nobody else writes these rows.
+ * Table out_link: what pages link to, which is the web graph. A page's links are one row, packed; a visit that finds them as
+ * they were writes nothing. The URLs of a batch are under leases of its crawler: nobody else writes these rows.
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { type LinkTarget, nameOf, packDifference, unpackLinks } from "#core/link-set";
-import type { UrlAddress } from "#core/url-key";
+import { nameOf, type UrlAddress } from "#core/url-key";
 import { clean, columnsOf } from "../database/transaction.ts";
 import type { ArrivedResult, CountedResult } from "./accepted-result.ts";
 import { fetchedAtOf, type LinkFacts, replacesPage } from "./result-rows.ts";
@@ -19,14 +17,11 @@ export interface ChangedLink extends UrlAddress {
 }
 
 interface WrittenLinks {
-  /** What the frontier learns of each URL, by its name (core/link-set). */
+  /** What the frontier learns of each URL, by its name. */
   readonly facts: ReadonlyMap<string, LinkFacts>;
   readonly added: readonly ChangedLink[];
   readonly removed: readonly ChangedLink[];
 }
-
-/** Visits of a page that found its links changed; earlier ones are forgotten. */
-export const mostKeptVisits = 5;
 
 /** The links that the visits saw in place of those that their pages had; also that there is none. */
 export async function writeLinks(
@@ -50,7 +45,7 @@ export async function writeLinks(
     client,
     differing.map(({ counted }) => counted.key),
   );
-  const [rows, earlier]: [OutLinkRow[], EarlierVisit[]] = [[], []];
+  const rows: OutLinkRow[] = [];
   for (const { counted, before, packed } of visits) {
     const { key, links, result } = counted;
     const name = nameOf(key);
@@ -67,7 +62,7 @@ export async function writeLinks(
     const visitedAt = isSameSet ? before.visitedAt : fetchedAtOf(result, now);
     rows.push({ hostHash, urlHash, visit, visitedAt, ...packed });
     if (isSameSet) continue;
-    const change = (link: LinkTarget) => ({
+    const change = (link: UrlAddress) => ({
       from: hostHash,
       fromUrl: urlHash,
       hostHash: link.hostHash,
@@ -75,11 +70,8 @@ export async function writeLinks(
     });
     added.push(...without(links, previous).map(change));
     removed.push(...without(previous ?? [], links).map(change));
-    if (before === null || previous === null) continue;
-    earlier.push({ ...before, hostHash, urlHash, adjacency: packDifference(previous, links) });
   }
   await writeOutLinks(client, rows);
-  await writeEarlier(client, earlier);
   return { facts, added, removed };
 }
 
@@ -88,13 +80,11 @@ function isUnchanged({ result }: Pick<CountedResult, "result">): boolean {
   return result.outcome.type === "unchanged";
 }
 
-function without(links: readonly LinkTarget[], others: readonly LinkTarget[] | null): readonly LinkTarget[] {
+function without(links: readonly UrlAddress[], others: readonly UrlAddress[] | null): readonly UrlAddress[] {
   if (others === null || others.length === 0) return links;
   const known = new Set(others.map(({ urlHash }) => urlHash));
   return links.filter(({ urlHash }) => !known.has(urlHash));
 }
-
-// The row of a page (table out_link).
 
 /** Columns that hold a list are written as Postgres reads arrays. */
 interface PackedLinks {
@@ -220,7 +210,7 @@ async function knownLinks(
 async function readTargets(
   client: Pick<PoolClient, "query">,
   pages: readonly UrlAddress[],
-): Promise<ReadonlyMap<string, readonly LinkTarget[]>> {
+): Promise<ReadonlyMap<string, readonly UrlAddress[]>> {
   if (pages.length === 0) return new Map();
   const { rows } = await client.query<
     UrlAddress & { urls: string; hosts: string; places: string; ownLinks: number }
@@ -248,87 +238,20 @@ async function readTargets(
 /** Numbers as Postgres writes an array of them. */
 const listed = (text: string): string[] => (text === "{}" ? [] : text.slice(1, -1).split(","));
 
-// Earlier visits (table page_links).
-
-interface EarlierVisit extends UrlAddress, KnownLinks {
-  /** By which it differs from the visit after it. */
-  readonly adjacency: Uint8Array;
-}
-
-async function writeEarlier(client: PoolClient, visits: readonly EarlierVisit[]): Promise<void> {
-  if (visits.length === 0) return;
-  await client.query(
-    `insert into page_links (host_hash, url_hash, visit, visited_at, link_count, adjacency)
-     select * from unnest($1::bigint[], $2::bigint[], $3::int[], $4::timestamptz[], $5::int[], $6::bytea[])`,
-    columnsOf(visits, ["hostHash", "urlHash", "visit", "visitedAt", "links", "adjacency"]),
-  );
-  await client.query(
-    `delete from page_links p
-     using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-     where p.host_hash = given.host_hash
-       and p.url_hash = given.url_hash
-       and p.visit <= (
-         select k.visit
-         from page_links k
-         where k.host_hash = given.host_hash and k.url_hash = given.url_hash
-         order by k.visit desc
-         offset ${mostKeptVisits - 1}
-         limit 1
-       )`,
-    columnsOf(visits, ["hostHash", "urlHash"]),
-  );
-}
-
-/** The kept visits of a page, the latest first. */
-export async function readPageLinks(
-  client: Pick<PoolClient, "query">,
-  page: UrlAddress,
-): Promise<{ visit: number; visitedAt: Date; links: readonly LinkTarget[] }[]> {
-  const targets = (await readTargets(client, [page])).get(nameOf(page));
-  if (targets === undefined) return [];
-  const { rows } = await client.query<{ visit: number; visited_at: Date; adjacency: Buffer | null }>(
-    `select visit, visited_at, null as adjacency
-     from out_link
-     where host_hash = $1 and url_hash = $2
-     union all
-     (select visit, visited_at, adjacency
-      from page_links
-      where host_hash = $1 and url_hash = $2
-      order by visit desc
-      limit ${mostKeptVisits - 1})
-     order by visit desc`,
-    [page.hostHash, page.urlHash],
-  );
-  let after = targets;
-  return rows.map(({ visit, visited_at: visitedAt, adjacency }) => {
-    const links = adjacency === null ? targets : unpackLinks(adjacency, after);
-    after = links;
-    return { visit, visitedAt, links };
-  });
-}
-
 // How much of a page's links changed between two visits: C of the Anansi thesis (section 4.3.3). Its text calls C "the
 // ratio of changed links between two continuous visits" and gives pages with a larger ratio of change a higher priority;
 // equation 4.2 prints |previous ∩ latest| / |previous ∪ latest|, which is the ratio of links that did not change and
 // would put the pages that never change first. The text is followed here: 1 - |∩| / |∪|. Both give 1 for a page without
 // links on either visit, since the thesis says so.
 
-/** `changed`: as the thesis' text says; `in-common`: as its equation is printed. */
-type ChangeReading = "changed" | "in-common";
-
 /** 0 to 1. Links count once however often a page repeats them. */
-export function changeRatio(
-  previous: readonly LinkTarget[],
-  latest: readonly LinkTarget[],
-  reading: ChangeReading = "changed",
-): number {
+export function changeRatio(previous: readonly UrlAddress[], latest: readonly UrlAddress[]): number {
   const before = new Set(previous.map(nameOf));
   const now = new Set(latest.map(nameOf));
   if (before.size === 0 && now.size === 0) return 1;
   let inCommon = 0;
   for (const name of now) if (before.has(name)) inCommon += 1;
-  const share = inCommon / (before.size + now.size - inCommon);
-  return reading === "changed" ? 1 - share : share;
+  return 1 - inCommon / (before.size + now.size - inCommon);
 }
 
 /** Of links that are as they were. */

@@ -131,8 +131,6 @@ async function upsertPages(
   ]);
 }
 
-// Which of a batch's pages have nearly the text of another, and what that changes for the pages they replace.
-
 interface PlacedTexts {
   /** By `nameOf`; pages whose text is too short to be compared have none. */
   readonly places: ReadonlyMap<string, TextPlace>;

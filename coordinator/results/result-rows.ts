@@ -168,8 +168,6 @@ export function fetchedAtOf(result: FetchResult, now: Date): Date {
   return new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
 }
 
-// What became of a URL, in the words that its row in the frontier keeps.
-
 /** Null: nothing has to be said beside the outcome. */
 export function reasonOf(counted: CountedResult): string | null {
   const { outcome } = counted.result;
@@ -229,6 +227,6 @@ export interface Batch {
   readonly crawlerId: CrawlerId;
   readonly results: readonly CountedResult[];
   readonly now: Date;
-  /** Of pages, by their names (core/link-set). */
+  /** Of pages, by their names. */
   readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
 }

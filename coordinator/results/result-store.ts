@@ -7,7 +7,6 @@ import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import type { Seal } from "#protocol/result";
 import { failedResult, maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
@@ -59,8 +58,6 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       now: Date;
       /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
       lastSequence: number;
-      /** Kept beside the acknowledged sequence, for audits. */
-      seals?: readonly Seal[];
     }): Promise<TakenResults> => await take(pool, { ...batch, known }),
 
     /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
@@ -104,7 +101,6 @@ async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
       ...batch,
       results: half,
       lastSequence: half.at(-1)!.sequence,
-      seals: [],
     });
     return sumOfTaken(before, await take(pool, { ...batch, results: batch.results.slice(middle) }));
   }
@@ -229,7 +225,6 @@ async function takeBatch(
   const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(on, batch, counted);
   await acknowledge(client, batch);
-  await write.recordSeals(client, batch);
   const taken = {
     stored: counted.length,
     duplicates: batch.results.length - fresh.length,

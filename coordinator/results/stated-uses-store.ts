@@ -183,8 +183,6 @@ async function silence(client: PoolClient, results: readonly CountedResult[]): P
   );
 }
 
-// What is told of a page, and of a host's pages.
-
 /** Null: nothing is stated, or the index has no such page. */
 export async function statedUsesOf(pool: Pool, page: UrlAddress): Promise<StatedUses | null> {
   const { rows } = await pool.query<
@@ -228,8 +226,6 @@ export async function statedOfHost(
   const counts = countAnswers(rows.map((row) => ({ answers: row.answers ?? {}, pages: row.pages })));
   return { pages: Math.min(pages, mostPagesOfHost), more: pages > mostPagesOfHost, counts };
 }
-
-// Lists that nobody states any more: no result, no page of the search's last whole walk, no change that the feed keeps.
 
 /** Notes of a batch of pages that their lists are used. One that somebody writes at the moment is in use. */
 export async function noteUsedSets(client: PoolClient, sets: readonly number[], now: Date): Promise<void> {

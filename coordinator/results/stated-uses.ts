@@ -88,8 +88,6 @@ export function withoutUnwantedText<Arrived extends ArrivedResult>(arrived: Arri
   return { ...arrived, links, result: { ...result, page: silent } };
 }
 
-// In plain words.
-
 const standardWords: Readonly<Record<StatedPreference["standard"], string>> = {
   "content-signal": "Content-Signal",
   "content-usage": "Content-Usage",

@@ -13,7 +13,6 @@ import {
   failedResult,
   maxPageLinks,
   type PageExtract,
-  type Seal,
 } from "#protocol/result";
 import { foreignDateMs } from "../core/foreign-dates.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
@@ -33,8 +32,6 @@ export interface ResultBatch {
   readonly crawlerId: CrawlerId;
   readonly spoolId: string;
   readonly results: readonly WireResult[];
-  /** What the crawler signed for them; absent: it has no key to sign with. */
-  readonly seals?: readonly Seal[];
 }
 
 export interface TakeResultsSettings {
@@ -63,7 +60,6 @@ export async function takeResults(
     scope: settings.scope,
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
-    seals: batch.seals ?? [],
   });
   const bad = batch.results.flatMap(({ result }) => badResultReason(result) ?? []);
   const refused = [

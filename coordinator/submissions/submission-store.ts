@@ -192,8 +192,6 @@ async function writeAnswers(
   });
 }
 
-// Receipts, read.
-
 interface SubmissionRow {
   readonly submission_id: string;
   readonly deed: Submission["deed"];

@@ -263,8 +263,6 @@ const linkOrder: Readonly<Record<GraphKind, string>> = {
   hosts: "order by l.host_hash",
 };
 
-// Names by hash.
-
 export async function urlsByHash(
   pool: Pool,
   hashes: readonly { readonly hostHash: string; readonly urlHash: string }[],

@@ -200,8 +200,6 @@ function bigintOf(high: number, low: number): string {
   return ((BigInt(high) << 32n) | BigInt(low >>> 0)).toString();
 }
 
-// The summary of a graph that has been read and ranked: the top lists get their names from the frontier.
-
 interface Hosts {
   readonly graph: HostGraph;
   /** By the host's hash; the other half of the key is 0. */

@@ -44,8 +44,6 @@ export function graphRoutes({ latest, ranksAt: ranksMade }: GraphRoutePorts): We
   };
 }
 
-// The web graph as it was last ranked: sizes, how many links pages have, which pages and hosts stand highest.
-
 /** `ranksAt`: when the ranks were made that the frontier's order goes by; null: there are none. */
 function graphBody(summary: GraphSummary, madeAt: Date, ranksAt: Date | null): Html {
   const { ranking } = summary;

@@ -74,8 +74,6 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   log.info({ nodes, links: summary.links, iterations: ranking.iterations, mended }, "pages are ranked");
 }
 
-// The pages' part about the web graph, with its store.
-
 export function graphPart(pool: Pool): WebPart {
   return graphRoutes({
     latest: async () => await latestSummary(pool),

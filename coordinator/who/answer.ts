@@ -280,7 +280,7 @@ async function answerHosted(
   const address = first === undefined ? null : parseAddress(first);
   const asked = seen.takenFor.type === "url" ? seen.takenFor.value : null;
   const wishes = await ports.reads.wishesOf(seen.hostName, addresses, asked);
-  const owner = await ownerOfHosted(seen, ports, first ?? null);
+  const owner = await ownerOfHosted(seen, ports);
   const facts = {
     wishes,
     owner,
@@ -323,11 +323,10 @@ async function answerHosted(
 async function ownerOfHosted(
   seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
   ports: WhoPorts,
-  address: string | null,
 ): Promise<ForeignOwner | null> {
   if (seen.host !== null) return null;
   const { hostName: host, urlHash = null } = seen;
-  return await ports.reads.ownerOf({ host, hostHash: hostHashOf(host), urlHash, address });
+  return await ports.reads.ownerOf({ host, hostHash: hostHashOf(host), urlHash });
 }
 
 async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Promise<Answer["order"]> {

@@ -133,7 +133,8 @@ async function outside() {
     pages: (
       await pool.query("select url, title, digest, words, noindex, lexemes::text from page order by url")
     ).rows,
-    links: (await pool.query("select url_hash, link_count from page_links order by url_hash")).rows,
+    links: (await pool.query("select url_hash, cardinality(urls) as links from out_link order by url_hash"))
+      .rows,
     validators: (await pool.query("select url, etag, digest from frontier_url where visits > 0 order by url"))
       .rows,
     changes: changes.map(({ kind, url }) => `${kind} ${url}`),

@@ -80,11 +80,9 @@ export async function newCoordinator() {
   }
   await startAnew();
 
-  const resolveAs = async (addressOf: (host: string) => string | undefined): Promise<void> => {
-    for (const host of await world.frontier.hostsToResolve(500, secondsAfterNoon(second))) {
-      const address = addressOf(host);
-      if (address !== undefined) await world.resolve(host, address, subnetId);
-    }
+  const resolveAll = async (): Promise<void> => {
+    for (const host of await world.frontier.hostsToResolve(500, secondsAfterNoon(second)))
+      await world.resolve(host, "198.51.100.7", subnetId);
   };
 
   /** Everything, whatever it was before. */
@@ -154,10 +152,8 @@ export async function newCoordinator() {
       await dueAgain();
       return await crawl(linksOf);
     },
-    resolveAs: async (addresses: Readonly<Record<string, string>>) =>
-      await resolveAs((host) => addresses[host]),
     leaseOf: async (host: string): Promise<Lease[]> => {
-      await resolveAs(() => "198.51.100.7");
+      await resolveAll();
       await dueAgain();
       // Due for longer than the others: it is among those that are leased.
       await world.pool.query("update frontier_host set due_at = $1 where host = $2", [

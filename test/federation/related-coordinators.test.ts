@@ -45,15 +45,6 @@ describe("who may be below whom", () => {
     ]);
   });
 
-  it("not one by names beside one by addresses, since a host can be in both", async () => {
-    await (await below(low, top, ["192.0.2.0/24"], "block")).turn();
-    await (await below(middle, top, [".gr"], "names")).turn();
-
-    expect(await failureOf(middle)).toMatch(
-      /"names" and "block" would both own hosts whose name is in a domain set/,
-    );
-  });
-
   it("not what the one above does not own itself", async () => {
     await (await below(middle, top, [".gr"])).turn();
     await (await below(low, middle, ["uoa.gr", ".com"])).turn();
@@ -362,23 +353,6 @@ describe("owners that change", () => {
 
     expect(Object.keys(await top.frontier())).toEqual(["http://a.gr/", "http://x.com/"]);
     expect(await top.waiting()).toBe(0);
-  });
-
-  it("by address: a host is known when it is resolved, goes to whose block it is in, and stays there", async () => {
-    const left = await below(low, top, ["192.0.2.0/24"], "left");
-    const right = await below(middle, top, ["203.0.113.0/24"], "right");
-    await exchangeAll([left, right]);
-    await low.seed("http://a.example/", "http://b.example/", "http://203.0.113.9/");
-    await low.resolveAs({ "a.example": "192.0.2.7", "b.example": "203.0.113.7" });
-    await exchangeAll([left, right]);
-    await top.resolveAs({ "b.example": "203.0.113.7" });
-    await exchangeAll([left, right]);
-    await middle.resolveAs({ "b.example": "192.0.2.99" });
-    await exchangeAll([left, right]);
-
-    expect(Object.keys(await low.frontier())).toEqual(["http://a.example/"]);
-    expect(Object.keys(await middle.frontier())).toEqual(["http://203.0.113.9/", "http://b.example/"]);
-    expect(Object.keys(await top.frontier())).toEqual([]);
   });
 });
 

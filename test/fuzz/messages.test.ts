@@ -1,7 +1,7 @@
 /**
  * Every message of both directions, by the grammar of its schema: whole ones at live ends (a coordinator with its
  * database, a crawler), and soiled, cut and broken ones at the decoders. None may lead to an internal error. How many is
- * said by NEARCRAWL_FUZZ_CASES (400 where nothing is said, 1,000 in npm run test:long), from where by NEARCRAWL_FUZZ_SEED.
+ * said by NEARCRAWL_FUZZ_CASES (200 where nothing is said, 1,000 in npm run test:long), from where by NEARCRAWL_FUZZ_SEED.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
@@ -28,7 +28,7 @@ import { scope, seeds } from "../support/store-world.ts";
 import { hostileBytes, pick } from "./mutate.ts";
 import { drawValue } from "./schema-values.ts";
 
-const cases = Number(process.env.NEARCRAWL_FUZZ_CASES ?? longOr(1000, 400));
+const cases = Number(process.env.NEARCRAWL_FUZZ_CASES ?? longOr(1000, 200));
 const firstSeed = Number(process.env.NEARCRAWL_FUZZ_SEED ?? 1);
 const longMs = 60_000 + cases * 20;
 

@@ -14,7 +14,6 @@ import type { BatchedResult, CrawlerReport } from "#coordinator/gateway/inbox";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Seal } from "#protocol/result";
 import type { ZlibSync } from "#protocol/zlib-sync-inflater";
 import { atEnd } from "../support/at-end.ts";
 
@@ -36,7 +35,6 @@ export interface Seen {
     crawlerId: CrawlerId;
     spoolId: string;
     results: readonly BatchedResult[];
-    seals?: readonly Seal[];
   }[];
   readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
   readonly leaves: { crawlerId: CrawlerId; reason: string; forGood: boolean }[];

@@ -40,7 +40,7 @@ const error = (status: number): Shipped => ({
 const pages = async () =>
   (await world.pool.query("select url, title, digest, fetched_at from page order by url")).rows;
 const links = async () =>
-  (await world.pool.query("select sum(link_count)::int as n from page_links")).rows[0].n;
+  (await world.pool.query("select sum(cardinality(urls))::int as n from out_link")).rows[0].n;
 const changes = async () => (await world.pool.query("select kind from page_change_inbox")).rows;
 async function rest(): Promise<{ daysLeft: number | null; tries: number | null; provider: string | null }> {
   const host = (await world.hostRow("a.example"))!;

@@ -154,7 +154,6 @@ export async function emptyOutbox(
 /** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
 const emptied = [
   "out_link",
-  "page_links",
   "page_change_inbox",
   "link_outbox",
   "deferred_link",

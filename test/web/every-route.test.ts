@@ -23,8 +23,6 @@ const publicReads = [
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
-  "/.well-known/signature-agent-card",
-  "/.well-known/security.txt",
   "/releases/dock.mjs",
   "/releases/current.json",
   "/releases/keys.json",
@@ -93,7 +91,6 @@ const staffsReads = [
     "/api/submissions/:number",
     "/explore/subnets.csv",
     "/sites.csv",
-    "/sites.json",
     "/events",
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];

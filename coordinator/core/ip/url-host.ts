@@ -115,8 +115,6 @@ function unescaped(host: string): string {
 /** A host name or address as it stands in a URL or a Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
-// Parts of a site, which opt-outs name without a scheme, for http and https alike: //host/path, or //host:port/path.
-
 /** Of a canonical URL. */
 export const withoutScheme = (url: string): string => url.slice(url.indexOf("//"));
 

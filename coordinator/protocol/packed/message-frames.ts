@@ -15,7 +15,7 @@ import { type PackedMessage, packMessage } from "./packed-message.ts";
 import { maxLines, unpackMessage } from "./unpack-message.ts";
 
 /** What is in one frame: the numbers as they are, the text deflated. */
-export interface MessageParts {
+interface MessageParts {
   readonly numbers: Buffer;
   readonly text: string;
 }

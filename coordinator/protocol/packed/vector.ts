@@ -8,7 +8,7 @@
 import { ProtocolError } from "#core/errors";
 import { freshChances, RangeDecoder, RangeEncoder } from "./numbers.ts";
 
-export interface PackedVector {
+interface PackedVector {
   /** As they stand in the vector, quotes and backslashes doubled. None has a blank or a line end. */
   readonly words: readonly string[];
   readonly occurrences: number;

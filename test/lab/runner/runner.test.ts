@@ -1,5 +1,5 @@
 /** What `npm run bench` chooses, compares and says: on commits of a repository made here, whose benches state what a file says. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
 import { readPidFile } from "#db/embedded-postgres";
+import { isLong } from "../../support/long.ts";
 import { sharedDataFolder } from "../../support/shared-data.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -177,37 +178,41 @@ if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other
   });
 });
 
-it("an interrupted bench takes the server of its database along", async () => {
-  const root = repository({});
-  put(root, {
-    "test/lab/endless.bench.ts": `import { mkdtempSync, writeFileSync } from "node:fs";
+it.runIf(isLong)(
+  "an interrupted bench takes the server of its database along",
+  async () => {
+    const root = repository({});
+    put(root, {
+      "test/lab/endless.bench.ts": `import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { openDatabase } from "${project}/db/connect.ts";
 const home = mkdtempSync(tmpdir() + "/home-");
 await openDatabase({ databaseUrl: null, home, schema: "bench" });
 writeFileSync("${root}/home", home);
 setInterval(() => {}, 1000);`,
-  });
-  const scratch = temporaryFolder("nearcrawl-bench-scratch-");
-  chmodSync(scratch, 0o711);
-  const stopping = new AbortController();
+    });
+    const scratch = temporaryFolder("nearcrawl-bench-scratch-");
+    chmodSync(scratch, 0o711);
+    const stopping = new AbortController();
 
-  const ending = runOpenly(
-    { root, benches: "test/lab", scratch },
-    { name: "endless", args: [] },
-    stopping.signal,
-  ).catch((error: Error) => error.message);
-  await until(() => existsSync(join(root, "home")), 60_000);
-  const { pid } = readPidFile(readFileSync(join(root, "home"), "utf8"))!;
-  stopping.abort(new Error("interrupted"));
+    const ending = runOpenly(
+      { root, benches: "test/lab", scratch },
+      { name: "endless", args: [] },
+      stopping.signal,
+    ).catch((error: Error) => error.message);
+    await until(() => existsSync(join(root, "home")), 60_000);
+    const { pid } = readPidFile(readFileSync(join(root, "home"), "utf8"))!;
+    stopping.abort(new Error("interrupted"));
 
-  expect(await ending).toBe("interrupted");
-  // Its pid file goes a moment before it does.
-  await until(
-    () => !existsSync(`/proc/${pid}/cmdline`) || readFileSync(`/proc/${pid}/cmdline`).length === 0,
-    10_000,
-  );
-}, 90_000);
+    expect(await ending).toBe("interrupted");
+    // Its pid file goes a moment before it does.
+    await until(
+      () => !existsSync(`/proc/${pid}/cmdline`) || readFileSync(`/proc/${pid}/cmdline`).length === 0,
+      10_000,
+    );
+  },
+  90_000,
+);
 
 it("a shortened bench writes beside the results and not over them", () => {
   process.env[shortenedVariable] = temporaryFolder("nearcrawl-bench-shortened-");
@@ -217,15 +222,4 @@ it("a shortened bench writes beside the results and not over them", () => {
   } finally {
     delete process.env[shortenedVariable];
   }
-});
-
-it("a wrong word ends with 2, in words", () => {
-  const args = ["--conditions=nearcrawl-source", "--import", "tsx", join(project, "test/lab/main.ts")];
-  const told = spawnSync(process.execPath, [...args, "all", "--only", "nosuch"], {
-    cwd: project,
-    encoding: "utf8",
-  });
-
-  expect(told.status).toBe(2);
-  expect(told.stderr).toContain('--only: "nosuch" is none of');
 });

@@ -1,20 +1,14 @@
 /** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Governor, type GovernorSettings } from "#crawler/limits/governor";
 import { type CrawlerLimits, limitsSchema } from "#crawler/settings/limits-config";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const cleanups: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
-});
-
 function freshHome(): string {
-  const home = temporaryFolder("nearcrawl-governor-");
-  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
-  return home;
+  return temporaryFolder("nearcrawl-governor-");
 }
 
 const lateInTheEvening = new Date("2026-11-21T23:00:00Z");
@@ -35,7 +29,7 @@ function governor(
     now: () => lateInTheEvening,
     ...more,
   });
-  cleanups.push(() => made.close());
+  atEnd(() => made.close());
   return made;
 }
 
@@ -118,15 +112,6 @@ describe("the governor", () => {
     writeFileSync(join(home, "day-count.json"), '{"day":"2026-11-21","pages":-4');
 
     expect(governor(home, {}).mayFetch()).toBe(true);
-  });
-
-  it("takes over the count of a version that knew no months", () => {
-    const home = freshHome();
-    writeFileSync(join(home, "day-count.json"), '{"day":"2026-11-21","pages":7,"bytes":900}');
-
-    const [, pages, bytes] = governor(home, {}).usage(0);
-
-    expect([pages, bytes]).toMatchObject([{ used: 7 }, { used: 900 }]);
   });
 
   it("stays paused over a restart, until it is resumed", () => {
