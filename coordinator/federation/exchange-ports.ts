@@ -1,7 +1,10 @@
 /** What the exchange between a coordinator and its parent or children is made with. */
+
 import type { UrlKey } from "#core/url-key";
 import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
 import type { CrawlScope } from "../frontier/frontier.ts";
+import type { ToldOf } from "../web/api-operation.ts";
+import type { coordinators, relatedCoordinator } from "./federation-api.ts";
 
 /** A URL that somebody else sent, with its key made here. */
 export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
@@ -79,37 +82,9 @@ export interface ParentClient {
 export type LinkState = "connected" | "silent" | "refused" | "never";
 
 /** A related coordinator as the pages and the command show it; dates ISO 8601. */
-export interface RelatedCoordinator {
-  readonly name: string;
-  readonly coordinatorId: string | null;
-  /** Of a child: what it owns; of the parent: what this coordinator owns. */
-  readonly owns: readonly string[];
-  readonly state: LinkState;
-  readonly contactedAt: string | null;
-  readonly failingSince: string | null;
-  /** Why it is not reached, or refused. */
-  readonly failure: string | null;
-  /** URLs that wait for it, under way included; counted up to a bound. */
-  readonly waiting: number;
-  readonly exchanges: number;
-  readonly urlsSent: number;
-  readonly urlsReceived: number;
-  /** Given up because too many waited. */
-  readonly urlsDropped: number;
-  readonly createdAt: string;
-  readonly createdBy: string;
-}
+export type RelatedCoordinator = ToldOf<typeof relatedCoordinator>;
 
-export interface Coordinators {
-  /** Null: none has started here yet. */
-  readonly coordinatorId: string | null;
-  readonly parent: RelatedCoordinator | null;
-  /** Those above the parent, upward. */
-  readonly above: readonly string[];
-  readonly children: readonly RelatedCoordinator[];
-  /** Hosts and URLs are being handed over after a change of claims. */
-  readonly settling: boolean;
-}
+export type Coordinators = ToldOf<typeof coordinators>;
 
 export interface CoordinatorStore {
   list(now: Date): Promise<Coordinators>;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
-const relatedCoordinator = z
+export const relatedCoordinator = z
   .strictObject({
     name: z.string().describe("Of the parent: its address."),
     coordinatorId: z.string().nullable(),
@@ -24,7 +24,7 @@ const relatedCoordinator = z
   })
   .meta({ id: "RelatedCoordinator" });
 
-const coordinators = z
+export const coordinators = z
   .strictObject({
     coordinatorId: z.string().nullable().describe("Of this coordinator; null: none has started here yet."),
     parent: relatedCoordinator.nullable().describe("Null: what no child owns is this coordinator's own."),

@@ -4,7 +4,9 @@
  */
 
 import { bytesText, howMany, instantWords } from "#core/format";
+import type { ToldOf } from "../web/api-operation.ts";
 import type { OptOutTarget } from "./opt-out.ts";
+import type { deeds } from "./opt-outs-api.ts";
 
 /** Requests of so long before the report count. */
 export const deedsHours = 24;
@@ -28,44 +30,7 @@ export interface ComplaintReport {
 }
 
 /** What we did to a target in the 24 hours before a report. Lists are bounded. */
-export interface Deeds {
-  readonly since: string;
-  /** Hosts of the frontier that belong to it; at most 2,000 are counted. */
-  readonly hosts: number;
-  readonly requests: number;
-  /** Most requests within one hour of the clock (UTC), all hosts and crawlers together. */
-  readonly mostInAnHour: number;
-  readonly bytes: number;
-  readonly firstAt: string | null;
-  readonly lastAt: string | null;
-  /** Times that a crawler measured how far away it is (a HEAD request, a TCP connection or a ping each). */
-  readonly measurements: number;
-  /** Crawlers that sent requests, the busiest first. */
-  readonly crawlers: readonly DeedsCrawler[];
-  /** What it answered, the most frequent first. */
-  readonly answers: readonly {
-    readonly outcome: string;
-    readonly status: number | null;
-    readonly requests: number;
-  }[];
-  /** How its robots.txt was found last, by host. */
-  readonly robots: Readonly<Record<string, number>>;
-  /** The longest that any of its hosts asks for, and the longest back-off after a 429 or 503; null: none does. */
-  readonly crawlDelayMs: number | null;
-  readonly backOffMs: number | null;
-  /** Crawlers that held leases on it. */
-  readonly atWork: readonly string[];
-}
-
-interface DeedsCrawler {
-  readonly name: string;
-  readonly address: string | null;
-  readonly place: string | null;
-  /** Whom to reach at the partner who hosts it, as it says itself. */
-  readonly contact: string | null;
-  readonly requests: number;
-  readonly lastAt: string;
-}
+export type Deeds = ToldOf<typeof deeds>;
 
 export interface Complaint {
   readonly complaintId: number;

@@ -69,7 +69,7 @@ const optOutPreview = z
   })
   .meta({ id: "OptOutPreview" });
 
-const erasedPage = z
+export const erasedPage = z
   .strictObject({
     optOutId: z.int().describe("The opt-out that keeps the URL out."),
     host: z.string(),
@@ -80,7 +80,7 @@ const erasedPage = z
 
 const fleetOptOuts = z.strictObject({ optOuts: z.array(fleetOptOut) }).meta({ id: "FleetOptOuts" });
 
-const deeds = z.strictObject({
+export const deeds = z.strictObject({
   since: dateTime(),
   hosts: z.int().describe("Hosts of the frontier that belong to it; at most 2,000 are counted."),
   requests: z.int(),

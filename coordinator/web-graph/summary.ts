@@ -1,5 +1,8 @@
 /** What can be said of the whole web graph in a few lines: sizes, degrees, who stands first. */
+
+import type { ToldOf } from "../web/api-operation.ts";
 import { inDegrees, type LinkGraph, LinkList, linkGraph } from "./link-graph.ts";
+import type { rankedHost, rankedPage } from "./web-graph-api.ts";
 
 export interface GraphSummary {
   /** URLs of the frontier and those beyond it that pages link to. */
@@ -25,25 +28,9 @@ export interface GraphSummary {
   readonly ranking: RankingFacts;
 }
 
-export interface RankedPage {
-  /** Null: the frontier does not hold it. */
-  readonly url: string | null;
-  readonly pageRank: number;
-  readonly inLinks: number;
-  readonly outLinks: number;
-}
+export type RankedPage = ToldOf<typeof rankedPage>;
 
-export interface RankedHost {
-  /** Null: the frontier does not hold it. */
-  readonly host: string | null;
-  /** In the graph of hosts, by the number of links. */
-  readonly rank: number;
-  readonly pages: number;
-  /** From and to other hosts. */
-  readonly linkingHosts: number;
-  readonly inLinks: number;
-  readonly outLinks: number;
-}
+export type RankedHost = ToldOf<typeof rankedHost>;
 
 interface RankingFacts {
   readonly engine: "local" | "sql";

@@ -10,7 +10,7 @@ const graphDegrees = z
   })
   .meta({ id: "GraphDegrees" });
 
-const rankedPage = z
+export const rankedPage = z
   .strictObject({
     url: z.string().nullable().describe("Null: the frontier does not hold it."),
     pageRank: z.number(),
@@ -19,7 +19,7 @@ const rankedPage = z
   })
   .meta({ id: "RankedPage" });
 
-const rankedHost = z
+export const rankedHost = z
   .strictObject({
     host: z.string().nullable().describe("Null: the frontier does not hold it."),
     rank: z.number(),
