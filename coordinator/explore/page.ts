@@ -17,7 +17,7 @@ import { type Asking, listBody, placeName, shareBar, treeBody } from "./list-pag
 import { mapBody } from "./map-page.ts";
 import { medianText } from "./shares.ts";
 
-export interface ExploreContext {
+interface ExploreContext {
   readonly question: ExploreQuestion;
   /** Names, in order. */
   readonly crawlers: readonly string[];
