@@ -10,7 +10,7 @@
  */
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
-import type { Counts } from "./crawler-counts.ts";
+import { type Counts, nobody } from "./crawler-counts.ts";
 import type { ExploredWorld } from "./explored-world.ts";
 import { firstPlaceFrom, placeOver, rangeAtPlace, type Span, spanStartingIn } from "./places.ts";
 import type { WorkTurns } from "./work-turns.ts";
@@ -127,9 +127,11 @@ export async function drawMap(
   return pathsOf(cells);
 }
 
+/** Nobody's only where no crawler has any: few of what is registered are crawled, and these are looked for. */
 function withMost(counts: Counts): number {
-  let [best, most] = [unregistered, 0];
-  for (const [crawler, count] of counts) if (count > most) [best, most] = [crawler, count];
+  let [best, most]: [number, number] = [nobody, 0];
+  for (const [crawler, count] of counts)
+    if (crawler !== nobody && count > most) [best, most] = [crawler, count];
   return best;
 }
 

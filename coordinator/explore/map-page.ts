@@ -15,7 +15,7 @@ export function mapBody(answer: MapAnswer, asking: Asking): Html {
   const { subnets, crawled, pagesPerDay, dueHosts } = totals;
   return html`${wayOut(answer, asking)}
 <div class="explore-view"><div>${picture(answer, asking)}
-<p class="small">A cell has the colour of the crawler with most subnets in it. Each block opens into its own sixteen. Addresses run along a Hilbert curve. Clear: not registered.</p></div>
+<p class="small">A cell has the colour of the crawler with most subnets in it; grey: nobody crawls any. Each block opens into its own sixteen. Addresses run along a Hilbert curve. Clear: not registered.</p></div>
 <div class="map-side"><dl class="facts">
 ${fact("Subnets", countText(subnets))}
 ${fact("Crawled, by own or inherited delegation", html`${countText(crawled)}${subnets === 0 ? nothing : html` <span class="small">${shareText(crawled / subnets)}</span>`}`)}

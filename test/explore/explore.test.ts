@@ -256,3 +256,18 @@ it("draws a new registry generation in place of the old one, and what goes with 
     "30.1.0.0/16",
   ]);
 });
+
+it("draws a cell in the colour of whoever crawls any of it", async () => {
+  const facts = { parentId: null, holderId: null, country: null, registry: "arin" as const, name: "" };
+  const subnets = ["40.0.0.0/8", "40.1.0.0/16"].map((range, index) => ({
+    ...{ id: asSubnetId(21 + index), range: parseRange(range)!, ...facts },
+  }));
+  state.setTree(buildSubnetTree(subnets), 3);
+  delegate(asSubnetId(22), berlin, 9);
+
+  // Both start in the first of sixteen cells.
+  expect((await ask("map")).legend.map(({ label, path }) => [label, areaOf(path)])).toEqual([
+    ["berlin", 1],
+    ["registered, not crawled", 15],
+  ]);
+});
