@@ -30,7 +30,7 @@ const rankedHost = z
   })
   .meta({ id: "RankedHost" });
 
-const graphSummary = z
+export const graphSummary = z
   .strictObject({
     madeAt: dateTime(),
     nodes: z.int().describe("URLs of the frontier, and those beyond it that pages link to."),
@@ -39,7 +39,9 @@ const graphSummary = z
     selfLinks: z.int(),
     outLinks: graphDegrees,
     inLinks: graphDegrees,
-    visited: z.strictObject({ pages: z.int(), averageOutLinks: z.number().nullable() }),
+    visited: z
+      .strictObject({ pages: z.int(), averageOutLinks: z.number().nullable() })
+      .describe("Pages that were visited and how many links they have (table 5.1 of the Anansi thesis)."),
     change: z.strictObject({
       pages: z.int(),
       average: z
