@@ -71,14 +71,7 @@ import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
-import {
-  alertMutePart,
-  liveState,
-  observeIndex,
-  observeOwn,
-  overviewDuties,
-  scheduleUpkeep,
-} from "./overview/start.ts";
+import { liveState, observeIndex, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { isOwnAddress, type OwnWatch, requireRightClock, watchOwn } from "./own-watch.ts";
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
@@ -574,7 +567,6 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     sitePart(options),
     reportPart(options),
     submissionPart(options),
-    alertMutePart(options.pool),
     alertPart(options),
     coordinatorPart(options),
     storagePart(options),

@@ -22,7 +22,7 @@ import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
 import { siteApi } from "./sites/site-api.ts";
-import { siteFilesApi, sitesApi } from "./sites/sites-api.ts";
+import { sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -48,7 +48,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   releases: [releasesApi],
   reports: [reportsApi],
   search: [searchApi],
-  sites: [sitesApi, siteFilesApi, siteApi],
+  sites: [sitesApi, siteApi],
   storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { parseRange } from "#core/ip/range";
 import { alertSeverities } from "../overview/alert-facts.ts";
 import type { DeepReadonly } from "../settings/schema.ts";
-import { secretBytes } from "./standard-webhook.ts";
 
 /** From which severity on a channel is told. */
 const least = z.enum(alertSeverities).default("warning");
@@ -91,3 +90,13 @@ export const alertsSettings = z.strictObject({
 export type AlertsSettings = DeepReadonly<z.infer<typeof alertsSettings>>;
 export type WebhookSettings = AlertsSettings["webhooks"][number];
 export type EmailSettings = NonNullable<AlertsSettings["email"]>;
+
+const prefix = "whsec_";
+
+/** Null: it is no secret of 24 to 64 bytes. */
+export function secretBytes(secret: string): Buffer | null {
+  const text = secret.startsWith(prefix) ? secret.slice(prefix.length) : "";
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.length >= 24 && bytes.length <= 64 ? bytes : null;
+}

@@ -16,7 +16,65 @@ const acknowledged = z
   })
   .meta({ id: "AlertAcknowledgement" });
 
+const muteTarget = z
+  .string()
+  .min(1)
+  .max(200)
+  .nullable()
+  .default(null)
+  .describe("A crawler or release that the alert names; null: all of the rule.");
+
+/** A month. */
+const mostMuteHours = 720;
+
 export const alertsApi = {
+  muteAlert: {
+    method: "post",
+    path: "/api/alerts/{name}/mute",
+    needs: "fleet-write",
+    summary: "Mute an alert until an hour that is named",
+    description:
+      "It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
+    parameters: { path: { name: alertName } },
+    body: {
+      schema: z.strictObject({
+        target: muteTarget,
+        hours: z.number().min(0.1).max(mostMuteHours),
+        reason: z.string().trim().min(1).max(300),
+      }),
+      example: { target: "berlin", hours: 24, reason: "moves to another room" },
+    },
+    answers: {
+      200: answer(
+        z
+          .object({
+            name: z.string(),
+            target: z.string().nullable(),
+            until: dateTime(),
+            reason: z.string(),
+            mutedBy: z.string(),
+          })
+          .meta({ id: "AlertMute" }),
+        "The mute",
+      ),
+      404: errorAnswer("There is no such alert"),
+    },
+  },
+  unmuteAlert: {
+    method: "post",
+    path: "/api/alerts/{name}/unmute",
+    needs: "fleet-write",
+    summary: "Unmute an alert",
+    parameters: { path: { name: alertName } },
+    body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
+    answers: {
+      200: answer(
+        z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
+        "What is told again",
+      ),
+      404: errorAnswer("It is not muted"),
+    },
+  },
   acknowledgeAlert: {
     method: "post",
     path: "/api/alerts/{name}/acknowledge",

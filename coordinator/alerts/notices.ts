@@ -103,11 +103,7 @@ function stateNow(
     if (state.endedAt !== null || muted.has(state.name)) return state;
     return { ...state, endedAt: now, acknowledged: null };
   }
-  if (before === undefined)
-    return {
-      ...{ ...seen, beganAt: now, endedAt: null, pendingSince: null },
-      ...{ toldAt: null, toldTargets: [], isTold: false, acknowledged: null },
-    };
+  if (before === undefined) return beganNow(seen, now);
   // As far as people know, one that is back before its end was told has not ended.
   if (before.endedAt !== null)
     return { ...before, ...seen, beganAt: before.isTold ? before.beganAt : now, endedAt: null };
@@ -115,6 +111,11 @@ function stateNow(
   const isCovered = acknowledged !== null && includesAll(acknowledged.targets, seen.targets);
   return { ...before, ...seen, acknowledged: isCovered ? acknowledged : null };
 }
+
+export const beganNow = (seen: SeenAlert, now: Date): AlertState => ({
+  ...{ ...seen, beganAt: now, endedAt: null, pendingSince: null },
+  ...{ toldAt: null, toldTargets: [], isTold: false, acknowledged: null },
+});
 
 /** There is something that people do not know, and may be told by now. */
 function isOwed(state: AlertState, { now, muted, heard }: Look, { againMs }: NoticeRule): boolean {
@@ -131,7 +132,15 @@ function afterTelling(state: AlertState, now: Date): AlertState {
   return { ...state, pendingSince: null, isTold: true, toldAt: now, toldTargets: state.targets };
 }
 
-function toldAlert({ name, severity, words, advice, targets, beganAt, endedAt }: AlertState): ToldAlert {
+export function toldAlert({
+  name,
+  severity,
+  words,
+  advice,
+  targets,
+  beganAt,
+  endedAt,
+}: AlertState): ToldAlert {
   return {
     ...{ name, severity, words, advice, targets },
     state: endedAt === null ? "began" : "ended",
@@ -144,8 +153,6 @@ function includesAll(all: readonly string[], some: readonly string[]): boolean {
   const known = new Set(all);
   return some.every((one) => known.has(one));
 }
-
-// Attempts.
 
 /** In ms after the first, second … attempt that failed: what is not told within some three hours is told by nobody. */
 const retryMs = [15_000, 60_000, 300_000, 900_000, 3_600_000, 7_200_000] as const;

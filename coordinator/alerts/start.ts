@@ -13,10 +13,9 @@ import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { alertRoutes } from "./alert-routes.ts";
 import { createAlertStore } from "./alert-store.ts";
-import { alertChannels } from "./channel-reads.ts";
+import { alertChannels } from "./channel-client.ts";
 import type { AlertChannelClient } from "./message.ts";
-import { noteAlerts, sendMessages, type TellPorts } from "./tell-alerts.ts";
-import { OwnTelling } from "./tell-without-database.ts";
+import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "./tell-alerts.ts";
 
 type AlertConfig = Pick<CoordinatorConfig, "alerts" | "publicUrl" | "listen" | "tls" | "userAgent">;
 
@@ -37,8 +36,6 @@ export interface AlertDutyPorts {
 /** How often it is looked what the rules find. */
 const noteMs = 10_000;
 const sendMs = 5000;
-const forgetMs = 3_600_000;
-const keptDays = 30;
 
 export interface AlertDuties {
   start(): void;
@@ -77,9 +74,6 @@ export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDu
       timekeeper.every("tell-without-database", sendMs, async () => {
         await own.turn(rule.againMs, timekeeper.stopping);
       });
-      timekeeper.every("forget-alert-messages", forgetMs, async () => {
-        await store.forget(new Date(now().getTime() - keptDays * 86_400_000));
-      });
     },
   };
 }
@@ -87,15 +81,12 @@ export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDu
 /** As Standard Webhooks has them: unique, and with nothing that a header could not hold. */
 const newMessageId = () => `msg_${randomUUID().replaceAll("-", "")}`;
 
-export function channelsOf(
+function channelsOf(
   { resolver, now }: Pick<AlertDutyPorts, "resolver" | "now">,
   config: AlertConfig,
 ): readonly AlertChannelClient[] {
-  const pages = pagesUrl(config);
-  return alertChannels(config.alerts, {
-    ...{ resolver, now, userAgent: config.userAgent },
-    pages: () => pages,
-  });
+  const { userAgent } = config;
+  return alertChannels(config.alerts, { resolver, now, userAgent, pages: pagesUrl(config) });
 }
 
 /** Where people find the pages that messages name. */
@@ -114,6 +105,3 @@ export function alertPart({
   const channels = channelsOf({ resolver, now: () => new Date() }, config);
   return alertRoutes({ store, channels, newId: newMessageId });
 }
-
-/** For the command, which sends a test by itself. */
-export { createAlertStore, newMessageId };

@@ -41,7 +41,6 @@ export interface AlertFacts {
   readonly disk?: DiskFacts;
   /** Hosts behind bot gates, of those that were ever asked; absent: none. */
   readonly botGates?: Pick<GatedHosts, "asked" | "providers">;
-  /** Of the web, where there are several; absent: there is one, or nothing is wrong with them. */
   /** What a coordinator that runs knows of itself, in memory; absent: none was asked. */
   readonly own?: OwnFacts;
   /** That hold now; absent: none. */
@@ -68,7 +67,8 @@ export interface NotedAlert {
 
 export interface Acknowledgement {
   readonly by: string;
-  readonly at: Date;
+  /** ISO 8601. */
+  readonly at: string;
   readonly note: string;
   /** What the alert named then; anything beyond brings it back. */
   readonly targets: readonly string[];
@@ -86,7 +86,7 @@ export interface AlertChannel {
   /** In a row. */
   readonly failures: number;
   readonly failure: string;
-  /** Messages that wait for their next attempt. */
+  /** Alerts that wait for its next attempt. */
   readonly waiting: number;
 }
 

@@ -1034,7 +1034,7 @@ export function acknowledgedAlertsOf(facts: AlertFacts): AcknowledgedAlert[] {
   return foundAlerts(facts).flatMap(({ alert, acknowledged }) => {
     if (acknowledged === null) return [];
     const { by, at, note } = acknowledged;
-    return [{ ...alert, by, at: at.toISOString(), note }];
+    return [{ ...alert, by, at, note }];
   });
 }
 

@@ -218,7 +218,7 @@ function channelState(
   { failingSince, failures, failure, deliveredAt, waiting }: ShownChannel,
   at: string,
 ): Html {
-  const queued = waiting === 0 ? nothing : html`; ${howMany(waiting, "message")} waiting`;
+  const queued = waiting === 0 ? nothing : html`; ${howMany(waiting, "alert")} waiting`;
   if (failingSince !== null)
     return html`<strong class="bad">failing</strong> since ${ago(failingSince, at)}, ${howMany(failures, "attempt")}: <bdi>${failure}</bdi>${queued}`;
   return html`${deliveredAt === null ? "not used yet" : "works"}${queued}`;

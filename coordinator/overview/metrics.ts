@@ -51,7 +51,7 @@ const gauges = {
     "How often a channel of alerts has failed in a row; 0: its last attempt succeeded",
     "channel",
   ],
-  alertMessagesWaiting: ["Messages about alerts that wait for an attempt", "channel"],
+  alertMessagesWaiting: ["Alerts that wait to be sent by a channel", "channel"],
   databaseUp: ["1 while the database answers the coordinator, looked at every 2 s"],
   databaseWritable: [
     "1 while the database can be written as far as is known, looked at every 30 s and after failures",

@@ -131,22 +131,9 @@ const alertChannel = z
     failingSince: dateTime().nullable().describe("Null: its last attempt succeeded, or there was none."),
     failures: z.int().describe("In a row."),
     failure: z.string().describe("Why the last attempt failed."),
-    waiting: z.int().describe("Messages that wait for their next attempt."),
+    waiting: z.int().describe("Alerts that wait for its next attempt."),
   })
   .meta({ id: "AlertChannel" });
-
-const muteTarget = z
-  .string()
-  .min(1)
-  .max(200)
-  .nullable()
-  .default(null)
-  .describe("A crawler or release that the alert names; null: all of the rule.");
-
-const alertName = z.string().meta({ description: "Of the rule, as listed.", example: "crawler-offline" });
-
-/** A month. */
-const mostMuteHours = 720;
 
 const alertList = z
   .strictObject({
@@ -250,53 +237,6 @@ export const overviewApi = {
       "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
     answers: {
       200: answer(alertList),
-    },
-  },
-  muteAlert: {
-    method: "post",
-    path: "/api/alerts/{name}/mute",
-    needs: "fleet-write",
-    summary: "Mute an alert until an hour that is named",
-    description:
-      "It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
-    parameters: { path: { name: alertName } },
-    body: {
-      schema: z.strictObject({
-        target: muteTarget,
-        hours: z.number().min(0.1).max(mostMuteHours),
-        reason: z.string().trim().min(1).max(300),
-      }),
-      example: { target: "berlin", hours: 24, reason: "moves to another room" },
-    },
-    answers: {
-      200: answer(
-        z
-          .object({
-            name: z.string(),
-            target: z.string().nullable(),
-            until: dateTime(),
-            reason: z.string(),
-            mutedBy: z.string(),
-          })
-          .meta({ id: "AlertMute" }),
-        "The mute",
-      ),
-      404: errorAnswer("There is no such alert"),
-    },
-  },
-  unmuteAlert: {
-    method: "post",
-    path: "/api/alerts/{name}/unmute",
-    needs: "fleet-write",
-    summary: "Unmute an alert",
-    parameters: { path: { name: alertName } },
-    body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
-    answers: {
-      200: answer(
-        z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
-        "What is told again",
-      ),
-      404: errorAnswer("It is not muted"),
     },
   },
   accuracy: {

@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
-import { channelStates, heldWords, notedAlerts } from "../alerts/alert-store.ts";
+import { alertMutes, channelStates, heldWords, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
   iso,
@@ -17,7 +17,6 @@ import {
 import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
-import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertFacts } from "./alert-reads.ts";
 import { gatedHosts } from "./bot-gate-reads.ts";
 import { createChartReads } from "./chart-reads.ts";
@@ -180,7 +179,6 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
       return await kept(now);
     },
   };
-  const mutes = createAlertMuteStore(pool);
   const facts = keptAt((now) => alertFacts(pool, shared, { now, nowMs }), nowMs);
   return {
     ...shared,
@@ -193,7 +191,7 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
     alertFacts: async (now) => {
       const known = await facts(now);
       const [held, noted, channels] = await Promise.all([
-        mutes.list(now),
+        alertMutes(pool, now),
         notedAlerts(pool),
         channelStates(pool),
       ]);

@@ -22,11 +22,8 @@ import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import { bringBack, wasAhead } from "../frontier/of-the-future-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
-import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
 import type { AlertFacts } from "./alert-facts.ts";
-import { alertMuteRoutes } from "./alert-mute-routes.ts";
-import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
 import { sampleDisk } from "./disk-sample-store.ts";
@@ -341,9 +338,3 @@ export function scheduleUpkeep(parts: UpkeepParts): (jumpedMs: number) => void {
 const bringBackMs = 60_000;
 /** Coordinators' clocks differ by less. */
 const clocksApartMs = 120_000;
-
-// Alerts are muted and told again on their page and by the API.
-
-export function alertMutePart(pool: Pool): WebPart {
-  return alertMuteRoutes(createAlertMuteStore(pool));
-}

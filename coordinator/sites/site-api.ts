@@ -3,7 +3,9 @@ import { z } from "zod";
 import { pageChange } from "../changes/changes-api.ts";
 import { changeKinds } from "../changes/page-change.ts";
 import { type ApiOperations, answer, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+import { rangeParameters } from "../web/chart-history-api.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
+import { siteStates } from "./sites-api.ts";
 
 export const siteParts = ["overview", "pages", "changes", "robots", "speed", "links"] as const;
 
@@ -32,9 +34,7 @@ const site = z
   .object({
     host: z.string().describe("As the frontier has it: ASCII, lower case."),
     name: z.string().describe("In its own script, where it has one."),
-    state: z
-      .enum(["in-progress", "due", "scheduled", "idle", "blocked"])
-      .describe("idle: nothing of it is left to fetch."),
+    state: z.enum(siteStates),
     words: z.string().describe("The state, with its reason."),
     standing: z.array(z.object({ code: z.string(), stops: z.boolean(), words: z.string() })),
     addresses: z.array(z.string()),
@@ -93,11 +93,6 @@ const overview = z
         oldestAt: instant.nullable(),
       })
       .describe("When these pages were fetched last; each count holds the ones before it."),
-    freshDays: z
-      .array(z.object({ at: instant, pages: count }))
-      .describe(
-        "At the end of each day: pages fetched within the seven days before it, as far as fetches are kept.",
-      ),
     needsScripts: z
       .object({
         pages: count.describe("Kept, with hardly a word to index."),
@@ -246,16 +241,6 @@ const links = z
     toLooked: z.object({ pages: count, more: z.boolean() }),
     from: z.array(z.object({ host: z.string(), pages: count.describe("Of that host, that link here.") })),
     fromLooked: z.object({ urls: count, pages: count, more: z.boolean() }),
-    duplicates: z.array(
-      z.object({
-        host: z.string(),
-        pages: count,
-        url: z.string(),
-        otherUrl: z.string(),
-        isFirst: z.boolean(),
-      }),
-    ),
-    duplicatesLooked: z.object({ pages: count, more: z.boolean() }),
   })
   .meta({ id: "SiteLinks" });
 
@@ -291,21 +276,35 @@ const host = z
   .max(2100)
   .meta({ description: "Its name in any spelling, or its address.", example: "www.example.org" });
 
-const rangeParameters = {
-  range: z.string().max(10).optional().meta({
-    description: "Of overview and speed: 1h, 6h, 24h, 7d, 30d, 90d or 1y up to now.",
-    example: "7d",
-  }),
-  since: z
+export const siteParameters = {
+  part: z.enum(siteParts).default("overview").meta({ description: "What else is told.", example: "pages" }),
+  filter: z
+    .enum(urlFilters)
+    .default("all")
+    .meta({ description: "Of pages: these URLs alone.", example: "failing" }),
+  outcome: z
     .string()
     .max(40)
     .optional()
-    .meta({ description: "In place of range: from this instant.", example: "2026-03-01T00:00" }),
-  until: z
+    .meta({ description: "Of pages: with this last outcome.", example: "http-error" }),
+  status: z
     .string()
-    .max(40)
+    .regex(/^[1-9]\d\d$/, "it is no status, such as 404")
     .optional()
-    .meta({ description: "Up to this instant.", example: "2026-03-02T00:00" }),
+    .meta({ description: "Of pages: with this last status.", example: "404" }),
+  days: z
+    .enum(["1", "7", "30"])
+    .default("7")
+    .meta({ description: "Of changes: of so many days.", example: "1" }),
+  kind: z
+    .enum(changeKinds)
+    .optional()
+    .meta({ description: "Of changes: of this kind alone.", example: "changed" }),
+  after: z
+    .string()
+    .max(2100)
+    .default("")
+    .meta({ description: "Of pages and changes: next of the part before." }),
 };
 
 export const mostFetchedAgain = 1000;
@@ -321,38 +320,7 @@ export const siteApi = {
     parameters: {
       path: { host },
       query: {
-        part: z
-          .enum(siteParts)
-          .default("overview")
-          .meta({ description: "What else is told.", example: "pages" }),
-        filter: z
-          .enum(urlFilters)
-          .default("all")
-          .meta({ description: "Of pages: these URLs alone.", example: "failing" }),
-        outcome: z
-          .string()
-          .max(40)
-          .optional()
-          .meta({ description: "Of pages: with this last outcome.", example: "http-error" }),
-        status: z
-          .string()
-          .max(3)
-          .optional()
-          .meta({ description: "Of pages: with this last status.", example: "404" }),
-        days: z
-          .enum(["1", "7", "30"])
-          .default("7")
-          .meta({ description: "Of changes: of so many days.", example: "1" }),
-        kind: z
-          .string()
-          .max(40)
-          .optional()
-          .meta({ description: "Of changes: of this kind alone.", example: "changed" }),
-        after: z
-          .string()
-          .max(2100)
-          .optional()
-          .meta({ description: "Of pages and changes: next of the part before." }),
+        ...siteParameters,
         ...rangeParameters,
       },
     },

@@ -29,6 +29,7 @@ import {
   type UrlFilter,
   urlFilters,
 } from "./site-api.ts";
+import { stateNames } from "./sites-list.ts";
 
 export interface SitePage {
   readonly answer: SiteAnswer;
@@ -75,18 +76,10 @@ function unknownBody({ answer: { host, words }, asked, viewer }: SitePage): Html
 
 // Above every part: name, state, where it lies, who crawls it.
 
-const stateWords: Readonly<Record<Site["state"], string>> = {
-  "in-progress": "in progress",
-  due: "due",
-  scheduled: "scheduled",
-  idle: "nothing to fetch",
-  blocked: "blocked",
-};
-
 function head(site: Site, now: string, viewer: PageViewer): Html {
   const notes = site.standing.filter(({ words, code }) => words !== site.words && code !== "ready");
   return html`<p class="crumbs"><a href="/sites">Sites</a></p>
-<div class="title-row"><h1 class="break"><bdi>${site.name}</bdi></h1><span class="state site-${site.state}">${stateWords[site.state]}</span></div>
+<div class="title-row"><h1 class="break"><bdi>${site.name}</bdi></h1><span class="state state-${site.state}">${stateNames[site.state]}</span></div>
 ${site.name === site.host ? nothing : html`<p class="mono small break">${site.host}</p>`}
 <p class="lead site-lead">${sentence(site.words)}</p>
 ${notes.length === 0 ? nothing : html`<ul class="standing">${notes.map((line) => html`<li class="${line.stops ? "stops" : "notes"}">${sentence(line.words)}</li>`)}</ul>`}
@@ -146,7 +139,7 @@ function partBody(page: SitePage, site: Site): Html {
 // Overview.
 
 function overviewPart(
-  { urls, freshness, freshDays, failures, needsScripts }: SiteOverview,
+  { urls, freshness, failures, needsScripts }: SiteOverview,
   site: Site,
   page: SitePage,
 ): Html {
@@ -163,8 +156,7 @@ ${tile("Downloaded", bytesText(site.fetchedBytes), site.fetches === 1 ? "in one 
 ${tile("Linked from", countText(site.outsideLinks), "links of other hosts")}
 </dl>
 <section aria-labelledby="fresh"><h2 id="fresh">How fresh its pages are</h2>${freshnessBody(freshness)}
-${needsScripts.pages === 0 ? nothing : html`<p>${howMany(needsScripts.pages, "page")} ${needsScripts.pages === 1 ? "is" : "are"} <strong>empty without scripts</strong>: an application draws ${needsScripts.pages === 1 ? "it" : "them"} in the browser, so that there is no text to index. ${needsScripts.urls.slice(0, 3).map((url) => html`${askAbout(url)} `)}</p>`}
-${freshChart(freshDays, page)}</section>
+${needsScripts.pages === 0 ? nothing : html`<p>${howMany(needsScripts.pages, "page")} ${needsScripts.pages === 1 ? "is" : "are"} <strong>empty without scripts</strong>: an application draws ${needsScripts.pages === 1 ? "it" : "them"} in the browser, so that there is no text to index. ${needsScripts.urls.slice(0, 3).map((url) => html`${askAbout(url)} `)}</p>`}</section>
 <section aria-labelledby="failures"><h2 id="failures">What failed</h2>
 ${rangePicker(sitePath(host), {}, page.asked.range)}
 ${failuresBody(failures, page)}</section>
@@ -201,21 +193,6 @@ function freshnessBody({
 function bar(share: number): Html {
   const width = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10;
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-ground" width="100" height="8"/><rect class="bar-value" width="${width}" height="8"/></svg>`;
-}
-
-/** The days that are known, whatever the range of the failures. */
-function freshChart(days: SiteOverview["freshDays"], { asked, answer }: SitePage): Html {
-  const [first] = days;
-  if (first === undefined) return nothing;
-  const since = new Date(first.at);
-  const until = new Date(answer.now);
-  if (until.getTime() - since.getTime() < 86_400_000) return nothing;
-  return timeChart({
-    title: "Pages fetched within the 7 days before",
-    range: { ...asked.range, since, until, name: "", said: null },
-    series: [{ name: "Pages", points: days.map(({ at, pages }) => ({ at: new Date(at), value: pages })) }],
-    text: countText,
-  });
 }
 
 const blameNames = {
@@ -501,7 +478,7 @@ ${moves.length === 0 ? nothing : html`<details><summary>${howMany(moves.length, 
 
 // Links.
 
-function linksPart({ to, toLooked, from, fromLooked, duplicates, duplicatesLooked }: SiteLinks): Html {
+function linksPart({ to, toLooked, from, fromLooked }: SiteLinks): Html {
   const hostLink = (host: string) => html`<a class="mono" href="${sitePath(host)}">${host}</a>`;
   const table = (label: string, rows: readonly { readonly host: string; readonly pages: number }[]) =>
     html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Host</th><th scope="col" class="number">Pages</th></tr></thead><tbody>${rows.map(({ host, pages }) => html`<tr><th scope="row" class="break">${hostLink(host)}</th><td class="number">${countText(pages)}</td></tr>`)}</tbody></table></div>`;
@@ -510,15 +487,7 @@ function linksPart({ to, toLooked, from, fromLooked, duplicates, duplicatesLooke
 ${from.length === 0 ? empty("No page of another host links to it.", "Links count once their page has been fetched.") : table("Hosts that link to it", from)}</section>
 <section aria-labelledby="to"><h2 id="to">Hosts that it links to</h2>
 <p class="small">Of ${howMany(toLooked.pages, "page")} looked at${toLooked.more ? "; there are more" : ""}. Pages: of this host, with a link there.</p>
-${to.length === 0 ? empty("It links to no host that the crawl knows.", "Links count once their page has been fetched.") : table("Hosts that it links to", to)}</section></div>
-<section aria-labelledby="duplicates"><h2 id="duplicates">Pages of other hosts with the same text</h2>
-<p class="small">Of ${howMany(duplicatesLooked.pages, "page")} looked at${duplicatesLooked.more ? "; there are more" : ""}; texts that are nearly the same count.</p>
-${
-  duplicates.length === 0
-    ? empty("None.", "Mirrors and copies of its pages would be here.")
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="Pages of other hosts with the same text"><table><thead><tr><th scope="col">Host</th><th scope="col" class="number">Pages</th><th scope="col">Such as</th><th scope="col">Seen first</th></tr></thead>
-<tbody>${duplicates.map(({ host, pages, url, otherUrl, isFirst }) => html`<tr><th scope="row" class="break">${hostLink(host)}</th><td class="number">${countText(pages)}</td><td class="break"><a class="mono" href="${pathWith("/pages", { url })}">${url}</a><span class="small">as <a class="mono" href="${pathWith("/pages", { url: otherUrl })}">${otherUrl}</a></span></td><td>${isFirst ? "there" : "here"}</td></tr>`)}</tbody></table></div>`
-}</section>`;
+${to.length === 0 ? empty("It links to no host that the crawl knows.", "Links count once their page has been fetched.") : table("Hosts that it links to", to)}</section></div>`;
 }
 
 export function siteUrlsCsv(urls: readonly SiteUrl[]): CsvTable {

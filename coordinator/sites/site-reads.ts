@@ -9,6 +9,8 @@ import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { linksBeyond } from "../results/link-sql.ts";
 import { answersText, countAnswers, statementLines } from "../results/stated-uses.ts";
 import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter } from "./site-api.ts";
+import type { Standing } from "./sites-list.ts";
+import { standingSql } from "./sites-upkeep-store.ts";
 
 /** URLs that are counted. */
 const mostCounted = 50_000;
@@ -19,17 +21,15 @@ const mostLookedAt = 20_000;
 /** The latest fetches of a span of time. */
 const mostFetches = 50_000;
 
-/** Of those, what the days are worked out from: each costs more there. */
-const mostFreshFetches = 20_000;
-
 /** Pages of the index, whose rows are wide. */
 const mostPages = 5000;
 
 export const urlsShown = 50;
 
 export interface SiteRow {
+  readonly standing: Standing;
   readonly language: string | null;
-  readonly admittedAt: string;
+  readonly admittedAt: Date;
   readonly urls: number;
   readonly fetchedUrls: number;
   readonly fetches: number;
@@ -40,18 +40,19 @@ export interface SiteRow {
 }
 
 /** Null: the frontier does not hold it. */
-export async function siteRow(pool: Pool, hostHash: HostHash): Promise<SiteRow | null> {
-  const { rows } = await pool.query<Omit<SiteRow, "admittedAt"> & { readonly admittedAt: Date }>(
-    `select language, admitted_at as "admittedAt", url_count as urls, fetched_urls as "fetchedUrls", fetches,
-       fetched_bytes::float8 as "fetchedBytes", outside_links as "outsideLinks", trapped_links as "trappedLinks",
+export async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promise<SiteRow | null> {
+  const { rows } = await pool.query<SiteRow>(
+    `select ${standingSql("$2::timestamptz")} as standing, language, admitted_at as "admittedAt", url_count as urls,
+       fetched_urls as "fetchedUrls", fetches, fetched_bytes::float8 as "fetchedBytes", outside_links as "outsideLinks",
+       trapped_links as "trappedLinks",
        (select coalesce(jsonb_agg(jsonb_build_object('channelId', channel_id, 'directories', directories)
            order by channel_id), '[]')
         from (select * from channel c where c.host_hash = h.host_hash order by channel_id limit 20) own) as channels
      from frontier_host h
      where host_hash = $1`,
-    [hostHash],
+    [hostHash, now],
   );
-  return rows[0] ? { ...rows[0], admittedAt: iso(rows[0].admittedAt) } : null;
+  return rows[0] ?? null;
 }
 
 // Overview: URLs by state, how old their pages are, what failed.
@@ -115,42 +116,6 @@ export async function drawnByScripts(pool: Pool, hostHash: HostHash): Promise<Si
   );
   const { pages, looked, urls } = rows[0]!;
   return { pages, more: looked > mostPages, urls: [...(urls ?? [])] };
-}
-
-const freshForDays = 7;
-
-/** A fetch makes its page fresh on the days up to the next one, a week at most. */
-export async function freshDays(
-  pool: Pool,
-  hostHash: HostHash,
-  now: Date,
-): Promise<SiteOverview["freshDays"]> {
-  const { rows } = await pool.query<{ day: Date; pages: number }>(
-    `with looked as materialized (
-       select url_hash, date_trunc('day', fetched_at, 'UTC') as day
-       from page_fetch
-       where host_hash = $1 and outcome in ('fetched', 'unchanged') and fetched_at <= $2
-       order by fetched_at desc
-       limit ${mostFreshFetches}
-     ), spans as (
-       select day, least(day + interval '${freshForDays} days', lead(day) over (partition by url_hash order by day)) as until
-       from (select distinct url_hash, day from looked) visits
-     ), steps as (
-       select at, sum(pages) as pages
-       from (
-         select day as at, 1 as pages from spans
-         union all
-         select until, -1 from spans
-       ) changes
-       group by at
-     ), sums as (select at, sum(pages) over (order by at) as pages from steps)
-     select d.day, coalesce((select s.pages from sums s where s.at <= d.day order by s.at desc limit 1), 0)::int as pages
-     from (select min(day) + interval '${freshForDays - 1} days' as first from looked) begun,
-       generate_series(begun.first, date_trunc('day', $2::timestamptz, 'UTC'), interval '1 day') as d (day)
-     order by d.day`,
-    [hostHash, now],
-  );
-  return rows.map(({ day, pages }) => ({ at: iso(day), pages }));
 }
 
 export async function failuresOf(
@@ -626,58 +591,6 @@ async function linkingHosts(
   return { from: rows.map(({ host, pages }) => ({ host, pages })), looked: rows[0]?.looked ?? 0 };
 }
 
-/** Pages that are looked for elsewhere, each by its text's group. */
-const mostCompared = 1000;
-
-export async function duplicatesOf(
-  pool: Pool,
-  hostHash: HostHash,
-): Promise<Pick<SiteLinks, "duplicates" | "duplicatesLooked">> {
-  const { rows } = await pool.query<{
-    host: string;
-    pages: number;
-    url: string;
-    otherUrl: string;
-    isFirst: boolean;
-    looked: number;
-  }>(
-    `with own as materialized (
-       select url, text_group, duplicate_host_hash, duplicate_url_hash
-       from page
-       where host_hash = $1
-       limit ${mostCompared + 1}
-     ), found as (
-       select own.url, q.host, q.url as other_url, false as is_first
-       from own
-       join page q on q.text_group = own.text_group and q.duplicate_url_hash is not null
-       where q.host_hash <> $1 and not q.noindex
-       union all
-       select own.url, q.host, q.url, true
-       from own
-       join page q on q.host_hash = own.duplicate_host_hash and q.url_hash = own.duplicate_url_hash
-         and q.text_group = own.text_group
-       where q.host_hash <> $1 and not q.noindex
-     )
-     select f.host, f.pages, f.url, f.other_url as "otherUrl", f.is_first as "isFirst",
-       (select count(*)::int from own) as looked
-     from (select) one
-     left join (
-       select host, count(distinct url)::int as pages, min(url) as url,
-         (array_agg(other_url order by url))[1] as other_url, bool_or(is_first) as is_first
-       from found
-       group by host
-       order by pages desc, host
-       limit ${hostsShown}
-     ) f on true`,
-    [hostHash],
-  );
-  const looked = rows[0]?.looked ?? 0;
-  return {
-    duplicates: rows.flatMap(({ looked: _, ...row }) => (row.host === null ? [] : [row])),
-    duplicatesLooked: { pages: Math.min(looked, mostCompared), more: looked > mostCompared },
-  };
-}
-
 // Fetching it again.
 
 /** Keys of its URLs that are scheduled for later, the next ones first. */
@@ -698,24 +611,26 @@ export async function scheduledUrls(
 }
 
 export function createSiteReads(pool: Pool) {
+  const of =
+    <Asked extends unknown[], Found>(read: (pool: Pool, ...asked: Asked) => Promise<Found>) =>
+    async (...asked: Asked) =>
+      await read(pool, ...asked);
   return {
-    siteRow: async (hostHash: HostHash) => await siteRow(pool, hostHash),
-    countUrls: async (hostHash: HostHash, now: Date) => await countUrls(pool, hostHash, now),
-    drawnByScripts: async (hostHash: HostHash) => await drawnByScripts(pool, hostHash),
-    freshDays: async (hostHash: HostHash, now: Date) => await freshDays(pool, hostHash, now),
-    failuresOf: async (hostHash: HostHash, range: TimeRange) => await failuresOf(pool, hostHash, range),
-    urlsOf: async (of: SiteUrls, { filter, ...asked }: AskedUrls, now: Date) =>
+    siteRow: of(siteRow),
+    countUrls: of(countUrls),
+    drawnByScripts: of(drawnByScripts),
+    failuresOf: of(failuresOf),
+    urlsOf: async (site: SiteUrls, { filter, ...asked }: AskedUrls, now: Date) =>
       filter === "rejected"
-        ? await rejectedUrls(pool, of.host, { filter, ...asked })
-        : await urlsOf(pool, of, { ...asked, filter }, now),
-    countRejected: async (host: string) => await countRejected(pool, host),
-    countChanges: async (hostHash: HostHash, since: Date) => await countChanges(pool, hostHash, since),
-    blockedUrls: async (hostHash: HostHash) => await blockedUrls(pool, hostHash),
-    statedBy: async (hostHash: HostHash) => await statedBy(pool, hostHash),
-    timesOf: async (hostHash: HostHash, range: TimeRange) => await timesOf(pool, hostHash, range),
-    linksFrom: async (hostHash: HostHash) => await linksFrom(pool, hostHash),
-    linksHere: async (hostHash: HostHash) => await linksHere(pool, hostHash),
-    duplicatesOf: async (hostHash: HostHash) => await duplicatesOf(pool, hostHash),
+        ? await rejectedUrls(pool, site.host, { filter, ...asked })
+        : await urlsOf(pool, site, { ...asked, filter }, now),
+    countRejected: of(countRejected),
+    countChanges: of(countChanges),
+    blockedUrls: of(blockedUrls),
+    statedBy: of(statedBy),
+    timesOf: of(timesOf),
+    linksFrom: of(linksFrom),
+    linksHere: of(linksHere),
   };
 }
 

@@ -9,10 +9,11 @@ import { changesCsv } from "../changes/page.ts";
 import type { PageChange } from "../changes/page-change.ts";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
+import { askedOf } from "../web/asked.ts";
 import { confirmationOf, unconfirmed } from "../web/form-fields.ts";
 import type { CsvTable } from "../web/html.ts";
-import { answerSite, readAsked, type SitePorts, siteNamed } from "./site.ts";
-import { mostFetchedAgain, type SiteAnswer, siteApi } from "./site-api.ts";
+import { answerSite, type SitePorts, siteNamed } from "./site.ts";
+import { mostFetchedAgain, type SiteAnswer, siteApi, siteParameters } from "./site-api.ts";
 import { siteBody, sitePath, siteUrlsCsv } from "./site-page.ts";
 
 export interface SiteRoutePorts extends SitePorts {
@@ -35,8 +36,9 @@ export function siteRoutes(ports: SiteRoutePorts): WebPart {
       ...{ path, operation: siteApi.site },
       view: async ({ param, query, now }) => {
         const range = timeRange(query, now, query("part") === "speed" ? "30d" : "7d");
-        const asked = readAsked(query, { host: param("host"), range });
-        if (typeof asked === "string") return asked;
+        const read = askedOf(siteParameters, query);
+        if (typeof read === "string") return read;
+        const asked = { ...read, host: param("host"), range };
         const value = await answerSite(asked, ports, now);
         const csv = csvOf(value);
         return {
@@ -67,7 +69,7 @@ async function again(
 ): Promise<Outcome> {
   const host = siteNamed(param("host"));
   const hostHash = host === null ? null : hostHashOf(host);
-  if (host === null || hostHash === null || (await ports.sites.siteRow(hostHash)) === null) {
+  if (host === null || hostHash === null || (await ports.sites.siteRow(hostHash, now)) === null) {
     const words = `The crawl does not know ${(host ?? param("host")).slice(0, 100)}.`;
     return { type: "fault", status: 404, title: "Not known", words };
   }

@@ -1,6 +1,7 @@
 /** One host, from all rooms: what is known of it as a whole, and the part that was asked for. */
 
 import { domainToUnicode } from "node:url";
+import type { z } from "zod";
 import { changeCauseWords, delegationCauseWords } from "#core/delegation-cause";
 import { howMany, instantWords, whenWords } from "#core/format";
 import type { HostHash } from "#core/ids";
@@ -8,7 +9,7 @@ import { parseAddress } from "#core/ip/address";
 import type { TimeRange } from "#core/time-range";
 import { hostHashOf, hostNamed } from "#core/url-key";
 import type { ChangeFeed } from "../changes/change-feed-reads.ts";
-import { type ChangeKind, changeKinds, everyChange, toldChange } from "../changes/page-change.ts";
+import { everyChange, toldChange } from "../changes/page-change.ts";
 import type { HostReport } from "../frontier/frontier-reports-api.ts";
 import { paceReasons } from "../frontier/pace-reasons.ts";
 import { answerHost } from "../who/answer.ts";
@@ -16,19 +17,17 @@ import { robotsWords, usedUpWords } from "../who/explain-host.ts";
 import type { WhoPorts } from "../who/place.ts";
 import type { WhoAnswer } from "../who/who-api.ts";
 import { whence } from "../who/words.ts";
-import {
-  type Site,
-  type SiteAnswer,
-  type SiteChanges,
-  type SitePages,
-  type SitePart,
-  type SiteRobots,
-  type SiteSpeed,
-  siteParts,
-  type UrlFilter,
-  urlFilters,
+import type {
+  Site,
+  SiteAnswer,
+  SiteChanges,
+  SitePages,
+  SiteRobots,
+  SiteSpeed,
+  siteParameters,
 } from "./site-api.ts";
 import type { SiteReads, SiteRow } from "./site-reads.ts";
+import { siteState } from "./sites-list.ts";
 
 export interface SitePorts {
   /** Of who crawls it; its host report need not count. */
@@ -38,53 +37,10 @@ export interface SitePorts {
   readonly sites: SiteReads;
 }
 
-export interface AskedSite {
+export type AskedSite = z.output<z.ZodObject<typeof siteParameters>> & {
   readonly host: string;
-  readonly part: SitePart;
-  readonly filter: UrlFilter;
-  readonly outcome: string | null;
-  readonly status: number | null;
-  readonly days: number;
-  readonly kind: ChangeKind | null;
-  readonly after: string;
   readonly range: TimeRange;
-}
-
-/** As typed; a text: what of it cannot be. */
-export function readAsked(
-  typed: (name: string) => string,
-  given: Pick<AskedSite, "host" | "range">,
-): AskedSite | string {
-  const part = typed("part") || "overview";
-  if (!isOneOf(siteParts, part)) return `part: "${part.slice(0, 40)}" is none of ${siteParts.join(", ")}`;
-  const filter = typed("filter") || "all";
-  if (!isOneOf(urlFilters, filter))
-    return `filter: "${filter.slice(0, 40)}" is none of ${urlFilters.join(", ")}`;
-  const kind = typed("kind");
-  if (kind !== "" && !isOneOf(changeKinds, kind))
-    return `kind: "${kind.slice(0, 40)}" is none of ${changeKinds.join(", ")}`;
-  const days = typed("days") || "7";
-  if (!["1", "7", "30"].includes(days)) return `days: "${days.slice(0, 40)}" is none of 1, 7, 30`;
-  const status = typed("status").trim();
-  if (status !== "" && !/^[1-9]\d\d$/.test(status))
-    return `status: "${status.slice(0, 40)}" is no status, such as 404`;
-  const outcome = typed("outcome").trim();
-  if (outcome.length > 40) return "outcome: there is none so long";
-  return {
-    ...given,
-    ...{
-      part,
-      filter,
-      outcome: outcome || null,
-      status: status === "" ? null : Number(status),
-      days: Number(days),
-    },
-    ...{ kind: kind === "" ? null : (kind as ChangeKind), after: typed("after").slice(0, 2100) },
-  };
-}
-
-const isOneOf = <Name extends string>(names: readonly Name[], text: string): text is Name =>
-  (names as readonly string[]).includes(text);
+};
 
 /** In any spelling, with a port or not; an address with brackets or without. Null: that is no host. */
 export function siteNamed(text: string): string | null {
@@ -97,7 +53,7 @@ export function siteNamed(text: string): string | null {
 export async function answerSite(asked: AskedSite, ports: SitePorts, now: Date): Promise<SiteAnswer> {
   const host = siteNamed(asked.host);
   const hostHash = host === null ? null : hostHashOf(host);
-  const row = hostHash === null ? null : await ports.sites.siteRow(hostHash);
+  const row = hostHash === null ? null : await ports.sites.siteRow(hostHash, now);
   const about = { now: now.toISOString(), host: host ?? asked.host.slice(0, 300), part: asked.part };
   if (host === null || hostHash === null || row === null) {
     const words =
@@ -142,13 +98,12 @@ async function partOf(asked: AskedSite, known: Known, { ports, now }: With): Pro
   const { hostHash } = known;
   switch (asked.part) {
     case "overview": {
-      const [counts, days, failures, needsScripts] = await Promise.all([
+      const [counts, failures, needsScripts] = await Promise.all([
         sites.countUrls(hostHash, now),
-        sites.freshDays(hostHash, now),
         sites.failuresOf(hostHash, asked.range),
         sites.drawnByScripts(hostHash),
       ]);
-      return { overview: { ...counts, freshDays: days, failures, needsScripts } };
+      return { overview: { ...counts, failures, needsScripts } };
     }
     case "pages":
       return { pages: await pagesOf(asked, known, { ports, now }) };
@@ -161,12 +116,8 @@ async function partOf(asked: AskedSite, known: Known, { ports, now }: With): Pro
       return { speed: speedOf(times, asked, known, now) };
     }
     case "links": {
-      const [to, from, duplicates] = await Promise.all([
-        sites.linksFrom(hostHash),
-        sites.linksHere(hostHash),
-        sites.duplicatesOf(hostHash),
-      ]);
-      return { links: { ...to, ...from, ...duplicates } };
+      const [to, from] = await Promise.all([sites.linksFrom(hostHash), sites.linksHere(hostHash)]);
+      return { links: { ...to, ...from } };
     }
   }
 }
@@ -178,12 +129,10 @@ function siteOf({ host, row, who, report }: Known, now: Date): Site {
   const { effective, optOut, complaints } = who;
   const holder = who.chain.find((one) => one.holder !== null)?.holder ?? null;
   return {
-    ...{
-      host,
-      name: domainToUnicode(host) || host,
-      ...stateOf(who, report, now),
-      standing: [...who.standing],
-    },
+    host,
+    name: domainToUnicode(host) || host,
+    ...stateOf(row, who, report, now),
+    standing: [...who.standing],
     addresses: [...who.addresses],
     subnet: leaf && { range: leaf.range, name: leaf.name },
     organisation: holder && { name: holder.name, handle: holder.handle },
@@ -202,7 +151,7 @@ function siteOf({ host, row, who, report }: Known, now: Date): Site {
     complaints: { open: complaints.filter(({ open }) => open).length, all: complaints.length },
     capDelayMs: report.capDelayMs,
     nextAt: report.dueAt,
-    knownSince: row.admittedAt,
+    knownSince: row.admittedAt.toISOString(),
     ...{ urls: row.urls, fetchedUrls: row.fetchedUrls, fetches: row.fetches, fetchedBytes: row.fetchedBytes },
     ...{ heldUrls: report.budget.heldUrls, outsideLinks: row.outsideLinks },
   };
@@ -214,26 +163,29 @@ const optOutText = ({ target, state, since }: NonNullable<WhoAnswer["optOut"]>) 
 /** What stops a fetch and is over by itself is part of being crawled. */
 const passing: readonly string[] = ["politeness", "nothing-due"];
 
+/** The list's state; the reason in the words of whoever explains the host. */
 function stateOf(
-  { standing }: WhoAnswer,
+  { standing }: SiteRow,
+  who: WhoAnswer,
   { lease, dueAt }: HostReport,
   now: Date,
 ): Pick<Site, "state" | "words"> {
+  const due = dueAt === null ? null : new Date(dueAt);
+  const state = siteState({ standing, isLeased: lease !== null, dueAt: due }, now);
   if (lease !== null) {
     const until = whenWords(lease.expiresAt, now);
     return {
-      state: "in-progress",
+      state,
       words: `${lease.crawler} is fetching it: ${howMany(lease.openUrls, "URL")} to go; the lease ends ${until} at the latest`,
     };
   }
-  const blocking = standing.find(({ stops, code }) => stops && !passing.includes(code));
-  if (blocking !== undefined) return { state: "blocked", words: blocking.words };
-  if (dueAt === null) return { state: "idle", words: "Nothing of it is left to fetch" };
-  if (Date.parse(dueAt) > now.getTime())
-    return { state: "scheduled", words: `Its next fetch is scheduled ${whenWords(dueAt, now)}` };
-  const politeness = standing.find(({ code }) => code === "politeness");
+  const stop = who.standing.find(({ stops, code }) => stops && !passing.includes(code));
+  if (stop !== undefined) return { state, words: stop.words };
+  if (dueAt === null) return { state, words: "Nothing of it is left to fetch" };
+  if (state === "scheduled") return { state, words: `Its next fetch is scheduled ${whenWords(dueAt, now)}` };
+  const politeness = who.standing.find(({ code }) => code === "politeness");
   return {
-    state: "due",
+    state,
     words: politeness?.words ?? `Due since ${instantWords(dueAt)}: its crawler takes it next`,
   };
 }
@@ -243,9 +195,11 @@ function stateOf(
 async function pagesOf(asked: AskedSite, known: Known, { ports, now }: With): Promise<SitePages> {
   const { sites, who } = ports;
   const { host, hostHash, row, report } = known;
+  const { filter, outcome = null } = asked;
+  const status = asked.status === undefined ? null : Number(asked.status);
   const [{ urls: counts }, found, rejected] = await Promise.all([
     sites.countUrls(hostHash, now),
-    sites.urlsOf({ hostHash, host, urls: row.urls }, asked, now),
+    sites.urlsOf({ hostHash, host, urls: row.urls }, { filter, outcome, status, after: asked.after }, now),
     sites.countRejected(host),
   ]);
   const limit = who.scope?.pagesPerHost ?? Number.POSITIVE_INFINITY;
@@ -279,7 +233,7 @@ async function pagesOf(asked: AskedSite, known: Known, { ports, now }: With): Pr
     },
   ];
   return {
-    ...{ filter: asked.filter, outcome: asked.outcome, status: asked.status, counts },
+    ...{ filter, outcome, status, counts },
     ...{ urls: [...found.urls], next: found.next, looked: found.looked },
     leftOut: leftOut.filter(({ count }) => count > 0),
   };
@@ -293,9 +247,9 @@ async function changesOf(
   { host, hostHash }: Known,
   { ports, now }: With,
 ): Promise<SiteChanges> {
-  const since = new Date(now.getTime() - asked.days * dayMs);
+  const since = new Date(now.getTime() - Number(asked.days) * dayMs);
   const before = /^\d{1,16}$/.test(asked.after) ? Number(asked.after) : null;
-  const kinds = asked.kind === null ? [] : [asked.kind];
+  const kinds = asked.kind === undefined ? [] : [asked.kind];
   const [counts, { changes }] = await Promise.all([
     ports.sites.countChanges(hostHash, since),
     ports.feed.latest({
@@ -307,7 +261,7 @@ async function changesOf(
   const recent = changes.filter(({ notedAt }) => notedAt >= since);
   const isMore = recent.length === changesShown;
   return {
-    ...{ days: asked.days, kind: asked.kind, counts },
+    ...{ days: Number(asked.days), kind: asked.kind ?? null, counts },
     // The latest first.
     changes: recent.map(toldChange).reverse() as SiteChanges["changes"],
     next: isMore ? recent[0]!.number : null,

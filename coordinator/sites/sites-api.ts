@@ -1,7 +1,17 @@
 /** The API of the list of sites: what it takes and answers. */
+import { domainToASCII } from "node:url";
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { siteFilters, siteSorts, siteStates, sitesLimit } from "./sites-list.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+
+/**
+ * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
+ * be fetched. unresolved: its address is not known. left-out: all that is known of it is gone, refused or outside what is
+ * crawled.
+ */
+export const siteStates = ["scheduled", "due", "in-progress", "blocked", "unresolved", "left-out"] as const;
+export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added", "rtt", "bytes"] as const;
+/** Sites of a page, and at most. */
+const [usualSites, mostSites] = [50, 1000];
 
 const site = z
   .strictObject({
@@ -34,12 +44,7 @@ const site = z
 const sites = z
   .strictObject({
     at: dateTime(),
-    filter: z.strictObject(
-      Object.fromEntries(siteFilters.map((name) => [name, z.string().nullable()])) as Record<
-        (typeof siteFilters)[number],
-        z.ZodNullable<z.ZodString>
-      >,
-    ),
+    filter: z.record(z.string(), z.string()).describe("What was asked for, as it was understood."),
     sort: z.enum(siteSorts),
     order: z.enum(["up", "down"]),
     sites: z.array(site),
@@ -58,33 +63,59 @@ const sites = z
   })
   .meta({ id: "Sites" });
 
+const text = z.string().max(300);
+/** As names are kept: `*.Bücher.example.` is `xn--bcher-kva.example`. */
+const inAscii = text.overwrite((value) => domainToASCII(value.replace(/^(\*?\.)|\.$/g, "")));
+
 const filterParameters = {
-  crawler: z.string().optional().meta({ description: "By name.", example: "athens" }),
+  crawler: text.optional().meta({ description: "By name.", example: "athens" }),
   state: z.enum(siteStates).optional().meta({ example: "due" }),
-  language: z.string().optional().meta({ description: "ISO 639 code.", example: "el" }),
-  country: z.string().optional().meta({ description: "ISO 3166 code.", example: "CY" }),
-  organisation: z
+  language: z
     .string()
+    .regex(/^[a-z]{2,3}$/i, "no language code, such as el")
+    .toLowerCase()
+    .optional()
+    .meta({ description: "ISO 639 code.", example: "el" }),
+  country: z
+    .string()
+    .regex(/^[a-z]{2}$/i, "no country code of two letters")
+    .toUpperCase()
+    .optional()
+    .meta({ description: "ISO 3166 code.", example: "CY" }),
+  organisation: text
     .optional()
     .meta({ description: "A handle, or a name in full.", example: "Example Networks" }),
-  tld: z.string().optional().meta({ example: "gr" }),
+  tld: inAscii
+    .regex(/^[a-z_-][a-z0-9_-]*$/, "no top-level domain, such as gr")
+    .optional()
+    .meta({ example: "gr" }),
   channel: z.enum(["with", "without"]).optional().meta({ example: "with" }),
-  host: z.string().optional().meta({ description: "What the host's name begins with.", example: "www." }),
-  under: z
-    .string()
+  host: text
+    .toLowerCase()
+    .optional()
+    .meta({ description: "What the host's name begins with.", example: "www." }),
+  under: inAscii
+    .regex(/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/, "no domain, such as example.org")
     .optional()
     .meta({ description: "A domain: its host and all below it.", example: "example.org" }),
-} satisfies Record<(typeof siteFilters)[number], z.ZodType>;
+};
 
-const orderParameters = {
-  sort: z.enum(siteSorts).optional().meta({ description: "Left out: host.", example: "failures" }),
+const sitesParameters = {
+  ...filterParameters,
+  sort: z.enum(siteSorts).default("host").meta({ example: "failures" }),
   order: z.enum(["up", "down"]).optional().meta({
     description: "Left out: names from a, the longest not fetched first, all else the most first.",
     example: "down",
   }),
+  after: text.optional().meta({ description: "The next of the page before.", example: "17~-42" }),
+  limit: z.coerce.number().int().min(1).max(mostSites).default(usualSites).meta({ example: usualSites }),
 };
 
-const badQuestion = errorAnswer("What is asked cannot be answered");
+export type ListedSite = ReadOf<typeof site>;
+export type SiteState = ListedSite["state"];
+export type SiteSort = (typeof siteSorts)[number];
+export type SiteFilter = z.output<z.ZodObject<typeof filterParameters>>;
+export type SitesAnswer = ReadOf<typeof sites>;
 
 export const sitesApi = {
   sites: {
@@ -95,37 +126,11 @@ export const sitesApi = {
     description:
       "Hosts without a value stand last in either direction. Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
     parameters: {
-      query: {
-        ...filterParameters,
-        ...orderParameters,
-        after: z.string().optional().meta({ description: "The next of the page before.", example: "17~-42" }),
-        limit: z
-          .int()
-          .min(1)
-          .max(sitesLimit.most)
-          .optional()
-          .meta({ description: `Left out: ${sitesLimit.usual}.`, example: sitesLimit.usual }),
-      },
+      query: sitesParameters,
     },
     answers: {
       200: answer(sites),
-      400: badQuestion,
-    },
-  },
-} satisfies ApiOperations;
-
-/** Sent as it is made, so its routes are no views. */
-export const siteFilesApi = {
-  siteFile: {
-    method: "get",
-    path: "/sites.json",
-    needs: "read",
-    summary: "All hosts that match, up to 1,000,000",
-    description: "The same as a table: /sites.csv.",
-    parameters: { query: { ...filterParameters, ...orderParameters } },
-    answers: {
-      200: answer(z.strictObject({ sites: z.array(site), isComplete: z.boolean() }).meta({ id: "SiteFile" })),
-      400: badQuestion,
+      400: errorAnswer("What is asked cannot be answered"),
     },
   },
 } satisfies ApiOperations;

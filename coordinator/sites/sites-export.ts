@@ -1,6 +1,6 @@
 /** Sites as a file, made while it is sent. One that had to be cut says so at its end. */
 import { csvText } from "../web/html.ts";
-import type { ListedSite } from "./sites-list.ts";
+import type { ListedSite } from "./sites-api.ts";
 
 interface SiteColumn {
   readonly name: string;
@@ -9,7 +9,7 @@ interface SiteColumn {
 
 const date = (of: (site: ListedSite) => Date | null) => (site: ListedSite) => of(site)?.toISOString() ?? null;
 
-export const siteColumns: readonly SiteColumn[] = [
+const siteColumns: readonly SiteColumn[] = [
   { name: "host", of: ({ host }) => host },
   { name: "name", of: ({ name }) => name },
   { name: "state", of: ({ state }) => state },
@@ -49,23 +49,4 @@ export async function* sitesAsCsv(
     yield `more than ${most} sites: the rest is left out\r\n`;
     return;
   }
-}
-
-/** `{"sites": [...], "isComplete": …}` */
-export async function* sitesAsJson(
-  pieces: AsyncIterable<readonly ListedSite[]>,
-  most: number,
-): AsyncGenerator<string> {
-  let left = most;
-  let isComplete = true;
-  yield '{"sites":[';
-  for await (const piece of pieces) {
-    const shown = piece.slice(0, left);
-    const text = shown.map((site) => JSON.stringify(site)).join(",\n");
-    if (text !== "") yield (left === most ? "\n" : ",\n") + text;
-    left -= shown.length;
-    isComplete = shown.length === piece.length;
-    if (!isComplete) break;
-  }
-  yield `\n],"isComplete":${isComplete}}\n`;
 }

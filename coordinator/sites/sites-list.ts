@@ -1,23 +1,43 @@
-/** The list of sites: which hosts are meant and in what order, as an address, a form or a command's options say, checked. */
-import { domainToASCII } from "node:url";
+/** The list of sites: which hosts are meant and in what order, and how a host stands, in words. */
 import { howMany, spanWords, whenWords } from "#core/format";
-
-/**
- * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
- * be fetched (`blockReasons`). unresolved: its address is not known. left-out: all that is known of it is gone, refused or
- * outside what is crawled.
- */
-export const siteStates = ["scheduled", "due", "in-progress", "blocked", "unresolved", "left-out"] as const;
-export type SiteState = (typeof siteStates)[number];
-
-export const blockReasons = ["opted-out", "bot-gate", "robots", "payment", "address"] as const;
-export type BlockReason = (typeof blockReasons)[number];
+import { askedOf } from "../web/asked.ts";
+import {
+  type ListedSite,
+  type SiteFilter,
+  type SiteSort,
+  type SiteState,
+  type SitesAnswer,
+  sitesApi,
+} from "./sites-api.ts";
 
 /** As table site has it (migration 0078). */
-export type Standing = "ready" | "nothing-due" | "unresolved" | "unresolvable" | BlockReason;
+export type Standing =
+  | "ready"
+  | "nothing-due"
+  | "unresolved"
+  | "unresolvable"
+  | "opted-out"
+  | "bot-gate"
+  | "robots"
+  | "payment"
+  | "address";
 
-export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added", "rtt", "bytes"] as const;
-export type SiteSort = (typeof siteSorts)[number];
+/** The state of a host, wherever it is told. */
+export function siteState(
+  {
+    standing,
+    isLeased,
+    dueAt,
+  }: { readonly standing: Standing; readonly isLeased: boolean; readonly dueAt: Date | null },
+  now: Date,
+): SiteState {
+  if (isLeased) return "in-progress";
+  if (standing === "ready") return dueAt !== null && dueAt <= now ? "due" : "scheduled";
+  if (standing === "nothing-due") return "left-out";
+  return standing === "unresolved" || standing === "unresolvable" ? "unresolved" : "blocked";
+}
+
+export type Direction = "up" | "down";
 
 /** Which end of an order people look for first. */
 export const usualDirection: Readonly<Record<SiteSort, Direction>> = {
@@ -30,36 +50,6 @@ export const usualDirection: Readonly<Record<SiteSort, Direction>> = {
   rtt: "down",
   bytes: "down",
 };
-export type Direction = "up" | "down";
-
-export const siteFilters = [
-  "crawler",
-  "state",
-  "language",
-  "country",
-  "organisation",
-  "tld",
-  "channel",
-  "host",
-  "under",
-] as const;
-export type SiteFilterName = (typeof siteFilters)[number];
-
-export interface SiteFilter {
-  /** By name. */
-  readonly crawler: string | null;
-  readonly state: SiteState | null;
-  readonly language: string | null;
-  readonly country: string | null;
-  /** A handle, or a name in full. */
-  readonly organisation: string | null;
-  readonly tld: string | null;
-  readonly channel: "with" | "without" | null;
-  /** What the host's name begins with. */
-  readonly host: string | null;
-  /** A name: it and all names below it. */
-  readonly under: string | null;
-}
 
 /** Where a page of the list ends: the next goes on behind it. */
 export interface SitePlace {
@@ -76,74 +66,15 @@ export interface SitesQuestion {
   readonly limit: number;
 }
 
-/** Sites of a page unless asked otherwise, and at most. */
-export const sitesLimit = { usual: 50, most: 1000 } as const;
-
-export type SitesParameter = SiteFilterName | "sort" | "order" | "after" | "limit";
-
-const longestText = 300;
-
 /** A string: why this cannot be asked, in words. */
-export function readSitesQuestion(given: (name: SitesParameter) => string): SitesQuestion | string {
-  const faults: string[] = [];
-  const text = (name: SitesParameter, most = longestText) => {
-    const value = given(name).trim();
-    if (value.length > most) faults.push(`${name} is longer than ${most} characters`);
-    return value === "" || value.length > most ? null : value;
-  };
-  const oneOf = <Value extends string>(name: SitesParameter, values: readonly Value[]): Value | null => {
-    const value = text(name);
-    if (value !== null && !values.includes(value as Value))
-      faults.push(`${name}: ${value} is not one of ${values.join(", ")}`);
-    return value as Value | null;
-  };
-  const checked = (name: SitesParameter, means: (value: string) => string | null, what: string) => {
-    const value = text(name);
-    const meant = value === null ? null : means(value);
-    if (value !== null && meant === null) faults.push(`${name}: ${value} is ${what}`);
-    return meant;
-  };
-  const sort = oneOf("sort", siteSorts) ?? "host";
-  const direction = oneOf("order", ["up", "down"]) ?? usualDirection[sort];
-  const filter: SiteFilter = {
-    crawler: text("crawler"),
-    state: oneOf("state", siteStates),
-    language: checked("language", languageOf, "no language code, such as el"),
-    country: checked("country", countryOf, "no country code of two letters"),
-    organisation: text("organisation"),
-    tld: checked("tld", tldOf, "no top-level domain, such as gr"),
-    channel: oneOf("channel", ["with", "without"]),
-    host: text("host")?.toLowerCase() ?? null,
-    under: checked("under", domainOf, "no domain, such as example.org"),
-  };
-  const limit = text("limit", 9);
-  const isLimit =
-    limit === null || (/^\d{1,9}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= sitesLimit.most);
-  if (!isLimit) faults.push(`limit: ${limit} is not a whole number from 1 to ${sitesLimit.most}`);
-  const place = text("after");
-  const after = place === null ? null : readPlace(place, sort);
-  if (place !== null && after === null)
-    faults.push(`after: this is no place in the order by ${sort}; begin without it`);
-  if (faults.length > 0) return `${faults.join("; ")}.`;
-  return { filter, sort, direction, after, limit: limit === null ? sitesLimit.usual : Number(limit) };
-}
-
-function languageOf(value: string): string | null {
-  return /^[a-z]{2,3}$/i.test(value) ? value.toLowerCase() : null;
-}
-
-function countryOf(value: string): string | null {
-  return /^[a-z]{2}$/i.test(value) ? value.toUpperCase() : null;
-}
-
-function domainOf(value: string): string | null {
-  const domain = domainToASCII(value.replace(/^(\*?\.)|\.$/g, ""));
-  return /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(domain) ? domain : null;
-}
-
-function tldOf(value: string): string | null {
-  const domain = domainOf(value);
-  return domain === null || domain.includes(".") || /^\d/.test(domain) ? null : domain;
+export function readSitesQuestion(given: (name: string) => string): SitesQuestion | string {
+  const asked = askedOf(sitesApi.sites.parameters.query, given);
+  if (typeof asked === "string") return asked;
+  const { sort, order, after: place, limit, ...filter } = asked;
+  const after = place === undefined ? null : readPlace(place, sort);
+  if (place !== undefined && after === null)
+    return `after: this is no place in the order by ${sort}; begin without it.`;
+  return { filter, sort, direction: order ?? usualDirection[sort], after, limit };
 }
 
 const wholeNumber = /^\d{1,16}$/;
@@ -176,7 +107,9 @@ export function sitesQuery({
   filter,
   sort,
   direction,
-}: Pick<SitesQuestion, "filter" | "sort" | "direction">): Readonly<Record<string, string | null>> {
+}: Pick<SitesQuestion, "filter" | "sort" | "direction">): Readonly<
+  Record<string, string | null | undefined>
+> {
   return {
     ...filter,
     sort: sort === "host" ? null : sort,
@@ -185,61 +118,7 @@ export function sitesQuery({
 }
 
 export const isUnfiltered = (filter: SiteFilter): boolean =>
-  Object.values(filter).every((value) => value === null);
-
-export interface ListedSite {
-  readonly host: string;
-  /** As people read it; where it is Punycode, another than `host`. */
-  readonly name: string;
-  readonly state: SiteState;
-  /** Of what is blocked or unresolved: why; null: nothing has to be said. */
-  readonly reason: string | null;
-  /** When something of it is next to be fetched; null: nothing is. */
-  readonly dueAt: Date | null;
-  readonly crawler: string | null;
-  /** Who has it in hand now; null: nobody. */
-  readonly inProgressBy: string | null;
-  readonly subnet: string | null;
-  readonly language: string | null;
-  readonly country: string | null;
-  readonly organisation: string | null;
-  readonly tld: string | null;
-  readonly channels: number;
-  readonly pages: number;
-  readonly urls: number;
-  readonly dueUrls: number;
-  /** There are more than `dueUrls`. */
-  readonly moreDueUrls: boolean;
-  /** Of the last seven days, today among them. */
-  readonly failures: number;
-  readonly fetches: number;
-  readonly fetchedAt: Date | null;
-  readonly addedAt: Date;
-  readonly rttMs: number | null;
-  readonly bytes: number;
-}
-
-export interface SitesFound {
-  readonly sites: readonly ListedSite[];
-  /** Of all that match, on this page and others, as far as they were counted. */
-  readonly count: number;
-  /** False: there are more than `count`. */
-  readonly isWholeCount: boolean;
-  /** Where there are more, about how many; null: not known. */
-  readonly estimate: number | null;
-  /** Null: these are the last. */
-  readonly next: SitePlace | null;
-}
-
-/** How far the list follows the crawl. */
-export interface SitesProgress {
-  /** The first round is under way: hosts are missing. */
-  readonly isFirstRound: boolean;
-  /** How long the round before took: what nobody tells of reaches the list within it. Null: not known. */
-  readonly roundSeconds: number | null;
-  /** Hosts that the crawl knows, about. */
-  readonly knownHosts: number;
-}
+  Object.values(filter).every((value) => value === undefined);
 
 export const stateNames: Readonly<Record<SiteState, string>> = {
   scheduled: "scheduled",
@@ -261,17 +140,7 @@ export const reasonWords: Readonly<Partial<Record<Standing, string>>> = {
   "nothing-due": "all its known URLs are gone, refused or outside what is crawled",
 };
 
-/** What page, JSON and command say. */
-export interface SitesAnswer extends Omit<SitesFound, "next"> {
-  readonly at: Date;
-  readonly filter: SiteFilter;
-  readonly sort: SiteSort;
-  readonly order: Direction;
-  readonly next: string | null;
-  readonly progress: SitesProgress;
-}
-
-export function countWords({ count, isWholeCount, estimate }: Omit<SitesFound, "sites" | "next">): string {
+export function countWords({ count, isWholeCount, estimate }: SitesAnswer): string {
   if (isWholeCount) return howMany(count, "site");
   return estimate === null ? `More than ${howMany(count, "site")}` : `About ${howMany(estimate, "site")}`;
 }

@@ -5,17 +5,19 @@ import { filterChips } from "../web/filter-chips.ts";
 import { country, countryName, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import {
+  type ListedSite,
+  type SiteFilter,
+  type SiteSort,
+  type SitesAnswer,
+  siteStates,
+} from "./sites-api.ts";
+import {
   countWords,
   type Direction,
   isUnfiltered,
-  type ListedSite,
   languageName,
-  type SiteFilterName,
-  type SiteSort,
-  type SitesAnswer,
   type SitesQuestion,
   sinceWords,
-  siteStates,
   sitesQuery,
   stateNames,
   stateWords,
@@ -40,13 +42,13 @@ ${list(page)}`;
 
 function filterForm({ question: { filter, sort, direction }, crawlers }: SitesPage): Html {
   const text = (
-    name: SiteFilterName,
+    name: keyof SiteFilter,
     label: string,
     more: { readonly size: number; readonly hint: string; readonly most?: number },
   ) =>
     html`<label>${label} <input name="${name}" value="${filter[name] ?? ""}" size="${more.size}" maxlength="${more.most ?? 300}" placeholder="${more.hint}" autocomplete="off" autocapitalize="none" spellcheck="false"${name === "crawler" ? html` list="crawler-names"` : nothing}></label>`;
-  const hidden = (name: string, value: string | null) =>
-    value === null ? nothing : html`<input type="hidden" name="${name}" value="${value}">`;
+  const hidden = (name: string, value: string | null | undefined) =>
+    value == null ? nothing : html`<input type="hidden" name="${name}" value="${value}">`;
   const { sort: sorted = null, order = null } = sitesQuery({ filter, sort, direction });
   return html`<form class="filter-row fleet-filters" method="get" action="${path}" role="search" aria-label="Sites">
 ${text("host", "Host begins with", { size: 16, hint: "www." })}
@@ -71,7 +73,7 @@ ${hidden("sort", sorted)}${hidden("order", order)}
 </form>`;
 }
 
-const filterLabels: Readonly<Record<SiteFilterName, string>> = {
+const filterLabels: Readonly<Record<keyof SiteFilter, string>> = {
   crawler: "Crawler",
   state: "State",
   language: "Language",
@@ -85,14 +87,16 @@ const filterLabels: Readonly<Record<SiteFilterName, string>> = {
 
 function chips({ question }: SitesPage): Html {
   const { filter } = question;
-  const shown: Partial<Record<SiteFilterName, (value: string) => string>> = {
+  const shown: Partial<Record<keyof SiteFilter, (value: string) => string>> = {
     state: () => stateNames[filter.state!],
     language: languageName,
     country: countryName,
   };
-  const active = (Object.keys(filterLabels) as SiteFilterName[]).flatMap((name) => {
+  const active = (Object.keys(filterLabels) as (keyof SiteFilter)[]).flatMap((name) => {
     const value = filter[name];
-    return value === null ? [] : [{ name, label: filterLabels[name], value: shown[name]?.(value) ?? value }];
+    return value === undefined
+      ? []
+      : [{ name, label: filterLabels[name], value: shown[name]?.(value) ?? value }];
   });
   return filterChips(path, sitesQuery(question), active);
 }
@@ -242,7 +246,7 @@ function emptyList({ answer, question }: SitesPage): Html {
 function noMatch({ filter }: SitesQuestion, isFirstRound: boolean): Html {
   const name = filter.host ?? filter.under;
   const lookUp =
-    name === null
+    name === undefined
       ? nothing
       : html` Or <a href="${pathWith("/who", { q: name })}">look up ${name}</a>: what the crawl has never met can be asked about, too.`;
   return empty(
@@ -268,5 +272,5 @@ function footnote({ answer: { at, progress }, question }: SitesPage): Html {
       : `within ${spanWords(progress.roundSeconds)}`;
   return html`<p class="small">As of ${instant(at.toISOString())}: the list follows the crawl within seconds, and registries, delegations and languages ${round}.
 Failed are fetches of the last seven days (UTC) without a usable answer; RTT is that of the delegation.
-All of it, up to 1,000,000 sites: <a href="${pathWith("/sites.csv", query)}">CSV</a>, <a href="${pathWith("/sites.json", query)}">JSON</a>.</p>`;
+All of it, up to 1,000,000 sites: <a href="${pathWith("/sites.csv", query)}">CSV</a>.</p>`;
 }

@@ -10,20 +10,15 @@ import { gateWords } from "#protocol/bot-gate";
 import { roundMs } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { createExploreReads } from "../explore/reads.ts";
+import type { ListedSite, SiteFilter, SiteSort, SiteState, SitesAnswer } from "./sites-api.ts";
 import {
   isUnfiltered,
-  type ListedSite,
   placeText,
   reasonWords,
-  type SiteFilter,
   type SitePlace,
-  type SiteSort,
-  type SiteState,
-  type SitesAnswer,
-  type SitesFound,
-  type SitesProgress,
   type SitesQuestion,
   type Standing,
+  siteState,
 } from "./sites-list.ts";
 import { mostDueUrls } from "./sites-upkeep-store.ts";
 
@@ -37,20 +32,20 @@ const pieceOfFile = 2000;
 /** Compiling what is run once costs more than it spares. */
 const settings = "set local jit = off";
 
-/** What the list's routes need. */
-export interface SitesReads {
-  answer(question: SitesQuestion, now: Date): Promise<SitesAnswer>;
-  /** All that match, piece by piece. */
-  every(question: SitesQuestion, now: Date): AsyncIterable<readonly ListedSite[]>;
-  /** Names of crawlers, so many at most. */
-  crawlerNames(most: number): Promise<readonly string[]>;
-}
+export type SitesReads = ReturnType<typeof createSitesReads>;
 
-export function createSitesReads(pool: Pool): SitesReads {
+type SitesFound = Pick<SitesAnswer, "sites" | "count" | "isWholeCount" | "estimate"> & {
+  /** Null: these are the last. */
+  readonly next: SitePlace | null;
+};
+
+export function createSitesReads(pool: Pool) {
   return {
-    answer: async (question, now) => await sitesAnswer(pool, question, now),
-    every: (question, now) => everySite(pool, question, now),
-    crawlerNames: async (most) => {
+    answer: async (question: SitesQuestion, now: Date) => await sitesAnswer(pool, question, now),
+    /** All that match, piece by piece. */
+    every: (question: SitesQuestion, now: Date) => everySite(pool, question, now),
+    /** So many at most. */
+    crawlerNames: async (most: number) => {
       const { rows } = await pool.query<{ name: string }>(
         "select name from crawler where revoked_at is null order by name limit $1",
         [most],
@@ -68,7 +63,11 @@ export async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date
   ]);
   return {
     at: now,
-    filter: question.filter,
+    filter: Object.fromEntries(
+      Object.entries(question.filter).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as const],
+      ),
+    ),
     sort: question.sort,
     order: question.direction,
     ...found,
@@ -134,7 +133,7 @@ async function pieceOf(
   );
 }
 
-export async function sitesProgress(pool: Pool): Promise<SitesProgress> {
+export async function sitesProgress(pool: Pool): Promise<SitesAnswer["progress"]> {
   const { rows } = await pool.query<{ finished_at: Date | null; took_seconds: number | null }>(
     "select finished_at, took_seconds from site_upkeep",
   );
@@ -166,31 +165,31 @@ async function filterSql(pool: Pool, filter: SiteFilter, now: Date): Promise<Con
   const values: unknown[] = [];
   const given = (value: unknown) => `$${values.push(value)}`;
   const sql: string[] = [];
-  if (filter.crawler !== null) {
+  if (filter.crawler !== undefined) {
     const crawlerId = await crawlerNamed(pool, filter.crawler);
     if (crawlerId === null) return null;
     sql.push(`s.crawler_id = ${given(crawlerId)}`);
   }
-  if (filter.organisation !== null) {
+  if (filter.organisation !== undefined) {
     const holders = await createExploreReads(pool).holdersCalled(filter.organisation);
     if (holders.length === 0) return null;
     sql.push(`s.holder_id = any(${given(holders.map(({ holderId }) => holderId))}::int[])`);
   }
-  if (filter.language !== null) sql.push(`s.language = ${given(filter.language)}`);
-  if (filter.country !== null) sql.push(`s.country = ${given(filter.country)}`);
-  if (filter.tld !== null) sql.push(`s.tld = ${given(filter.tld)}`);
-  if (filter.channel !== null) sql.push(filter.channel === "with" ? "s.channels > 0" : "s.channels = 0");
-  if (filter.host !== null) {
+  if (filter.language !== undefined) sql.push(`s.language = ${given(filter.language)}`);
+  if (filter.country !== undefined) sql.push(`s.country = ${given(filter.country)}`);
+  if (filter.tld !== undefined) sql.push(`s.tld = ${given(filter.tld)}`);
+  if (filter.channel !== undefined) sql.push(filter.channel === "with" ? "s.channels > 0" : "s.channels = 0");
+  if (filter.host !== undefined) {
     const prefix = `${given(`${likeText(filter.host)}%`)}`;
     sql.push(`(s.host like ${prefix} or s.name is not null and s.name like ${prefix})`);
   }
-  if (filter.under !== null) {
+  if (filter.under !== undefined) {
     const backwards = [...filter.under].reverse().join("");
     sql.push(
       `(reverse(s.host) = ${given(backwards)} or reverse(s.host) like ${given(`${likeText(backwards)}.%`)})`,
     );
   }
-  if (filter.state !== null) sql.push(stateSql(filter.state, () => `${given(now)}::timestamptz`));
+  if (filter.state !== undefined) sql.push(stateSql(filter.state, () => `${given(now)}::timestamptz`));
   return { sql, values };
 }
 
@@ -389,41 +388,24 @@ async function sortAll(
   return placesOf(rows);
 }
 
-interface SiteRow {
-  host: string;
-  name: string | null;
-  standing: Standing;
-  state_reason: string | null;
-  challenge_provider: string | null;
-  due_at: Date | null;
-  crawler: string | null;
-  in_progress_by: string | null;
-  first_address: string | null;
-  last_address: string | null;
-  language: string | null;
-  country: string | null;
-  organisation: string | null;
-  tld: string | null;
-  channels: number;
-  pages: number;
-  urls: number;
-  due_urls: number;
-  failures: number;
-  fetches: number;
-  fetched_at: Date | null;
-  added_at: Date;
-  rtt_ms: number | null;
-  bytes: number;
+interface SiteRow extends Omit<ListedSite, "name" | "state" | "reason" | "subnet" | "moreDueUrls"> {
+  readonly name: string | null;
+  readonly standing: Standing;
+  readonly detail: string | null;
+  readonly provider: string | null;
+  readonly first: string | null;
+  readonly last: string | null;
 }
 
 /** Whoever has a host in hand now is told of now; all else as the list has it. */
 async function describe(client: PoolClient, places: readonly SitePlace[], now: Date): Promise<ListedSite[]> {
   if (places.length === 0) return [];
   const { rows } = await client.query<SiteRow>(
-    `select s.host, s.name, s.standing, nullif(h.state_reason, '') as state_reason, h.challenge_provider, s.due_at, c.name as crawler,
-       l.in_progress_by, host(n.first_address) as first_address, host(n.last_address) as last_address, s.language,
-       s.country, o.name as organisation, s.tld, s.channels, s.pages, s.urls, s.due_urls, s.failures, s.fetches,
-       s.fetched_at, s.added_at, s.rtt_ms, s.bytes::float8 as bytes
+    `select s.host, s.name, s.standing, nullif(h.state_reason, '') as detail, h.challenge_provider as provider,
+       s.due_at as "dueAt", c.name as crawler, l."inProgressBy", host(n.first_address) as first,
+       host(n.last_address) as last, s.language, s.country, o.name as organisation, s.tld, s.channels, s.pages, s.urls,
+       s.due_urls as "dueUrls", s.failures, s.fetches, s.fetched_at as "fetchedAt", s.added_at as "addedAt",
+       s.rtt_ms as "rttMs", s.bytes::float8 as bytes
      from unnest($1::bigint[]) with ordinality as given (host_hash, nth)
      cross join lateral (select * from site where host_hash = given.host_hash offset 0) s
      left join lateral (
@@ -433,7 +415,7 @@ async function describe(client: PoolClient, places: readonly SitePlace[], now: D
      ) h on true
      left join crawler c on c.crawler_id = s.crawler_id
      left join lateral (
-       select coalesce(k.name, '') as in_progress_by
+       select coalesce(k.name, '') as "inProgressBy"
        from lease l
        left join crawler k on k.crawler_id = l.crawler_id
        where l.host_hash = given.host_hash and l.closed_at is null
@@ -446,42 +428,24 @@ async function describe(client: PoolClient, places: readonly SitePlace[], now: D
   return rows.map((row) => siteOf(row, now));
 }
 
-function siteOf(row: SiteRow, now: Date): ListedSite {
-  const isPlaced = row.first_address !== null && row.last_address !== null;
+function siteOf({ standing, detail, provider, first, last, ...site }: SiteRow, now: Date): ListedSite {
+  const { inProgressBy, dueAt, dueUrls } = site;
   return {
-    host: row.host,
-    name: row.name ?? row.host,
-    ...{ state: stateOf(row, now), reason: reasonOf(row), dueAt: row.due_at },
-    ...{ crawler: row.crawler, inProgressBy: row.in_progress_by },
-    subnet: isPlaced ? rangeText(row.first_address!, row.last_address!) : null,
-    ...{ language: row.language, country: row.country, organisation: row.organisation, tld: row.tld },
-    ...{ channels: row.channels, pages: row.pages, urls: row.urls, dueUrls: row.due_urls },
-    moreDueUrls: row.due_urls >= mostDueUrls,
-    ...{ failures: row.failures, fetches: row.fetches, fetchedAt: row.fetched_at, addedAt: row.added_at },
-    ...{ rttMs: roundMs(row.rtt_ms), bytes: row.bytes },
+    ...site,
+    name: site.name ?? site.host,
+    state: siteState({ standing, isLeased: inProgressBy !== null, dueAt }, now),
+    reason: reasonOf({ standing, detail, provider }),
+    subnet: first !== null && last !== null ? rangeText(first, last) : null,
+    moreDueUrls: dueUrls >= mostDueUrls,
+    rttMs: roundMs(site.rttMs),
   };
 }
 
-function stateOf({ standing, in_progress_by: inProgressBy, due_at: dueAt }: SiteRow, now: Date): SiteState {
-  if (inProgressBy !== null) return "in-progress";
-  switch (standing) {
-    case "ready":
-      return dueAt !== null && dueAt <= now ? "due" : "scheduled";
-    case "nothing-due":
-      return "left-out";
-    case "unresolved":
-    case "unresolvable":
-      return "unresolved";
-    case "opted-out":
-    case "bot-gate":
-    case "robots":
-    case "payment":
-    case "address":
-      return "blocked";
-  }
-}
-
-function reasonOf({ standing, state_reason: detail, challenge_provider: provider }: SiteRow): string | null {
+function reasonOf({
+  standing,
+  detail,
+  provider,
+}: Pick<SiteRow, "standing" | "detail" | "provider">): string | null {
   if (standing === "bot-gate" && provider !== null) return `it is behind ${gateWords(provider)}, and rests`;
   const words = reasonWords[standing] ?? null;
   return words !== null && detail !== null ? `${words}: ${detail}` : words;

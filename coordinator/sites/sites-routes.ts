@@ -4,7 +4,7 @@ import type { WebPart } from "../web/actions.ts";
 import { FileTurns, noFileTurn } from "../web/file-turns.ts";
 import type { AskedView, SentFile } from "../web/views.ts";
 import { sitesApi } from "./sites-api.ts";
-import { sitesAsCsv, sitesAsJson } from "./sites-export.ts";
+import { sitesAsCsv } from "./sites-export.ts";
 import { isUnfiltered, readSitesQuestion } from "./sites-list.ts";
 import { sitesBody } from "./sites-page.ts";
 import type { SitesReads } from "./sites-reads.ts";
@@ -22,12 +22,12 @@ export function sitesRoutes(reads: SitesReads): WebPart {
       view: async (asked) => await sitesView(asked, reads),
     });
     const files = new FileTurns();
-    const shared = { needs: "read", boundedElsewhere: true } as const;
-    for (const kind of ["csv", "json"] as const)
-      views.addFile({
-        ...{ path: `/sites.${kind}`, ...shared },
-        file: async (asked) => fileOf(asked, reads, { files, kind }),
-      });
+    views.addFile({
+      path: "/sites.csv",
+      needs: "read",
+      boundedElsewhere: true,
+      file: async (asked) => fileOf(asked, reads, files),
+    });
   };
 }
 
@@ -46,18 +46,13 @@ async function sitesView({ query, now }: AskedView, reads: SitesReads) {
   };
 }
 
-function fileOf(
-  { query, now }: AskedView,
-  reads: SitesReads,
-  { files, kind }: { readonly files: FileTurns; readonly kind: "csv" | "json" },
-): SentFile | string {
+function fileOf({ query, now }: AskedView, reads: SitesReads, files: FileTurns): SentFile | string {
   const question = readSitesQuestion((name) => (name === "after" || name === "limit" ? "" : query(name)));
   if (typeof question === "string") return question;
   if (!files.take()) return noFileTurn;
-  const sites = reads.every(question, now);
-  const text = kind === "csv" ? sitesAsCsv(sites, mostInFile) : sitesAsJson(sites, mostInFile);
-  const body = files.until(Readable.from(text));
-  if (kind === "json") return { type: "application/json; charset=utf-8", body };
-  const headers = { "content-disposition": 'attachment; filename="nearcrawl-sites.csv"' };
-  return { type: "text/csv; charset=utf-8", body, headers };
+  return {
+    type: "text/csv; charset=utf-8",
+    body: files.until(Readable.from(sitesAsCsv(reads.every(question, now), mostInFile))),
+    headers: { "content-disposition": 'attachment; filename="nearcrawl-sites.csv"' },
+  };
 }

@@ -196,6 +196,19 @@ const columns = [
 const written = columns.filter((column) => column !== "host_hash");
 const sumOf = (days: string) => `(select least(2147483647, sum(one)) from unnest(${days}) one)::int`;
 
+/** SQL: how the row `h` of frontier_host stands; in progress it may be beside that (`siteState`). */
+export const standingSql = (now: string): string => `
+  case
+    when h.opt_out_id is not null then 'opted-out'
+    when h.state in ('unresolved', 'unresolvable') then h.state
+    when h.state = 'refused' then 'address'
+    when coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > ${now} then 'payment'
+    when h.challenges is not null and h.not_before > ${now} then 'bot-gate'
+    when h.robots_state in ('closed', 'unreachable') and (h.due_at is null or h.due_at > ${now}) then 'robots'
+    when h.due_at is null and h.lease_id is null then 'nothing-due'
+    else 'ready'
+  end`;
+
 /**
  * $1 to $4 hosts with their touches, $5 now, $6 today. A host that has no row yet is counted from its fetches, among which
  * those of its touches are.
@@ -206,16 +219,7 @@ const refreshSql = `
       as t (host_hash, fetches, failures, fetched_at)
   ), found as (
     select h.host_hash, h.host,
-      case
-        when h.opt_out_id is not null then 'opted-out'
-        when h.state in ('unresolved', 'unresolvable') then h.state
-        when h.state = 'refused' then 'address'
-        when coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $5 then 'payment'
-        when h.challenges is not null and h.not_before > $5 then 'bot-gate'
-        when h.robots_state in ('closed', 'unreachable') and (h.due_at is null or h.due_at > $5) then 'robots'
-        when h.due_at is null and h.lease_id is null then 'nothing-due'
-        else 'ready'
-      end as standing,
+      ${standingSql("$5")} as standing,
       h.due_at, h.subnet_id, coalesce(f.crawler_id, d.crawler_id) as crawler_id, n.holder_id, n.country, h.language,
       lower(substring(h.host from '[.]([^.0-9:][^.:]*)$')) as tld,
       least(32767, c.channels)::smallint as channels,

@@ -134,7 +134,6 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   alert_mute: days(30, "after it ended"),
   alert_state: bounded("rules that have fired recently"),
   alert_channel: bounded("channels that the coordinator's file names"),
-  alert_message: days(30, "what was sent to each channel, and with what result"),
   graph_summary: bounded("the latest hundred rankings", 100),
   recrawl_plan: bounded("the latest thousand plans", 1000),
   search_upkeep: oneRow,

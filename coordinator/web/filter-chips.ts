@@ -15,7 +15,7 @@ export interface FilterChip {
   readonly without?: AddressQuery;
 }
 
-export type AddressQuery = Readonly<Record<string, string | number | null>>;
+export type AddressQuery = Readonly<Record<string, string | number | null | undefined>>;
 
 /** A list without a filter begins at its first page. */
 const firstPage: AddressQuery = { page: null, offset: null };

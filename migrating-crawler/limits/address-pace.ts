@@ -11,6 +11,7 @@
  * answer is charged to its domain with the time that it took and the rest that follows, and the domain that has had least goes
  * next, so that slow hosts of one domain hold up nobody but each other. Pure.
  */
+import { z } from "zod";
 import { parseAddress, unmapAddress } from "#core/ip/address";
 import type { AnswerSpeed, PaceSettings } from "./host-pace.ts";
 import { type HostAnswer, isRefusal } from "./request-outcome.ts";
@@ -23,22 +24,28 @@ import {
   type RateBounds,
   rateNow,
   type ToleratedRate,
+  toleratedRate,
   unlimitedRate,
 } from "./tolerated-rate.ts";
 
-export interface AddressPace {
-  readonly notBeforeMs: number;
+const amount = z.number().min(0);
+
+/** As it lies on the disk, too. */
+export const addressPace = z.object({
+  notBeforeMs: amount,
   /** When the last request ended. */
-  readonly endedAtMs: number;
-  readonly rate: ToleratedRate;
+  endedAtMs: amount,
+  rate: toleratedRate,
   /** The host that refused last, and when. */
-  readonly refusedBy: string;
-  readonly refusedAtMs: number;
+  refusedBy: z.string().max(253),
+  refusedAtMs: amount,
   /** The virtual time: what the domain asked last had had before. */
-  readonly virtualMs: number;
+  virtualMs: amount.default(0),
   /** By registrable domain, what it has had; of those left out, the virtual time. */
-  readonly hadMs: Readonly<Record<string, number>>;
-}
+  hadMs: z.record(z.string().max(300), amount).default({}),
+});
+
+export type AddressPace = Readonly<z.infer<typeof addressPace>>;
 
 export const newAddressPace: AddressPace = {
   notBeforeMs: 0,

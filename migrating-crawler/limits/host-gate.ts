@@ -15,6 +15,7 @@ import {
   addressAfterAnswer,
   addressAfterProbe,
   addressKey,
+  addressPace,
   hadOf,
   newAddressPace,
 } from "./address-pace.ts";
@@ -22,6 +23,7 @@ import {
   afterAnswer,
   answerSpeed,
   type HostPace,
+  hostPace,
   newPace,
   notBefore,
   type PaceSettings,
@@ -32,7 +34,6 @@ import {
 } from "./host-pace.ts";
 import type { HostAnswer } from "./request-outcome.ts";
 import { KeptFile, type KeptSettings } from "./state-file.ts";
-import { unlimitedRate } from "./tolerated-rate.ts";
 
 const maxHosts = 20_000;
 const maxAddresses = 20_000;
@@ -249,44 +250,8 @@ const maxKeptAddresses = 1000;
 /** The longest wait that is believed: Retry-After may be long, but a clock may also have been wrong. */
 const longestWaitMs = 366 * 86_400_000;
 
-const number = z.number().min(0);
-
-const keptRate = z.object({
-  perHour: number.max(3_600_000),
-  limitedBy: z.enum(["refused", "silent", "slow"]).nullable(),
-  refusedPerHour: number.max(3_600_000),
-  refusedAtMs: number,
-  answers: number.max(1e6),
-  activeMs: number,
-});
-
-/** What has a default is not in files of releases that knew no rates. */
-const keptPace = z.object({
-  host: z.string().min(1).max(253),
-  notBeforeMs: number,
-  crawlDelayMs: number.max(3_600_000),
-  backOffMs: number.max(86_400_000),
-  backedOffAtMs: number,
-  refusals: number.max(100).default(0),
-  usualMs: number,
-  answers: number,
-  lastMs: number,
-  slowIn: number.max(100).default(0),
-  endedAtMs: number.default(0),
-  rate: keptRate.default(unlimitedRate),
-  failures: number.max(100),
-}) satisfies z.ZodType<HostPace>;
-
-const keptAddress = z.object({
-  key: z.string().min(1).max(60),
-  notBeforeMs: number,
-  endedAtMs: number,
-  rate: keptRate,
-  refusedBy: z.string().max(253),
-  refusedAtMs: number,
-  virtualMs: number.default(0),
-  hadMs: z.record(z.string().max(300), number).default({}),
-}) satisfies z.ZodType<AddressPace>;
+const keptPace = hostPace.extend({ host: z.string().min(1).max(253) });
+const keptAddress = addressPace.extend({ key: z.string().min(1).max(60) });
 
 const file = z.object({
   version: z.literal(1),

@@ -6,6 +6,7 @@
  * long as it is no use (RFC 9110 section 10.2.3, RFC 6585 section 4); a host that does not answer at
  * all twice in a row is left alone for up to an hour. Pure: the time and chance are arguments.
  */
+import { z } from "zod";
 import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import type { HostPaceReport } from "#protocol/result";
 import { type HostAnswer, isRefusal } from "./request-outcome.ts";
@@ -21,6 +22,7 @@ import {
   rateNow,
   type ToleratedRate,
   toldRate,
+  toleratedRate,
   unlimitedRate,
   withPause,
 } from "./tolerated-rate.ts";
@@ -33,28 +35,33 @@ export interface PaceSettings {
   readonly responseTimeFactor: number;
 }
 
-export interface HostPace {
+const amount = z.number().min(0);
+
+/** As it lies on the disk, too; what has a default is not in files of releases that knew no rates. */
+export const hostPace = z.object({
   /** No request earlier (same clock as `nowMs`). */
-  readonly notBeforeMs: number;
+  notBeforeMs: amount,
   /** What robots.txt asks for. */
-  readonly crawlDelayMs: number;
+  crawlDelayMs: amount.max(3_600_000),
   /** The pause after the last refusal, and when that was; 0 when there was none for long. */
-  readonly backOffMs: number;
-  readonly backedOffAtMs: number;
+  backOffMs: amount.max(86_400_000),
+  backedOffAtMs: amount,
   /** Refusals in a row. */
-  readonly refusals: number;
+  refusals: amount.max(100).default(0),
   /** How long an answer of this host usually takes (a slow moving average), and of how many answers that is. */
-  readonly usualMs: number;
-  readonly answers: number;
-  readonly lastMs: number;
+  usualMs: amount,
+  answers: amount,
+  lastMs: amount,
   /** Answers until slowness may count again: what was lowered has to show first. */
-  readonly slowIn: number;
+  slowIn: amount.max(100).default(0),
   /** When the last request ended. */
-  readonly endedAtMs: number;
-  readonly rate: ToleratedRate;
+  endedAtMs: amount.default(0),
+  rate: toleratedRate.default(unlimitedRate),
   /** Requests in a row that nobody answered. */
-  readonly failures: number;
-}
+  failures: amount.max(100),
+});
+
+export type HostPace = Readonly<z.infer<typeof hostPace>>;
 
 interface PaceCircumstances {
   readonly settings: PaceSettings;

@@ -7,22 +7,28 @@
  * allows, so the rate falls to that, and not blindly to half. Pure: times are arguments. The bounds are never passed.
  */
 
+import { z } from "zod";
 import type { ToleratedReport } from "#protocol/result";
 
-/** Why the rate is below what the settings allow. */
-type RateLimit = ToleratedReport["limitedBy"];
+const amount = z.number().min(0);
+/** No rate is above one request a millisecond, however low the floor. */
+export const highestPerHour = 3_600_000;
 
-export interface ToleratedRate {
+/** As it lies on the disk, too. */
+export const toleratedRate = z.object({
   /** Requests an hour; 0: nothing is known to limit it, so it is the rate of the start. */
-  readonly perHour: number;
-  readonly limitedBy: RateLimit | null;
+  perHour: amount.max(highestPerHour),
+  /** Why the rate is below what the settings allow. */
+  limitedBy: z.enum(["refused", "silent", "slow"]).nullable(),
   /** The rate at which it was turned away last, and when; 0: never, or forgotten. */
-  readonly refusedPerHour: number;
-  readonly refusedAtMs: number;
+  refusedPerHour: amount.max(highestPerHour),
+  refusedAtMs: amount,
   /** Since then: answers, and the time they took with the pauses between them. */
-  readonly answers: number;
-  readonly activeMs: number;
-}
+  answers: amount.max(1e6),
+  activeMs: amount,
+});
+
+export type ToleratedRate = Readonly<z.infer<typeof toleratedRate>>;
 
 export interface RateBounds {
   /** With which one begins of whom nothing is known. */
@@ -49,8 +55,6 @@ export const unlimitedRate: ToleratedRate = {
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
-/** No rate is above one request a millisecond, however low the floor. */
-export const highestPerHour = hourMs;
 /** One request in five minutes: who tolerates less is left to pauses, which double. */
 const leastPerHour = 12;
 /** Being slow is no refusal: one a minute is slow enough. */

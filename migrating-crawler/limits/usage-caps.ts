@@ -143,12 +143,17 @@ const count = z.int().min(0);
 
 /** Files of earlier versions have the first three alone. */
 const keptDay = z.object({
+  /** `2026-11-22`, in the host's time zone. */
   day: z.string().max(10),
   pages: count,
   bytes: count,
+  /** Of the same month, before that day. */
   bytesBefore: count.default(0),
+  /** The later day whose use this one began with, when the clock went back. */
   wentBackFrom: z.string().max(10).nullable().default(null),
-}) satisfies z.ZodType<DayUse>;
+});
+
+type DayUse = Readonly<z.infer<typeof keptDay>>;
 
 const kept = keptDay.extend({ others: z.array(keptDay).max(10).default([]) });
 
@@ -230,17 +235,6 @@ function ledgerFrom(json: unknown): UsageLedger | null {
  * clock set wrong, now or before: that day begins with what the later one had used, so that setting a clock back
  * gives nothing away, and the later day, once it comes back, takes over what was added meanwhile. Pure.
  */
-
-interface DayUse {
-  /** `2026-11-22`, in the host's time zone. */
-  readonly day: string;
-  readonly pages: number;
-  readonly bytes: number;
-  /** Of the same month, before that day. */
-  readonly bytesBefore: number;
-  /** The later day whose use this one began with, when the clock went back. */
-  readonly wentBackFrom: string | null;
-}
 
 export interface UsageLedger {
   readonly today: DayUse;

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { z } from "zod";
 import { words } from "#protocol/fields";
 import { blames, type FetchOutcome } from "#protocol/result";
-import type { Blame, Contribution, DayCounts, ErrorReport, UrlCounts } from "./status-report.ts";
 
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
 const mostErrors = 100;
@@ -22,32 +21,49 @@ const count = z.int().min(0);
 
 // Counts URLs by what became of them: over the last minute, and since midnight by the host's clock.
 
-export const noUrls: UrlCounts = {
-  urls: 0,
-  fetched: 0,
-  unchanged: 0,
-  redirected: 0,
-  httpErrors: 0,
-  refusedByRobots: 0,
-  refusedAddresses: 0,
-  unsupported: 0,
-  failed: 0,
-};
+/** By what became of each URL, as the protocol has it. */
+const urlCounts = z.object({
+  urls: count,
+  fetched: count,
+  unchanged: count,
+  redirected: count,
+  httpErrors: count,
+  refusedByRobots: count,
+  refusedAddresses: count,
+  unsupported: count,
+  failed: count,
+});
 
-const urlCounts = z.object(
-  Object.fromEntries(Object.keys(noUrls).map((name) => [name, count])) as Record<
-    keyof UrlCounts,
-    typeof count
-  >,
-);
+export type UrlCounts = Readonly<z.infer<typeof urlCounts>>;
+
+const counted = Object.keys(urlCounts.shape) as readonly (keyof UrlCounts)[];
+export const noUrls = Object.fromEntries(counted.map((name) => [name, 0])) as UrlCounts;
+
+/** Who is to blame for a failure: the site, the way there, this machine and its limits, or our software. */
+export type Blame = (typeof blames)[number];
 
 const errorReport = z.object({
   at: z.iso.datetime(),
   blame: z.enum(blames),
+  /** The site's, or the coordinator's. */
   host: z.string().max(253),
   code: z.string().max(60),
   words: z.string().max(mostErrorWords),
 });
+
+export type ErrorReport = Readonly<z.infer<typeof errorReport>>;
+
+/** `day`: `2026-11-22`; `pages`: fetched, or found unchanged. */
+const dayCounted = z.object({ day: z.string().max(10), urls: count, pages: count });
+
+export type DayCounts = Readonly<z.infer<typeof dayCounted>>;
+
+export interface Contribution {
+  /** Whole days in the host's time zone, the latest first, at most 60; without today. */
+  readonly days: readonly DayCounts[];
+  /** Since it joined, or since this is counted; with today. */
+  readonly total: Omit<DayCounts, "day">;
+}
 
 const story = z.object({
   /** `2026-11-22`, in the host's time zone; the counts are of this day. */
@@ -57,10 +73,7 @@ const story = z.object({
   errors: z.array(errorReport).max(mostErrors),
   lastEnds: z.array(z.object({ at: z.iso.datetime(), reason: words })).max(mostEnds),
   /** The days before, the latest first, and the sum of all that ended. */
-  days: z
-    .array(z.object({ day: z.string().max(10), urls: count, pages: count }))
-    .max(mostDays)
-    .default([]),
+  days: z.array(dayCounted).max(mostDays).default([]),
   total: z.object({ urls: count, pages: count }).default({ urls: 0, pages: 0 }),
 });
 
@@ -171,7 +184,7 @@ export class MinuteCounter {
     this.#forget(Math.floor(nowMs / sliceMs));
     const sum: Counts = { ...noUrls };
     for (const { counts } of this.#slices) {
-      for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name];
+      for (const name of counted) sum[name] += counts[name];
     }
     return sum;
   }

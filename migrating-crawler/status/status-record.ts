@@ -9,17 +9,19 @@ import { Tally } from "../link/crawler-status.ts";
 import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import {
+  type Blame,
   emptyStory,
   MinuteCounter,
   onDay,
   type Story,
   storyFile,
   storyFrom,
+  type UrlCounts,
   withEnd,
   withError,
   withUrl,
 } from "./status-history.ts";
-import type { Blame, ProbeCounts, UrlCounts } from "./status-report.ts";
+import type { ProbeCounts } from "./status-report.ts";
 
 interface RecordSettings {
   readonly kept: KeptSettings;

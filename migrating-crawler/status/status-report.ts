@@ -5,11 +5,9 @@
  * `statusVersion` counts up when a field goes or changes its meaning; new fields come without notice.
  */
 import type { Paused } from "../limits/pause.ts";
+import type { Blame, Contribution, ErrorReport, UrlCounts } from "./status-history.ts";
 
 export const statusVersion = 1;
-
-/** Who is to blame for a failure: the site, the way there, this machine and its limits, or our software. */
-export type Blame = "target" | "network" | "crawler" | "us";
 
 export interface PaceReport {
   readonly pace: "slow-down" | "steady" | "hurry-up";
@@ -118,21 +116,6 @@ export interface StatusReport {
   readonly lastEnds: readonly { readonly at: string; readonly reason: string }[];
 }
 
-export interface Contribution {
-  /** Whole days in the host's time zone, the latest first, at most 60; without today. */
-  readonly days: readonly DayCounts[];
-  /** Since it joined, or since this is counted; with today. */
-  readonly total: Omit<DayCounts, "day">;
-}
-
-export interface DayCounts {
-  /** `2026-11-22`. */
-  readonly day: string;
-  readonly urls: number;
-  /** Fetched, or found unchanged. */
-  readonly pages: number;
-}
-
 /** Since when, and who says so and why. */
 export interface SinceAndWhy {
   readonly since: string;
@@ -152,19 +135,6 @@ export interface LimitReport {
   readonly holdingBack: string;
 }
 
-/** By what became of each URL, as the protocol has it. */
-export interface UrlCounts {
-  readonly urls: number;
-  readonly fetched: number;
-  readonly unchanged: number;
-  readonly redirected: number;
-  readonly httpErrors: number;
-  readonly refusedByRobots: number;
-  readonly refusedAddresses: number;
-  readonly unsupported: number;
-  readonly failed: number;
-}
-
 /** Of the coordinator's requests to measure the way to a site, since the start. */
 export interface ProbeCounts {
   readonly asked: number;
@@ -172,15 +142,6 @@ export interface ProbeCounts {
   /** A limit or the deny-list forbade it. */
   readonly notAllowed: number;
   readonly unanswered: number;
-}
-
-export interface ErrorReport {
-  readonly at: string;
-  readonly blame: Blame;
-  /** The site's, or the coordinator's. */
-  readonly host: string;
-  readonly code: string;
-  readonly words: string;
 }
 
 export interface ReleasesReport {

@@ -2,7 +2,8 @@
 import { plainWords } from "#protocol/fields";
 import { bytesInWords } from "../limits/limit-usage.ts";
 import { amountInWords, durationInWords, minuteOf, paceInWords, plural } from "./running-report.ts";
-import type { ErrorReport, LimitReport, StatusReport, UrlCounts } from "./status-report.ts";
+import type { ErrorReport, UrlCounts } from "./status-history.ts";
+import type { LimitReport, StatusReport } from "./status-report.ts";
 
 const barCharacters = 20;
 const mostErrors = 8;

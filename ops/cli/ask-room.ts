@@ -171,12 +171,11 @@ const reportsOf = async (pool: Pool) => (await import("#coordinator/who/reads"))
 /** Each loads its own code alone. */
 const rooms = {
   alerts: async ({ pool, resolver, settingsFile: file }) => {
-    const { alertMutePart } = await import("#coordinator/overview/start");
     const { alertPart } = await import("#coordinator/alerts/start");
     const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
     // Channels are those of the coordinator's file.
     const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
-    return [alertMutePart(pool), alertPart({ pool, config, resolver })];
+    return [alertPart({ pool, config, resolver })];
   },
   access: async ({ pool, now }) =>
     (await import("#coordinator/access/start")).accessParts(pool, { ...said, access: openAccess, now }),
@@ -187,6 +186,19 @@ const rooms = {
     // Children talk to a coordinator, and to no command.
     const metrics = {} as Parameters<typeof coordinatorPart>[0]["metrics"];
     return [coordinatorPart({ pool, patientPool: pool, config, metrics, ...said })];
+  },
+  explore: async ({ pool, config }) => {
+    const { Explorer } = await import("#coordinator/explore/explorer");
+    const { createExploreReads } = await import("#coordinator/explore/reads");
+    const { exploreRoutes } = await import("#coordinator/explore/routes");
+    const { systemClock: clock } = await import("#coordinator/explore/start");
+    const state = await (await import("#coordinator/load-state")).readState({ pool });
+    const reads = createExploreReads(pool);
+    const recrawlDays = () => config.recrawl.intervalHours / 24;
+    const explorer = new Explorer({ state, reads, clock, recrawlDays, onFault: () => {} });
+    // A page says that it waits; a command waits.
+    await explorer.world();
+    return [exploreRoutes({ explorer, state, reads, clock })];
   },
   find: async ({ pool }) => [(await import("#coordinator/find/start")).findPart(pool)],
   fleet: async ({ pool, now }) => [

@@ -67,7 +67,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   report: async () => (await import("./commands/of-rooms.ts")).reportCommand(),
   find: async () => (await import("./commands/of-rooms.ts")).findCommand(),
-  explore: async () => (await import("./commands/explore.ts")).exploreCommand(),
+  explore: async () => (await import("./commands/of-rooms.ts")).exploreCommand(),
   urls: async () => (await import("./commands/urls.ts")).urlsCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/of-rooms.ts")).pageCommand(),

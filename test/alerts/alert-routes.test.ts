@@ -79,7 +79,7 @@ afterAll(async () => {
 });
 
 const run = async (...words: string[]) =>
-  await inProcess(alertsCommand(), [
+  await inProcess(await alertsCommand(), [
     ...[...words, "--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"],
   ]);
 const list = async () => (await app.inject({ url: "/api/alerts", headers })).json();

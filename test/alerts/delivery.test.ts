@@ -7,12 +7,10 @@ import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { EmailSettings } from "#coordinator/alerts/alert-settings";
 import { channelStates, createAlertStore, notedAlerts } from "#coordinator/alerts/alert-store";
-import { emailChannel } from "#coordinator/alerts/email-client";
-import type { AlertMessage } from "#coordinator/alerts/message";
+import { emailChannel, webhookChannel } from "#coordinator/alerts/channel-client";
+import type { AlertMessage, Delivery } from "#coordinator/alerts/message";
 import type { SeenAlert } from "#coordinator/alerts/notices";
-import { noteAlerts, sendMessages, type TellPorts } from "#coordinator/alerts/tell-alerts";
-import { OwnTelling } from "#coordinator/alerts/tell-without-database";
-import { webhookChannel } from "#coordinator/alerts/webhook-client";
+import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "#coordinator/alerts/tell-alerts";
 import type { AlertFacts, CrawlerFacts } from "#coordinator/overview/alert-facts";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createNameResolver } from "#core/name-resolver";
@@ -22,7 +20,7 @@ import { testDatabase } from "../support/database.ts";
 
 const secret = randomBytes(32);
 const resolver = createNameResolver({ servers: [] });
-const pages = () => "https://search.example";
+const pages = "https://search.example";
 const never = new AbortController().signal;
 
 let database: Database;
@@ -62,7 +60,7 @@ afterAll(async () => {
 beforeEach(async () => {
   received = [];
   answer = (_request, response) => response.writeHead(204).end();
-  await database.pool.query("truncate alert_state, alert_channel, alert_message");
+  await database.pool.query("truncate alert_state, alert_channel");
 });
 
 const hook = (
@@ -115,7 +113,7 @@ describe("a webhook", () => {
     ]);
     expect(received[0]?.body.text).toBe("Warning: Offline: berlin. Bcc: all@example.org (crawler-offline)");
     expect(await hook({ key: randomBytes(32) }).send(message, never)).toEqual({
-      ...{ type: "failed", words: "status 401: wrong signature" },
+      ...{ type: "failed", words: "status 401: wrong signature", isFinal: false },
     });
   });
 
@@ -129,7 +127,7 @@ describe("a webhook", () => {
     answer = (_request, response) => response.writeHead(410).end();
     const gone = await hook().send(message, never);
 
-    expect(failed).toEqual({ type: "failed", words: "status 500: no room" });
+    expect(failed).toEqual({ type: "failed", words: "status 500: no room", isFinal: false });
     expect(hung).toEqual({ type: "failed", words: "no answer in time" });
     expect(redirected).toEqual({ type: "failed", words: "status 307: redirects are not followed" });
     expect(gone).toEqual({ type: "failed", words: "status 410", isFinal: true });
@@ -282,9 +280,9 @@ describe("over the database", () => {
     ...changed,
   });
   const due = async () =>
-    await database.pool.query("update alert_message set next_try_at = now(), claimed_until = null");
-  const messages = async () =>
-    (await database.pool.query("select outcome, tries, words from alert_message order by made_at")).rows;
+    await database.pool.query("update alert_channel set next_try_at = now(), claimed_until = null");
+  const waiting = async () =>
+    (await database.pool.query("select told ->> 0 as told, tries, failure from alert_channel")).rows;
 
   it("an alert and its end are sent once each, whoever looks and however often it is started again", async () => {
     await createAlertStore(database.pool).setChannels([hook()]);
@@ -312,8 +310,8 @@ describe("over the database", () => {
 
     await late.query("begin");
     await late.query("select pg_sleep(0.01)");
-    const first = await createAlertStore(database.pool).claim(5);
-    const second = await createAlertStore(late as unknown as Pool).claim(5);
+    const first = await createAlertStore(database.pool).claim(["pager"]);
+    const second = await createAlertStore(late as unknown as Pool).claim(["pager"]);
     await late.query("commit");
     late.release();
 
@@ -323,7 +321,7 @@ describe("over the database", () => {
 
   it("killed between sending and noting, it sends that message again, with the same id, and no other", async () => {
     await noteAlerts(ports(), atOnce);
-    const [claimed] = await createAlertStore(database.pool).claim(5);
+    const [claimed] = await createAlertStore(database.pool).claim(["pager"]);
     await hook().send(claimed!, never);
 
     await noteAlerts(ports(), atOnce);
@@ -334,7 +332,25 @@ describe("over the database", () => {
 
     expect(beforeItsTime).toBe(1);
     expect(received.map(({ id }) => id)).toEqual([claimed!.id, claimed!.id]);
-    expect(await messages()).toMatchObject([{ outcome: "delivered", tries: 2 }]);
+    expect(await waiting()).toEqual([{ told: null, tries: 2, failure: "" }]);
+  });
+
+  it("what is noted while an attempt is under way goes with the next: alone, or behind what failed", async () => {
+    const store = createAlertStore(database.pool);
+    const texts = async (outcome: Delivery) => {
+      await noteAlerts(ports(), atOnce);
+      const [claimed] = await store.claim(["pager"]);
+      await noteAlerts(ports({ facts: async () => facts(false) }), atOnce);
+      const during = await store.claim(["pager"]);
+      await store.settle(claimed!, outcome, 0.5);
+      await due();
+      const [next] = await store.claim(["pager"]);
+      await store.settle(next!, { type: "delivered" }, 0.5);
+      return [during.length, ...next!.told.map(({ state }) => state), (await waiting())[0].told];
+    };
+
+    expect(await texts({ type: "delivered" })).toEqual([0, "ended", null]);
+    expect(await texts({ type: "failed", words: "status 500" })).toEqual([0, "began", "ended", null]);
   });
 
   it("broken off by a stop, an attempt does not count", async () => {
@@ -343,7 +359,7 @@ describe("over the database", () => {
     answer = () => stopping.abort();
     await sendMessages(ports(), stopping.signal);
 
-    expect(await messages()).toMatchObject([{ outcome: "waiting", tries: 0 }]);
+    expect(await waiting()).toMatchObject([{ told: expect.stringContaining("berlin"), tries: 0 }]);
   });
 
   it("what fails is tried seven times and given up, is an alert meanwhile, and a channel that is gone gets none", async () => {
@@ -359,16 +375,13 @@ describe("over the database", () => {
     const channels = await channelStates(database.pool);
 
     expect(outcomes).toEqual([...Array(6).fill("failed"), "given-up"]);
-    expect(await messages()).toMatchObject([{ outcome: "given-up", tries: 7, words: "status 500" }]);
+    expect(await waiting()).toEqual([{ told: null, tries: 7, failure: "status 500" }]);
     expect(alertsOf({ ...facts(false), channels })).toMatchObject([
       { name: "alert-delivery-failing", targets: ["pager (7 times: status 500)"] },
     ]);
     await noteAlerts(ports({ facts: async () => facts(false) }), atOnce);
     await store.setChannels([]);
-    expect((await messages())[1]).toMatchObject({
-      outcome: "given-up",
-      words: expect.stringContaining("not in the settings"),
-    });
+    expect(await waiting()).toEqual([]);
   });
 
   it("that the database is gone is sent without it, noted when it is back, and its end is sent", async () => {

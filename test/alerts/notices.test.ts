@@ -33,7 +33,10 @@ function telling(heard: ReadonlySet<AlertSeverity> = new Set(["critical", "warni
     acknowledge(name: string) {
       states = states.map((state) =>
         state.name === name
-          ? { ...state, acknowledged: { by: "anna", at: at(0), note: "", targets: state.targets } }
+          ? {
+              ...state,
+              acknowledged: { by: "anna", at: at(0).toISOString(), note: "", targets: state.targets },
+            }
           : state,
       );
     },

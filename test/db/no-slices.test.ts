@@ -1,6 +1,7 @@
 /** Migrations 0117 and 0118 on a database of before: what it counted stays counted, and of several slices nothing is touched. */
 import { cpSync } from "node:fs";
 import { afterAll, beforeEach, expect, it } from "vitest";
+import { notedAlerts } from "#coordinator/alerts/alert-store";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -96,4 +97,28 @@ it("writes what people saved as views to the audit log before it drops them", as
     { target: "ann", before: { ferries: "/search?q=ferry", Due: "/queue" } },
     { target: "ann", before: { mine: "/" } },
   ]);
+});
+
+it("keeps what a channel of alerts has still to tell, in order, and who acknowledged what", async () => {
+  await database.pool.query(
+    `insert into alert_channel (name, kind, place, least) values ('pager', 'webhook', 'x', 'info'), ('email', 'email', 'y', 'info');
+     insert into alert_message (message_id, channel, told, made_at, outcome)
+     values ('a', 'pager', '[{"name": "1"}, {"name": "2"}]', '2030-01-01', 'waiting'), ('b', 'pager', '[{"name": "3"}]', '2030-01-02', 'waiting'),
+       ('c', 'pager', '[{"name": "0"}]', '2029-01-01', 'delivered');
+     insert into alert_state (name, severity, words, advice, targets, began_at, told_targets, is_told, acknowledged_by, acknowledged_at, acknowledged_words, acknowledged_targets)
+     values ('x', 'info', '', '', '{}', now(), '{}', true, 'ann', '2030-01-01T00:00:00Z', 'calling', '{berlin}')`,
+  );
+
+  await migrate(database);
+
+  const { rows } = await database.pool.query("select name, told from alert_channel order by name");
+  expect(rows).toEqual([
+    { name: "email", told: null },
+    { name: "pager", told: [{ name: "1" }, { name: "2" }, { name: "3" }] },
+  ]);
+  expect((await notedAlerts(database.pool))[0]?.acknowledged).toMatchObject({
+    by: "ann",
+    note: "calling",
+    targets: ["berlin"],
+  });
 });

@@ -13,6 +13,7 @@ export interface Material {
 const mostCharacters = 64 * 1024;
 const mostSteps = 12;
 const dirt = [
+  ..."é İ ß 😀 % %%3 %C0%AF 𐀀".split(" "),
   "\0",
   "\ufeff",
   "\u2028",
@@ -22,15 +23,7 @@ const dirt = [
   "\r",
   "\t",
   "\x1b",
-  "é",
-  "İ",
-  "ß",
-  "😀",
   "\xff",
-  "%",
-  "%%3",
-  "%C0%AF",
-  "𐀀",
 ];
 
 export function hostileText(random: () => number, { seeds, tokens }: Material): string {

@@ -149,34 +149,6 @@ describe("a release that moves by itself", () => {
     expect((await fleet.counts("1.1.0"))?.running).toBe(4);
   });
 
-  test("is tried by a second crawler when the first returns, and held for good when that does, too", async () => {
-    const fleet = await newFleet("athens", "oslo", "rome");
-    await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
-    await stageRelease({ version: "1.1.0", to: "one=athens", soakMinutes: 30 }, stores(), minutes(0));
-    await fleet.offers.pass();
-    await fleet.reports(fleet.ids.athens, "returned", minutes(5), "it crashed 3 times in 10 minutes");
-
-    const [another] = await advanceReleases(stores(), minutes(6));
-    await fleet.offers.pass();
-    const second = fleet.sent.at(-1)?.[0] ?? fleet.ids.athens;
-    await fleet.reports(second, "returned", minutes(9), "it crashed, too");
-    const [move] = await advanceReleases(stores(), minutes(10));
-    const again = await advanceReleases(stores(), minutes(60));
-    await fleet.offers.pass();
-
-    expect(another).toMatchObject({ type: "elsewhere", stage: "one" });
-    expect(another?.words).toMatch(
-      /^athens rolled back from it: it crashed 3 times in 10 minutes; (oslo|rome) tries it$/,
-    );
-    expect(move).toMatchObject({ type: "stop", stage: "none" });
-    expect(again).toEqual([]);
-    expect(fleet.sent).toHaveLength(2);
-    expect(second).not.toBe(fleet.ids.athens);
-    expect((await listed("1.1.0")).stageWords).toBe(
-      "athens rolled back from it: it crashed 3 times in 10 minutes, and 1 more of 2",
-    );
-  });
-
   test("is offered anew to a crawler that returned, when an operator says again", async () => {
     const fleet = await newFleet("athens");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "one" });

@@ -94,16 +94,11 @@ async function seedFetches() {
   );
 }
 
-/** A page of another host links here and has the same text as one of ours; ours links back. */
+/** A page of another host links here; ours links back. */
 async function seedLinks() {
   const { pool } = database;
   const [own, other] = [urlKeyOf(at("/day")), urlKeyOf("https://old.example.org/")];
   if (typeof own === "string" || typeof other === "string") throw new Error("a URL has no key");
-  await seedPage(pool, { url: other.url, title: "A copy", text: "The ferry leaves at seven." });
-  await pool.query("update page set text_group = 7 where url = any($1)", [[own.url, other.url]]);
-  await pool.query("update page set duplicate_host_hash = $1, duplicate_url_hash = $2 where url = $3", [
-    ...[own.hostHash, own.urlHash, other.url],
-  ]);
   await pool.query("update frontier_url set back_links = 1 where url = $1", [own.url]);
   const link = async (from: typeof own, to: typeof own) =>
     await pool.query(
@@ -127,7 +122,7 @@ describe("the host as a whole", () => {
     expect(answer.site).toMatchObject({
       host,
       // Its own subnet has no crawler yet: it waits for a probe round.
-      state: "blocked",
+      state: "due",
       country: "GR",
       organisation: { name: "Example Web Ltd", handle: "ORG-EX2-AP" },
       crawler: { name: "athens", rttMs: 12.5, words: "nearest in a probe round, inherited from 1.2.0.0/16" },
@@ -182,20 +177,6 @@ describe("its parts", () => {
     const { body } = await page();
     expect(body).toContain("too few yet for shares");
     expect(body).toContain("10 of 50 fetches");
-  });
-
-  it("count a page as fresh for the week after each fetch", async () => {
-    const pages = (await json()).overview!.freshDays.map((day) => day.pages);
-    expect(new Set(pages)).toEqual(new Set());
-    await database.pool.query(
-      `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, wire_bytes, body_bytes, shipped_bytes)
-       select host_hash, n, 1, $2::timestamptz - make_interval(days => 10 + n), 'fetched', 1, 1, 1, 1
-       from frontier_host, generate_series(1, 2) n where host = $1`,
-      ["empty.example.net", worldNow],
-    );
-    const days = (await json("", "empty.example.net")).overview!.freshDays;
-    // Fetched on days 12 and 11 before: both are fresh until six days after the second, one on the day after that.
-    expect(days.map((day) => day.pages).slice(0, 3)).toEqual([2, 1, 0]);
   });
 
   it("list its URLs by state, outcome and status, and what is left out", async () => {
@@ -263,20 +244,11 @@ describe("its parts", () => {
     expect((await page("?part=speed&range=7d")).body).toContain("Connecting and first byte");
   });
 
-  it("tell its neighbours by links, and who has its texts", async () => {
+  it("tell its neighbours by links", async () => {
     const { links } = await json("?part=links");
 
     expect(links?.to).toEqual([{ host: "old.example.org", pages: 1 }]);
     expect(links?.from).toEqual([{ host: "old.example.org", pages: 1 }]);
-    expect(links?.duplicates).toEqual([
-      {
-        host: "old.example.org",
-        pages: 1,
-        url: at("/day"),
-        otherUrl: "https://old.example.org/",
-        isFirst: false,
-      },
-    ]);
   });
 
   it("are what the command says", async () => {

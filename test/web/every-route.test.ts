@@ -91,7 +91,6 @@ const staffsReads = [
     "/api/submissions/:number",
     "/explore/subnets.csv",
     "/sites.csv",
-    "/sites.json",
     "/events",
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];

@@ -1,7 +1,6 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { type Command, InvalidArgumentError } from "commander";
 import { alertsApi } from "#coordinator/alerts/alerts-api";
-import { overviewApi } from "#coordinator/overview/overview-api";
 import { canParseUrl } from "#core/ip/url-host";
 import { AlertsAnywhere } from "../alerts-anywhere.ts";
 import { answerText } from "../answer-text.ts";
@@ -20,12 +19,12 @@ export function alertsCommand(): Command {
   const room = "alerts";
   const group = groupOf("alerts", "what needs attention now, and what to do", [
     {
-      ...{ name: "mute", room, operation: overviewApi.muteAlert, named: { target: "of" } },
+      ...{ name: "mute", room, operation: alertsApi.muteAlert, named: { target: "of" } },
       says: "tell nobody of an alert until an hour that you name",
       usual: () => ({ hours: 24 }),
     },
     {
-      ...{ name: "unmute", room, operation: overviewApi.unmuteAlert, named: { target: "of" } },
+      ...{ name: "unmute", room, operation: alertsApi.unmuteAlert, named: { target: "of" } },
       says: "end a mute",
     },
     {

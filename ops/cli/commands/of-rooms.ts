@@ -345,6 +345,23 @@ async function placementReport(name: "placement" | "advise") {
   };
 }
 
+export async function exploreCommand(): Promise<Command> {
+  const { exploreApi } = await import("#coordinator/explore/explore-api");
+  const subnet =
+    "range name holder.name registry country crawler state rttMs delegatedAt pagesPerDay subnetsWithin";
+  return roomCommand({
+    ...{ name: "explore", room: "explore", operation: exploreApi.explore, takes: "at" },
+    says: "who crawls what: the address space as a map's figures, a tree or a list, or by country",
+    columns: {
+      ...{ above: subnet, subnet, children: subnet, subnets: subnet },
+      legend: "label subnets",
+      blocks: "range subnets crawled",
+      countries: "country name subnets crawled medianRttMs measured pagesPerDay",
+    },
+    help: "\n\nRead from the database: of ten million subnets that takes half a minute. A list whole, as CSV: GET /explore/subnets.csv.\n\nExamples:\n  nearcrawl explore 192.0.2.0/24 --view tree\n  nearcrawl explore --state waiting\n  nearcrawl explore --view countries",
+  });
+}
+
 export async function siteCommand(): Promise<Command> {
   const { sitesApi } = await import("#coordinator/sites/sites-api");
   const { siteApi } = await import("#coordinator/sites/site-api");
@@ -354,7 +371,6 @@ export async function siteCommand(): Promise<Command> {
     columns: {
       urls: "url state fetchedAt outcome status reason",
       changes: "seenAt kind url words difference",
-      freshDays: "",
       points: "at samples rttMs firstByteMs totalMs",
     },
     help: "\n\nThe web page: /sites/HOST.\n\nExamples:\n  nearcrawl site www.example.org\n  nearcrawl site www.example.org --part pages --filter failing\n  nearcrawl site list --under example.org --state blocked",

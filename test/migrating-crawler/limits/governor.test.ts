@@ -120,15 +120,6 @@ describe("the governor", () => {
     expect(governor(home, {}).mayFetch()).toBe(true);
   });
 
-  it("takes over the count of a version that knew no months", () => {
-    const home = freshHome();
-    writeFileSync(join(home, "day-count.json"), '{"day":"2026-11-21","pages":7,"bytes":900}');
-
-    const [, pages, bytes] = governor(home, {}).usage(0);
-
-    expect([pages, bytes]).toMatchObject([{ used: 7 }, { used: 900 }]);
-  });
-
   it("stays paused over a restart, until it is resumed", () => {
     const home = freshHome();
     governor(home, {}).pause("by the administrator");

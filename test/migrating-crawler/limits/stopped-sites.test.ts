@@ -42,7 +42,7 @@ async function crawlerAtWork() {
   atEnd(() => crawler.stop());
   // Leases that nobody asked for are not begun.
   const asks = () => gateway.seen.messages.filter(({ message }) => message.type === "crawler:ready");
-  await vi.waitFor(() => expect(asks()).toHaveLength(1), 5000);
+  await vi.waitFor(() => expect(asks()).toHaveLength(1), 20_000);
   const grant = (leaseId: string, host: string, paths: readonly string[]) => {
     const urls = paths.map((path) => ({
       url: `http://${host}:${origin.port}${path}`,
@@ -66,7 +66,7 @@ describe("a site that is to be stopped", () => {
   it("gets no further request, the one under way is cut off, and its lease goes back with the reason", async () => {
     const { gateway, origin, grant, endOf, cutOff } = await crawlerAtWork();
     grant("1", "www.site.localhost", ["/slow", "/next"]);
-    await vi.waitFor(() => expect(origin.requests).toContain("GET /slow"), 5000);
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /slow"), 20_000);
 
     gateway.gateway.send(amber, stop("site.localhost"));
     const end = await endOf("1");
@@ -96,7 +96,7 @@ describe("a site that is to be stopped", () => {
 
     expect(end).toMatchObject({ reason: words });
     expect(probed).toMatchObject({ type: "failed", reason: words });
-    await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 5000);
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 20_000);
     expect(origin.requests).not.toContain("GET /a");
   });
 });
@@ -110,7 +110,7 @@ describe("a part of a site that is to be stopped", () => {
 
     grant("5", "site.localhost", ["/private/x", "/a", "/private", "/privates", "/a?b"]);
     const results = () => gateway.seen.batches.flatMap((batch) => batch.results);
-    await vi.waitFor(() => expect(results()).toHaveLength(2), 5000);
+    await vi.waitFor(() => expect(results()).toHaveLength(2), 20_000);
 
     const asked = origin.requests.filter((line) => /private|\/a/.test(line));
     expect(asked).toEqual(["GET /privates", "GET /a?b"]);
@@ -124,7 +124,7 @@ describe("a part of a site that is to be stopped", () => {
     grant("7", "www.site.localhost", ["/b"]);
 
     expect(await endOf("6")).toMatchObject({ reason: words });
-    await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 5000);
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 20_000);
     expect(origin.requests).not.toContain("GET /a");
   });
 });

@@ -224,23 +224,6 @@ describe("a release that takes over", () => {
 });
 
 describe("a download", () => {
-  it("that breaks off is tried again, and then taken", async () => {
-    const dock = await docked();
-    const next = publish();
-    let asked = 0;
-    world.handlers.set(`/releases/${next.digest}`, (_request, answer) => {
-      asked += 1;
-      answer.writeHead(200, { "content-length": next.bytes.length });
-      if (asked > 2) answer.end(next.bytes);
-      else answer.write(next.bytes.subarray(0, 100), () => answer.destroy());
-    });
-
-    offer(dock.home, next);
-
-    await until(() => dock.state().good?.digest === next.digest, soonMs);
-    expect(asked).toBe(3);
-  });
-
   it("that never ends is cut off at the length that was signed", async () => {
     const dock = await docked();
     const next = publish();

@@ -148,14 +148,6 @@ describe("freeze", () => {
     world.revoke(5, release("0.9.0"));
     await until(() => dock.state().good?.version === "1.1.0", soonMs);
   });
-
-  it("where nobody ever stated what is newest, releases are taken as before", async () => {
-    const dock = await settled();
-
-    offer(dock.home, release("1.1.0"));
-
-    await until(() => dock.state().good?.version === "1.1.0", soonMs);
-  });
 });
 
 describe("rollback", () => {

@@ -1,11 +1,13 @@
 /** Alerts are muted and told again: by the command, over HTTP and by the page; and what the new rules read of the database. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { alertPart } from "#coordinator/alerts/start";
+import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { alertMutePart } from "#coordinator/overview/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { createReports } from "#coordinator/who/reads";
+import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
 import { alertsCommand } from "#ops/cli/commands/alerts";
 import { inProcess } from "../support/command-in-process.ts";
@@ -24,7 +26,15 @@ beforeAll(async () => {
   await database.pool.query(
     "update crawler set state = 'offline', last_seen_at = now() - interval '3 hours'",
   );
-  app = webServer(database, { parts: [alertMutePart(database.pool)] });
+  app = webServer(database, {
+    parts: [
+      alertPart({
+        pool: database.pool,
+        config: readCoordinatorConfig({}),
+        resolver: createNameResolver({ servers: [] }),
+      }),
+    ],
+  });
   const { secret, hash: tokenHash } = randomSecrets.make("nco_");
   headers = { authorization: `Bearer ${secret}` };
   const scopes = ["read", "fleet-write"] as const;
@@ -67,6 +77,7 @@ it("the command mutes with an end and a reason, says what is muted, and tells it
   expect(during.out).toMatch(/muted\n[\s\S]*no-crawler-connected .*the line is cut/);
   expect([again.code, twice.code]).toEqual([0, 3]);
   expect(wrong.map(({ code }) => code)).toEqual([3, 2, 2]);
+  expect(wrong[0]!.err).toContain("known are data-folder-gone, database-does-not-answer");
 });
 
 it("over HTTP, as the API's description says, and not without the scope; the audit log has it", async () => {
