@@ -2,6 +2,8 @@
 import type { UrlKey } from "#core/url-key";
 import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
 import type { CrawlScope } from "../frontier/frontier.ts";
+import type { ReadOf } from "../web/api-operation.ts";
+import type { coordinators } from "./federation-api.ts";
 
 /** A URL that somebody else sent, with its key made here. */
 export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
@@ -76,40 +78,10 @@ export interface ParentClient {
   exchange(message: ChildMessage): Promise<ParentReply>;
 }
 
-export type LinkState = "connected" | "silent" | "refused" | "never";
+/** A related coordinator as the pages and the command show it. */
+export type RelatedCoordinator = Coordinators["children"][number];
 
-/** A related coordinator as the pages and the command show it; dates ISO 8601. */
-export interface RelatedCoordinator {
-  readonly name: string;
-  readonly coordinatorId: string | null;
-  /** Of a child: what it owns; of the parent: what this coordinator owns. */
-  readonly owns: readonly string[];
-  readonly state: LinkState;
-  readonly contactedAt: string | null;
-  readonly failingSince: string | null;
-  /** Why it is not reached, or refused. */
-  readonly failure: string | null;
-  /** URLs that wait for it, under way included; counted up to a bound. */
-  readonly waiting: number;
-  readonly exchanges: number;
-  readonly urlsSent: number;
-  readonly urlsReceived: number;
-  /** Given up because too many waited. */
-  readonly urlsDropped: number;
-  readonly createdAt: string;
-  readonly createdBy: string;
-}
-
-export interface Coordinators {
-  /** Null: none has started here yet. */
-  readonly coordinatorId: string | null;
-  readonly parent: RelatedCoordinator | null;
-  /** Those above the parent, upward. */
-  readonly above: readonly string[];
-  readonly children: readonly RelatedCoordinator[];
-  /** Hosts and URLs are being handed over after a change of claims. */
-  readonly settling: boolean;
-}
+export type Coordinators = ReadOf<typeof coordinators>;
 
 export interface CoordinatorStore {
   list(now: Date): Promise<Coordinators>;

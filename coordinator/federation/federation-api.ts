@@ -1,6 +1,6 @@
 /** The API of coordinators of other organisations: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer, isoTime } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
 const relatedCoordinator = z
@@ -11,20 +11,20 @@ const relatedCoordinator = z
       .array(z.string())
       .describe("Of a child: the domain sets that it owns; of the parent: what this coordinator owns."),
     state: z.enum(["connected", "silent", "refused", "never"]),
-    contactedAt: dateTime().nullable(),
-    failingSince: dateTime().nullable(),
+    contactedAt: isoTime().nullable(),
+    failingSince: isoTime().nullable(),
     failure: z.string().nullable().describe("Why it is unreachable or refused."),
     waiting: z.number().describe("URLs that wait for it, including those in transit."),
     exchanges: z.number(),
     urlsSent: z.number().describe("Acknowledged."),
     urlsReceived: z.number(),
     urlsDropped: z.number().describe("Given up because too many waited, or because they were no URLs."),
-    createdAt: dateTime(),
+    createdAt: isoTime(),
     createdBy: z.string(),
   })
   .meta({ id: "RelatedCoordinator" });
 
-const coordinators = z
+export const coordinators = z
   .strictObject({
     coordinatorId: z.string().nullable().describe("Of this coordinator; null: none has started here yet."),
     parent: relatedCoordinator.nullable().describe("Null: what no child owns is this coordinator's own."),

@@ -5,7 +5,7 @@ import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { parentId } from "./claims.ts";
-import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
+import type { CoordinatorStore, RelatedCoordinator } from "./exchange-ports.ts";
 import { holdClaims, type KnownRelatives, readRelatives, withoutRelatives } from "./foreign-url-store.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
@@ -143,7 +143,7 @@ function relatedOf(row: Row, now: Date): RelatedCoordinator {
   };
 }
 
-function stateOf({ peer_id, failure, contacted_at }: Row, now: Date): LinkState {
+function stateOf({ peer_id, failure, contacted_at }: Row, now: Date): RelatedCoordinator["state"] {
   if (failure !== null) return peer_id === parentId && contacted_at === null ? "never" : "refused";
   if (contacted_at === null) return "never";
   return now.getTime() - contacted_at.getTime() > silentMinutes * 60_000 ? "silent" : "connected";

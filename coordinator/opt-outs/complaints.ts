@@ -4,7 +4,9 @@
  */
 
 import { bytesText, howMany, instantWords } from "#core/format";
+import type { ReadOf } from "../web/api-operation.ts";
 import type { OptOutTarget } from "./opt-out.ts";
+import type { fleetComplaint } from "./opt-outs-api.ts";
 
 /** Requests of so long before the report count. */
 export const deedsHours = 24;
@@ -27,70 +29,10 @@ export interface ComplaintReport {
   readonly requester: string | null;
 }
 
-/** What we did to a target in the 24 hours before a report. Lists are bounded. */
-export interface Deeds {
-  readonly since: string;
-  /** Hosts of the frontier that belong to it; at most 2,000 are counted. */
-  readonly hosts: number;
-  readonly requests: number;
-  /** Most requests within one hour of the clock (UTC), all hosts and crawlers together. */
-  readonly mostInAnHour: number;
-  readonly bytes: number;
-  readonly firstAt: string | null;
-  readonly lastAt: string | null;
-  /** Times that a crawler measured how far away it is (a HEAD request, a TCP connection or a ping each). */
-  readonly measurements: number;
-  /** Crawlers that sent requests, the busiest first. */
-  readonly crawlers: readonly DeedsCrawler[];
-  /** What it answered, the most frequent first. */
-  readonly answers: readonly {
-    readonly outcome: string;
-    readonly status: number | null;
-    readonly requests: number;
-  }[];
-  /** How its robots.txt was found last, by host. */
-  readonly robots: Readonly<Record<string, number>>;
-  /** The longest that any of its hosts asks for, and the longest back-off after a 429 or 503; null: none does. */
-  readonly crawlDelayMs: number | null;
-  readonly backOffMs: number | null;
-  /** Crawlers that held leases on it. */
-  readonly atWork: readonly string[];
-}
+/** With what we did to a target in the 24 hours before it. */
+export type Complaint = Omit<ReadOf<typeof fleetComplaint>, "answer">;
 
-interface DeedsCrawler {
-  readonly name: string;
-  readonly address: string | null;
-  readonly place: string | null;
-  /** Whom to reach at the partner who hosts it, as it says itself. */
-  readonly contact: string | null;
-  readonly requests: number;
-  readonly lastAt: string;
-}
-
-export interface Complaint {
-  readonly complaintId: number;
-  readonly target: string;
-  readonly source: "form" | "operator";
-  readonly reporter: string;
-  readonly words: string;
-  readonly requester: string | null;
-  readonly createdAt: Date;
-  readonly deeds: Deeds;
-  readonly closedAt: Date | null;
-  readonly closingWords: string | null;
-}
-
-export interface ComplaintStore {
-  /** Records it with what we did; null: too many came by the form today. */
-  add(report: ComplaintReport, now: Date): Promise<Complaint | null>;
-  /** The latest first. */
-  list(query: { readonly open: boolean; readonly most: number }): Promise<Complaint[]>;
-  find(complaintId: number): Promise<Complaint | null>;
-  /** Null when there is none, or it is closed already. */
-  close(complaintId: number, words: string, now: Date): Promise<Complaint | null>;
-  /** Of this host or one of its addresses, the latest first. */
-  of(host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]>;
-}
+export type Deeds = Complaint["deeds"];
 
 // A complaint in plain words: a paragraph about what we did that can be sent on as it stands, to whoever complained
 // or to the abuse desk of the partner whose crawler it was.

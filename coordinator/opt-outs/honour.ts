@@ -17,6 +17,7 @@ import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import { growingTo } from "#core/small-collections";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { ReadOf } from "../web/api-operation.ts";
 import {
   type OptOutMarks,
   type OptOutReport,
@@ -26,6 +27,7 @@ import {
   scopeWords,
   type Unproven,
 } from "./opt-out.ts";
+import type { erasedPage } from "./opt-outs-api.ts";
 
 /** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
 const leastStopMs = 15 * 60_000;
@@ -192,14 +194,7 @@ const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "st
 
 // One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
 
-interface ErasedPage {
-  readonly optOutId: number;
-  readonly host: string;
-  /** SHA-256 of the URL with https:, hex. */
-  readonly urlDigest: string;
-  /** That went or were cleared, by table. */
-  readonly rows: Readonly<Record<string, number>>;
-}
+type ErasedPage = ReadOf<typeof erasedPage>;
 
 /** What was erased, or why the text names no page. It may be done again. */
 export async function erasePageOf(
