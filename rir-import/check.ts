@@ -1,4 +1,6 @@
 /** Reads sources into the state they describe, without a database: what check, plan and apply start with. */
+
+import { TangledRanges } from "#coordinator/subnets/nest";
 import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
@@ -81,11 +83,20 @@ export async function readState(paths: readonly SourcePath[], onProgress: OnProg
     onProgress({ phase: "read", done: bytesDone, total: bytesTotal, file, records });
   });
   onProgress({ phase: "nest", done: 0, total: 1, file: "", records });
-  const state = buildState(store);
+  const state = stateOf(store, registryFiles);
   onProgress({ phase: "nest", done: 1, total: 1, file: "", records });
   const published = await readPublished(publishedFiles, store.geofeeds);
   const files = [...withSharedRegistryWarnings(reports), ...published.reports];
   return { files, state, published: published.ranges };
+}
+
+function stateOf(store: RecordStore, files: readonly string[]): RegistryState {
+  try {
+    return buildState(store);
+  } catch (error) {
+    if (!(error instanceof TangledRanges)) throw error;
+    throw new SourceFileError(files.join(", "), null, `${error.message}: not a registry's data`);
+  }
 }
 
 /** Stops an import that would leave an empty tree. */

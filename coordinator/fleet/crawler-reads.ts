@@ -1,17 +1,13 @@
 /** Every read of the fleet's pages; what grows with the tables is asked seldom and kept meanwhile. */
 import type { Pool } from "pg";
-import type { IncidentEntry } from "#core/incidents";
 import { absencesOf } from "../crawlers/crawler-store.ts";
 import { keysOfCrawler } from "../crawlers/identity-store.ts";
 import { moveList } from "../crawlers/move-store.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { type FailureQuery, failureShares, latestFailures } from "../overview/failure-reads.ts";
-import { createIncidentStore } from "../overview/incident-store.ts";
-import { type TrustReport, trustList, trustReport } from "../trust/reads.ts";
-import { crawlerNamed } from "../who/crawler-reads.ts";
+import { trustList, trustReport } from "../trust/reads.ts";
 import type { CrawlerActivity, CrawlerLogPage, OfferEntry } from "./crawler-api.ts";
-import type { FleetEntry } from "./fleet-entry.ts";
-import { crawlerWork, type FiguresNow, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
+import { crawlerWork, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
 
 const hourMs = 3_600_000;
 
@@ -142,47 +138,7 @@ export async function crawlerLog(pool: Pool, name: string, page: number): Promis
   return { lines: rows.slice(0, logPageSize), page, more: rows.length > logPageSize };
 }
 
-// All that the coordinator has noted of one crawler, for operators: what it is, why it was away, what speaks against it.
-
-export interface CrawlerRecord extends Omit<FleetEntry, "trust" | "incidents" | "connectedAt"> {
-  /** Of its last session, whether it is open or not. */
-  readonly connectedAt: string | null;
-  readonly softwareVersion: string | null;
-  readonly concurrentHosts: number;
-  readonly probeMethods: readonly string[];
-  readonly speaksIpv6: boolean | null;
-  /** In its own words, of its last heartbeat. */
-  readonly holdingBack: readonly string[];
-  readonly trust: Omit<TrustReport, "evidence" | "crawler">;
-  /** What became of releases that it was offered, the latest first. */
-  readonly offers: readonly OfferEntry[];
-  /** Of the last week, the latest first. */
-  readonly incidents: readonly IncidentEntry[];
-}
-
 const mostListed = 10;
-const incidentMs = 7 * 86_400_000;
-
-/** Null: there is no crawler of that name. */
-export async function crawlerRecord(
-  pool: Pool,
-  name: string,
-  now: Date,
-  figures?: FiguresNow,
-): Promise<CrawlerRecord | null> {
-  const entry = await fleetEntry(pool, name, now, figures);
-  const [report, trusted] = await Promise.all([crawlerNamed(pool, name), trustReport(pool, name)]);
-  if (entry === null || report === null || trusted === null) return null;
-  const { connectedAt, softwareVersion, concurrentHosts, probeMethods, speaksIpv6, holdingBack } = report;
-  const { evidence: _evidence, crawler: _crawler, ...trust } = trusted;
-  const since = new Date(now.getTime() - incidentMs);
-  return {
-    ...entry,
-    ...{ connectedAt, softwareVersion, concurrentHosts, probeMethods, speaksIpv6, holdingBack, trust },
-    offers: await offersOf(pool, entry.crawlerId),
-    incidents: await createIncidentStore(pool).list({ name, since, most: mostListed }),
-  };
-}
 
 async function offersOf(pool: Pool, crawlerId: number): Promise<OfferEntry[]> {
   const { rows } = await pool.query<OfferEntry>(

@@ -1,4 +1,4 @@
-/** One crawler of the fleet: its shape in the API, its columns on page, in CSV and in the command, and how it stands, in words. */
+/** One crawler of the fleet: its shape in the API, its columns on page and in CSV, and how it stands, in words. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
@@ -131,9 +131,8 @@ export function versionOf({ release, softwareVersion }: FleetEntry): string | nu
 export interface FleetColumn {
   /** As the CSV's columns are called. */
   readonly key: string;
-  /** Headings of the page and of the command; left out: not shown there. */
+  /** Heading of the page; left out: not shown there. */
   readonly page?: string;
-  readonly command?: string;
   readonly isNumber?: boolean;
   /** In the CSV. */
   readonly value: (entry: FleetEntry) => string | number | null;
@@ -141,38 +140,38 @@ export interface FleetColumn {
   readonly text?: (entry: FleetEntry) => string;
 }
 
-/** What page, CSV and command show of each crawler, in the CSV's order; the JSON has the entry itself. */
+/** What page and CSV show of each crawler, in the CSV's order; the JSON has the entry itself. */
 export const fleetColumns: readonly FleetColumn[] = [
-  { key: "name", page: "Crawler", command: "crawler", value: ({ name }) => name },
+  { key: "name", page: "Crawler", value: ({ name }) => name },
   { key: "place", value: ({ place }) => place },
   { key: "country", value: ({ country }) => country },
   {
-    ...{ key: "state", page: "State", command: "state" },
+    ...{ key: "state", page: "State" },
     value: (entry) => stateWords(entry).state,
     text: ({ revoked, state }) => (revoked ? "revoked" : state),
   },
   { key: "since", value: (entry) => stateWords(entry).since },
   { key: "why", value: (entry) => stateWords(entry).why },
   { key: "version", page: "Version", value: versionOf },
-  { key: "subnets", page: "Subnets", command: "subnets", isNumber: true, value: ({ subnets }) => subnets },
+  { key: "subnets", page: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
   { key: "unmeasured", page: "Unmeasured", isNumber: true, value: ({ unmeasured }) => unmeasured },
   {
-    ...{ key: "pages_today", page: "Pages today", command: "pages today", isNumber: true },
+    ...{ key: "pages_today", page: "Pages today", isNumber: true },
     value: ({ pagesToday }) => pagesToday,
   },
-  { key: "pages_per_day", command: "of", isNumber: true, value: ({ pagesPerDay }) => pagesPerDay },
+  { key: "pages_per_day", isNumber: true, value: ({ pagesPerDay }) => pagesPerDay },
   {
-    ...{ key: "bytes_today", command: "bytes today", isNumber: true },
+    ...{ key: "bytes_today", isNumber: true },
     value: ({ bytesToday }) => bytesToday,
     text: ({ bytesToday }) => roundBytesText(bytesToday),
   },
   {
-    ...{ key: "bytes_per_day", command: "of", isNumber: true },
+    ...{ key: "bytes_per_day", isNumber: true },
     value: ({ bytesPerDay }) => bytesPerDay,
     text: ({ bytesPerDay }) => roundBytesText(bytesPerDay),
   },
   { key: "mean_rtt_ms", page: "Mean RTT", isNumber: true, value: ({ meanRttMs }) => meanRttMs },
-  { key: "open_leases", command: "leases", isNumber: true, value: ({ openLeases }) => openLeases },
+  { key: "open_leases", isNumber: true, value: ({ openLeases }) => openLeases },
   {
     ...{ key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true },
     value: ({ incidents }) => incidents,

@@ -19,11 +19,10 @@ export interface PlanPageQuery {
 export const differenceKinds = ["added", "removed", "changed", "moved", "returned"] as const;
 const rowsShown = 50;
 
-const links: PlanLinks = {
-  range: (range) => askAbout(range),
-  registry: (registry) => html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`,
-  country: (code) => html`<a href="${pathWith("/explore", { country: code })}">${country(code)}</a>`,
-};
+const registryLink = (registry: string) =>
+  html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`;
+const countryLink = (code: string) =>
+  html`<a href="${pathWith("/explore", { country: code })}">${country(code)}</a>`;
 
 export function planPage(
   known: KnownPlan,
@@ -37,7 +36,7 @@ export function planPage(
 ${shrinkageWarning(known.shrunk)}
 ${outdatedWarning(plan)}
 ${applySection(known, viewer, mayAct)}
-${planReport(plan, links)}
+${planReport(plan)}
 ${samplesSection(known, query)}`;
 }
 
@@ -79,7 +78,7 @@ function samplesSection({ plan, jobId }: KnownPlan, { kind, from }: PlanPageQuer
       html`<a href="${pathWith(`/registry/plans/${jobId}`, { kind: one })}#differences"${one === kind ? html` aria-current="true"` : nothing}>${one} ${countText(plan.changes[one])}</a>`,
   );
   return html`<section id="differences"><h2>Each difference</h2><nav class="tabs" aria-label="Kinds of change">${tabs}</nav>
-${shown.length === 0 ? html`<p>None.</p>` : differenceTable(shown, links, `Subnets that are ${kind}`)}
+${shown.length === 0 ? html`<p>None.</p>` : differenceTable(shown, `Subnets that are ${kind}`)}
 ${pager(known(plan.changes[kind], all.length, from), { jobId, kind, from, size: all.length })}</section>`;
 }
 
@@ -88,7 +87,7 @@ function known(total: number, kept: number, from: number): string {
   if (total === 0) return "";
   const range = `${countText(from + 1)} to ${countText(Math.min(from + rowsShown, kept))} of ${countText(total)}`;
   return kept < total
-    ? `${range}; the first ${countText(kept)} are kept here, all of them shows: nearcrawl rir plan --cache --page differences.html`
+    ? `${range}; the first ${countText(kept)} are kept here, all of them shows: nearcrawl rir plan --cache --json --samples ${total}`
     : range;
 }
 
@@ -150,35 +149,21 @@ function summary(file: FileReport): string {
     .join(", ");
 }
 
-// What an import would change, as sections of a page: for the page of a plan, and for the file that
-// `nearcrawl rir plan --page` writes. The two differ in what a range or a registry leads to, and nothing else.
-
-interface PlanLinks {
-  range(range: string): Html;
-  registry(name: string): Html;
-  country(code: string): Html;
-}
-
-/** For a page that leads nowhere. */
-export const plainLinks: PlanLinks = {
-  range: (range) => html`<span class="mono">${range}</span>`,
-  registry: (name) => html`${name}`,
-  country: (code) => html`${code}`,
-};
+// What an import would change, as sections of the page.
 
 const listed = 200;
 const countriesShown = 12;
 
-export function planReport(plan: ImportPlan, links: PlanLinks): Html {
+export function planReport(plan: ImportPlan): Html {
   return html`${planTiles(plan)}
 ${inUseWords(plan)}
-${registrySection(plan, links)}
-${largestSection(plan, links)}
-${delegationSection(plan, links)}
-${countrySection(plan, links)}
+${registrySection(plan)}
+${largestSection(plan)}
+${delegationSection(plan)}
+${countrySection(plan)}
 ${holderSection(plan)}
-${crossingSection(plan, links)}
-${publishedSection(plan, links)}
+${crossingSection(plan)}
+${publishedSection(plan)}
 ${planFiles(plan.files)}`;
 }
 
@@ -210,7 +195,7 @@ function tile(name: string, count: number, words: string): Html {
 }
 
 /** Plans of older versions know of none. */
-function publishedSection({ published }: ImportPlan, links: PlanLinks): Html {
+function publishedSection({ published }: ImportPlan): Html {
   if (published === undefined || (published.lists === 0 && published.sources.length === 0)) return nothing;
   const { lists, ranges, sources, geofeeds } = published;
   const rows = sources.map(
@@ -225,7 +210,7 @@ function publishedSection({ published }: ImportPlan, links: PlanLinks): Html {
 <p>${countText(lists)} lists with ${countText(ranges)} ranges say where networks place them; ${countText(geofeeds.lists)} of the lists are geofeeds that registry objects name.</p>
 ${published.heldBack.map((source) => html`<div class="warning" role="note"><p><strong>Held back.</strong> ${source} moves more than 30 % of its ranges to other places. What is in force goes on; if that is meant: <span class="mono">nearcrawl rir apply … --yes-moved "${source}"</span>.</p></div>`)}
 <div class="scroll" tabindex="0" role="region" aria-label="Published places"><table><thead><tr><th scope="col">Source</th><th scope="col">List of</th><th scope="col" class="number">Ranges</th><th scope="col" class="number">Places</th><th scope="col" class="number">Without place</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${rows}</tbody></table></div>
-${samples.length === 0 ? nothing : html`<ul class="plain">${samples.map(({ range, before, after }) => html`<li>${links.range(range)} ${before ?? "no place"} → ${after ?? "no place"}</li>`)}</ul>`}</section>`;
+${samples.length === 0 ? nothing : html`<ul class="plain">${samples.map(({ range, before, after }) => html`<li>${askAbout(range)} ${before ?? "no place"} → ${after ?? "no place"}</li>`)}</ul>`}</section>`;
 }
 
 /** Null: no registry loses suspiciously much. */
@@ -238,10 +223,10 @@ export function shrinkageWarning(shrunk: readonly Shrinkage[]): Html | null {
   return html`<div class="warning" role="note"><p><strong>Suspicious shrinkage.</strong> A quarter’s honest changes are smaller; mostly a file is incomplete or missing.</p><ul>${items}</ul></div>`;
 }
 
-function registrySection({ registries, generation }: ImportPlan, links: PlanLinks): Html {
+function registrySection({ registries, generation }: ImportPlan): Html {
   const rows = registries.map(
     ({ registry, before, after, added, removed, changed, moved }) => html`<tr>
-<th scope="row">${links.registry(registry)}</th>
+<th scope="row">${registryLink(registry)}</th>
 <td class="number">${countText(before?.subnets ?? 0)}</td><td class="number">${countText(after?.subnets ?? 0)}</td>
 <td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td>
 <td class="number">${countText(changed)}</td><td class="number">${countText(moved)}</td>
@@ -262,14 +247,14 @@ function change(before = 0, after = 0): string {
   return `${difference > 0 ? "+" : "−"}${countText(Math.abs(difference))}`;
 }
 
-function largestSection({ largest }: ImportPlan, links: PlanLinks): Html {
+function largestSection({ largest }: ImportPlan): Html {
   if (largest.length === 0) return nothing;
-  return html`<section><h2>The largest changes</h2>${differenceTable(largest, links, "The largest changes")}</section>`;
+  return html`<section><h2>The largest changes</h2>${differenceTable(largest, "The largest changes")}</section>`;
 }
 
-function differenceTable(differences: readonly Difference[], links: PlanLinks, label: string): Html {
+function differenceTable(differences: readonly Difference[], label: string): Html {
   const rows = differences.map(
-    ({ kind, range, before, after }) => html`<tr><th scope="row">${links.range(range)}</th><td>${kind}</td>
+    ({ kind, range, before, after }) => html`<tr><th scope="row">${askAbout(range)}</th><td>${kind}</td>
 <td class="break">${kind === "moved" ? under(before) : words(before)}</td><td class="break">${kind === "moved" ? under(after) : words(after)}</td></tr>`,
   );
   return html`<div class="scroll differences" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Range</th><th scope="col">Change</th><th scope="col">Was</th><th scope="col">Is then</th></tr></thead><tbody>${rows}</tbody></table></div>`;
@@ -282,17 +267,17 @@ const words = (subnet: SubnetWords | null) =>
 
 const under = (subnet: SubnetWords | null) => (subnet?.under ? `under ${subnet.under}` : "at the top");
 
-function delegationSection({ delegations }: ImportPlan, links: PlanLinks): Html {
+function delegationSection({ delegations }: ImportPlan): Html {
   const { lostSamples, lost, inheritedSamples, inherited } = delegations;
-  const lostItems = lostSamples.map(({ range, from }) => html`<li>${links.range(range)}, now ${from}</li>`);
+  const lostItems = lostSamples.map(({ range, from }) => html`<li>${askAbout(range)}, now ${from}</li>`);
   const inheritedItems = inheritedSamples.map(
     ({ range, from, to, through }) =>
-      html`<li>${links.range(range)}: ${from} → ${to}, through ${links.range(through ?? "")}</li>`,
+      html`<li>${askAbout(range)}: ${from} → ${to}, through ${askAbout(through ?? "")}</li>`,
   );
   return html`${itemList("Delegations lost: probed again with the next URL", lostItems, lost)}${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
 }
 
-function countrySection({ countries }: ImportPlan, links: PlanLinks): Html {
+function countrySection({ countries }: ImportPlan): Html {
   if (countries.length === 0) return nothing;
   const rows = countries.slice(0, countriesShown).map(
     ({
@@ -300,7 +285,7 @@ function countrySection({ countries }: ImportPlan, links: PlanLinks): Html {
       added,
       removed,
       changed,
-    }) => html`<tr><th scope="row">${country === null ? "none stated" : links.country(country)}</th>
+    }) => html`<tr><th scope="row">${country === null ? "none stated" : countryLink(country)}</th>
 <td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td><td class="number">${countText(changed)}</td></tr>`,
   );
   return html`<section><h2>${countries.length > countriesShown ? `By country: the ${countriesShown} with the most changes` : "By country"}</h2>
@@ -313,10 +298,10 @@ function holderSection({ holders }: ImportPlan): Html {
   return html`${itemList("Holders merged into another", items(holders.mergedSamples), holders.merged)}${itemList("Holders split", items(holders.splitSamples), holders.split)}`;
 }
 
-function crossingSection({ state }: ImportPlan, links: PlanLinks): Html {
+function crossingSection({ state }: ImportPlan): Html {
   const items = state.crossingSamples
     .slice(0, listed)
-    .map(({ earlier, later }) => html`<li>${links.range(earlier)} × ${links.range(later)}</li>`);
+    .map(({ earlier, later }) => html`<li>${askAbout(earlier)} × ${askAbout(later)}</li>`);
   return itemList("Overlapping ranges, both kept", items, state.crossings);
 }
 

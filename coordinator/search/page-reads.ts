@@ -299,8 +299,6 @@ async function linksOut(pool: Pool, key: PageKey, stretch: Stretch): Promise<Lis
 
 type Target = Pick<OutLink, "url" | "state">;
 
-export const unknownTarget: Target = { url: null, state: "unknown" };
-
 async function targetsOf(pool: Pool, keys: readonly PageKey[]): Promise<Target[]> {
   if (keys.length === 0) return [];
   const { rows } = await pool.query<Target>(
@@ -384,8 +382,6 @@ async function alikePages(
   );
   return rows;
 }
-
-export const mostAlike = alikeShown + 1;
 
 function listedAlike(pages: readonly AlikePage[]): Listed<AlikePage> {
   const items = pages.slice(0, alikeShown);

@@ -1,5 +1,4 @@
 /** `--range`: how figures went over a time, a line of characters for each; the same history that the pages draw. */
-import { type Command, Option } from "commander";
 import {
   type ChartHistory,
   chartValueText,
@@ -7,30 +6,8 @@ import {
   type HistorySeries,
   rangeOf,
 } from "#core/chart-history";
-import { rangeNames, rangeWords, type TimeRange, timeRange } from "#core/time-range";
+import { rangeWords } from "#core/time-range";
 import { paint, printable } from "./output.ts";
-
-export interface RangeOptions {
-  readonly range?: string;
-}
-
-export function withRange(command: Command): Command {
-  return command.addOption(
-    new Option("--range <span>", "also how it went so far back, a line for each figure").choices([
-      ...rangeNames,
-    ]),
-  );
-}
-
-/** Null: nobody asked for it. */
-export function askedRange({ range }: RangeOptions, now: Date): TimeRange | null {
-  return range === undefined ? null : timeRange((name) => (name === "range" ? range : ""), now);
-}
-
-/** Nothing where nobody asked for a history. */
-export function withHistory(text: string, history: ChartHistory | null | undefined): string {
-  return history === null || history === undefined ? text : `${text}\n\n${historyText(history)}`;
-}
 
 export function historyText(history: ChartHistory): string {
   const lines = history.charts.flatMap(chartLines);

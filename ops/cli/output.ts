@@ -52,8 +52,6 @@ export class ProgressLine {
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
-  /** How a cell is painted; the column's text is laid out before. */
-  readonly style?: (cell: string) => Style | null;
 }
 
 interface TablePaper {
@@ -76,13 +74,12 @@ export function formatTable(
     Math.max(column.title.length, ...rows.map((row) => (row[index] ?? "").length)),
   );
   const widths = fitted(columns, wanted, paper.width);
-  const line = (cells: readonly string[], styleOf: (column: Column, cell: string) => Style | null) =>
+  const line = (cells: readonly string[], style: Style | null = null) =>
     columns
       .map((column, index) => {
         const cell = cells[index] ?? "";
         const width = widths[index] ?? 0;
         const text = cut(cell, width);
-        const style = styleOf(column, cell);
         const shown = style === null ? text : paint(style, text, paper.colours);
         const space = " ".repeat(Math.max(0, width - text.length));
         return column.align === "right" ? space + shown : shown + space;
@@ -92,13 +89,13 @@ export function formatTable(
   return [
     line(
       columns.map(({ title }) => title),
-      () => "strong",
+      "strong",
     ),
     line(
       widths.map((width) => "─".repeat(width)),
-      () => "soft",
+      "soft",
     ),
-    ...rows.map((row) => line(row, (column, cell) => column.style?.(cell) ?? null)),
+    ...rows.map((row) => line(row)),
   ].join("\n");
 }
 
@@ -161,18 +158,6 @@ export function hasColours(paper: Paper = process.stdout, env: NodeJS.ProcessEnv
 export function paint(style: Style, text: string, colours: boolean = hasColours()): string {
   // Whether there are colours is decided above, for Node itself looks at another stream.
   return colours ? styleText(formats[style], text, { validateStream: false }) : text;
-}
-
-const states: Readonly<Record<string, Style>> = {
-  online: "good",
-  draining: "warm",
-  offline: "bad",
-  revoked: "bad",
-};
-
-/** A crawler's state: the word says it, the colour makes it found. */
-export function stateStyle(state: string): Style | null {
-  return states[state] ?? null;
 }
 
 // Text from outside on a terminal: titles, names and reasons may hold escape sequences and direction marks.

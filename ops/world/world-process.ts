@@ -9,7 +9,7 @@
 import { setPriority } from "node:os";
 import { z } from "zod";
 import { SourceFileError, UsageError } from "#core/errors";
-import { loadWorld } from "./fixture-world.ts";
+import { generateWorld } from "./generate-world.ts";
 import { type RunningWorld, startWorld } from "./main.ts";
 import { obey } from "./world-control.ts";
 
@@ -30,7 +30,6 @@ const parametersShape = z.object({
   seed: z.number().int().default(1),
   sites: z.number().int().default(1000),
   crawlers: z.number().int().default(12),
-  fixture: z.string().nullish(),
   noiseMs: z.number().min(0).max(10_000).default(0),
   timeoutMs: z.number().min(1).max(600_000).default(10_000),
   oddities: oddities.optional(),
@@ -48,7 +47,8 @@ async function run(parameters: unknown): Promise<void> {
       `world: ${parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ")}`,
     );
   const { noiseMs, timeoutMs, spikes, dailyWave, loss } = parsed.data;
-  const world = await loadWorld(parsed.data);
+  const { oddities = {}, ...settings } = parsed.data;
+  const world = generateWorld({ ...settings, oddities });
   const running = await startWorld(world, {
     noiseMs,
     timeoutMs,

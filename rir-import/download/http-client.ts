@@ -1,6 +1,6 @@
 /**
  * GET over undici for registries' files: redirects by hand (few, never from https to http, secrets stay
- * with the origin they are meant for), one request at a time to a host, an own User-Agent, a proxy where the
+ * with the origin they are meant for), one connection to a host, an own User-Agent, a proxy where the
  * operator has one. What is waited for is bounded by the caller's watch.
  */
 import { lookup } from "node:dns";
@@ -40,7 +40,7 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: RequestSecrets;
-  /** Restarted when the host is free and with every piece that comes. */
+  /** Restarted with every piece that comes. */
   readonly watch: Watch;
 }
 
@@ -51,7 +51,7 @@ export interface HttpAnswer {
   readonly url: string;
   /** The body as sent; can be read once. Rejects with a DownloadFailure. */
   readonly body: AsyncIterable<Buffer>;
-  /** Lets the host go. What was not read is dropped. */
+  /** Lets the connection go. What was not read is dropped. */
   close(): void;
 }
 
@@ -61,7 +61,6 @@ const maxHeaderBytes = 32 * 1024;
 export class HttpClient {
   readonly #settings: HttpSettings;
   readonly #dispatcher: Dispatcher;
-  readonly #turns = new HostTurns();
 
   constructor(settings: HttpSettings) {
     this.#settings = settings;
@@ -92,10 +91,8 @@ export class HttpClient {
   async #once(url: URL, { headers, secrets, watch, url: askedUrl }: HttpRequest): Promise<HttpAnswer> {
     requireAllowed(url, this.#settings.allowed ?? true);
     const isAskedOrigin = new URL(askedUrl).origin === url.origin;
-    watch.pause();
-    const free = await this.#turns.take(url.host, watch.signal);
+    watch.restart();
     try {
-      watch.restart();
       const {
         statusCode,
         headers: answered,
@@ -119,12 +116,10 @@ export class HttpClient {
         close: () => {
           watch.pause();
           body.destroy();
-          free();
         },
       };
     } catch (error) {
       watch.pause();
-      free();
       throw watch.signal.aborted ? watch.signal.reason : downloadFailure(error);
     }
   }
@@ -220,43 +215,6 @@ function dispatcherFor({ proxy, certificates, allowed = true }: HttpSettings): D
     requestTls: { timeout: 0, ...ca },
     proxyTls: { timeout: 0, ...ca },
     ...(proxy.authorization === null ? {} : { token: proxy.authorization }),
-  });
-}
-
-/** One request at a time to each host, in the order they were asked for. */
-export class HostTurns {
-  readonly #last = new Map<string, Promise<void>>();
-
-  /** Waits for the host to be free; the answer frees it again. Rejects with the signal's reason. */
-  async take(host: string, signal: AbortSignal): Promise<() => void> {
-    const before = this.#last.get(host) ?? Promise.resolve();
-    let free = () => {};
-    const mine = new Promise<void>((resolve) => {
-      free = resolve;
-    });
-    this.#last.set(
-      host,
-      before.then(() => mine),
-    );
-    try {
-      await orAborted(before, signal);
-      return free;
-    } catch (error) {
-      free();
-      throw error;
-    }
-  }
-}
-
-function orAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    wait.then(() => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    });
   });
 }
 

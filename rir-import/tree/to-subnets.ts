@@ -21,10 +21,12 @@ import { HolderReferences } from "./holder-references.ts";
 import { rankOf } from "./precedence.ts";
 import { type FamilyState, HolderTable, type RegistryState } from "./registry-state.ts";
 
+/** Over one address. In registries' files a handful cross; at this many a range costs 20 µs, so that ten million end in minutes. */
+const mostTangled = 1000;
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
 
-/** The state that the records describe. */
+/** The state that the records describe. Throws TangledRanges for what no registry has. */
 export function buildState(store: RecordStore): RegistryState {
   const { texts } = store;
   const table = new HolderTable(texts);
@@ -78,7 +80,7 @@ function buildFamily(table: CandidateTable, joined: JoinedHolders, texts: TextPo
     from = to;
   }
   const state = merged.state(columns);
-  const { parents, crossings } = nest(state.columns);
+  const { parents, crossings } = nest(state.columns, mostTangled);
   const crosses = new Uint8Array(state.columns.count);
   for (const { earlier, later } of crossings) crosses[earlier] = crosses[later] = 1;
   const duplicates = columns.count - state.columns.count;

@@ -10,8 +10,8 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import { instanceOf } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
-import { checkFixture } from "#ops/world/read-fixture";
 import { type JoinFigures, joinAgain } from "../delegation/joining-crawler-world.ts";
+import { checkFixture } from "../lab/simulate/read-fixture.ts";
 import { sharedData } from "../support/shared-data.ts";
 
 const place = (subnetKey: number, holderKey: string | null = null, country = "GR"): Placement => ({

@@ -6,8 +6,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/fleet-entry";
+import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createReleaseStore } from "#coordinator/releases/release-store";
@@ -88,7 +88,7 @@ it("without a release its log, status, local page, and the coordinator's pages, 
   const log = await partner.run("log");
   await until(async () => (await page()) !== "", soonMs);
   const shown = await page();
-  const record = await crawlerRecord(world.pool, "athens", new Date());
+  const record = await fleetEntry(world.pool, "athens", new Date());
   const told = [...(await alerts())];
   await builtDoors();
   const bundle = readFileSync(join(projectRoot, "dist/crawler-bundle.mjs"), "utf8");
@@ -105,9 +105,7 @@ it("without a release its log, status, local page, and the coordinator's pages, 
   expect(log.text).toMatch(/warn: no crawler runs here for now waitsFor=.*offers none to all/);
   expect(lines.filter((line) => line.includes("no crawler runs here for now")).length).toBe(1);
   expect(shown).toMatch(waits);
-  expect(stateWords({ ...record!, connectedAt: null }).advice).toMatch(
-    /Offer one to all: nearcrawl release list/,
-  );
+  expect(stateWords(record!).advice).toMatch(/Offer one to all: nearcrawl release list/);
   expect(stateWords({ ...record!, connectedAt: null }).why).toMatch(waits);
   expect(told).toEqual(expect.arrayContaining(["release-missing", "crawler-waits athens"]));
   expect((await alerts()).filter((name) => /release-missing|crawler-waits/.test(name))).toEqual([]);
@@ -131,7 +129,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
     soonMs,
   );
   const asked = await partner.run("status");
-  const record = await crawlerRecord(world.pool, "athens", new Date());
+  const record = await fleetEntry(world.pool, "athens", new Date());
   for (const stop of docks.splice(0)) await stop();
   await world.rows("update crawler set revoked_at = now() where name = 'athens'");
   const lines = startDock(`[releases]\npolicy = "ask"\n`);
@@ -150,9 +148,7 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   );
 
   expect(asked.text).toMatch(/this machine's administrator: release 2\.0\.0 is offered, and by \[releases\]/);
-  expect(stateWords({ ...record!, connectedAt: null }).advice).toContain(
-    "Its partner decides which releases run there",
-  );
+  expect(stateWords(record!).advice).toContain("Its partner decides which releases run there");
   expect(refused.text).toMatch(/waits for a new invitation; the operator has removed this crawler/);
   expect(refused.text).toMatch(/asks the coordinator no more: .*Ask the operator why/);
   expect(lines.filter((line) => line.includes("has removed this crawler")).length).toBe(1);

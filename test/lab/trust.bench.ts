@@ -11,8 +11,8 @@ import { asCrawlerId, asSubnetId } from "#core/ids";
 import { worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import { SeededRandom } from "#ops/world/seeded-random";
-import { hasMatrices, measuredFleets, planetlabMatrix } from "../ops/world/measured-fleets.ts";
 import { familyOf } from "./simulate/instances/named-instance.ts";
+import { hasMatrices, measuredFleets, planetlabMatrix } from "./simulate/measured-fleets.ts";
 import { type LiarFigures, simulateLiars } from "./trust/probe-liars.ts";
 import { type Lie, lies, simulateFleet } from "./trust/simulated-fleet.ts";
 

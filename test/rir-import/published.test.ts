@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import type { FrontierStore } from "#coordinator/frontier/frontier";
 import { followRegistry } from "#coordinator/load-state";
-import { plainLinks, planReport } from "#coordinator/registry/plan-page";
+import { planReport } from "#coordinator/registry/plan-page";
 import { publishedOf } from "#coordinator/subnets/published-reads";
 import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
@@ -328,7 +328,7 @@ describe("a list that moves more than 30 % of its ranges", () => {
       'WARNING: aws moves 20 of its 40 ranges (50.0 %) to other places: held back, what is in force goes on; if that is meant: --yes-moved "aws"',
     );
     expect(text).toContain("  45.10.20.0/24: aws eu-central-1 → aws eu-west-1");
-    const { markup } = planReport(applied.plan, plainLinks);
+    const { markup } = planReport(applied.plan);
     expect(markup).toContain("<strong>Held back.</strong> aws moves more than 30 % of its ranges");
     expect(await said("45.10.30.0/24")).toEqual(["aws · 2026-03-01 · aws eu-central-1 · 45.10.30.0/24"]);
     expect(await said("193.0.1.0/24")).toHaveLength(1);

@@ -7,7 +7,7 @@ import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/tr
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
-import { hasMatrices, measuredFleets } from "../ops/world/measured-fleets.ts";
+import { hasMatrices, measuredFleets } from "../lab/simulate/measured-fleets.ts";
 
 const nowhere = () => null;
 type Report = (crawler: number, rttMs: number) => number;

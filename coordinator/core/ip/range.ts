@@ -2,6 +2,7 @@
  * Ranges of addresses, first and last included. A registered range need not be a CIDR block: RIPE and
  * APNIC register `a - b`, and delegated statistics give a count that need not be a power of two.
  */
+import { long2ip, Netmask } from "netmask";
 import { formatAddress, type IpAddress, parseAddress, unmapAddress } from "./address.ts";
 
 interface Ipv4Range {
@@ -43,7 +44,28 @@ export function rangeAsWritten(text: string): IpRange | null {
   const address = parseAddress(text.slice(0, slash).trim());
   const prefixText = text.slice(slash + 1).trim();
   if (!address || !/^\d{1,3}$/.test(prefixText)) return null;
-  return rangeOfPrefix(address, Number(prefixText));
+  const length = Number(prefixText);
+  if (address.family === 6) return rangeOfPrefix(address, length);
+  return length > 32 ? null : rangeOfBlock(new Netmask(`${formatAddress(address)}/${length}`));
+}
+
+/** The texts that netmask gets were checked: it takes octal octets, too. */
+function rangeOfBlock({ netLong, size }: Netmask): Ipv4Range {
+  return { family: 4, first: netLong, last: netLong + size - 1 };
+}
+
+/** The fewest CIDR blocks that an IPv4 range consists of: what a firewall or a route takes of one that is none. */
+export function blocksOf({ first, last }: Ipv4Range): readonly string[] {
+  const blocks: string[] = [];
+  for (let at = first; at <= last; ) {
+    let length = 0;
+    let block = new Netmask(`${long2ip(at)}/0`);
+    while (block.netLong !== at || at + block.size - 1 > last)
+      block = new Netmask(`${long2ip(at)}/${++length}`);
+    blocks.push(block.toString());
+    at += block.size;
+  }
+  return blocks;
 }
 
 /** The IPv4 range inside an IPv4-mapped one; any other range unchanged. */

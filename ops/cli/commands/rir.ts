@@ -1,10 +1,9 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
 import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
-import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
-import { formatTable, printAnswer, printable, printJson } from "../output.ts";
+import { printAnswer, printJson } from "../output.ts";
 import { applyCommand, planCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,
@@ -47,7 +46,6 @@ export function rirCommand(): Command {
     rollbackCommand,
     rollforwardCommand,
     statusCommand,
-    historyCommand,
     lookUpCommand,
   ]) {
     command.addCommand(subcommand());
@@ -86,44 +84,4 @@ export function sourcesCommand(): Command {
       if (options.json) printJson({ cacheFolder, sources: rows, geofeeds });
       else process.stdout.write(`${sourcesText(cacheFolder, rows, geofeeds)}\n`);
     });
-}
-
-// `nearcrawl rir history`: what a range was in each generation.
-
-const historyHelp = `
-Exit code 3 when no subnet ever was or held it.
-
-Example:
-  nearcrawl rir history 193.0.0.0/21`;
-
-function historyCommand(): Command {
-  return onDatabase(new Command("history"))
-    .description("what a range was in each generation, the newest first")
-    .argument("<range>", "a/prefix, 'a - b' or an address")
-    .addHelpText("after", historyHelp)
-    .action(async (range: string, options: DatabaseOptions) => {
-      const history = await withMigrated(options, (database) => rangeHistory(database, range));
-      printAnswer(options, history, historyText(history));
-      if (history.range === null) process.exitCode = exitCodes.notFound;
-    });
-}
-
-function historyText({ asked, range, isExact, generations }: RangeHistory): string {
-  if (range === null) return `no subnet ever was or held ${asked}`;
-  const title = isExact ? range : `no subnet ever was ${asked}; the most specific that holds it, ${range}`;
-  const columns = ["generation", "applied", "", "holder", "country", "registry", "name", "under"];
-  const rows = generations.map(({ generation, appliedAt, event, state }) => [
-    String(generation),
-    appliedAt.slice(0, 10),
-    event,
-    printable([state?.holder, state?.handle && `(${state.handle})`].filter(Boolean).join(" "), 60),
-    state?.country ?? "",
-    state?.registry ?? "",
-    printable(state?.name ?? "", 40),
-    state?.under ?? "",
-  ]);
-  return `${title}\n\n${formatTable(
-    columns.map((title) => ({ title })),
-    rows,
-  )}`;
 }

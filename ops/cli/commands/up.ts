@@ -37,7 +37,6 @@ export function upCommand(): Command {
       "--noise-ms <n>",
       "mean of an exponential delay on every round trip of the emulated Internet (default 0)",
     )
-    .option("--fixture <file>", "measured round-trip times in place of the generated ones")
     .option("--no-world", "crawl the real web")
     .option("--url <url...>", "real web: where to begin; its host is crawled")
     .option("--url-file <file>", "real web: a file with one URL a line")

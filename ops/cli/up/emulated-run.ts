@@ -9,7 +9,7 @@ import { type PolicyName, usesEarlierRounds } from "#coordinator/delegation/poli
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { applyImport } from "#rir-import/apply";
-import { loadWorld } from "../../world/fixture-world.ts";
+import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";
 import { writePublishedFiles } from "../../world/published-files.ts";
 import { writeRegistryFiles } from "../../world/registry-files.ts";
@@ -66,7 +66,7 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
     await run.close();
   };
   const crawl = async (): Promise<EmulatedRun> => {
-    const world = await loadWorld(parameters);
+    const world = generateWorld(parameters);
     const registry = join(folder, "registry");
     if (!run.resumed)
       await steadily(async () => await importRegistry(world, run, { folder: registry, voice }));
@@ -172,11 +172,10 @@ function placeOf(place: World["places"][number]): object {
   return { name, country, latitude, longitude };
 }
 
-const worldArguments = ({ sites, crawlers, seed, fixture, noiseMs }: WorldParameters) => ({
+const worldArguments = ({ sites, crawlers, seed, noiseMs }: WorldParameters) => ({
   sites,
   crawlers,
   seed,
-  fixture,
   noiseMs,
 });
 

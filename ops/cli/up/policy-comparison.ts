@@ -225,8 +225,6 @@ const worldSchema = z.strictObject({
   seed: count(0, 0xffff_ffff).default(1),
   pagesPerSite: count(1, 1000).default(5),
   noiseMs: amount(0, 100).default(0),
-  /** A fixture file (format of ops/world/read-fixture.ts) in place of the generated world; null: generated. */
-  fixture: z.string().nullable().default(null),
   thresholdMs: amount(0, 10_000).default(50),
   lambdaMs: amount(0, 1000).default(2),
 });

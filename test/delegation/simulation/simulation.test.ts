@@ -8,7 +8,7 @@ import {
   simulatePolicies,
 } from "#coordinator/delegation/simulation/simulation";
 import { seededRandom } from "#core/random";
-import { parseFixture } from "#ops/world/read-fixture";
+import { parseFixture } from "../../lab/simulate/read-fixture.ts";
 import { sharedData } from "../../support/shared-data.ts";
 
 const threePlaces = read(new URL("../../fixtures/latency/three-places.json", import.meta.url).pathname);

@@ -196,7 +196,7 @@ function* networksOf(
   for (let number = 0; number < count; number++) {
     const family = number % 8 === 7 ? 6 : 4;
     if (!families.includes(family)) continue;
-    const hash = mix32(mix32(settings.seed * 0x9e3779b1 + number) ^ (registry.source.length * 0x1000193));
+    const hash = mix32(mix32(settings.seed) + number * registries.length + registries.indexOf(registry));
     const edits = editsOf(hash, settings);
     if (edits === null) continue;
     // Of its family, one after the other; over the blocks in turn.

@@ -7,13 +7,13 @@ import { boundedInteger, listOf, milliseconds, share } from "#ops/cli/bounded-nu
 import { formatTable, printJson } from "#ops/cli/output";
 import { sharedFile } from "#ops/cli/shared-data";
 import { worldLimits } from "#ops/world/generate-world";
-import { readFixture } from "#ops/world/read-fixture";
 import {
   instanceFamilies,
   matrixFile,
   parseInstanceName,
   readLatencyMatrix,
 } from "./instances/named-instance.ts";
+import { readFixture } from "./read-fixture.ts";
 import {
   fixedSource,
   type InstanceSource,

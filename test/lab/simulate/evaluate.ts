@@ -9,11 +9,11 @@ import { simulatePolicies } from "#coordinator/delegation/simulation/simulation"
 import { UsageError } from "#core/errors";
 import { sharedFile } from "#ops/cli/shared-data";
 import { downloadTimeMs, worldInstance } from "#ops/world/compare";
-import { worldFromFixture } from "#ops/world/fixture-world";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
-import { readFixture } from "#ops/world/read-fixture";
+import { worldFromFixture } from "./fixture-world.ts";
 import { familyOf } from "./instances/named-instance.ts";
+import { readFixture } from "./read-fixture.ts";
 import {
   fixedSource,
   generatedSource,

@@ -7,8 +7,8 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { comparePolicies, nearness, policyTable, worldParameters } from "#ops/cli/up/policy-comparison";
-import { worldFromFixture } from "#ops/world/fixture-world";
 import type { World } from "#ops/world/model";
+import { worldFromFixture } from "../../lab/simulate/fixture-world.ts";
 import { newWorld, noon, roundOf, scope, seeds } from "../../support/store-world.ts";
 
 let fixture: { readonly targets: readonly object[] };

@@ -14,7 +14,6 @@ describe("the parameters of a run", () => {
       seed: 1,
       pagesPerSite: 5,
       noiseMs: 0,
-      fixture: null,
       thresholdMs: 50,
       lambdaMs: 2,
     });

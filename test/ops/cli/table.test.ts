@@ -1,11 +1,11 @@
 /** Tables of the commands: in line, no wider than the terminal, painted only there. */
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
-import { formatTable, hasColours, stateStyle } from "#ops/cli/output";
+import { formatTable, hasColours } from "#ops/cli/output";
 
 const columns = [
   { title: "name" },
-  { title: "state", style: stateStyle },
+  { title: "state" },
   { title: "pages", align: "right" },
   { title: "remark" },
 ] as const;
@@ -35,7 +35,7 @@ it("is painted without moving a column", () => {
   const plain = formatTable(columns, rows, { width: 60, colours: false });
   const painted = formatTable(columns, rows, { width: 60, colours: true });
 
-  expect(painted).toContain("\u001b[32monline\u001b[39m");
+  expect(painted).toContain("\u001b[1mname\u001b[22m");
   expect(stripVTControlCharacters(painted).replace(/ +$/gm, "")).toBe(plain);
 });
 

@@ -6,7 +6,7 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
 import { builtProgram } from "../../support/built-command.ts";
 
-const parameters = { seed: 3, sites: 20, crawlers: 2, fixture: null, noiseMs: 0 };
+const parameters = { seed: 3, sites: 20, crawlers: 2, noiseMs: 0 };
 const started: ChildProcess[] = [];
 
 let entry: string;
@@ -70,11 +70,6 @@ describe("the world's process", () => {
 
   it.each([
     ["not JSON", "{", /not JSON/],
-    [
-      "a fixture that is not there",
-      '{"fixture":"/nowhere/at/all.json"}',
-      /\/nowhere\/at\/all.json: cannot be read/,
-    ],
     ["no sites", '{"sites":0}', /sites is 0/],
     ["a word for a number", '{"noiseMs":"loud"}', /noiseMs/],
   ])("stops at once and says why: %s", async (_, text, reason) => {

@@ -4,12 +4,12 @@ import { basename, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
-import { worldFromFixture } from "#ops/world/fixture-world";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
 import { writePublishedFiles } from "#ops/world/published-files";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
+import { worldFromFixture } from "../../lab/simulate/fixture-world.ts";
 import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

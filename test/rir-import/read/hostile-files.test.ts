@@ -250,6 +250,21 @@ describe("XML", () => {
   });
 });
 
+describe("a tangle", () => {
+  const stairs = (steps: number) =>
+    `2|ripencc|1|1|1|1|+0\n${Array.from({ length: steps }, (_, step) => `ripencc|NL|ipv4|45.${step >> 8}.${step & 255}.0|${2 ** 24 + step}|19930101|allocated|a\n`).join("")}`;
+
+  it("of 30,000 ranges that all cross is refused at once, where one of 500 is read", async () => {
+    const startedMs = performance.now();
+
+    expect(await reportOf("stairs.txt", stairs(500))).toMatchObject({ kept: 500 });
+    expect(String(await errorOf("tangle.txt", stairs(30_000)))).toContain(
+      "tangle.txt: more than 1000 ranges cross one another over 45.3.",
+    );
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
+  });
+});
+
 describe("packing that lies", () => {
   it("a gzip bomb is stopped at 64 MiB", async () => {
     const remark = `remarks: ${"x".repeat(991)}\n`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { instanceFigures, type WorldFigures, worldFigures } from "#ops/world/figures";
 import { generateWorld } from "#ops/world/generate-world";
+import { instanceFigures, type WorldFigures, worldFigures } from "./figures.ts";
 import { hasMatrices, measuredFleets } from "./measured-fleets.ts";
 
 /** Not those (1 to 50) on which the generator's constants were chosen. */

@@ -6,9 +6,7 @@
  */
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
-import type { InstanceHost, LatencyInstance } from "./compare.ts";
-import type { WorldOddities } from "./finish-world.ts";
-import { generateWorld } from "./generate-world.ts";
+import type { InstanceHost, LatencyInstance } from "#ops/world/compare";
 import {
   layOut,
   type PlacedHost,
@@ -16,12 +14,12 @@ import {
   type PlannedHost,
   type PlannedSubnet,
   placedByType,
-} from "./lay-out.ts";
-import type { World, WorldCrawler, WorldHolder, WorldSite, WorldSubnet } from "./model.ts";
-import { places, type RegionalRegistry } from "./places.ts";
-import { registryNames } from "./plan-registry.ts";
-import { checkFixture, readFixture } from "./read-fixture.ts";
-import { SeededRandom } from "./seeded-random.ts";
+} from "#ops/world/lay-out";
+import type { World, WorldCrawler, WorldHolder, WorldSite, WorldSubnet } from "#ops/world/model";
+import { places, type RegionalRegistry } from "#ops/world/places";
+import { registryNames } from "#ops/world/plan-registry";
+import { SeededRandom } from "#ops/world/seeded-random";
+import { checkFixture } from "./read-fixture.ts";
 
 export interface FixtureSettings {
   /** What the fixture file holds, parsed from JSON and otherwise unchecked. */
@@ -262,24 +260,4 @@ function rttsOf(
 function required<T>(value: T | undefined): T {
   if (value === undefined) throw new Error("fixture: a host was planned but not placed");
   return value;
-}
-
-// The world that a run's parameters mean: generated, or from a fixture file. The same parameters, the same world.
-
-interface LoadParameters {
-  readonly seed: number;
-  readonly sites: number;
-  /** Ignored with a fixture, which brings its own crawlers. */
-  readonly crawlers: number;
-  /** A file of an instance; its first `sites` targets are used. */
-  readonly fixture?: string | null | undefined;
-  /** Only of a generated world. */
-  readonly oddities?: Partial<WorldOddities> | undefined;
-}
-
-export async function loadWorld(parameters: LoadParameters): Promise<World> {
-  const { seed, sites, crawlers, fixture, oddities = {} } = parameters;
-  if (fixture === undefined || fixture === null) return generateWorld({ seed, sites, crawlers, oddities });
-  const json = await readFixture(fixture);
-  return worldFromFixture({ json, seed, sites });
 }

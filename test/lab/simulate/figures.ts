@@ -2,9 +2,9 @@
  * How hard a world is for a delegation policy, as figures that a measured matrix has too: the generated
  * world is calibrated against them, so that it flatters no policy.
  */
-import { type InstanceTarget, instanceOf, type LatencyInstance } from "./compare.ts";
-import type { World } from "./model.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import { type InstanceTarget, instanceOf, type LatencyInstance } from "#ops/world/compare";
+import type { World } from "#ops/world/model";
+import { SeededRandom } from "#ops/world/seeded-random";
 
 export interface WorldFigures extends TriangleFigures {
   readonly crawlers: number;
