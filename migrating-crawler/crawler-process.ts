@@ -10,19 +10,17 @@ import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import { lineLog, outliveLog } from "./core/log.ts";
 import { keepPriority } from "./core/priority.ts";
-import type { LimitUsage } from "./limits/limit-usage.ts";
-import type { CrawlerStatus } from "./link/crawler-status.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { DockLine, type RefusedCrawler } from "./link/supervisor-line.ts";
 import { homeSettings, settingsFile } from "./membership/home-settings.ts";
+import type { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
 import { watchSettings } from "./settings/settings-watch.ts";
 import { askToLeave } from "./status/drain.ts";
 import { openStatus } from "./status/open-status.ts";
-import type { StatusReport } from "./status/status-report.ts";
 
-type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
+type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<Resident>;
 
 /**
  * The heap may grow by so much of what is alive before it is collected. V8 by itself lets it grow to four times,
@@ -124,24 +122,3 @@ function readSettings(path: string | undefined): CrawlerConfig {
 }
 
 const isHome = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-
-export interface RunningCrawler {
-  /** Ends what is under way, gives the rest back, says goodbye. */
-  stop(): Promise<void>;
-  /** The same, and tells the coordinator that this crawler will not be back. */
-  leave(): Promise<void>;
-  status(): CrawlerStatus;
-  /** The host's settings have changed: those that can be are in force at once; the log says which are not. */
-  change(config: CrawlerConfig): void;
-  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
-  pause(reason: string): void;
-  resume(): void;
-  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
-  drain(reason: string): void;
-  /** Requests are signed with another key from when sites can know it. In words, what comes of that. */
-  renewSigningKey(): string;
-  /** Each of the host's limits with what is used of it, and what it holds back. */
-  usage(): LimitUsage[];
-  /** All that its administrator may want to know. */
-  report(): StatusReport;
-}

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import { softwareVersion } from "#protocol/software-version";
 import { quietLog } from "./core/log.ts";
-import { type RunningCrawler, runCrawlerProcess } from "./crawler-process.ts";
+import { runCrawlerProcess } from "./crawler-process.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
@@ -16,21 +16,10 @@ import type { CrawlerConfig } from "./settings/config.ts";
 export async function startCrawler(
   config: CrawlerConfig,
   surroundings: Partial<CrawlerSurroundings> = {},
-): Promise<RunningCrawler> {
+): Promise<Resident> {
   const resident = new Resident(config, { log: quietLog, softwareVersion, ...surroundings });
   await resident.start();
-  return {
-    stop: () => resident.stop("stop"),
-    leave: () => resident.stop("leave"),
-    status: () => resident.crawler.status(),
-    change: (changed) => resident.change(changed),
-    pause: (reason) => resident.crawler.pause(reason),
-    resume: () => resident.crawler.resume(),
-    drain: (reason) => resident.crawler.drain(reason),
-    renewSigningKey: () => resident.crawler.renewSigningKey(),
-    usage: () => resident.crawler.view.usage(),
-    report: () => resident.crawler.view.report(),
-  };
+  return resident;
 }
 
 if (isMainThread && isEntry(process.argv[1])) {

@@ -9,12 +9,15 @@ import { ConfigError } from "#core/errors";
 import { membershipFile, readMembership, writeMembership } from "./core/membership.ts";
 import { writePrivateJson } from "./core/private-file.ts";
 import { Crawler } from "./crawler.ts";
+import type { LimitUsage } from "./limits/limit-usage.ts";
+import type { CrawlerStatus } from "./link/crawler-status.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { identityFile } from "./membership/identity.ts";
 import { signingKeysFolder } from "./membership/signing-keys.ts";
 import { forgetMove, keptFiles, type MoveJournal, packFile, readJournal, writeJournal } from "./move/pack.ts";
 import { arrivedFolder } from "./move/receive-pack.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
+import type { StatusReport } from "./status/status-report.ts";
 
 const goneWords =
   "this crawler has moved to another host of its partner, and nothing of it is left here; to crawl from this machine again, join with a new invitation";
@@ -38,18 +41,62 @@ export class Resident {
     await this.#begin(settled);
   }
 
-  /** Who lives here now; the last one, when nobody does any more. */
-  get crawler(): Crawler {
-    if (this.#crawler === null) throw new Error("the crawler was not started");
-    return this.#crawler;
-  }
-
+  /** The host's settings have changed: those that can be are in force at once; the log says which are not. */
   change(config: CrawlerConfig): void {
     this.#config = config;
     this.#crawler?.change(config);
   }
 
-  async stop(how: "stop" | "leave"): Promise<void> {
+  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  pause(reason: string): void {
+    this.#now.pause(reason);
+  }
+
+  resume(): void {
+    this.#now.resume();
+  }
+
+  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
+  drain(reason: string): void {
+    this.#now.drain(reason);
+  }
+
+  /** Requests are signed with another key from when sites can know it. In words, what comes of that. */
+  renewSigningKey(): string {
+    return this.#now.renewSigningKey();
+  }
+
+  status(): CrawlerStatus {
+    return this.#now.status();
+  }
+
+  /** Each of the host's limits with what is used of it, and what it holds back. */
+  usage(): LimitUsage[] {
+    return this.#now.view.usage();
+  }
+
+  /** All that its administrator may want to know. */
+  report(): StatusReport {
+    return this.#now.view.report();
+  }
+
+  /** Ends what is under way, gives the rest back, says goodbye. */
+  stop(): Promise<void> {
+    return this.#end("stop");
+  }
+
+  /** The same, and tells the coordinator that this crawler will not be back. */
+  leave(): Promise<void> {
+    return this.#end("leave");
+  }
+
+  /** Who lives here now; the last one, when nobody does any more. */
+  get #now(): Crawler {
+    if (this.#crawler === null) throw new Error("the crawler was not started");
+    return this.#crawler;
+  }
+
+  async #end(how: "stop" | "leave"): Promise<void> {
     this.#isStopping = true;
     await this.#turn;
     await this.#crawler?.[how]();

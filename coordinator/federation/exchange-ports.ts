@@ -1,9 +1,10 @@
 /** What the exchange between a coordinator and its parent or children is made with. */
+
 import type { UrlKey } from "#core/url-key";
 import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import type { ReadOf } from "../web/api-operation.ts";
-import type { coordinators } from "./federation-api.ts";
+import type { ToldOf } from "../web/api-operation.ts";
+import type { coordinators, relatedCoordinator } from "./federation-api.ts";
 
 /** A URL that somebody else sent, with its key made here. */
 export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
@@ -78,10 +79,10 @@ export interface ParentClient {
   exchange(message: ChildMessage): Promise<ParentReply>;
 }
 
-/** A related coordinator as the pages and the command show it. */
-export type RelatedCoordinator = Coordinators["children"][number];
+/** A related coordinator as the pages and the command show it; dates ISO 8601. */
+export type RelatedCoordinator = ToldOf<typeof relatedCoordinator>;
 
-export type Coordinators = ReadOf<typeof coordinators>;
+export type Coordinators = ToldOf<typeof coordinators>;
 
 export interface CoordinatorStore {
   list(now: Date): Promise<Coordinators>;

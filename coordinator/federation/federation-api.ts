@@ -1,9 +1,9 @@
 /** The API of coordinators of other organisations: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, errorAnswer, isoTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
-const relatedCoordinator = z
+export const relatedCoordinator = z
   .strictObject({
     name: z.string().describe("Of the parent: its address."),
     coordinatorId: z.string().nullable(),
@@ -11,15 +11,15 @@ const relatedCoordinator = z
       .array(z.string())
       .describe("Of a child: the domain sets that it owns; of the parent: what this coordinator owns."),
     state: z.enum(["connected", "silent", "refused", "never"]),
-    contactedAt: isoTime().nullable(),
-    failingSince: isoTime().nullable(),
+    contactedAt: dateTime().nullable(),
+    failingSince: dateTime().nullable(),
     failure: z.string().nullable().describe("Why it is unreachable or refused."),
     waiting: z.number().describe("URLs that wait for it, including those in transit."),
     exchanges: z.number(),
     urlsSent: z.number().describe("Acknowledged."),
     urlsReceived: z.number(),
     urlsDropped: z.number().describe("Given up because too many waited, or because they were no URLs."),
-    createdAt: isoTime(),
+    createdAt: dateTime(),
     createdBy: z.string(),
   })
   .meta({ id: "RelatedCoordinator" });

@@ -4,9 +4,9 @@
  */
 
 import { bytesText, howMany, instantWords } from "#core/format";
-import type { ReadOf } from "../web/api-operation.ts";
+import type { ReadOf, ToldOf } from "../web/api-operation.ts";
 import type { OptOutTarget } from "./opt-out.ts";
-import type { fleetComplaint } from "./opt-outs-api.ts";
+import type { deeds, fleetComplaint } from "./opt-outs-api.ts";
 
 /** Requests of so long before the report count. */
 export const deedsHours = 24;
@@ -29,10 +29,10 @@ export interface ComplaintReport {
   readonly requester: string | null;
 }
 
-/** With what we did to a target in the 24 hours before it. */
-export type Complaint = Omit<ReadOf<typeof fleetComplaint>, "answer">;
+/** What we did to a target in the 24 hours before a report. Lists are bounded. */
+export type Deeds = ToldOf<typeof deeds>;
 
-export type Deeds = Complaint["deeds"];
+export type Complaint = Omit<ReadOf<typeof fleetComplaint>, "answer" | "deeds"> & { readonly deeds: Deeds };
 
 // A complaint in plain words: a paragraph about what we did that can be sent on as it stands, to whoever complained
 // or to the abuse desk of the partner whose crawler it was.

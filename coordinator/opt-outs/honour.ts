@@ -17,7 +17,7 @@ import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import { growingTo } from "#core/small-collections";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { ReadOf } from "../web/api-operation.ts";
+import type { ToldOf } from "../web/api-operation.ts";
 import {
   type OptOutMarks,
   type OptOutReport,
@@ -194,7 +194,7 @@ const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "st
 
 // One page erased: by its opt-out, which erases it, in the database; its crawlers are told as of any other.
 
-type ErasedPage = ReadOf<typeof erasedPage>;
+type ErasedPage = ToldOf<typeof erasedPage>;
 
 /** What was erased, or why the text names no page. It may be done again. */
 export async function erasePageOf(

@@ -1,6 +1,6 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer, isoTime } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { optOutScopes } from "./opt-out.ts";
 
 const scope = z
@@ -80,14 +80,14 @@ export const erasedPage = z
 
 const fleetOptOuts = z.strictObject({ optOuts: z.array(fleetOptOut) }).meta({ id: "FleetOptOuts" });
 
-const deeds = z.strictObject({
-  since: isoTime(),
+export const deeds = z.strictObject({
+  since: dateTime(),
   hosts: z.int().describe("Hosts of the frontier that belong to it; at most 2,000 are counted."),
   requests: z.int(),
   mostInAnHour: z.int().describe("Requests within one clock hour (UTC), all hosts and crawlers together."),
   bytes: z.number(),
-  firstAt: isoTime().nullable(),
-  lastAt: isoTime().nullable(),
+  firstAt: dateTime().nullable(),
+  lastAt: dateTime().nullable(),
   measurements: z
     .int()
     .describe("Times that a crawler measured how far away it is: a HEAD, a TCP connect or a ping each."),
@@ -99,7 +99,7 @@ const deeds = z.strictObject({
         place: z.string().nullable(),
         contact: z.string().nullable().describe("Of the partner who hosts it, as stated by the crawler."),
         requests: z.int(),
-        lastAt: isoTime(),
+        lastAt: dateTime(),
       }),
     )
     .describe("Crawlers that sent requests, the busiest first."),

@@ -87,7 +87,7 @@ const accuracyEstimate = z
   })
   .meta({ id: "AccuracyEstimate" });
 
-const overview = z
+export const overview = z
   .strictObject({
     at: dateTime(),
     startedAt: dateTime().nullable().describe("Null: told by the command, without a coordinator."),
@@ -157,7 +157,7 @@ const alertList = z
   })
   .meta({ id: "AlertList" });
 
-const healthFault = z
+export const healthFault = z
   .strictObject({
     code: z
       .string()

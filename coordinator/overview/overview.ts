@@ -3,15 +3,15 @@
  * is shipped, how near it is fetched, totals, the fleet, the latest decisions.
  */
 
-import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
-import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
+import { accuracyEstimate } from "../delegation/accuracy.ts";
 import type { SubnetList } from "../subnets/subnets-api.ts";
+import type { ToldOf } from "../web/api-operation.ts";
 import type { CrawlerReport } from "../who/who-api.ts";
-import { type Alert, showAlerts } from "./alert-rules.ts";
-import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
+import { showAlerts } from "./alert-rules.ts";
+import type { CrawlTotals, overview, RecentDelegation } from "./overview-api.ts";
 import type { OperationReads } from "./overview-types.ts";
-import type { QueueAges, SpanFigures } from "./queue-api.ts";
+import type { SpanFigures } from "./queue-api.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */
 export interface LiveState {
@@ -58,26 +58,7 @@ interface Rates {
   readonly probesPerMinute: number;
 }
 
-export interface Overview {
-  readonly at: string;
-  /** Null: told from the database alone, without a coordinator's memory (nearcrawl overview). */
-  readonly startedAt: string | null;
-  readonly phase: string;
-  readonly sessions: number;
-  readonly roundsUnderWay: number | null;
-  readonly probesUnderWay: number | null;
-  /** The worst first; empty: nothing needs attention. */
-  readonly alerts: readonly Alert[];
-  readonly rates: Rates;
-  readonly history: ChartHistory;
-  readonly queue: QueueAges;
-  readonly lastHour: SpanFigures;
-  readonly lastDay: SpanFigures;
-  readonly accuracy: AccuracyEstimate;
-  readonly totals: CrawlTotals;
-  readonly fleet: readonly FleetLine[];
-  readonly recent: readonly RecentDelegation[];
-}
+export type Overview = ToldOf<typeof overview>;
 
 const recentShown = 12;
 const dayMinutes = 24 * 60;

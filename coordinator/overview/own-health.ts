@@ -3,14 +3,17 @@
  * own process is, how its jobs fare, whether somebody leads. The alerts of it are kept here in memory, and told while
  * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
  */
+
 import type { EventLoopDelay } from "#core/event-loop-clock";
 import type { ClockFault } from "#core/own-clock";
 import type { DutyReport } from "#core/scheduler";
 import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
 import type { DatabaseFault, DatabaseState } from "../database/database-watch.ts";
+import type { ReadOf } from "../web/api-operation.ts";
 import type { AlertMute, JobFacts, OwnFacts } from "./alert-facts.ts";
 import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
+import type { healthFault } from "./overview-api.ts";
 import type { OperationReads } from "./overview-types.ts";
 
 export interface OwnHealthPorts {
@@ -32,19 +35,7 @@ export interface OwnHealthPorts {
 }
 
 /** What /ready tells: code and words are for anybody to read. */
-export interface HealthFault {
-  readonly code:
-    | AlertName
-    | "migrations-missing"
-    | "tree-missing"
-    | "jobs-stand-still"
-    | "crawlers-not-served";
-  readonly words: string;
-  /** Null: it cannot be told. */
-  readonly since: Date | null;
-  /** True: whoever asks should be sent elsewhere; false: it works, and somebody should look. */
-  readonly isInTheWay: boolean;
-}
+export type HealthFault = ReadOf<typeof healthFault>;
 
 /** Of a job's interval: those are the ones by which a coordinator that works is known. */
 const frequentMs = 10_000;

@@ -191,7 +191,7 @@ const gatedHosts = z
     description: "Hosts in whose place a bot gate answers. They rest, and are not among those that wait.",
   });
 
-const queueView = z
+export const queueView = z
   .strictObject({
     at: dateTime(),
     reason: waitReason.nullable(),

@@ -1,8 +1,8 @@
 /** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
 
-import type { ChartHistory } from "#core/chart-history";
 import { howMany, whenWords } from "#core/format";
 import { gateName } from "#protocol/bot-gate";
+import type { ToldOf } from "../web/api-operation.ts";
 import { titleRow } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
@@ -10,20 +10,9 @@ import { historySection } from "../web/time-chart.ts";
 import { queueTable } from "./overview-page.ts";
 import { queueFront } from "./overview-types.ts";
 import { waitReasonWords, waitWords } from "./overview-words.ts";
-import type { GatedHosts, LeftOutUrls, QueueAges, WaitingHost, WaitReason } from "./queue-api.ts";
+import type { GatedHosts, LeftOutUrls, QueueAges, queueView, WaitingHost } from "./queue-api.ts";
 
-export interface QueueView {
-  readonly at: string;
-  /** Null: whatever they wait for. */
-  readonly reason: WaitReason | null;
-  readonly ages: QueueAges;
-  /** The longest waiting first. */
-  readonly hosts: readonly WaitingHost[];
-  /** What does not even wait: it was left out at the bounds of its hosts. */
-  readonly leftOut: LeftOutUrls;
-  readonly gated: GatedHosts;
-  readonly history: ChartHistory;
-}
+export type QueueView = ToldOf<typeof queueView>;
 
 export function queueBody(view: QueueView): Html {
   const { ages, reason } = view;

@@ -2,23 +2,15 @@
  * What planning recrawls knows of the outside (plan-recrawls.ts): plans, channels in groups, pages, and what was fetched.
  * A channel is a configured one, or what lies in none of a host: most often, the whole host.
  */
+
 import type { HostHash } from "#core/ids";
+import type { ToldOf } from "../web/api-operation.ts";
 import type { GroupRecord } from "./priority-groups.ts";
+import type { recrawlGroup } from "./recrawl-api.ts";
 import type { PlanInForce } from "./recrawl-plan.ts";
 
 /** A priority group in a plan. */
-export interface PlannedGroup {
-  readonly channels: number;
-  /** Of theirs, those whose changes are estimated. */
-  readonly pages: number;
-  /** Mean of its channels. */
-  readonly changesPerDay: number;
-  /** From the change rates alone. */
-  readonly initialSeconds: number;
-  readonly intervalSeconds: number;
-  /** Tasks that succeeded, of those handed out, since the plan before; 0 at first. */
-  readonly successRate: number;
-}
+export type PlannedGroup = ToldOf<typeof recrawlGroup>;
 
 /** A plan as it is kept. */
 export interface RecrawlPlan extends PlanInForce, CapacityState {

@@ -4,7 +4,7 @@ import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
-const recrawlGroup = z
+export const recrawlGroup = z
   .strictObject({
     channels: z.int().describe("Configured channels, and hosts outside of any"),
     pages: z.number(),
@@ -17,7 +17,7 @@ const recrawlGroup = z
   })
   .meta({ id: "RecrawlGroup" });
 
-const recrawlPlan = z
+export const recrawlPlan = z
   .strictObject({
     madeAt: dateTime(),
     strategy: z.enum(recrawlStrategies),

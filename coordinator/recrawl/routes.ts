@@ -4,13 +4,14 @@ import type { ChartHistory } from "#core/chart-history";
 import { spanWords } from "#core/format";
 import { type TimeRange, timeRange } from "#core/time-range";
 import type { WebPart } from "../web/actions.ts";
+import type { ToldOf } from "../web/api-operation.ts";
 import { empty, fact, titleRow } from "../web/components.ts";
 import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
-import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import type { recrawlPlan } from "./recrawl-api.ts";
 import { recrawlApi } from "./recrawl-api.ts";
-import type { RecrawlStrategy } from "./recrawl-plan.ts";
 
 const plansShown = 50;
 
@@ -58,25 +59,7 @@ function plansCsv({ plans }: RecrawlAnswer): CsvTable {
 
 // How often pages are fetched again, for pages, programs and the command: the plan in force, and those before it.
 
-export interface ToldPlan {
-  readonly madeAt: string;
-  readonly strategy: RecrawlStrategy;
-  readonly reason: string;
-  /** When this strategy took effect. */
-  readonly since: string;
-  readonly pages: number;
-  /** Fetches a day: what online crawlers' budgets allow, what they are found to manage, planned, and as measured before. */
-  readonly allowedPerDay: number;
-  readonly capacityPerDay: number | null;
-  readonly plannedPerDay: number | null;
-  readonly achievedPerDay: number | null;
-  /** Factor on the planned total, since fewer or more fetches came true; 1: nothing to correct. */
-  readonly correction: number;
-  /** Expected share of current copies, by importance. */
-  readonly freshness: number | null;
-  readonly multiplier: number | null;
-  readonly groups: readonly PlannedGroup[];
-}
+export type ToldPlan = ToldOf<typeof recrawlPlan>;
 
 export interface RecrawlAnswer {
   readonly now: string;

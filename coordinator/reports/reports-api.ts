@@ -1,13 +1,6 @@
 /** The API of the reports: what it takes and answers. Shares and means of fewer than 30 samples are null. */
 import { z } from "zod";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  type ReadOf,
-  refusals,
-} from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
 
 const coverageFigures = {
   hosts: z.int(),
@@ -202,7 +195,6 @@ export const reportsApi = {
       },
     },
     answers: {
-      ...refusals,
       200: answer(coverageReport),
       400: errorAnswer("That is no day, country or language"),
     },
@@ -213,7 +205,6 @@ export const reportsApi = {
     needs: "read",
     summary: "Which organisation has how much of the crawl",
     answers: {
-      ...refusals,
       200: answer(organisationsReport),
     },
   },
@@ -223,7 +214,6 @@ export const reportsApi = {
     needs: "read",
     summary: "Which subnets are served badly, and what would help",
     answers: {
-      ...refusals,
       200: answer(subnetsReport),
     },
   },
@@ -233,7 +223,6 @@ export const reportsApi = {
     needs: "read",
     summary: "Which crawlers would be missed most",
     answers: {
-      ...refusals,
       200: answer(crawlersReport),
     },
   },
@@ -245,7 +234,6 @@ export const reportsApi = {
     description:
       "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",
     answers: {
-      ...refusals,
       200: answer(placementReport),
     },
   },

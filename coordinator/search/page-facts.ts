@@ -5,6 +5,8 @@ import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { ChangeKind } from "../changes/page-change.ts";
 import type { TextDifference } from "../changes/text-difference.ts";
 import { notSearchedWords, type StatedUses } from "../results/stated-uses.ts";
+import type { ToldOf } from "../web/api-operation.ts";
+import type { alikePage, inLink, outLink, pageFetch } from "./search-api.ts";
 
 /** A stretch of a list that may be long. */
 export interface Listed<T> {
@@ -16,46 +18,13 @@ export interface Listed<T> {
   readonly more: boolean;
 }
 
-export interface PageFetch {
-  readonly fetchedAt: string;
-  readonly crawler: string | null;
-  readonly outcome: string;
-  readonly status: number | null;
-  readonly blame: string | null;
-  readonly address: string | null;
-  readonly dnsMs: number | null;
-  readonly connectMs: number | null;
-  readonly tlsMs: number | null;
-  readonly firstByteMs: number | null;
-  readonly totalMs: number;
-  readonly bodyBytes: number;
-  readonly wireBytes: number;
-  readonly shippedBytes: number;
-}
+export type PageFetch = ToldOf<typeof pageFetch>;
 
-export interface OutLink {
-  /** Null: only its hash was kept, since the address is outside of what is crawled. */
-  readonly url: string | null;
-  readonly anchor: string;
-  readonly nofollow: boolean;
-  readonly state: "unknown" | "not-fetched" | "fetched" | "indexed";
-}
+export type OutLink = ToldOf<typeof outLink>;
 
-export interface InLink {
-  readonly url: string;
-  readonly title: string;
-  readonly anchor: string;
-  readonly nofollow: boolean;
-}
+export type InLink = ToldOf<typeof inLink>;
 
-export interface AlikePage {
-  readonly url: string;
-  readonly title: string;
-  /** Byte by byte the same. */
-  readonly sameBytes: boolean;
-  /** It had the text before the others. */
-  readonly isFirst: boolean;
-}
+export type AlikePage = ToldOf<typeof alikePage>;
 
 export interface PageFacts {
   readonly url: string;

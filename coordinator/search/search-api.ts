@@ -7,7 +7,7 @@ import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-op
 import { operatorHelp } from "./operators.ts";
 import { scoreParts } from "./page-score.ts";
 
-const searchReason = z
+export const searchReason = z
   .strictObject({
     part: z.enum(scoreParts),
     points: z.number().describe("Less than 0: taken away."),
@@ -88,7 +88,7 @@ const searchAnswer = z
   })
   .meta({ id: "SearchAnswer" });
 
-const pageFetch = z
+export const pageFetch = z
   .strictObject({
     fetchedAt: dateTime(),
     crawler: z.string().nullable(),
@@ -107,7 +107,7 @@ const pageFetch = z
   })
   .meta({ id: "PageFetch" });
 
-const outLink = z
+export const outLink = z
   .strictObject({
     url: z
       .string()
@@ -119,11 +119,11 @@ const outLink = z
   })
   .meta({ id: "OutLink" });
 
-const inLink = z
+export const inLink = z
   .strictObject({ url: z.string(), title: z.string(), anchor: z.string(), nofollow: z.boolean() })
   .meta({ id: "InLink" });
 
-const alikePage = z
+export const alikePage = z
   .strictObject({
     url: z.string(),
     title: z.string(),

@@ -1,9 +1,9 @@
 /** What can be said of the whole web graph in a few lines: sizes, degrees, who stands first. */
-import type { ReadOf } from "../web/api-operation.ts";
+import type { ToldOf } from "../web/api-operation.ts";
 import { inDegrees, type LinkGraph, LinkList, linkGraph } from "./link-graph.ts";
 import type { graphSummary } from "./web-graph-api.ts";
 
-export type GraphSummary = Omit<ReadOf<typeof graphSummary>, "madeAt">;
+export type GraphSummary = Omit<ToldOf<typeof graphSummary>, "madeAt">;
 
 export type RankedPage = GraphSummary["topPages"][number];
 

@@ -102,9 +102,6 @@ export function routePath({ path }: ApiOperation): string {
 /** A text in JSON, which a route may give as the Date that becomes it. */
 export const dateTime = (): z.ZodType<Date | string> => z.string().meta({ format: "date-time" });
 
-/** The same of a value that is a text already. */
-export const isoTime = () => z.string().meta({ format: "date-time" });
-
 const errorSchema = z
   .strictObject({
     error: z.strictObject({ status: z.int(), message: z.string().describe("In plain words.") }),

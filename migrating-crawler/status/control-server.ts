@@ -13,7 +13,7 @@ import type { CrawlerLog } from "../core/log.ts";
 import type { StatusReport } from "./status-report.ts";
 import { statusLine, statusText } from "./status-text.ts";
 
-/** What can be looked at and steered; `RunningCrawler` is one. */
+/** What can be looked at and steered; `Resident` is one. */
 export interface Steered {
   report(): StatusReport;
   /** Throw the system's error when that cannot be kept on disk. */

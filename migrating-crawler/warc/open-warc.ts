@@ -4,14 +4,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { withoutUser, withoutUsers } from "#core/ip/url-host";
 import { type StatedPreference, useAnswers } from "#protocol/preferences";
-import type {
-  AnswerHead,
-  AnswerHeaders,
-  BodyReading,
-  SiteAnswer,
-  TakeBytes,
-  WireBody,
-} from "../fetch/exchange.ts";
+import type { AnswerHead, SiteAnswer, WireBody } from "../fetch/exchange.ts";
 import type { AskedOfSite, ExchangeRecorder } from "../fetch/site-client.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { WarcFiles } from "./warc-files.ts";
@@ -72,11 +65,6 @@ function warcinfo(about: {
 // a page stands partly elsewhere (robots.txt, tdmrep.json), so that all of it follows in a metadata record (section 6.6)
 // that refers to the page's, with the place of each statement and what they come to.
 
-interface WarcSink {
-  /** Appends records that belong together. */
-  append(records: readonly Buffer[]): Promise<void>;
-}
-
 interface Exchanged {
   readonly asked: AskedOfSite;
   readonly date: Date;
@@ -93,7 +81,7 @@ const rememberedAnswers = 1000;
 const profiles = "http://netpreserve.org/warc/1.1/revisit/";
 
 class WarcRecorder implements ExchangeRecorder {
-  readonly #sink: WarcSink;
+  readonly #files: WarcFiles;
   readonly #now: () => Date;
   readonly #written = new LRUCache<string, { readonly url: string; readonly date: Date }>({
     max: rememberedPayloads,
@@ -101,27 +89,27 @@ class WarcRecorder implements ExchangeRecorder {
   /** The record of each URL's latest answer. */
   readonly #answers = new LRUCache<string, string>({ max: rememberedAnswers });
 
-  constructor(sink: WarcSink, now: () => Date) {
-    this.#sink = sink;
+  constructor(files: WarcFiles, now: () => Date) {
+    this.#files = files;
     this.#now = now;
   }
 
   watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer {
     const date = this.#now();
-    return new RecordedAnswer(answer, (body) => this.#record({ asked, date, answer, body }));
+    return recorded(answer, (body) => this.#record({ asked, date, answer, body }));
   }
 
   async state(url: string, stated: readonly StatedPreference[]): Promise<void> {
     const answerId = this.#answers.get(url);
     if (answerId === undefined || stated.length === 0) return;
-    await this.#sink.append([writeWarcRecord(usesRecord(url, stated, { answerId, date: this.#now() }))]);
+    await this.#files.append([writeWarcRecord(usesRecord(url, stated, { answerId, date: this.#now() }))]);
   }
 
   async #record(exchanged: Exchanged): Promise<void> {
     const id = newRecordId();
     this.#answers.set(exchanged.asked.url, id);
     const records = [this.#answerOf(exchanged, id), requestOf(exchanged, id)];
-    await this.#sink.append(records.map(writeWarcRecord));
+    await this.#files.append(records.map(writeWarcRecord));
   }
 
   #answerOf(exchanged: Exchanged, id: string): WarcRecord {
@@ -249,43 +237,25 @@ function textOf(raw: string | Buffer): string {
 
 // An answer that is recorded when it has been read or dropped. One that breaks off leaves no record.
 
-class RecordedAnswer implements SiteAnswer {
-  readonly #answer: SiteAnswer;
-  readonly #record: (body: WireBody | null) => Promise<void>;
-
-  /** `record` is awaited, so that the disk holds the crawl back and not the memory; null: no body was read. */
-  constructor(answer: SiteAnswer, record: (body: WireBody | null) => Promise<void>) {
-    this.#answer = answer;
-    this.#record = record;
-  }
-
-  get status(): number {
-    return this.#answer.status;
-  }
-
-  get headers(): AnswerHeaders {
-    return this.#answer.headers;
-  }
-
-  get head(): AnswerHead {
-    return this.#answer.head;
-  }
-
-  get firstByteMs(): number {
-    return this.#answer.firstByteMs;
-  }
-
-  async read(reading: BodyReading): Promise<WireBody> {
-    const body = await this.#answer.read(reading);
-    await this.#record(body);
-    return body;
-  }
-
-  async drop(take: TakeBytes, mostBytes?: number): Promise<boolean> {
-    const isEnded = await this.#answer.drop(take, mostBytes);
-    await this.#record(null);
-    return isEnded;
-  }
+/** `record` is awaited, so that the disk holds the crawl back and not the memory; null: no body was read. */
+function recorded(answer: SiteAnswer, record: (body: WireBody | null) => Promise<void>): SiteAnswer {
+  const { status, headers, head, firstByteMs } = answer;
+  return {
+    status,
+    headers,
+    head,
+    firstByteMs,
+    read: async (reading) => {
+      const body = await answer.read(reading);
+      await record(body);
+      return body;
+    },
+    drop: async (take, mostBytes) => {
+      const isEnded = await answer.drop(take, mostBytes);
+      await record(null);
+      return isEnded;
+    },
+  };
 }
 
 // One record in WARC/1.1 (ISO 28500:2017; iipc.github.io/warc-specifications), before compression. Digests are

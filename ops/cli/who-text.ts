@@ -1,64 +1,59 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
-import type { FinerReport, ProbeRound } from "#coordinator/delegation/rounds-api";
-import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports-api";
+import type { ProbeRound } from "#coordinator/delegation/rounds-api";
+import { visitsListed } from "#coordinator/frontier/frontier-reports-api";
 import { countWords } from "#coordinator/results/stated-uses";
-import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnets-api";
+import type { SubnetLine } from "#coordinator/subnets/subnets-api";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
   changeWords,
-  contentWords,
   foundWords,
   hostTurnWords,
   nextFetchWords,
   placeWords,
   validatorWords,
 } from "#coordinator/who/explain-url";
-import type { RollUp, WhoAnswer } from "#coordinator/who/who-api";
-import {
-  ageingWords,
-  probeText,
-  publishedWords,
-  takenForText,
-  verdictOf,
-  whence,
-} from "#coordinator/who/words";
+import type { WhoAnswer } from "#coordinator/who/who-api";
+import { ageingWords, publishedWords, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
-import {
-  bytesText,
-  earlierVisitsWords,
-  howMany,
-  instantWords,
-  msText,
-  rttText,
-  tooFewWords,
-} from "#core/format";
+import { earlierVisitsWords, howMany, instantWords, msText, rttText } from "#core/format";
 import { gateName } from "#protocol/bot-gate";
-import { formatTable, printable } from "./output.ts";
+import { answerText } from "./answer-text.ts";
+import { printable } from "./output.ts";
 import { statedLines } from "./stated-text.ts";
 
 export function whoText(answer: WhoAnswer): string {
-  return [
+  const sentences = [
     headLines(answer),
     standingLines(answer),
     chainLines(answer),
     publishedLines(answer),
-    finerLines(answer.parts),
     answer.round ? roundLines(answer.round) : [],
-    historyLines(answer),
     answer.url ? urlLines(answer.url, answer) : [],
     statedLines(answer.url?.stated ?? null),
     answer.host ? hostLines(answer.host) : [],
-    waitingLines(answer),
-    answer.rollUp ? rollUpLines(answer.rollUp) : [],
-    answer.organisation ? organisationLines(answer.organisation) : [],
-    answer.inside && answer.inside.subnets.length > 0 ? subnetLines(answer.inside, "Subnets") : [],
     nearLines(answer),
-  ]
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join("\n"))
-    .join("\n\n");
+  ];
+  const { parts, round, history, url, waiting, rollUp, organisation, inside } = answer;
+  const tables = answerText(
+    {
+      ...{ parts, probes: round?.probes, changes: history.slice(0, 10), fetches: url?.fetches, waiting },
+      ...{ space: rollUp?.subnets === 0 ? null : rollUp, organisation, inside },
+    },
+    tableColumns,
+  );
+  const blocks = sentences.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
+  return [...blocks, tables].filter((block) => block !== "").join("\n\n");
 }
+
+const tableColumns = {
+  parts: "range crawler rttMs subnetRttMs",
+  probes: "ordinal crawler method rttMs outcome detail",
+  changes: "changedAt from to reason",
+  fetches: "fetchedAt crawler outcome status totalMs bodyBytes shippedBytes",
+  byCrawler: "crawler subnets pages",
+  subnets: "range name country crawler inherited rttMs",
+};
 
 function headLines(answer: WhoAnswer): string[] {
   const lines = [printable(`${verdictOf(answer)}  (${takenForText(answer)})`)];
@@ -121,31 +116,15 @@ function neighbourLine(line: SubnetLine, branch: string): string {
 }
 
 function roundLines(round: ProbeRound): string[] {
-  const rows = round.probes.map((probe) => [
-    String(probe.ordinal),
-    probe.crawler.name,
-    probe.method,
-    printable(probeText(probe), 60),
-    probe.crawler.crawlerId === round.crawler?.crawlerId
-      ? "chosen"
-      : probe.crawler.crawlerId === round.runnerUp?.crawlerId
-        ? "runner-up"
-        : "",
-  ]);
   const ruledOut = round.notAsked.filter((one) => one.ruledOut);
+  const chosen = [
+    round.crawler && `chosen: ${round.crawler.name}`,
+    round.runnerUp && `runner-up: ${round.runnerUp.name}`,
+  ];
   return [
     `Probe round ${round.roundId} of ${instantWords(round.decidedAt)}, policy ${round.policy}: ${roundCauseWords[round.cause]}`,
+    ...chosen.filter((words) => words !== null),
     printable(`${round.reasonWords}`),
-    formatTable(
-      [
-        { title: "#", align: "right" },
-        { title: "Crawler" },
-        { title: "Method" },
-        { title: "RTT", align: "right" },
-        { title: "" },
-      ],
-      rows,
-    ),
     ...(ruledOut.length > 0
       ? [
           printable(
@@ -156,22 +135,6 @@ function roundLines(round: ProbeRound): string[] {
           ),
         ]
       : []),
-  ];
-}
-
-function historyLines(answer: WhoAnswer): string[] {
-  if (answer.history.length === 0) return [];
-  const rows = answer.history
-    .slice(0, 10)
-    .map((change) => [
-      instantWords(change.changedAt),
-      change.from ?? "–",
-      change.to ?? "nobody",
-      printable(change.reason, 70),
-    ]);
-  return [
-    "History",
-    formatTable([{ title: "When" }, { title: "From" }, { title: "To" }, { title: "Why" }], rows),
   ];
 }
 
@@ -193,7 +156,6 @@ function urlLines(url: NonNullable<WhoAnswer["url"]>, { order }: WhoAnswer): str
     ...(changeWords(url) === "" ? [] : [`  changes: ${changeWords(url)}`]),
     ...(validatorWords(url) === "" ? [] : [printable(`  validators: ${validatorWords(url)}`, 300)]),
     `  key: ${url.id.hostHash} / ${url.id.urlHash}`,
-    ...fetchTable(url.fetches),
     ...notKept(url),
   ];
 }
@@ -238,127 +200,10 @@ function statedOfHostLines({ stated, payment, botGate }: NonNullable<WhoAnswer["
   ];
 }
 
-function fetchTable(fetches: readonly FetchLine[]): string[] {
-  if (fetches.length === 0) return [];
-  const rows = fetches.map((line) => [
-    instantWords(line.fetchedAt),
-    line.crawler,
-    `${line.outcome}${line.status === null ? "" : ` ${line.status}`}`,
-    contentWords(line),
-    msText(line.totalMs),
-    bytesText(line.bodyBytes),
-    bytesText(line.shippedBytes),
-  ]);
-  return [
-    formatTable(
-      [
-        { title: "Fetched" },
-        { title: "By" },
-        { title: "Outcome" },
-        { title: "Content" },
-        { title: "Time", align: "right" },
-        { title: "Page", align: "right" },
-        { title: "Shipped", align: "right" },
-      ],
-      rows,
-    ),
-  ];
-}
-
-function waitingLines(answer: WhoAnswer): string[] {
-  const { waiting } = answer;
-  if (waiting === null || waiting.hosts === 0) return [];
-  const names = waiting.next.map((next) => next.host).join(", ");
-  return [
-    printable(
-      `Waiting in this subnet: ${howMany(waiting.hosts, "host")}${waiting.more ? " or more" : ""}: ${names}`,
-    ),
-  ];
-}
-
-/** Nothing where nothing is in use: the verdict has said so. */
-function rollUpLines(rollUp: RollUp): string[] {
-  if (rollUp.subnets === 0) return [];
-  const { byCrawler, others, unassigned, rtt } = rollUp;
-  const rows = [
-    ...byCrawler.map((one) => [one.crawler, String(one.subnets), String(one.pages)]),
-    ...(others === null
-      ? []
-      : [[howMany(others.crawlers, "other crawler"), String(others.subnets), String(others.pages)]]),
-    ...(unassigned === 0 ? [] : [["not assigned directly", String(unassigned), "–"]]),
-  ];
-  const registered =
-    rollUp.registered === null ? "" : ` of ${howMany(rollUp.registered, "registered subnet")}`;
-  const rttWords =
-    rtt.meanMs === null || rtt.medianMs === null
-      ? `${tooFewWords} (${howMany(rtt.pages, "page")} in measured subnets)`
-      : `mean ${msText(rtt.meanMs)}, median ${msText(rtt.medianMs)}, weighted by ${howMany(rtt.pages, "page")}`;
-  return [
-    `In its space: ${howMany(rollUp.subnets, "subnet")} in use${registered}, ${howMany(rollUp.hosts, "host")} (${rollUp.dueHosts} due), ${howMany(rollUp.pages, "page")}, ${bytesText(rollUp.bytes)} fetched`,
-    `RTT: ${rttWords}`,
-    formatTable(
-      [{ title: "Crawler" }, { title: "Subnets", align: "right" }, { title: "Pages", align: "right" }],
-      rows,
-    ),
-  ];
-}
-
-function organisationLines(organisation: NonNullable<WhoAnswer["organisation"]>): string[] {
-  return [
-    printable(
-      `${organisation.handle ?? organisation.holderKey} holds ${howMany(organisation.subnetCount, "subnet")}`,
-    ),
-    ...subnetLines(organisation.list, "Subnets"),
-  ];
-}
-
-function subnetLines(list: SubnetList, title: string): string[] {
-  const rows = list.subnets
-    .slice(0, 30)
-    .map((line) => [
-      line.range,
-      printable(line.name, 30),
-      line.country ?? "",
-      line.crawler === null ? "nobody" : `${line.crawler}${line.inherited ? " (inherited)" : ""}`,
-      line.crawler === null ? "" : rttText(line.rttMs),
-    ]);
-  const more = list.more || list.subnets.length > 30 ? ["and more; --json lists up to 100"] : [];
-  return [
-    formatTable(
-      [{ title }, { title: "Name" }, { title: "" }, { title: "Crawler" }, { title: "RTT", align: "right" }],
-      rows,
-    ),
-    ...more,
-  ];
-}
-
 function nearLines(answer: WhoAnswer): string[] {
   if (answer.nearMatches.length === 0) return [];
   const names = answer.nearMatches.map(
     (match) => `  ${match.name}${match.handle ? ` (${match.handle})` : ""}, ${match.type}`,
   );
   return [answer.found ? "Similar names" : "Did you mean", ...names.map((name) => printable(name))];
-}
-
-// The parts of a split leaf, as a table for people.
-
-function finerLines(parts: readonly FinerReport[]): string[] {
-  if (parts.length === 0) return [];
-  const rows = parts.map((part) => [
-    part.range ?? "",
-    part.crawler.name,
-    rttText(part.rttMs),
-    rttText(part.subnetRttMs),
-  ]);
-  return [
-    formatTable(
-      [
-        { title: "Part" },
-        { title: "Crawler" },
-        { title: "RTT", align: "right" },
-        { title: "From the subnet's crawler", align: "right" },
-      ],
-      rows,
-    ),
-  ];
 }

@@ -210,7 +210,7 @@ it("verifies as sound, comes up on trial, and says what is in it", async () => {
   const files = await command("verify", "--home", home);
   expect(files).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/ is sound: [\d,]+ files, [\d.]+ MB, as of /),
+    out: expect.stringMatching(/^is sound +yes/),
   });
   expect(listBackups(home)).toMatchObject([{ folder: backup.folder, verified: { started: false } }]);
 
@@ -228,7 +228,7 @@ it("verifies as sound, comes up on trial, and says what is in it", async () => {
   expect(JSON.parse(listed.out).backups).toMatchObject([
     { folder: backup.folder, bytes: backup.bytes, verified: { started: true } },
   ]);
-  expect((await command("backups", "--home", home)).out).toMatch(/ UTC +(now|\d+ s ago) .* MB +started/);
+  expect((await command("backups", "--home", home)).out).toMatch(/ MB +.*started yes/);
 });
 
 it("is refused where it is cut short or damaged, and the home stays as it is", async () => {
@@ -342,7 +342,7 @@ it("of an empty database comes last, is marked, and is not restored in place of 
   const id = held.databaseId!.slice(0, 8);
   expect(code).toBe(0);
   expect(out).toMatch(
-    new RegExp(`${id} epoch 1 +1,200 +3 .*full\n.* ${id} epoch 1 \\(another\\) \\(empty\\) +0 +0 .*empty`),
+    new RegExp(`${id} epoch 1 +no +1,200 +3 .*full\n.* ${id} epoch 1 \\(another\\) +yes +0 +0 .*empty`),
   );
   expect(json.backups).toMatchObject([{ pages: 1200, optOuts: 3, isEmpty: false }, { isEmpty: true }]);
   expect(refused).toMatchObject({

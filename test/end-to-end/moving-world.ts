@@ -9,10 +9,10 @@ import { createMoveStore } from "#coordinator/crawlers/move-store";
 import type { RunningCoordinator } from "#coordinator/main";
 import type { CrawlerId } from "#core/ids";
 import { writeMembership } from "#crawler/core/membership";
-import type { RunningCrawler } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
 import { openIdentity } from "#crawler/membership/identity";
+import type { Resident } from "#crawler/resident-crawler";
 import { Spool } from "#crawler/spool/spool";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
@@ -43,7 +43,7 @@ export async function newMovingWorld() {
   const folder = realpathSync(temporaryFolder("nearcrawl-moves-"));
   let coordinator: RunningCoordinator = await start();
   const port = Number(new URL(coordinator.webUrl).port);
-  const running: RunningCrawler[] = [];
+  const running: Resident[] = [];
   let hosts = 0;
 
   async function start(port = 0): Promise<RunningCoordinator> {

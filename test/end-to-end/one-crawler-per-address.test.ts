@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RunningCoordinator } from "#coordinator/main";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { RunningCrawler } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
+import type { Resident } from "#crawler/resident-crawler";
 import { crawlerConfig } from "#crawler/settings/config";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
@@ -41,7 +41,7 @@ let world: World;
 let internet: RunningWorld;
 let coordinator: RunningCoordinator;
 let relay: FaultyRelay;
-const crawlers: RunningCrawler[] = [];
+const crawlers: Resident[] = [];
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {

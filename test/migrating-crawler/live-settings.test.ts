@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
-import type { RunningCrawler } from "#crawler/crawler-process";
 import { changedConfig } from "#crawler/live-settings";
 import { startCrawler } from "#crawler/main";
+import type { Resident } from "#crawler/resident-crawler";
 import type { CrawlerConfig } from "#crawler/settings/config";
 import { settingsFileConfig } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
@@ -42,7 +42,7 @@ async function coordinator(urls: readonly string[] = []): Promise<LoopbackGatewa
   return world;
 }
 
-async function run(config: CrawlerConfig, log: CrawlerLog = quietLog): Promise<RunningCrawler> {
+async function run(config: CrawlerConfig, log: CrawlerLog = quietLog): Promise<Resident> {
   const crawler = await startCrawler(config, { log });
   atEnd(() => crawler.stop());
   return crawler;

@@ -75,7 +75,6 @@ describe("a range that is not assigned itself", () => {
     const answer = await who("1.2.9.0 - 1.2.9.9");
 
     expect(answer.rollUp?.rtt).toEqual({ pages: 0, meanMs: null, medianMs: null });
-    expect(whoText(answer)).toContain("RTT: too few yet (0 pages in measured subnets)");
   });
 
   it("is counted the same from all that is in use, as a large one is", async () => {

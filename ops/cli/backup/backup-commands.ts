@@ -2,25 +2,20 @@
 import { Command } from "commander";
 import { forgetDatabases } from "#coordinator/journal/epoch-store";
 import { UsageError } from "#core/errors";
-import { bytesText, howMany, instantWords, spanWords, whenWords } from "#core/format";
+import { bytesText, instantWords, spanWords } from "#core/format";
 import { type Backup, backupDatabase, type CopyProgress } from "#db/backup-database";
 import { type KnownBackup, listBackups } from "#db/backup-folder";
-import { type BackupManifest, bytesOf, holdsNothing, rowsOf } from "#db/backup-manifest";
+import { type BackupManifest, holdsNothing, rowsOf } from "#db/backup-manifest";
 import { knownCluster } from "#db/former-database";
-import {
-  planRestore,
-  type RestoredDatabase,
-  type RestorePlan,
-  type RestoreStep,
-  restoreDatabase,
-} from "#db/restore-database";
+import { planRestore, type RestorePlan, type RestoreStep, restoreDatabase } from "#db/restore-database";
 import { withoutPassword } from "#db/server-database";
-import { type TriedBackup, tryBackup, type VerifiedBackup, verifyBackup } from "#db/verify-backup";
+import { tryBackup, verifyBackup } from "#db/verify-backup";
+import { answerText } from "../answer-text.ts";
 import { boundedInteger } from "../bounded-number.ts";
 import { type CommandContext, commandContext, journalRootOf } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { formatTable, ProgressLine, printAnswer } from "../output.ts";
+import { ProgressLine, printAnswer } from "../output.ts";
 
 interface HomeOptions {
   readonly home?: string;
@@ -60,7 +55,7 @@ export function backupCommand(): Command {
           }),
         "nothing of the backup was kept",
       );
-      if (backup !== null) printAnswer(options, backupAnswer(backup), backupText(backup));
+      if (backup !== null) tell(options, backupAnswer(backup));
     });
 }
 
@@ -72,12 +67,15 @@ export function backupsCommand(): Command {
       const { home } = commandContext(options);
       const backups = listBackups(home);
       if (backups.length === 0) process.exitCode = exitCodes.notFound;
+      const answer = { home, backups: backups.map((one) => listedAnswer(one, home)) };
       printAnswer(
         options,
-        { home, backups: backups.map(listedAnswer) },
+        answer,
         backups.length === 0
           ? `there is no complete backup of ${home}: nearcrawl database backup makes one`
-          : backupsTable(backups, home),
+          : answerText(answer, {
+              backups: "manifest.endedAt database isEmpty pages optOuts bytes verified folder",
+            }),
       );
     });
 }
@@ -115,7 +113,7 @@ async function verifyFiles(folder: string, options: { json?: boolean }): Promise
   if (verified === null) return;
   if (verified.faults.length > 0) process.exitCode = exitCodes.failed;
   const { manifest, ...rest } = verified;
-  printAnswer(options, { ...rest, manifest: factsOf(manifest) }, verifiedText(verified));
+  tell(options, { isSound: verified.faults.length === 0, ...rest, manifest: factsOf(manifest) });
 }
 
 async function verifyByStarting(folder: string, options: { json?: boolean }): Promise<void> {
@@ -126,7 +124,8 @@ async function verifyByStarting(folder: string, options: { json?: boolean }): Pr
   if (tried === null) return;
   if (tried.faults.length > 0) process.exitCode = exitCodes.failed;
   const { manifest, schemas, ...rest } = tried;
-  printAnswer(options, { ...rest, manifest: factsOf(manifest), contents: schemas }, triedText(tried));
+  const isSound = tried.faults.length === 0;
+  tell(options, { isSound, ...rest, manifest: factsOf(manifest), contents: schemas });
 }
 
 interface RestoreCommandOptions extends HomeOptions, ConfirmOptions {}
@@ -157,7 +156,8 @@ export function restoreCommand(): Command {
       if (restored === null) return;
       for (const { name } of restored.manifest.schemas) await forgetDatabases(journalRootOf(home), name);
       const { manifest, ...rest } = restored;
-      printAnswer(options, { ...rest, manifest: factsOf(manifest) }, restoredText(restored));
+      const answer = { ...rest, manifest: factsOf(manifest) };
+      printAnswer(options, answer, `${answerText(answer)}\n\n${nextSteps}`);
     });
 }
 
@@ -216,18 +216,14 @@ const factsOf = ({ files, folders: _, ...manifest }: BackupManifest) => ({
 
 const backupAnswer = ({ manifest, ...rest }: Backup) => ({ ...rest, manifest: factsOf(manifest) });
 
-function backupText({ folder, manifest, bytes, seconds, removed }: Backup): string {
-  const lines = [
-    `${folder}: ${bytesText(bytes)} in ${howMany(manifest.files.length, "file")}, as of ${instantWords(manifest.endedAt)}, in ${seconds.toFixed(1)} s (${bytesText(Math.round(bytes / seconds))}/s)`,
-    ...removed.map((old) => `removed ${old}`),
-  ];
-  return lines.join("\n");
-}
+const tell = (options: { readonly json?: boolean }, answer: object) =>
+  printAnswer(options, answer, answerText(answer));
 
-const listedAnswer = ({ manifest, ...rest }: KnownBackup) => ({
+const listedAnswer = ({ manifest, ...rest }: KnownBackup, home: string) => ({
   ...rest,
   ...rowsOf(manifest),
   isEmpty: holdsNothing(manifest),
+  database: databaseText(manifest, home),
   manifest: factsOf(manifest),
 });
 
@@ -240,57 +236,8 @@ function databaseText(manifest: BackupManifest, home: string): string {
   );
   const named = ids.filter((id) => id !== null).join(", ") || `system ${shortId(manifest.systemIdentifier)}`;
   const known = knownCluster(home);
-  const isOther = known !== null && known !== manifest.systemIdentifier;
-  return `${named}${isOther ? " (another)" : ""}${holdsNothing(manifest) ? " (empty)" : ""}`;
+  return known !== null && known !== manifest.systemIdentifier ? `${named} (another)` : named;
 }
-
-const countText = (rows: number | null) => (rows === null ? "–" : rows.toLocaleString("en-GB"));
-
-function backupsTable(backups: readonly KnownBackup[], home: string): string {
-  const now = new Date();
-  const rows = backups.map(({ folder, manifest, bytes, verified }) => [
-    instantWords(manifest.endedAt),
-    whenWords(manifest.endedAt, now),
-    databaseText(manifest, home),
-    countText(rowsOf(manifest).pages),
-    countText(rowsOf(manifest).optOuts),
-    bytesText(bytes),
-    verified === null ? "no" : `${verified.started ? "started" : "files"}, ${whenWords(verified.at, now)}`,
-    folder,
-  ]);
-  return formatTable(
-    [
-      { title: "as of" },
-      { title: "" },
-      { title: "database" },
-      { title: "pages", align: "right" },
-      { title: "opt-outs", align: "right" },
-      { title: "size", align: "right" },
-      { title: "verified" },
-      { title: "folder" },
-    ],
-    rows,
-  );
-}
-
-function verifiedText({ folder, manifest, bytes, faults }: VerifiedBackup): string {
-  if (faults.length > 0) return `${folder} is damaged:\n${faults.map((fault) => `  ${fault}`).join("\n")}`;
-  return `${folder} is sound: ${howMany(manifest.files.length, "file")}, ${bytesText(bytes)}, as of ${instantWords(manifest.endedAt)}; --start also tries whether it comes up`;
-}
-
-function triedText({ folder, manifest, seconds, schemas, indexes, faults }: TriedBackup): string {
-  const lines = schemas.map(
-    ({ name, newestMigration, pages, crawlers, optOuts, lastChangeAt }) =>
-      `  schema ${name}: migration ${newestMigration ?? "none"}, ${count(pages, "page")}, ${count(crawlers, "crawler")}, ${count(optOuts, "opt-out")}, last change ${lastChangeAt === null ? "none" : instantWords(lastChangeAt)}`,
-  );
-  const head =
-    faults.length === 0
-      ? `${folder} is sound: it came up in ${seconds.toFixed(1)} s, as of ${instantWords(manifest.endedAt)}; ${howMany(indexes, "index").replace(/indexs$/, "indexes")} checked`
-      : `${folder} came up, and is damaged:\n${faults.map((fault) => `  ${fault}`).join("\n")}`;
-  return [head, ...lines].join("\n");
-}
-
-const count = (value: number | null, noun: string) => (value === null ? `no ${noun}s` : howMany(value, noun));
 
 function deedOf({ home, manifest, replaces, concerns, bytes }: RestorePlan) {
   if (!replaces && concerns.length === 0) return null;
@@ -301,23 +248,7 @@ function deedOf({ home, manifest, replaces, concerns, bytes }: RestorePlan) {
   return { follows: follows.join("\n"), typed: "restore", asked: "the word restore" };
 }
 
-function restoredText({ home, manifest, seconds, timeline, keptAside }: RestoredDatabase): string {
-  const schemas = manifest.schemas.map(
-    ({ name, newestMigration, journalEntry }) =>
-      `  schema      ${name}, migration ${newestMigration ?? "none"}${journalEntry === null ? "" : `, journal up to entry ${journalEntry}`}`,
-  );
-  const lines = [
-    `The database in ${home} is the backup of ${instantWords(manifest.endedAt)} (${bytesText(bytesOf(manifest))}), restored in ${seconds.toFixed(1)} s.`,
-    `  as of       ${instantWords(manifest.endedAt)}: what was committed later is not in it`,
-    ...schemas,
-    `  timeline    ${timeline} (the backup's was ${manifest.timeline})`,
-    ...(keptAside === null
-      ? []
-      : [`  before      ${keptAside} is what lay there; when all is well: rm -r '${keptAside}'`]),
-    "",
-    "Next: start the coordinator. By the new timeline it knows that its database went back: it begins a new epoch, lets",
-    "crawlers with a newer ticket in once they prove who they are, takes all leases back, and replays from the home's",
-    "journal the opt-outs and revocations that the backup does not have. What was fetched since is fetched again.",
-  ];
-  return lines.join("\n");
-}
+const nextSteps = `Next: start the coordinator. By the new timeline it knows that its database went back: it begins a new epoch, lets
+crawlers with a newer ticket in once they prove who they are, takes all leases back, and replays from the home's
+journal the opt-outs and revocations that the backup does not have. What was fetched since is fetched again.
+What lay there before is kept aside: remove that folder when all is well.`;

@@ -11,11 +11,12 @@ import {
 import { knownEntries } from "#coordinator/journal/journal-store";
 import { replayByHand } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
+import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, journalRootOf } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { formatTable, printAnswer, printable } from "../output.ts";
+import { printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface JournalOptions extends DatabaseOptions {
@@ -78,29 +79,11 @@ async function list(options: JournalOptions): Promise<void> {
     async ({ pool }) => await journalOf(options, (await currentEpoch(pool)).databaseId),
   );
   const entries = contents.entries.slice(-options.limit);
-  printAnswer(options, { folder, entries, faults: contents.faults }, listText(folder, entries, contents));
+  const { faults } = contents;
+  const told = entries.map((entry) => ({ ...entry, words: wordsOf(entry.value) }));
+  const text = answerText({ folder, faults, entries: told }, { entries: "at epoch kind key words" });
+  printAnswer(options, { folder, entries, faults }, text);
   if (contents.entries.length === 0) process.exitCode = exitCodes.notFound;
-}
-
-function listText(folder: string, entries: readonly JournalEntry[], { faults }: JournalContents): string {
-  if (entries.length === 0) return `nothing was journaled in ${folder}`;
-  const table = formatTable(
-    [
-      { title: "when (UTC)" },
-      { title: "epoch" },
-      { title: "what" },
-      { title: "which" },
-      { title: "as it is" },
-    ],
-    entries.map(({ at, epoch, kind, key, value }) => [
-      at.slice(0, 19).replace("T", " "),
-      String(epoch),
-      kind,
-      printable(key, 60),
-      printable(wordsOf(value), 160),
-    ]),
-  );
-  return [table, ...faultLines(faults), folder].join("\n");
 }
 
 /** What is set in it, without digests. */

@@ -3,8 +3,8 @@ import { Command } from "commander";
 import { versionsApi } from "#coordinator/releases/releases-api";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
-import { anyOf, type Role } from "#protocol/release-envelope";
-import type { Roles } from "#protocol/release-roles";
+import { anyOf } from "#protocol/release-envelope";
+import { answerText } from "../answer-text.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import type { RoomCommand } from "../room-command.ts";
@@ -42,28 +42,10 @@ export function keysCommand(): Command {
         roles: await keys.roles(),
         statedUntil: await releases.statedUntil(),
       }));
-      printAnswer(options, { ...roles, statedUntil }, keysText(roles, statedUntil));
+      const answer = { ...roles, statedUntil };
+      const none = roles.releases.keys.length === 0 ? "none: nearcrawl release trust KEY" : null;
+      printAnswer(options, answer, none ?? answerText(answer));
     });
-}
-
-function keysText(roles: Roles, statedUntil: Date | null): string {
-  if (roles.releases.keys.length === 0) return "none: nearcrawl release trust KEY";
-  const byWords = new Map<string, string[]>();
-  for (const name of ["root", "releases", "revocations", "timestamp"] as const) {
-    const words = roleText(roles[name]);
-    byWords.set(words, [...(byWords.get(words) ?? []), name]);
-  }
-  const lines = [...byWords].map(([words, names]) => `${names.join(", ")}:\n${words}`);
-  const stated =
-    statedUntil === null
-      ? "The newest release was never stated (nearcrawl release timestamp)."
-      : `The newest release is stated until ${statedUntil.toISOString()}.`;
-  return [...lines, stated].join("\n");
-}
-
-function roleText({ keys, threshold }: Role): string {
-  const lines = keys.map((key) => `  ${key}`);
-  return (keys.length === 1 ? lines : [`  ${threshold} of:`, ...lines]).join("\n");
 }
 
 export function publishCommand(): Command {

@@ -14,8 +14,8 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
-import type { RunningCrawler } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
+import type { Resident } from "#crawler/resident-crawler";
 import { crawlerConfig } from "#crawler/settings/config";
 import { limitsSchema } from "#crawler/settings/limits-config";
 import { openDatabase } from "#db/connect";
@@ -52,7 +52,7 @@ export interface Client {
   readonly name: string;
   /** Connections at a time, as its host allows. */
   readonly connections: number;
-  readonly crawler: RunningCrawler;
+  readonly crawler: Resident;
   /** Between it and the coordinator. */
   readonly wire: CountingRelay;
 }

@@ -284,6 +284,23 @@ describe("tdmrep.json", () => {
       expect(tdmOf(crawled)).toEqual([[], []]);
       expect(asked(site)).toHaveLength(times);
     });
+
+  it("endless: so much of it is read as may be, and all is reserved", async () => {
+    const site = await siteWithFile((_path, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const piece = Buffer.alloc(16 * 1024, "[");
+      const go = () => {
+        while (!response.destroyed && response.write(piece));
+      };
+      response.on("drain", go);
+      go();
+    });
+    const runner = sliceRunner({ tdmFileFromUrls: 1 });
+
+    const crawled = await runner.crawl(urlsOf(site, "/papers/a"));
+
+    expect(tdmOf(crawled)).toEqual([["denied: / tdm-reservation: 1"]]);
+  });
 });
 
 describe("402", () => {

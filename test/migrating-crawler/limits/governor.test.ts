@@ -1,20 +1,14 @@
 /** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Governor, type GovernorSettings } from "#crawler/limits/governor";
 import { type CrawlerLimits, limitsSchema } from "#crawler/settings/limits-config";
+import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const cleanups: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
-});
-
 function freshHome(): string {
-  const home = temporaryFolder("nearcrawl-governor-");
-  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
-  return home;
+  return temporaryFolder("nearcrawl-governor-");
 }
 
 const lateInTheEvening = new Date("2026-11-21T23:00:00Z");
@@ -35,7 +29,7 @@ function governor(
     now: () => lateInTheEvening,
     ...more,
   });
-  cleanups.push(() => made.close());
+  atEnd(() => made.close());
   return made;
 }
 

@@ -1,9 +1,10 @@
 /** Several coordinators: which is next, who may name one, and a link that goes from one to another, over real sockets. */
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { CoordinatorAddresses } from "#crawler/link/coordinator-addresses";
 import { CoordinatorLink } from "#crawler/link/coordinator-link";
 import { helloOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+import { atEnd } from "../../support/at-end.ts";
 
 const [athens, berlin, cairo] = ["a", "b", "c"].map((host) => `wss://${host}.fleet.example/crawler`) as [
   string,
@@ -109,15 +110,8 @@ describe("who may name a coordinator", () => {
   });
 });
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function gateway(options: Partial<Parameters<typeof startGateway>[0]> = {}): Promise<LoopbackGateway> {
-  const started = await startGateway({ zlibSync: null, ...options });
-  cleanups.push(() => started.close());
-  return started;
+  return await startGateway({ zlibSync: null, ...options });
 }
 
 /** Welcomes that name these coordinators. */
@@ -149,7 +143,7 @@ function linkTo(addresses: CoordinatorAddresses) {
     random: () => 0,
     backOff: { firstMs: 10, mostMs: 40 },
   });
-  cleanups.push(() => link.stop("the test is over"));
+  atEnd(() => link.stop("the test is over"));
   link.start();
   return { link, up, stops };
 }
@@ -162,7 +156,6 @@ describe("a link", () => {
     await vi.waitFor(() => expect(up).toEqual([first.url]));
 
     await first.close();
-    cleanups.pop();
 
     await vi.waitFor(() => expect(up).toEqual([first.url, second.url]));
   });

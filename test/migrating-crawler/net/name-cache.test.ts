@@ -1,13 +1,9 @@
 /** Names by a real DNS server on loopback: what is remembered, shared and refused. */
 import dgram from "node:dgram";
 import { decode, encode } from "dns-packet";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NameCache } from "#crawler/net/name-cache";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
-});
+import { atEnd } from "../../support/at-end.ts";
 
 /** Answers A questions from the table; counts them. */
 async function startDns(table: Record<string, { address: string; ttl: number }[]>) {
@@ -33,7 +29,7 @@ async function startDns(table: Record<string, { address: string; ttl: number }[]
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   const names = new NameCache({ servers: [`127.0.0.1:${socket.address().port}`], ipv6: async () => false });
-  cleanups.push(
+  atEnd(
     () => socket.close(),
     () => names.close(),
   );

@@ -5,13 +5,10 @@ import { decode, encode } from "dns-packet";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Failure } from "#crawler/core/failure";
 import { Connector } from "#crawler/net/connector";
+import { atEnd } from "../../support/at-end.ts";
 import { testConfig } from "../support/test-config.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  vi.restoreAllMocks();
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+afterEach(() => void vi.restoreAllMocks());
 
 interface Records {
   A?: readonly string[];
@@ -31,7 +28,7 @@ async function connectorFor(records: () => Records, changes: Parameters<typeof t
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   const made = new Connector(testConfig({ resolvers: [`127.0.0.1:${socket.address().port}`], ...changes }));
-  cleanups.push(
+  atEnd(
     () => socket.close(),
     () => made.close(),
   );
@@ -41,7 +38,7 @@ async function connectorFor(records: () => Records, changes: Parameters<typeof t
 async function listening(address: string): Promise<number> {
   const server: Server = createServer((socket) => socket.on("error", () => {}));
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
-  cleanups.push(() => server.close());
+  atEnd(() => server.close());
   return (server.address() as { port: number }).port;
 }
 

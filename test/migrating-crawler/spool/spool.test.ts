@@ -16,30 +16,24 @@ import {
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
 import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
+import { atEnd } from "../../support/at-end.ts";
 import { builtDoors } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const cleanups: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
-});
-
 function freshHome(): string {
-  const home = temporaryFolder("nearcrawl-spool-");
-  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
-  return home;
+  return temporaryFolder("nearcrawl-spool-");
 }
 
 function open(home: string, maxBytes = 64 * 1024 * 1024): Spool {
   const spool = new Spool({ home, maxBytes });
-  cleanups.push(() => {
+  atEnd(() => {
     try {
       spool.close();
     } catch {}
