@@ -69,6 +69,10 @@ async function buildInto(folder) {
     const source = join(root, path);
     if (existsSync(source)) cpSync(source, join(folder, path), { recursive: true });
   }
+  const files = await import(pathToFileURL(join(folder, "ops/monitoring-files.js")).href);
+  cpSync(join(root, "ops/monitoring"), join(folder, "monitoring"), { recursive: true });
+  writeFileSync(join(folder, "monitoring/alert-rules.yml"), files.alertRulesYaml());
+  writeFileSync(join(folder, "monitoring/grafana-dashboard.json"), files.dashboardJson());
   const { bundleCrawler, bundleDock } = await import("./bundle-crawler.mjs");
   const stopWordsFile = join(folder, "migrating-crawler/extract/stop-words.js");
   const { readStopWords } = await import(pathToFileURL(stopWordsFile).href);

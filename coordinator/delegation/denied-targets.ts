@@ -84,11 +84,11 @@ export class DeniedTargets {
     else this.#lists.set(crawlerId, { networks, domains });
   }
 
-  /** It refused a probe or a fetch in this subnet, or won it by a report that cannot be true. */
-  noteRefusal(crawlerId: CrawlerId, subnetId: SubnetId, nowMs: number, keptMs = refusalKeptMs): void {
+  /** It refused a probe or a fetch in this subnet. */
+  noteRefusal(crawlerId: CrawlerId, subnetId: SubnetId, nowMs: number): void {
     const key = `${crawlerId}/${subnetId}`;
     this.#refusals.delete(key);
-    this.#refusals.set(key, nowMs + keptMs);
+    this.#refusals.set(key, nowMs + refusalKeptMs);
     for (const oldest of this.#refusals.keys()) {
       if (this.#refusals.size <= mostRefusals) return;
       this.#refusals.delete(oldest);

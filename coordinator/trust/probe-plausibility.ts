@@ -75,28 +75,6 @@ export function probeLies(
   }
 }
 
-/** Others who speak against one report, at least, for it to win nothing. */
-const leastAgainst = 2;
-
-/**
- * Reports too fast to be true, each by itself: two of the round speak against it at least, and most of those who could
- * tell. Too little to accuse anybody, who may lie of few subnets alone; enough to let somebody else have the subnet.
- */
-export function impossibleReports(
-  subnets: readonly ProbedSubnet[],
-  fleet: ProbingFleet,
-): { readonly crawlerId: CrawlerId; readonly subnetId: SubnetId }[] {
-  const context = { fleet, rule: defaultProbeLieRule, excluded: new Set<CrawlerId>() };
-  return subnets.flatMap(({ subnetId, probes }) =>
-    probes.flatMap((report) => {
-      const heard = testimonies(report, probes, context);
-      const against = heard.filter(({ isImpossible }) => isImpossible).length;
-      const isImpossible = against >= leastAgainst && 2 * against > heard.length;
-      return isImpossible ? [{ crawlerId: report.crawlerId, subnetId }] : [];
-    }),
-  );
-}
-
 interface Tally {
   readonly crawlerId: CrawlerId;
   readonly subnets: Set<SubnetId>;

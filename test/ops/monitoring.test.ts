@@ -1,13 +1,14 @@
-/** What ops/monitoring and the runbook name is what the coordinator has, and the other way round. */
+/** What Prometheus, Grafana and the runbook are told is what the coordinator has, and the other way round. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { alertRules } from "#coordinator/overview/alert-rules";
 import { createMetrics } from "#coordinator/overview/metrics";
+import { alertRulesYaml, dashboardJson } from "#ops/monitoring-files";
 
 const read = (path: string) => readFileSync(new URL(`../../ops/${path}`, import.meta.url), "utf8");
 
-const rules = read("monitoring/alert-rules.yml");
-const dashboard = JSON.parse(read("monitoring/grafana-dashboard.json")) as Dashboard;
+const rules = alertRulesYaml();
+const dashboard = JSON.parse(dashboardJson()) as Dashboard;
 const runbook = read("runbook/monitoring.md");
 const { registry } = createMetrics({ processMetrics: true });
 
@@ -67,16 +68,17 @@ it("names follow Prometheus' conventions: counters end in _total, times are seco
   expect(faults).toEqual([]);
 });
 
-it("every rule leads to a section of the runbook, and every alert has one", () => {
+it("every rule leads to a section of the runbook, and every alert has one and a rule of its own", () => {
   const sections = new Set([...runbook.matchAll(/^#+ (.+)$/gm)].map(([, title]) => anchorOf(title ?? "")));
   const links = [...rules.matchAll(/runbook: ops\/runbook\/monitoring\.md#(\S+)/g)].map(
     ([, anchor]) => anchor,
   );
-  const alerts = [...rules.matchAll(/- alert: /g)];
+  const names = alertRules.map(({ name }) => name);
 
-  expect(links.length).toBe(alerts.length);
+  expect(links.length).toBe([...rules.matchAll(/- alert: Nearcrawl[A-Z][A-Za-z]+\n/g)].length);
   expect(links.filter((anchor) => !sections.has(anchor ?? ""))).toEqual([]);
-  expect(alertRules.map(({ name }) => name).filter((name) => !sections.has(name))).toEqual([]);
+  expect(names.filter((name) => !sections.has(name))).toEqual([]);
+  expect(names.filter((name) => !rules.includes(`nearcrawl_alerts{name=\\"${name}\\"}`))).toEqual([]);
 });
 
 it("the runbook lists every rule once, under its severity", () => {

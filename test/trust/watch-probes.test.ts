@@ -14,7 +14,6 @@ import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 let world: FlowWorld;
 let crawlers: readonly CrawlerId[];
 const asked: SubnetId[] = [];
-const denied: [CrawlerId, SubnetId, number | undefined][] = [];
 const incidents: Incident[] = [];
 
 /** On a line, in ms. */
@@ -31,7 +30,6 @@ afterAll(async () => {
 beforeEach(async () => {
   await world.reset();
   asked.length = 0;
-  denied.length = 0;
   incidents.length = 0;
   crawlers = [
     await world.arrived("athens"),
@@ -70,9 +68,6 @@ async function watch(): Promise<CrawlerId[]> {
     trust: createTrustStore(world.pool),
     state: await world.state(),
     peerRtts: async () => await world.crawlers.rtts(),
-    denied: () => ({
-      noteRefusal: (crawlerId, subnetId, _nowMs, keptMs) => void denied.push([crawlerId, subnetId, keptMs]),
-    }),
     request: (subnetIds) => void asked.push(...subnetIds),
     incidents: { note: (incident) => void incidents.push(incident) },
     log: silentLog,
@@ -103,20 +98,11 @@ describe("probe reports", () => {
     ]);
   });
 
-  it("that are too fast on few subnets accuse nobody, and win none of these", async () => {
+  it("that are too fast on few subnets accuse nobody", async () => {
     await rounds(3, 4);
 
     expect(await watch()).toEqual([]);
-
-    expect(crawlersWithoutRoom(await world.state(), new DayBudget(), noon).size).toBe(0);
-    expect(asked).toHaveLength(4);
-    expect(denied).toEqual(asked.map((subnetId) => [crawlers[0], subnetId, 7 * 86_400_000]));
-    expect(incidents).toMatchObject([
-      {
-        kind: "wrong-probe",
-        words: expect.stringContaining("it won 4 subnets with reports that two others"),
-      },
-    ]);
+    expect(incidents).toEqual([]);
   });
 
   it("are told of once", async () => {

@@ -7,12 +7,7 @@
 import type { Observation } from "#coordinator/delegation/policies/round";
 import type { ProbeModel } from "#coordinator/delegation/simulation/run";
 import { type SimulationInstance, simulateDelegation } from "#coordinator/delegation/simulation/simulation";
-import {
-  impossibleReports,
-  type ProbedSubnet,
-  type ProbingFleet,
-  probeLies,
-} from "#coordinator/trust/probe-plausibility";
+import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
 import { noisyProbes } from "../simulate/repeat-policies.ts";
@@ -99,9 +94,6 @@ export function simulateLiars(quiet: SimulationInstance, settings: LiarSettings)
   );
   const fleet = probingFleet(instance);
   const accused = new Set(probeLies(rounds, fleet).map(({ crawlerId }) => crawlerId - 1));
-  const takenBack = new Set(
-    impossibleReports(rounds, fleet).map(({ crawlerId, subnetId }) => `${crawlerId} ${subnetId}`),
-  );
   const figures = { kept: 0, keptMs: 0, honestExcessMs: 0, honestTargets: 0 };
   result.chosen.forEach((crawler, target) => {
     const excessMs = result.rttsMs[target]! - result.bestRttsMs[target]!;
@@ -110,7 +102,7 @@ export function simulateLiars(quiet: SimulationInstance, settings: LiarSettings)
       if (!asked.has(target)) return;
       figures.honestTargets += 1;
       figures.honestExcessMs += excessMs;
-    } else if (liar === crawler && !accused.has(liar) && !takenBack.has(`${liar + 1} ${target + 1}`)) {
+    } else if (liar === crawler && !accused.has(liar)) {
       figures.kept += 1;
       figures.keptMs += excessMs;
     }
