@@ -6,7 +6,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { countryOf, registryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import { askedOf } from "../web/asked.ts";
-import { csvText } from "../web/html.ts";
+import { type CsvColumn, mostInFile } from "../web/file-turns.ts";
 import { nobody } from "./crawler-counts.ts";
 import {
   type CountriesAnswer,
@@ -271,34 +271,20 @@ async function branchLines(
   return branches;
 }
 
-/** Subnets in one file. */
-export const mostInFile = 1_000_000;
+export const subnetColumns = (Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[]).map(
+  (key): CsvColumn<ExploredSubnet> => ({
+    name: key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    of: (subnet) => (key === "holder" ? (subnet.holder?.name ?? null) : subnet[key]),
+  }),
+);
 
-const columns = Object.keys(exploredSubnet.shape) as (keyof ExploredSubnet)[];
-
-/** A list whole, made while it is sent: a last line says so in words where it had to be cut. */
-export async function* subnetsAsCsv(
+/** A list whole, for a file, some at a time. */
+export async function* everySubnet(
   ports: ExplorePorts,
   world: ExploredWorld,
-  question: ExploreQuestion,
-): AsyncGenerator<string> {
-  yield csvText({
-    columns: columns.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
-    rows: [],
-  });
-  const asked = {
-    filter: await placeFilter(ports, world, question.filter),
-    at: question.at,
-    limit: mostInFile + 1,
-  };
-  let left = mostInFile;
-  for await (const places of everyMatch(world, asked, new WorkTurns(ports.clock))) {
-    const subnets = await subnetLines(ports, world, places.slice(0, left));
-    const rows = subnets.map((subnet) =>
-      columns.map((name) => (name === "holder" ? (subnet.holder?.name ?? null) : subnet[name])),
-    );
-    yield csvText({ columns: [], rows }).slice(2);
-    left -= rows.length;
-    if (rows.length < places.length) yield `more than ${mostInFile} subnets: the rest is left out\r\n`;
-  }
+  { at, filter }: ExploreQuestion,
+): AsyncGenerator<ExploredSubnet[]> {
+  const asked = { at, filter: await placeFilter(ports, world, filter), limit: mostInFile + 1 };
+  for await (const places of everyMatch(world, asked, new WorkTurns(ports.clock)))
+    yield await subnetLines(ports, world, places);
 }

@@ -4,7 +4,7 @@ import { registries } from "../subnets/subnet.ts";
 import { type ApiOperations, errorAnswer, type ToldBy } from "../web/api-operation.ts";
 
 export const exploreViews = ["map", "tree", "list", "countries"] as const;
-export const listOrders = ["address", "load", "rtt"] as const;
+const listOrders = ["address", "load", "rtt"] as const;
 export const subnetStates = ["delegated", "inherited", "waiting", "none", "anycast", "finer"] as const;
 
 export const exploredSubnet = z
@@ -145,7 +145,7 @@ export type CountriesAnswer = ToldBy<typeof exploreCountries>;
 export type CountryLine = ToldBy<typeof countryLine>;
 export type ExploreAnswer = MapAnswer | TreeAnswer | ListAnswer | CountriesAnswer;
 
-export const mostLimit = 200;
+const mostLimit = 200;
 
 /** Which subnets count. */
 const filterParameters = {

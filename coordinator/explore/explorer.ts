@@ -9,7 +9,7 @@ import { PlaceLoads } from "./place-loads.ts";
 import type { ExploreClock, ExploreReads } from "./reads.ts";
 import { WorkTurns } from "./work-turns.ts";
 
-export interface ExplorerPorts {
+interface ExplorerPorts {
   readonly state: Pick<CoordinatorState, "tree" | "delegationTable" | "watch">;
   readonly reads: Pick<ExploreReads, "anycastSubnets" | "finerSubnets" | "eachLoad">;
   readonly clock: ExploreClock;

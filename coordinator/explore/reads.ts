@@ -83,7 +83,7 @@ async function named(
 
 // What the explorer asks of the database: what the coordinator's memory does not hold.
 
-export interface ExploredLoad {
+interface ExploredLoad {
   readonly subnetId: SubnetId;
   readonly pagesPerDay: number;
   readonly dueHosts: number;

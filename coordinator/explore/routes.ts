@@ -1,10 +1,9 @@
 /** The explorer's addresses: its views as pages and JSON, and a list whole as CSV. */
-import { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { WebPart } from "../web/actions.ts";
-import { FileTurns, noFileTurn } from "../web/file-turns.ts";
+import { FileTurns } from "../web/file-turns.ts";
 import type { AskedView, SentFile } from "../web/views.ts";
-import { type ExplorePorts, readQuestion, showExplore, subnetsAsCsv } from "./answer.ts";
+import { type ExplorePorts, everySubnet, readQuestion, showExplore, subnetColumns } from "./answer.ts";
 import { exploreApi } from "./explore-api.ts";
 import { exploreBody, exploreTitle, notReadyBody } from "./page.ts";
 
@@ -64,10 +63,9 @@ async function listFile(
   if (typeof question === "string") return question;
   const world = await readyWorld(ports);
   if (world === null) return notReady;
-  if (!files.take()) return noFileTurn;
-  return {
-    type: "text/csv; charset=utf-8",
-    body: files.until(Readable.from(subnetsAsCsv(ports, world, question))),
-    headers: { "content-disposition": 'attachment; filename="nearcrawl-subnets.csv"' },
-  };
+  return files.csv({
+    name: "subnets",
+    columns: subnetColumns,
+    pieces: everySubnet(ports, world, question),
+  });
 }

@@ -9,7 +9,7 @@ import { Explorer } from "./explorer.ts";
 import { createExploreReads, type ExploreClock } from "./reads.ts";
 import { exploreRoutes } from "./routes.ts";
 
-export interface ExplorePartOptions {
+interface ExplorePartOptions {
   /** For long readings; the pages' own connections are too impatient for them. */
   readonly patientPool: Pool;
   readonly pool: Pool;

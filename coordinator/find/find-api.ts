@@ -27,7 +27,7 @@ export const findApi = {
     path: "/api/find",
     needs: null,
     tokenToo: true,
-    summary: "Find a page, crawler, host, setting or action by its name",
+    summary: "Find a page, crawler, host or setting by its name",
     description:
       "What the search box at the top of every page asks. Exact matches come first, then names that begin with the question, names of which a word begins with it, and names that hold it; of hosts, exact ones, those below the site, and those that begin with it. Only what the asker may open is found. An empty question is answered with the main pages.",
     parameters: {

@@ -8,7 +8,7 @@ import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 import { pathWith } from "../web/html.ts";
-import { actionPlaces, crawlerActions, type Place, pagePlaces, settingPlaces } from "./places.ts";
+import { type Place, pagePlaces, settingPlaces } from "./places.ts";
 
 /** In the order in which they come where none matches better. */
 export const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
@@ -90,15 +90,12 @@ export async function find(question: string, actor: Actor, reads: FindReads): Pr
     isName ? crawlersFor(asked, actor, reads) : none,
     isName && isReader ? reads.hosts(asked.toLowerCase(), mostOfKind) : none,
   ]);
-  const names = crawlers?.rows.map(({ name }) => name) ?? [];
   const ranked = [
     ...matching("page", openTo(actor, pagePlaces), asked),
     ...(crawlers?.rows ?? []).map((row) => crawlerFound(row, asked)),
     ...(hosts?.rows ?? []).map((row) => hostFound(row, asked)),
     ...(isReader ? whoFound(asked) : []),
     ...matching("setting", openTo(actor, settingPlaces), asked),
-    ...matching("action", openTo(actor, actionPlaces), asked),
-    ...actionsOnCrawlers(names, asked, actor),
     ...(isReader ? questionsToAsk(asked) : []),
   ];
   const full = { crawler: crawlers?.more === true, host: hosts?.more === true };
@@ -185,44 +182,19 @@ function matching(kind: FoundKind, places: readonly Place[], asked: string): Ran
   });
 }
 
-// Crawlers, and what is done with them.
+// Crawlers.
 
 async function crawlersFor(asked: string, actor: Actor, reads: FindReads) {
   const within = mayDo(actor, "read") ? null : actor.crawlers;
   if (within?.length === 0) return none;
-  // `drain amsterdam`: the name is what stands after the verb.
-  const name = verbOf(asked)?.name ?? asked;
-  return await reads.crawlers(name.toLowerCase(), within, mostOfKind);
+  return await reads.crawlers(asked.toLowerCase(), within, mostOfKind);
 }
 
 function crawlerFound({ name, state, place, country }: FoundCrawler, asked: string): Ranked {
   const where = [place, country].filter((one) => one !== null && one !== "").join(", ");
-  const rank = matchOf(name, verbOf(asked)?.name ?? asked) ?? holds;
+  const rank = matchOf(name, asked) ?? holds;
   const words = where === "" ? state : `${state}, in ${where}`;
   return { kind: "crawler", title: name, words, href: `/crawlers/${encodeURIComponent(name)}`, rank };
-}
-
-function verbOf(asked: string): { readonly verb: string; readonly name: string } | null {
-  for (const { verb } of crawlerActions)
-    if (folded(asked).startsWith(`${verb.toLowerCase()} `))
-      return { verb, name: asked.slice(verb.length).trim() };
-  return null;
-}
-
-/** Of the one that is named alone; where a verb is named, too, of each crawler that matches. */
-function actionsOnCrawlers(names: readonly string[], asked: string, actor: Actor): Ranked[] {
-  const verb = verbOf(asked);
-  const meant = verb === null ? names.filter((name) => folded(name) === folded(asked)) : names;
-  return crawlerActions
-    .filter((one) => verb === null || one.verb === verb.verb)
-    .flatMap(({ verb: title, words, partnersToo }) =>
-      meant
-        .filter((crawler) => mayDo(actor, "fleet-write", { crawler, partnersToo }))
-        .map((name) => ({
-          ...{ kind: "action" as const, title: `${title} ${name}`, words },
-          ...{ href: `/crawlers/${encodeURIComponent(name)}`, rank: verb === null ? beside : exact },
-        })),
-    );
 }
 
 // Hosts, URLs, addresses and ranges.

@@ -1,4 +1,4 @@
-/** What the box finds without asking the database: settings, and what people come to do. */
+/** What the box finds without asking the database: pages and settings. */
 import type { Scope } from "#core/actor";
 import { policyGroups } from "../settings/catalogue.ts";
 import { navigation } from "../web/navigation.ts";
@@ -28,16 +28,20 @@ const otherWords: Readonly<Record<string, string>> = {
   "/fleet/queue": "frontier waiting due backlog",
   "/fleet/in-hand": "in hand leases running",
   "/fleet/failures": "errors",
-  "/registry": "rir import dumps arin ripe apnic lacnic afrinic",
+  "/registry": "rir import data dumps plan apply arin ripe apnic lacnic afrinic",
   "/fleet/versions": "releases software upgrade",
-  "/alerts": "warnings incidents",
-  "/policies": "settings configuration",
+  "/alerts": "warnings incidents mute silence snooze",
+  "/policies": "settings configuration change",
   "/storage": "database disk retention",
   "/audit": "history who changed",
   "/sites": "hosts domains",
   "/changes": "feed new gone",
   "/submit": "url add recrawl",
-  "/fleet/site-caps": "limit pace crawl-delay",
+  "/fleet/site-caps": "limit pace crawl-delay slow",
+  "/fleet/invite": "add crawler join partner",
+  "/fleet/opt-outs": "block exclude site",
+  "/fleet/complaints": "abuse report record",
+  "/channels": "feed news",
 };
 
 const fromNavigation: readonly PagePlace[] = navigation.flatMap((group) =>
@@ -70,61 +74,3 @@ export const settingPlaces: readonly Place[] = policyGroups.flatMap((group) =>
     alsoFound: name,
   })),
 );
-
-const place = (title: string, href: string, needs: Scope | null, words: string, alsoFound = ""): Place => ({
-  ...{ title, href, needs, words, alsoFound },
-});
-
-export const actionPlaces: readonly Place[] = [
-  place("Invite a crawler", "/fleet/invite", "fleet-write", "A link for a partner who joins", "add join"),
-  place(
-    "Import registry data",
-    "/registry",
-    "registry-write",
-    "Plan and apply dumps of the registries",
-    "rir",
-  ),
-  place("Mute an alert", "/alerts", "fleet-write", "Until an end that you choose", "silence snooze"),
-  place("Change a policy", "/policies", "policy-write", "With what a change would come to", "setting config"),
-  place(
-    "Cap a site",
-    "/fleet/site-caps",
-    "policy-write",
-    "The pace at a site, and all below it",
-    "slow limit",
-  ),
-  place(
-    "Opt a site out",
-    "/fleet/opt-outs",
-    "fleet-write",
-    "So that nothing of it is crawled",
-    "block exclude",
-  ),
-  place(
-    "Record a complaint",
-    "/fleet/complaints",
-    "fleet-write",
-    "With what was done about it",
-    "abuse report",
-  ),
-  place("Submit URLs", "/submit", "url-write", "To be fetched, or fetched again", "recrawl refetch add"),
-  place("Add a channel", "/channels", "policy-write", "Hosts that are fetched more often", "feed news"),
-  place("Export the fleet", "/fleet?format=csv", "read", "All crawlers as CSV", "download spreadsheet"),
-  place("Create a token", "/tokens", "access-write", "For programs that use the API", "key"),
-  place("Issue a sign-in link", "/access", "access-write", "For a person, with a role", "invite user login"),
-  place("Sign in", "/sign-in", null, "With a link from an operator", "login"),
-  place("See your account", "/account", null, "Sessions", "sign out logout profile"),
-];
-
-/** What is done with one crawler: `drain amsterdam`. On its page, each asks before it does anything. */
-export const crawlerActions: readonly {
-  readonly verb: string;
-  readonly words: string;
-  /** Partners do this with their own. */
-  readonly partnersToo: boolean;
-}[] = [
-  { verb: "Drain", words: "Its subnets go to other crawlers", partnersToo: true },
-  { verb: "Resume", words: "After draining", partnersToo: true },
-  { verb: "Reissue credentials of", words: "When its key is lost or known to others", partnersToo: false },
-  { verb: "Remove", words: "Revoke its key for good", partnersToo: false },
-];

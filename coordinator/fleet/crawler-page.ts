@@ -25,7 +25,7 @@ import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView } from "./crawler-view.ts";
 import type { Blame } from "./fleet-api.ts";
 
-export interface CrawlerPage {
+interface CrawlerPage {
   readonly view: CrawlerView;
   readonly history: ChartHistory;
   readonly at: string;

@@ -26,7 +26,7 @@ export interface Inside {
   readonly log: CrawlerLogPage;
 }
 
-export interface CrawlerViewPorts {
+interface CrawlerViewPorts {
   readonly reads: FleetReads;
   readonly overview: OverviewReads;
   readonly incidents: Pick<IncidentStore, "list">;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
-import { standingWords, trustStandings } from "../trust/judge-crawler.ts";
+import { trustStandings } from "../trust/judge-crawler.ts";
 import { dateTime, type ReadOf } from "../web/api-operation.ts";
 
 export const budgetSchema = z
@@ -127,17 +127,14 @@ export function versionOf({ release, softwareVersion }: FleetEntry): string | nu
   return release?.version ?? softwareVersion;
 }
 
-/** One column of the fleet's list. A cell of the page that is more than its text is in fleet-page.ts, by `key`. */
+/** One column of the fleet's list. A cell of the page that is more than its value is in fleet-page.ts, by `key`. */
 export interface FleetColumn {
   /** As the CSV's columns are called. */
   readonly key: string;
-  /** Heading of the page; left out: not shown there. */
+  /** The page's heading; left out: not shown there. */
   readonly page?: string;
   readonly isNumber?: boolean;
-  /** In the CSV. */
   readonly value: (entry: FleetEntry) => string | number | null;
-  /** For people; left out: the value. */
-  readonly text?: (entry: FleetEntry) => string;
 }
 
 /** What page and CSV show of each crawler, in the CSV's order; the JSON has the entry itself. */
@@ -145,53 +142,21 @@ export const fleetColumns: readonly FleetColumn[] = [
   { key: "name", page: "Crawler", value: ({ name }) => name },
   { key: "place", value: ({ place }) => place },
   { key: "country", value: ({ country }) => country },
-  {
-    ...{ key: "state", page: "State" },
-    value: (entry) => stateWords(entry).state,
-    text: ({ revoked, state }) => (revoked ? "revoked" : state),
-  },
+  { key: "state", page: "State", value: (entry) => stateWords(entry).state },
   { key: "since", value: (entry) => stateWords(entry).since },
   { key: "why", value: (entry) => stateWords(entry).why },
   { key: "version", page: "Version", value: versionOf },
   { key: "subnets", page: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
   { key: "unmeasured", page: "Unmeasured", isNumber: true, value: ({ unmeasured }) => unmeasured },
-  {
-    ...{ key: "pages_today", page: "Pages today", isNumber: true },
-    value: ({ pagesToday }) => pagesToday,
-  },
-  { key: "pages_per_day", isNumber: true, value: ({ pagesPerDay }) => pagesPerDay },
-  {
-    ...{ key: "bytes_today", isNumber: true },
-    value: ({ bytesToday }) => bytesToday,
-    text: ({ bytesToday }) => roundBytesText(bytesToday),
-  },
-  {
-    ...{ key: "bytes_per_day", isNumber: true },
-    value: ({ bytesPerDay }) => bytesPerDay,
-    text: ({ bytesPerDay }) => roundBytesText(bytesPerDay),
-  },
+  { key: "pages_today", page: "Pages today", isNumber: true, value: ({ pagesToday }) => pagesToday },
+  { key: "pages_per_day", value: ({ pagesPerDay }) => pagesPerDay },
+  { key: "bytes_today", value: ({ bytesToday }) => bytesToday },
+  { key: "bytes_per_day", value: ({ bytesPerDay }) => bytesPerDay },
   { key: "mean_rtt_ms", page: "Mean RTT", isNumber: true, value: ({ meanRttMs }) => meanRttMs },
-  { key: "open_leases", isNumber: true, value: ({ openLeases }) => openLeases },
-  {
-    ...{ key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true },
-    value: ({ incidents }) => incidents,
-  },
-  { key: "trust", page: "Trust", value: ({ trust }) => trust, text: ({ trust }) => standingWords[trust] },
+  { key: "open_leases", value: ({ openLeases }) => openLeases },
+  { key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true, value: ({ incidents }) => incidents },
+  { key: "trust", page: "Trust", value: ({ trust }) => trust },
 ];
-
-/** Of a column, for people; "–" where there is nothing. */
-export function textOf({ text, value }: FleetColumn, entry: FleetEntry): string {
-  return text?.(entry) ?? String(value(entry) ?? "–");
-}
-
-const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
-
-/** Three figures: 999 B, 1.23 MB, 45.6 GB. */
-export function roundBytesText(bytes: number): string {
-  let [value, unit] = [bytes, 0];
-  while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
-  return `${Number(value.toPrecision(3))} ${units[unit]}`;
-}
 
 // How a crawler stands, in plain words: since when, why, and what there is to do about it.
 

@@ -7,7 +7,7 @@ import type { CrawlerWork } from "./crawler-api.ts";
 import type { FleetEntry, FleetIdentity } from "./fleet-entry.ts";
 
 /** Where figures come from that take a moment on a large frontier; left out: they are counted now. */
-export type FiguresNow = () => Promise<ReadonlyMap<number, FleetFigures>>;
+type FiguresNow = () => Promise<ReadonlyMap<number, FleetFigures>>;
 
 /** By name. */
 export async function fleetList(
@@ -183,7 +183,7 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
 // Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words.
 
 /** Of a crawler that was never connected. */
-export const noIdentity: FleetIdentity = {
+const noIdentity: FleetIdentity = {
   publicKey: null,
   keySince: null,
   scopes: [],

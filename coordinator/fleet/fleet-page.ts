@@ -10,11 +10,11 @@ import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadg
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { fleetSorts, fleetStates } from "./fleet-api.ts";
-import { type FleetColumn, type FleetEntry, fleetColumns, stateWords, textOf } from "./fleet-entry.ts";
+import { type FleetColumn, type FleetEntry, fleetColumns, stateWords } from "./fleet-entry.ts";
 import { invitationTable } from "./invitations-page.ts";
 import { type FleetView, isTrusted } from "./list.ts";
 
-export interface FleetPage {
+interface FleetPage {
   readonly view: FleetView;
   /** Null: not for this viewer. */
   readonly invitations: readonly InvitationRecord[] | null;
@@ -137,9 +137,10 @@ const numberCell = (figure: Html | string) => html`<td class="number">${figure}<
 function row(entry: FleetEntry, at: string, viewer: PageViewer): Html {
   const context = { at, isInside: mayDo(viewer.actor, "fleet-read") };
   const [, ...others] = pageColumns;
-  const cellOf = (column: FleetColumn) =>
-    cells[column.key]?.(entry, context) ??
-    (column.isNumber ? numberCell(textOf(column, entry)) : html`<td>${textOf(column, entry)}</td>`);
+  const cellOf = ({ key, isNumber, value }: FleetColumn) => {
+    const text = String(value(entry) ?? "–");
+    return cells[key]?.(entry, context) ?? (isNumber ? numberCell(text) : html`<td>${text}</td>`);
+  };
   return html`<tr><th scope="row">${crawlerLink(entry.name)}<span class="small">${entry.place ?? "place not stated"} ${country(entry.country)}</span></th>
 ${others.map(cellOf)}</tr>`;
 }

@@ -42,19 +42,21 @@ export interface Alert {
 interface AlertRule {
   readonly name: string;
   readonly severity: AlertSeverity;
-  /** From where on something is an alert, in the unit of `find`'s second argument; with where it comes from. */
-  readonly threshold: number;
+  /** From where on something is an alert, in the unit of `find`'s second argument, with where it comes from; left out: it asks yes or no. */
+  readonly threshold?: number;
   /** What the rule looks for, for whoever wonders why something is an alert, or is none. */
   readonly looksFor: string | ((threshold: number) => string);
-  readonly link: string;
+  /** Left out: the page of alerts. */
+  readonly link?: string;
   /** Left out: each finding has its own. */
   readonly advice?: string;
   /** What it finds needs no database: a coordinator knows it of itself, and says so while the database is gone. */
   readonly isOwn?: true;
-  find(facts: AlertFacts, threshold: number): Finding | null;
+  /** A text: the finding is about the crawl as a whole. */
+  find(facts: AlertFacts, threshold: number): Finding | string | null | undefined;
 }
 
-/** `targets`: crawlers, releases, coordinators or kinds, the worst first; left out, it is about the crawl as a whole. */
+/** `targets`: crawlers, releases, coordinators or kinds, the worst first. */
 interface Finding {
   readonly words: string;
   readonly targets?: readonly string[];
@@ -69,8 +71,6 @@ const leastFetches = 50;
 const leastGatedHosts = 10;
 /** Less than this fetched in a day is too little to judge by: some 250 pages of the usual 40 kB. */
 const leastFetchedBytes = 10_000_000;
-/** Of rules that ask yes or no. */
-const anything = 0;
 /** Its crawlers have gone to others by then (crawlers/coordinator-presence-store). */
 const silentSeconds = 30;
 const leastOverdueMinutes = 10;
@@ -83,16 +83,11 @@ export const alertRules = [
   {
     name: "data-folder-gone",
     severity: "critical",
-    threshold: anything,
     looksFor: "the embedded database's data folder was there, and is gone or empty",
-    link: "/alerts",
     advice:
       "Mount its disk, or stop the coordinator and restore. nearcrawl database backups lists what there is. Nothing is made in its place (runbook: bad days).",
     isOwn: true,
-    find: ({ own }) =>
-      own?.gone == null
-        ? null
-        : { words: `${sentence(own.gone.words)} (since ${clockTime(own.gone.sinceMs)}).` },
+    find: ({ own }) => own?.gone && `${sentence(own.gone.words)} (since ${clockTime(own.gone.sinceMs)}).`,
   },
   {
     name: "database-does-not-answer",
@@ -100,7 +95,6 @@ export const alertRules = [
     /** Seconds. It is asked every two; one that restarts is away for less. */
     threshold: 4,
     looksFor: (seconds) => `the database has not answered a trivial query for ${seconds} s`,
-    link: "/alerts",
     advice:
       "Start it, or check its log, its machine and the network path. Crawlers finish their leases and keep the results; everything resumes by itself when it answers.",
     isOwn: true,
@@ -110,44 +104,34 @@ export const alertRules = [
       own.usedUp != null ||
       nowMs - own.silent.sinceMs < seconds * 1000
         ? null
-        : { words: `${sentence(own.silent.words)}, since ${clockTime(own.silent.sinceMs)}.` },
+        : `${sentence(own.silent.words)}, since ${clockTime(own.silent.sinceMs)}.`,
   },
   {
     name: "connections-used-up",
     severity: "critical",
-    threshold: anything,
     looksFor:
       "the database refuses a connection, since others hold as many as it has (max_connections, or a role's or pooler's limit)",
-    link: "/alerts",
     advice:
       "select usename, application_name, count(*) from pg_stat_activity group by 1, 2 says who holds them. End what nobody needs, raise max_connections (it takes a restart of Postgres), or put PgBouncer in between. Everything resumes by itself.",
     isOwn: true,
     find: ({ own }) =>
-      own?.usedUp == null
-        ? null
-        : { words: `${sentence(own.usedUp.words)}, since ${clockTime(own.usedUp.sinceMs)}.` },
+      own?.usedUp && `${sentence(own.usedUp.words)}, since ${clockTime(own.usedUp.sinceMs)}.`,
   },
   {
     name: "clock-wrong",
     severity: "critical",
-    threshold: anything,
     looksFor:
       "this coordinator's clock jumped, or differs from the database's by over 5 s, or the same way from those of most crawlers by over a minute",
-    link: "/alerts",
     advice:
       "Look at the coordinator's machine, not at the crawlers: timedatectl (or chronyc tracking), and let NTP keep its clock. Nothing is handed out or written meanwhile, crawlers keep their results; everything resumes by itself when it is right. If the clock is right now and this stays, restart the coordinator (runbook: bad days).",
     isOwn: true,
     find: ({ own }) =>
-      own?.clock == null
-        ? null
-        : {
-            words: `${sentence(own.clock.words)}, since ${clockTime(own.clock.sinceMs)}: nothing is handed out.`,
-          },
+      own?.clock &&
+      `${sentence(own.clock.words)}, since ${clockTime(own.clock.sinceMs)}: nothing is handed out.`,
   },
   {
     name: "database-cannot-write",
     severity: "critical",
-    threshold: anything,
     looksFor:
       "a small write fails: the database's disk is full, it is read-only (a standby), or its files cannot grow",
     link: "/storage",
@@ -155,14 +139,11 @@ export const alertRules = [
       "Free space on its disk, or point DATABASE_URL at the server that takes writes. Crawlers keep their results meanwhile; everything resumes by itself.",
     isOwn: true,
     find: ({ own }) =>
-      own?.unwritable == null
-        ? null
-        : { words: `${sentence(own.unwritable.words)}, since ${clockTime(own.unwritable.sinceMs)}.` },
+      own?.unwritable && `${sentence(own.unwritable.words)}, since ${clockTime(own.unwritable.sinceMs)}.`,
   },
   {
     name: "journal-cannot-write",
     severity: "critical",
-    threshold: anything,
     looksFor:
       "people's changes cannot be written to the journal beside the database, and are answered with an error",
     link: "/storage",
@@ -170,9 +151,7 @@ export const alertRules = [
       "Free space in the home folder, or let the coordinator's user write there. The changes are in the database, and are journaled by themselves then (runbook: bad days).",
     isOwn: true,
     find: ({ own }) =>
-      own?.journal == null
-        ? null
-        : { words: `${sentence(own.journal.words)}, since ${clockTime(own.journal.sinceMs)}.` },
+      own?.journal && `${sentence(own.journal.words)}, since ${clockTime(own.journal.sinceMs)}.`,
   },
   {
     name: "journal-differs",
@@ -188,12 +167,9 @@ export const alertRules = [
       if (wentBack === undefined || wentBack.failed === 0 || nowMs - wentBack.atMs > days * dayMs)
         return null;
       const since = `The database went back to an earlier state ${Math.floor((nowMs - wentBack.atMs) / dayMs)} days ago`;
-      return {
-        words:
-          wentBack.failed === null
-            ? `${since}, and there was no journal: opt-outs and revocations made since then are lost.`
-            : `${since}, and ${wentBack.failed} entries of the journal could not be restored.`,
-      };
+      return wentBack.failed === null
+        ? `${since}, and there was no journal: opt-outs and revocations made since then are lost.`
+        : `${since}, and ${wentBack.failed} entries of the journal could not be restored.`;
     },
   },
   {
@@ -213,9 +189,7 @@ export const alertRules = [
       if (own?.clock != null) return null;
       const sinceMs = Math.max(figuresAtMs ?? 0, own?.startedAtMs ?? 0);
       if (figuresAtMs !== null && nowMs - sinceMs > (minutes + 1) * minuteMs)
-        return {
-          words: `No coordinator has written its figures for ${minutesSince(figuresAtMs, nowMs)} minutes.`,
-        };
+        return `No coordinator has written its figures for ${minutesSince(figuresAtMs, nowMs)} minutes.`;
       const silent = (own?.silentCoordinators ?? []).filter(
         ({ sinceMs }) => nowMs - sinceMs >= silentSeconds * 1000,
       );
@@ -231,16 +205,13 @@ export const alertRules = [
     /** Seconds. Another takes the lead 10 s after the last sign of the one before, and brings its memory up to date. */
     threshold: 60,
     looksFor: (seconds) => `no coordinator has led for ${seconds} s, although one is running`,
-    link: "/alerts",
     advice:
       "The log says why no other takes the lead (“could not be looked at”). Restart the coordinator that holds it: select * from fleet_lead.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
       own?.leaderlessSinceMs == null || nowMs - own.leaderlessSinceMs < seconds * 1000
         ? null
-        : {
-            words: `No coordinator of this database has led since ${clockTime(own.leaderlessSinceMs)}: no rounds, no hand-overs, no balancing.`,
-          },
+        : `No coordinator of this database has led since ${clockTime(own.leaderlessSinceMs)}: no rounds, no hand-overs, no balancing.`,
   },
   {
     name: "job-failing",
@@ -248,7 +219,6 @@ export const alertRules = [
     /** Turns in a row. One or two fail whenever a database restarts. */
     threshold: 3,
     looksFor: (times) => `a job of the coordinator has failed ${times} times in a row`,
-    link: "/alerts",
     advice: "The log has the reason for each failure (“flow failed, will run again”, with the job's name).",
     isOwn: true,
     // While nothing can be asked or written, that is the alert, and every job's failure.
@@ -270,7 +240,6 @@ export const alertRules = [
     threshold: 20,
     looksFor: (times) =>
       `a job has been running for ${times} times its interval (at least ${leastOverdueMinutes} minutes)`,
-    link: "/alerts",
     advice:
       "It is waiting for a lock (pg_stat_activity, pg_locks), a connection or a slow disk. If several hang, restart the coordinator.",
     isOwn: true,
@@ -292,7 +261,6 @@ export const alertRules = [
     threshold: 500,
     looksFor: (ms) =>
       `the coordinator's process is late: one turn in a hundred by over ${ms} ms within a minute, or one by over ${mostStandstillMs / 1000} s`,
-    link: "/alerts",
     advice:
       "Its CPU is too slow or shared, it is short of memory (swap), or one task is too large: nearcrawl_event_loop_delay_seconds, top.",
     isOwn: true,
@@ -300,9 +268,7 @@ export const alertRules = [
       if (own?.eventLoop == null) return null;
       const { p99Ms, mostMs } = own.eventLoop;
       if (p99Ms <= ms && mostMs <= mostStandstillMs) return null;
-      return {
-        words: `The coordinator's process is late: one turn in a hundred by ${Math.round(p99Ms)} ms, and one by ${Math.round(mostMs)} ms, within the last two minutes.`,
-      };
+      return `The coordinator's process is late: one turn in a hundred by ${Math.round(p99Ms)} ms, and one by ${Math.round(mostMs)} ms, within the last two minutes.`;
     },
   },
   {
@@ -319,9 +285,7 @@ export const alertRules = [
     find: ({ own, nowMs }, seconds) =>
       own?.dns == null || nowMs - own.dns.sinceMs < seconds * 1000
         ? null
-        : {
-            words: `The coordinator's DNS servers have not answered since ${clockTime(own.dns.sinceMs)}: ${own.dns.words}.`,
-          },
+        : `The coordinator's DNS servers have not answered since ${clockTime(own.dns.sinceMs)}: ${own.dns.words}.`,
   },
   {
     name: "certificate-ending",
@@ -329,7 +293,6 @@ export const alertRules = [
     /** Days. Nothing that renews by itself leaves so few. */
     threshold: 3,
     looksFor: (days) => `the coordinator's certificate ends within ${days} days, or has ended`,
-    link: "/alerts",
     advice:
       "Renew it with the same key (certbot renew --reuse-key) into the same files: it is shown within a minute, without a restart.",
     isOwn: true,
@@ -343,13 +306,12 @@ export const alertRules = [
     threshold: 21,
     looksFor: (days) =>
       `the coordinator's certificate ends within ${days} days, or a renewed one lies in its file and is not shown`,
-    link: "/alerts",
     advice:
       "Renew it with the same key (certbot renew --reuse-key) into the same files: it is shown within a minute, without a restart. With another key, crawlers that were invited with the one before do not come back: invite them anew.",
     isOwn: true,
     find: ({ own, nowMs }, days) => {
       const { file, notTaken } = own?.certificate ?? { notTaken: null };
-      if (notTaken !== null) return { words: `What lies in ${file} is not shown: ${notTaken}.` };
+      if (notTaken !== null) return `What lies in ${file} is not shown: ${notTaken}.`;
       return certificateEnding(own, nowMs, { from: 3, to: days });
     },
   },
@@ -387,7 +349,7 @@ export const alertRules = [
     find: ({ disk }, bytes) =>
       disk === undefined || disk.freeBytes >= bytes
         ? null
-        : { words: `${bytesText(Math.max(0, disk.freeBytes))} left for the database.` },
+        : `${bytesText(Math.max(0, disk.freeBytes))} left for the database.`,
   },
   {
     name: "disk-left",
@@ -404,9 +366,7 @@ export const alertRules = [
       const left = daysLeft(disk);
       if (lostBytesPerDay === null || left === null || left >= days) return null;
       const span = left < 2 ? `${Math.round(left * 24)} hours` : `${Math.floor(left)} days`;
-      return {
-        words: `${bytesText(Math.max(0, freeBytes))} left for the database; at the pace of the last day (${bytesText(lostBytesPerDay)} per day) it is full in ${span}.`,
-      };
+      return `${bytesText(Math.max(0, freeBytes))} left for the database; at the pace of the last day (${bytesText(lostBytesPerDay)} per day) it is full in ${span}.`;
     },
   },
   {
@@ -418,9 +378,7 @@ export const alertRules = [
     link: "/",
     advice: "Check its disk, its connections, and what else uses the machine.",
     find: ({ databaseMs }, ms) =>
-      databaseMs <= ms
-        ? null
-        : { words: `The database takes ${Math.round(databaseMs)} ms to answer a trivial query.` },
+      databaseMs <= ms ? null : `The database takes ${Math.round(databaseMs)} ms to answer a trivial query.`,
   },
   {
     name: "registry-old",
@@ -432,15 +390,10 @@ export const alertRules = [
     advice: "Fetch the files, review the plan and apply it (runbook: refreshing the registries).",
     find: ({ registryAppliedMs, nowMs }, mostDays) => {
       if (registryAppliedMs === null)
-        return {
-          words:
-            "No registry is in force, so all of IPv4 and all of IPv6 are one subnet each, with one crawler.",
-        };
+        return "No registry is in force, so all of IPv4 and all of IPv6 are one subnet each, with one crawler.";
       const days = Math.floor((nowMs - registryAppliedMs) / dayMs);
       if (days <= mostDays) return null;
-      return {
-        words: `The registry in force was applied ${days} days ago; import it each quarter.`,
-      };
+      return `The registry in force was applied ${days} days ago; import it each quarter.`;
     },
   },
   {
@@ -479,7 +432,6 @@ export const alertRules = [
   {
     name: "registry-empty",
     severity: "critical",
-    threshold: anything,
     looksFor:
       "no registry is in force although there was one, or no delegated subnet is in the tree in force",
     link: "/registry",
@@ -502,20 +454,18 @@ export const alertRules = [
   {
     name: "registry-refused",
     severity: "warning",
-    threshold: anything,
     looksFor: "the latest import was refused, and nothing was applied since",
     link: "/registry",
     advice:
       "Review the plan: usually a file is incomplete. If it is right, apply it with the number that it names (runbook: refreshing the registries).",
     find: ({ registryAccident }) =>
       typeof registryAccident?.refusedWords === "string"
-        ? { words: `${registryAccident.refusedWords.replace(/^an /, "An ").replace(/\.?$/, ".")}` }
+        ? `${registryAccident.refusedWords.replace(/^an /, "An ").replace(/\.?$/, ".")}`
         : null,
   },
   {
     name: "release-missing",
     severity: "warning",
-    threshold: anything,
     looksFor:
       "no release is offered to all, while invitations are open or crawlers have joined where nothing has run yet",
     link: "/fleet/versions",
@@ -546,18 +496,14 @@ export const alertRules = [
     find: ({ statedUntilMs, nowMs }, leastDays) => {
       if (statedUntilMs === null || statedUntilMs - nowMs >= leastDays * dayMs) return null;
       const until = new Date(statedUntilMs).toISOString();
-      return {
-        words:
-          statedUntilMs <= nowMs
-            ? `The statement of which release is the newest ended at ${until}: supervisors take no release; running ones continue.`
-            : `The statement of which release is the newest ends at ${until}; supervisors take no release after that.`,
-      };
+      return statedUntilMs <= nowMs
+        ? `The statement of which release is the newest ended at ${until}: supervisors take no release; running ones continue.`
+        : `The statement of which release is the newest ends at ${until}; supervisors take no release after that.`;
     },
   },
   {
     name: "release-held",
     severity: "info",
-    threshold: anything,
     looksFor: "the newest release was offered, and is no longer offered",
     link: "/fleet/versions",
     advice: "Sign a better one, or offer it again: nearcrawl release stage VERSION --to one.",
@@ -571,7 +517,6 @@ export const alertRules = [
   {
     name: "release-failing",
     severity: "warning",
-    threshold: anything,
     looksFor: "a crawler refused an offered release, or rolled back from it",
     link: "/fleet/versions",
     advice:
@@ -585,7 +530,6 @@ export const alertRules = [
   {
     name: "incidents",
     severity: "warning",
-    threshold: anything,
     looksFor: "incidents were recorded in the last hour",
     link: "/fleet/incidents",
     advice: "The runbook (watching the fleet) explains each kind.",
@@ -599,7 +543,6 @@ export const alertRules = [
   {
     name: "no-crawler-connected",
     severity: "critical",
-    threshold: anything,
     looksFor: "no crawler is connected",
     link: "/fleet",
     find: ({ crawlers }) => {
@@ -619,7 +562,6 @@ export const alertRules = [
   {
     name: "copied-folder",
     severity: "warning",
-    threshold: anything,
     looksFor: "two machines ran with one crawler's folder within the last day",
     link: "/fleet/incidents?kind=copied-folder",
     advice: "Have one of them stopped, or reinvite that crawler: nearcrawl fleet reinvite NAME.",
@@ -705,7 +647,6 @@ export const alertRules = [
   {
     name: "crawler-waits",
     severity: "warning",
-    threshold: anything,
     looksFor: "an offline crawler has reported that it cannot run until somebody acts",
     link: "/fleet",
     advice: "Each says what it needs, and from whom: its page, or nearcrawl fleet show NAME.",
@@ -734,7 +675,6 @@ export const alertRules = [
   {
     name: "crawler-distrusted",
     severity: "warning",
-    threshold: anything,
     looksFor: "a crawler's results or probe reports are not trusted",
     link: "/fleet/trust",
     advice:
@@ -819,9 +759,7 @@ export const alertRules = [
     find: ({ hour: { fetches, ourFailures } }, mostShare) =>
       fetches < leastFetches || ourFailures <= fetches * mostShare
         ? null
-        : {
-            words: `${percent(ourFailures / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
-          },
+        : `${percent(ourFailures / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
   },
   {
     name: "subnets-wait",
@@ -835,9 +773,7 @@ export const alertRules = [
     find: ({ queue: { unplacedSeconds } }, minutes) =>
       unplacedSeconds === null || unplacedSeconds <= minutes * 60
         ? null
-        : {
-            words: `Hosts in subnets without a crawler have waited for up to ${span(unplacedSeconds)}.`,
-          },
+        : `Hosts in subnets without a crawler have waited for up to ${span(unplacedSeconds)}.`,
   },
   {
     name: "queue-age",
@@ -851,7 +787,7 @@ export const alertRules = [
     find: ({ queue: { p95Seconds } }, hours) =>
       p95Seconds === null || p95Seconds <= hours * 3600
         ? null
-        : { words: `One in twenty due hosts has waited for more than ${span(p95Seconds)}.` },
+        : `One in twenty due hosts has waited for more than ${span(p95Seconds)}.`,
   },
   {
     name: "bot-gates-grow",
@@ -890,9 +826,7 @@ export const alertRules = [
     find: ({ linkOutbox: { effects, ageSeconds } }, minutes) =>
       ageSeconds <= minutes * 60
         ? null
-        : {
-            words: `${effects.toLocaleString("en-GB")} links of results to other hosts wait to be counted, for up to ${span(ageSeconds)}.`,
-          },
+        : `${effects.toLocaleString("en-GB")} links of results to other hosts wait to be counted, for up to ${span(ageSeconds)}.`,
   },
   {
     name: "compression-poor",
@@ -907,9 +841,7 @@ export const alertRules = [
     find: ({ day: { fetchedBytes, shippedBytes } }, mostShare) =>
       fetchedBytes < leastFetchedBytes || shippedBytes <= fetchedBytes * mostShare
         ? null
-        : {
-            words: `Crawlers shipped 1/${(fetchedBytes / shippedBytes).toFixed(1)} of what they fetched in the last 24 hours; 1/20 is the aim.`,
-          },
+        : `Crawlers shipped 1/${(fetchedBytes / shippedBytes).toFixed(1)} of what they fetched in the last 24 hours; 1/20 is the aim.`,
   },
   {
     name: "accuracy-low",
@@ -924,9 +856,7 @@ export const alertRules = [
     find: ({ accuracy: { samples, share } }, leastShare) =>
       samples < leastSamples || share === null || share >= leastShare
         ? null
-        : {
-            words: `Only ${percent(share)} of ${samples} sampled subnets are with a crawler that is nearly the nearest.`,
-          },
+        : `Only ${percent(share)} of ${samples} sampled subnets are with a crawler that is nearly the nearest.`,
   },
   {
     name: "parent-away",
@@ -942,9 +872,7 @@ export const alertRules = [
       const parent = relatives.find(({ kind }) => kind === "parent");
       if (!parent || !isLong(parent.failingSinceMs, nowMs, minutes)) return null;
       const since = minutesSince(parent.failingSinceMs ?? nowMs, nowMs);
-      return {
-        words: `The parent coordinator ${parent.name} has accepted nothing for ${since} minutes (${parent.failure ?? "no answer"}); URLs of others wait here.`,
-      };
+      return `The parent coordinator ${parent.name} has accepted nothing for ${since} minutes (${parent.failure ?? "no answer"}); URLs of others wait here.`;
     },
   },
   {
@@ -1013,7 +941,7 @@ export const listedRules = bySeverity(
   (alertRules as readonly (AlertRule & { readonly name: AlertName })[]).map(
     ({ name, severity, threshold, looksFor }) => ({
       ...{ name, severity },
-      looksFor: typeof looksFor === "string" ? looksFor : looksFor(threshold),
+      looksFor: typeof looksFor === "string" ? looksFor : looksFor(threshold ?? 0),
     }),
   ),
 );
@@ -1121,10 +1049,10 @@ function bySeverity<One extends { readonly severity: AlertSeverity }>(all: reado
 }
 
 function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts): FoundAlert | null {
-  const found = rule.find(facts, rule.threshold);
-  const finding = found && unmuted(found, rule.name, facts);
-  if (finding === null) return null;
-  const { name, severity, link } = rule;
+  const found = rule.find(facts, rule.threshold ?? 0) ?? null;
+  const finding = found && unmuted(typeof found === "string" ? { words: found } : found, rule.name, facts);
+  if (finding === null || finding === "") return null;
+  const { name, severity, link = "/alerts" } = rule;
   const { words, targets } = finding;
   const noted = facts.noted?.find((one) => one.name === name);
   const bare = [...new Set((targets ?? []).map(bareTarget))].slice(0, mostTargets);

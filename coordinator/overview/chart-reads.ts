@@ -70,43 +70,34 @@ async function gaugeRows(
   return rows;
 }
 
+/** Charts over the same rows. `usual`: what to say while nothing is known. */
+const chartsOver =
+  (steps: Steps, rows: readonly SteppedRow[], usual: string) =>
+  (
+    key: string,
+    title: string,
+    unit: HistoryChart["unit"],
+    lines: readonly (readonly [column: string, name: string])[],
+    whenEmpty = usual,
+  ): HistoryChart => ({
+    ...{ key, title, unit, times: steps.times, whenEmpty },
+    series: seriesOf(steps, rows, lines),
+  });
+
+const busyAlone = (chart: HistoryChart): HistoryChart => ({ ...chart, series: withoutIdle(chart.series) });
+
 async function queue(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const steps = stepsOf(range, gaugeSeconds);
-  const names = [
-    ...waitReasons.map(queueGauge),
-    "leases",
-    "queueMedianSeconds",
-    "queueP95Seconds",
-    "urlsInProgress",
-  ];
-  const rows = await gaugeRows(pool, range, names, steps);
-  const line = (key: string, name: string) => [key, name] as const;
-  const { times } = steps;
+  const waiting = waitReasons.map((reason) => [queueGauge(reason), waitReasonNames[reason]] as const);
+  const names = [...waiting.map(([name]) => name), "queueMedianSeconds", "queueP95Seconds", "urlsInProgress"];
+  const chart = chartsOver(steps, await gaugeRows(pool, range, names, steps), startsNow);
   return [
-    {
-      ...{ key: "waiting", title: "Due hosts, by what they wait for", unit: "count", times },
-      series: withoutIdle(
-        seriesOf(
-          steps,
-          rows,
-          waitReasons.map((reason) => line(queueGauge(reason), waitReasonNames[reason])),
-        ),
-      ),
-      whenEmpty: startsNow,
-    },
-    {
-      ...{ key: "wait", title: "How long they have waited", unit: "seconds", times },
-      series: seriesOf(steps, rows, [
-        line("queueMedianSeconds", "median"),
-        line("queueP95Seconds", "95 % less than"),
-      ]),
-      whenEmpty: startsNow,
-    },
-    {
-      ...{ key: "in-progress", title: "URLs in progress", unit: "count", times },
-      series: seriesOf(steps, rows, [line("urlsInProgress", "URLs in progress")]),
-      whenEmpty: startsNow,
-    },
+    busyAlone(chart("waiting", "Due hosts, by what they wait for", "count", waiting)),
+    chart("wait", "How long they have waited", "seconds", [
+      ["queueMedianSeconds", "median"],
+      ["queueP95Seconds", "95 % less than"],
+    ]),
+    chart("in-progress", "URLs in progress", "count", [["urlsInProgress", "URLs in progress"]]),
   ];
 }
 
@@ -115,84 +106,71 @@ async function queue(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
 const isBeyond = (range: TimeRange, days: number) =>
   range.now.getTime() - range.since.getTime() > days * dayMs;
 
+/** SQL: of the days of the range. */
+const inDays = `day >= ($1::timestamptz at time zone 'UTC')::date and day <= ($2::timestamptz at time zone 'UTC')::date`;
+
 /** Sums of these columns by step, with the minutes in which a coordinator ran. */
-async function minuteRows(pool: Pool, range: TimeRange, columns: readonly string[]) {
-  const isByDay = isBeyond(range, minuteDays);
-  const steps = stepsOf(range, isByDay ? daySeconds : 60);
+async function minuteRows(
+  pool: Pool,
+  range: TimeRange,
+  columns: readonly (readonly [name: string, column: string])[],
+  isByDay = isBeyond(range, minuteDays),
+  steps = stepsOf(range, isByDay ? daySeconds : 60),
+) {
   const from = isByDay
-    ? `from day_figures
-       where minutes > 0 and day >= ($1::timestamptz at time zone 'UTC')::date
-         and day <= ($2::timestamptz at time zone 'UTC')::date`
-    : "from minute_figures where minute >= $1 and minute <= $2";
-  // Of the minute under way only a part is written.
-  const lastMs = Math.floor(range.now.getTime() / 60_000) * 60_000 - 1;
-  const until = new Date(Math.min(range.until.getTime(), lastMs));
+    ? `day_figures where minutes > 0 and ${inDays}`
+    : "minute_figures where minute >= $1 and minute <= $2";
+  // Of the minute under way only a part is written: it is no point of its own.
+  const minuteStart = Math.floor(range.now.getTime() / 60_000) * 60_000;
+  const until = steps.seconds === 60 ? new Date(Math.min(+range.until, minuteStart - 1)) : range.until;
+  const sums = columns.map(([name, column]) => `, sum(${column})::float8 as ${name}`);
   const { rows } = await pool.query<SteppedRow>(
     `select ${stepSql(isByDay ? "day::timestamp at time zone 'UTC'" : "minute")},
-       ${isByDay ? "sum(minutes)" : "count(*)"}::float8 as minutes, ${columns}
-     ${from}
+       ${isByDay ? "sum(minutes)" : "count(*)"}::float8 as minutes ${sums.join("")}
+     from ${from}
      group by 1`,
     [...queryOf({ ...range, until }, steps)],
   );
   return { steps, rows };
 }
 
+const ofBlames = blames.map((blame) => [blame, failureColumns[blame]] as const);
+const blameLines = blames.map((blame) => [blame, blameWords[blame]] as const);
+
+/** Each column of the row, as `of` makes it. */
+function eachOf(row: SteppedRow, names: readonly string[], of: (value: number) => number | null): SteppedRow {
+  return { step: row.step, ...Object.fromEntries(names.map((name) => [name, of(row[name] ?? 0)])) };
+}
+
 const noCoordinator = "No coordinator ran in this time.";
 
 async function overview(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
-  const { steps, rows } = await minuteRows(pool, range, [
-    "sum(pages)::float8 as pages",
-    "sum(fetched_bytes)::float8 as bytes",
-    "sum(probes)::float8 as probes",
-  ]);
-  const chart = (key: string, title: string, unit: "count" | "bytes"): HistoryChart => ({
-    ...{ key, title, unit, times: steps.times, whenEmpty: noCoordinator },
-    series: seriesOf(
-      steps,
-      rows.map((row) => ({ step: row.step, [key]: row[key]! / row.minutes! })),
-      [[key, title]],
-    ),
-  });
+  const names = ["pages", "fetched_bytes", "probes"];
+  const { steps, rows } = await minuteRows(
+    pool,
+    range,
+    names.map((name) => [name, name]),
+  );
+  const means = rows.map((row) => eachOf(row, names, (sum) => sum / row.minutes!));
+  const chart = chartsOver(steps, means, noCoordinator);
   return [
-    chart("pages", "Pages per minute", "count"),
-    chart("bytes", "Fetched per minute", "bytes"),
-    chart("probes", "Probes per minute", "count"),
+    chart("pages", "Pages per minute", "count", [["pages", "pages"]]),
+    chart("bytes", "Fetched per minute", "bytes", [["fetched_bytes", "bytes"]]),
+    chart("probes", "Probes per minute", "count", [["probes", "probes"]]),
   ];
 }
 
 async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
-  const { steps, rows } = await minuteRows(pool, range, [
-    "sum(fetches)::float8 as fetches",
-    ...blames.map((blame) => `sum(${failureColumns[blame]})::float8 as ${blame}`),
-  ]);
-  const { times } = steps;
-  const each = blames.map((blame) => [blame, blameWords[blame]] as const);
+  const { steps, rows } = await minuteRows(pool, range, [["fetches", "fetches"], ...ofBlames]);
+  const means = rows.map((row) => eachOf(row, blames, (failed) => failed / row.minutes!));
+  const shares = rows.map((row) =>
+    eachOf(row, blames, (failed) => (row.fetches! < leastSamples ? null : failed / row.fetches!)),
+  );
+  const tooFew = `A share is told from ${leastSamples} fetches on; no point of this range has so many.`;
   return [
-    {
-      ...{ key: "failures", title: "Failed fetches per minute", unit: "count", times },
-      series: seriesOf(
-        steps,
-        rows.map((row) => eachOf(row, (failed) => failed / row.minutes!)),
-        each,
-      ),
-      whenEmpty: noCoordinator,
-    },
-    {
-      ...{ key: "share", title: "Share of fetches that failed", unit: "share", times },
-      series: seriesOf(
-        steps,
-        rows.map((row) =>
-          eachOf(row, (failed) => (row.fetches! < leastSamples ? null : failed / row.fetches!)),
-        ),
-        each,
-      ),
-      whenEmpty: `A share is told from ${leastSamples} fetches on; no point of this range has so many.`,
-    },
+    chartsOver(steps, means, noCoordinator)("failures", "Failed fetches per minute", "count", blameLines),
+    chartsOver(steps, shares, tooFew)("share", "Share of fetches that failed", "share", blameLines),
   ];
-}
-
-function eachOf(row: SteppedRow, of: (failed: number) => number | null): SteppedRow {
-  return { step: row.step, ...Object.fromEntries(blames.map((blame) => [blame, of(row[blame] ?? 0)])) };
 }
 
 // How near the delegations are: the share of the samples in a window before each point, as the page's own figure is.
@@ -216,27 +194,16 @@ async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
     return { step, samples, share: near / samples, ...wilsonInterval(near, samples) };
   });
   const window = windowMs === dayMs ? "24 hours" : "7 days";
-  const { times } = steps;
+  const tooFew = `A share is told from ${leastSamples} samples on; no ${window} of this range have so many.`;
+  const inWindow = `Samples in the ${window} before`;
+  const chart = chartsOver(steps, rows, tooFew);
   return [
-    {
-      ...{
-        key: "share",
-        title: `Nearly the nearest, of the samples of the ${window} before`,
-        unit: "share",
-        times,
-      },
-      series: seriesOf(steps, rows, [
-        ["share", "share"],
-        ["low", "at least (95 %)"],
-        ["high", "at most (95 %)"],
-      ]),
-      whenEmpty: `A share is told from ${leastSamples} samples on; no ${window} of this range have so many.`,
-    },
-    {
-      ...{ key: "samples", title: `Samples in the ${window} before`, unit: "count", times },
-      series: seriesOf(steps, rows, [["samples", "samples"]]),
-      whenEmpty: "Nothing was sampled.",
-    },
+    chart("share", `Nearly the nearest, of the samples of the ${window} before`, "share", [
+      ["share", "share"],
+      ["low", "at least (95 %)"],
+      ["high", "at most (95 %)"],
+    ]),
+    chart("samples", inWindow, "count", [["samples", "samples"]], "Nothing was sampled."),
   ];
 }
 
@@ -256,45 +223,33 @@ async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
       [...queryOf(range, steps)],
     ),
   ]);
-  const { times } = steps;
   const hours = steps.seconds / 3600;
+  // What nobody wrote down in a step did not happen in it.
   const perHour = (rows: readonly SteppedRow[], names: readonly string[]) => {
     const known = new Map(rows.map((row) => [Number(row.step), row]));
-    // What nobody wrote down in a step did not happen in it.
-    return times.map((_, index): SteppedRow => {
+    return steps.times.map((_, index) => {
       const step = steps.first + index * steps.seconds;
-      return {
-        step,
-        ...Object.fromEntries(names.map((name) => [name, (known.get(step)?.[name] ?? 0) / hours])),
-      };
+      return eachOf(known.get(step) ?? { step }, names, (count) => count / hours);
     });
   };
+  const verdicts = perHour(compared, ["agree", "alone", "once"]);
+  const refused = perHour(incidents.rows, ["incidents"]);
   return [
-    {
-      ...{ key: "comparisons", title: "Pages compared per hour", unit: "count", times },
-      series: seriesOf(steps, perHour(compared, ["agree", "alone", "once"]), [
-        ["agree", "agree"],
-        ["alone", "differ each time"],
-        ["once", "differed once"],
+    chartsOver(steps, verdicts, "Nothing was compared.")("comparisons", "Pages compared per hour", "count", [
+      ["agree", "agree"],
+      ["alone", "differ each time"],
+      ["once", "differed once"],
+    ]),
+    chartsOver(steps, refused, "Nothing was refused.")("incidents", "Incidents per hour", "count", [
+      ["incidents", "incidents"],
+    ]),
+    busyAlone(
+      chartsOver(fine, gauges, startsNow)("crawlers", "Crawlers", "count", [
+        ["crawlersOnline", "online"],
+        ["crawlersDraining", "draining"],
+        ["crawlersOffline", "offline"],
       ]),
-      whenEmpty: "Nothing was compared.",
-    },
-    {
-      ...{ key: "incidents", title: "Incidents per hour", unit: "count", times },
-      series: seriesOf(steps, perHour(incidents.rows, ["incidents"]), [["incidents", "incidents"]]),
-      whenEmpty: "Nothing was refused.",
-    },
-    {
-      ...{ key: "crawlers", title: "Crawlers", unit: "count", times: fine.times },
-      series: withoutIdle(
-        seriesOf(fine, gauges, [
-          ["crawlersOnline", "online"],
-          ["crawlersDraining", "draining"],
-          ["crawlersOffline", "offline"],
-        ]),
-      ),
-      whenEmpty: startsNow,
-    },
+    ),
   ];
 }
 
@@ -315,15 +270,10 @@ async function comparisons(pool: Pool, query: StepQuery): Promise<SteppedRow[]> 
 
 const mostPlans = 1000;
 
-export interface ChartedPlan {
-  readonly at: Date;
-  readonly planned: number | null;
-  readonly achieved: number | null;
-  readonly freshness: number | null;
-}
-
-async function plansMade(pool: Pool, range: TimeRange): Promise<ChartedPlan[]> {
-  const { rows } = await pool.query<ChartedPlan>(
+async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
+  const { rows } = await pool.query<
+    { readonly at: Date } & Readonly<Record<"planned" | "achieved" | "freshness", number | null>>
+  >(
     `select made_at as at, nullif((plan ->> 'totalPerDay')::float8, 0) as planned,
        (plan ->> 'achievedPerDay')::float8 as achieved, (plan ->> 'freshness')::float8 as freshness
      from recrawl_plan
@@ -332,31 +282,21 @@ async function plansMade(pool: Pool, range: TimeRange): Promise<ChartedPlan[]> {
      limit ${mostPlans}`,
     [range.since, range.until],
   );
-  return rows.reverse();
-}
-
-async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
-  const plans = await plansMade(pool, range);
+  const plans = rows.reverse();
   const times = plans.map(({ at }) => at.toISOString());
-  const line = (name: string, of: (plan: (typeof plans)[number]) => number | null) => ({
-    name,
-    values: plans.map(of),
-  });
+  const line = (name: string, of: "planned" | "achieved" | "freshness") => {
+    return { name, values: plans.map((plan) => plan[of]) };
+  };
   const whenEmpty = "No plan was made in this time: every page is fetched again after the same interval.";
+  const [rates, freshness] = ["Fetches again per day", "Expected to be current, by importance"];
   return [
     {
-      ...{ key: "rates", title: "Fetches again per day", unit: "count", times, whenEmpty },
-      series: [line("planned", ({ planned }) => planned), line("measured", ({ achieved }) => achieved)],
+      ...{ key: "rates", title: rates, unit: "count", times, whenEmpty },
+      series: [line("planned", "planned"), line("measured", "achieved")],
     },
     {
-      ...{
-        key: "freshness",
-        title: "Expected to be current, by importance",
-        unit: "share",
-        times,
-        whenEmpty,
-      },
-      series: [line("current", ({ freshness }) => freshness)],
+      ...{ key: "freshness", title: freshness, unit: "share", times, whenEmpty },
+      series: [line("current", "freshness")],
     },
   ];
 }
@@ -369,12 +309,10 @@ async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): P
   const standing = stepsOf(range, isByDay ? daySeconds : 3600);
   const at = isByDay ? "day::timestamp at time zone 'UTC'" : "quarter";
   const from = isByDay
-    ? `from crawler_day_figures
-       where crawler_id = $4 and day >= ($1::timestamptz at time zone 'UTC')::date
-         and day <= ($2::timestamptz at time zone 'UTC')::date`
+    ? `from crawler_day_figures where crawler_id = $4 and ${inDays}`
     : "from crawler_figures where crawler_id = $4 and quarter >= $1 and quarter <= $2";
-  const columns = blames.map((blame) => `sum(${failureColumns[blame]})::float8 as ${blame}`);
-  const [figures, stood, written] = await Promise.all([
+  const columns = ofBlames.map(([blame, column]) => `sum(${column})::float8 as ${blame}`);
+  const [figures, stood, ran] = await Promise.all([
     pool.query<SteppedRow>(
       `select ${stepSql(at)}, sum(fetches)::float8 as fetches, sum(pages)::float8 as pages,
          sum(wire_bytes)::float8 as bytes, ${columns}
@@ -389,73 +327,30 @@ async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): P
        group by 1`,
       [...queryOf(range, standing), crawlerId],
     ),
-    writtenSteps(pool, range, { steps, isByDay }),
+    minuteRows(pool, range, [], isByDay, steps),
   ]);
-  const rows = perMinute(steps, figures.rows, written);
-  const { times } = steps;
-  const whenEmpty = "It fetched nothing in this time.";
+  const written = new Map(ran.rows.map(({ step, minutes }) => [Number(step), minutes!]));
+  const chart = chartsOver(
+    steps,
+    perMinute(steps, figures.rows, written),
+    "It fetched nothing in this time.",
+  );
+  const standings = chartsOver(standing, stood.rows, "They are counted once an hour.");
+  const whoseFault = "Failed fetches per minute, and whose fault";
+  const noSubnets = "It is noted once an hour, while the crawler has subnets.";
   return [
-    {
-      ...{ key: "pages", title: "Fetches per minute", unit: "count", times, whenEmpty },
-      series: seriesOf(steps, rows, [
-        ["fetches", "all"],
-        ["pages", "with a page"],
-      ]),
-    },
-    {
-      ...{ key: "bytes", title: "Bytes per minute, at the partner's line", unit: "bytes", times, whenEmpty },
-      series: seriesOf(steps, rows, [["bytes", "bytes"]]),
-    },
-    {
-      ...{
-        key: "failures",
-        title: "Failed fetches per minute, and whose fault",
-        unit: "count",
-        times,
-        whenEmpty,
-      },
-      series: seriesOf(
-        steps,
-        rows,
-        blames.map((blame) => [blame, blameWords[blame]] as const),
-      ),
-    },
-    {
-      ...{ key: "rtt", title: "Mean RTT to its subnets", unit: "ms", times: standing.times },
-      series: seriesOf(standing, stood.rows, [["rtt", "RTT"]]),
-      whenEmpty: "It is noted once an hour, while the crawler has subnets.",
-    },
-    {
-      ...{ key: "subnets", title: "Subnets", unit: "count", times: standing.times },
-      series: seriesOf(standing, stood.rows, [["subnets", "subnets"]]),
-      whenEmpty: "They are counted once an hour.",
-    },
+    chart("pages", "Fetches per minute", "count", [
+      ["fetches", "all"],
+      ["pages", "with a page"],
+    ]),
+    chart("bytes", "Bytes per minute, at the partner's line", "bytes", [["bytes", "bytes"]]),
+    chart("failures", whoseFault, "count", blameLines),
+    standings("rtt", "Mean RTT to its subnets", "ms", [["rtt", "RTT"]], noSubnets),
+    standings("subnets", "Subnets", "count", [["subnets", "subnets"]]),
   ];
 }
 
-/** Steps in which somebody wrote figures: a crawler without any fetched nothing then. */
-async function writtenSteps(
-  pool: Pool,
-  range: TimeRange,
-  { steps, isByDay }: { readonly steps: Steps; readonly isByDay: boolean },
-): Promise<ReadonlyMap<number, number>> {
-  const { rows } = await pool.query<{ step: number; minutes: number }>(
-    isByDay
-      ? `select ${stepSql("day::timestamp at time zone 'UTC'")}, sum(minutes)::float8 as minutes
-         from day_figures
-         where minutes > 0 and day >= ($1::timestamptz at time zone 'UTC')::date
-           and day <= ($2::timestamptz at time zone 'UTC')::date
-         group by 1`
-      : `select ${stepSql("minute")}, count(*)::float8 as minutes
-         from minute_figures
-         where minute >= $1 and minute <= $2
-         group by 1`,
-    [...queryOf(range, steps)],
-  );
-  return new Map(rows.map(({ step, minutes }) => [Number(step), minutes]));
-}
-
-/** Means over the minutes in which a coordinator ran; without any of those, over the whole step. */
+/** Means over the minutes in which a coordinator ran: a crawler without figures fetched nothing then. Without any, over the whole step. */
 function perMinute(
   steps: Steps,
   rows: readonly SteppedRow[],
@@ -464,13 +359,9 @@ function perMinute(
   const known = new Map(rows.map((row) => [Number(row.step), row]));
   return steps.times.flatMap((_, index): SteppedRow[] => {
     const step = steps.first + index * steps.seconds;
-    const row = known.get(step);
-    const minutes = written.get(step);
+    const [row, minutes] = [known.get(step), written.get(step)];
     if (row === undefined && minutes === undefined) return [];
-    const figures = ["fetches", "pages", "bytes", ...blames].map((name) => [
-      name,
-      (row?.[name] ?? 0) / (minutes ?? steps.seconds / 60),
-    ]);
-    return [{ step, ...Object.fromEntries(figures) }];
+    const names = ["fetches", "pages", "bytes", ...blames];
+    return [eachOf(row ?? { step }, names, (count) => count / (minutes ?? steps.seconds / 60))];
   });
 }

@@ -217,16 +217,6 @@ const registryImportPlan = z
       .optional()
       .describe("Files older than a quarter."),
     registries: z.array(registryChange),
-    countries: z
-      .array(
-        z.strictObject({
-          country: z.string().nullable(),
-          added: z.int(),
-          removed: z.int(),
-          changed: z.int(),
-        }),
-      )
-      .describe("Those with the most changes, at most forty."),
     largest: z.array(registryDifference).describe("By size: twenty of IPv4, twenty of IPv6."),
   })
   .meta({

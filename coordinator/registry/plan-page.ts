@@ -5,7 +5,7 @@ import type { ImportPlan } from "#rir-import/plan";
 import type { FileReport } from "#rir-import/read/file-report";
 import type { Shrinkage } from "#rir-import/shrinkage";
 import { lossText } from "#rir-import/shrinkage";
-import { askAbout, country, countText, instant, percentText } from "../web/format.ts";
+import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { inUseField } from "./page.ts";
@@ -21,9 +21,6 @@ const rowsShown = 50;
 
 const registryLink = (registry: string) =>
   html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`;
-const countryLink = (code: string) =>
-  html`<a href="${pathWith("/explore", { country: code })}">${country(code)}</a>`;
-
 export function planPage(
   known: KnownPlan,
   query: PlanPageQuery,
@@ -152,7 +149,6 @@ function summary(file: FileReport): string {
 // What an import would change, as sections of the page.
 
 const listed = 200;
-const countriesShown = 12;
 
 export function planReport(plan: ImportPlan): Html {
   return html`${planTiles(plan)}
@@ -160,7 +156,6 @@ ${inUseWords(plan)}
 ${registrySection(plan)}
 ${largestSection(plan)}
 ${delegationSection(plan)}
-${countrySection(plan)}
 ${holderSection(plan)}
 ${crossingSection(plan)}
 ${publishedSection(plan)}
@@ -275,21 +270,6 @@ function delegationSection({ delegations }: ImportPlan): Html {
       html`<li>${askAbout(range)}: ${from} → ${to}, through ${askAbout(through ?? "")}</li>`,
   );
   return html`${itemList("Delegations lost: probed again with the next URL", lostItems, lost)}${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
-}
-
-function countrySection({ countries }: ImportPlan): Html {
-  if (countries.length === 0) return nothing;
-  const rows = countries.slice(0, countriesShown).map(
-    ({
-      country,
-      added,
-      removed,
-      changed,
-    }) => html`<tr><th scope="row">${country === null ? "none stated" : countryLink(country)}</th>
-<td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td><td class="number">${countText(changed)}</td></tr>`,
-  );
-  return html`<section><h2>${countries.length > countriesShown ? `By country: the ${countriesShown} with the most changes` : "By country"}</h2>
-<div class="scroll by-country" tabindex="0" role="region" aria-label="Changes by country"><table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
 }
 
 function holderSection({ holders }: ImportPlan): Html {

@@ -24,7 +24,7 @@ const mostFetches = 50_000;
 /** Pages of the index, whose rows are wide. */
 const mostPages = 5000;
 
-export const urlsShown = 50;
+const urlsShown = 50;
 
 export interface SiteRow {
   readonly standing: Standing;
@@ -185,7 +185,7 @@ interface UrlRow {
   readonly next_fetch_at: Date | number | null;
 }
 
-export interface AskedUrls {
+interface AskedUrls {
   readonly filter: UrlFilter;
   readonly outcome: string | null;
   readonly status: number | null;
@@ -193,7 +193,7 @@ export interface AskedUrls {
   readonly after: string;
 }
 
-export interface FoundUrls {
+interface FoundUrls {
   readonly urls: readonly SiteUrl[];
   readonly next: string | null;
   readonly looked: number | null;
@@ -347,7 +347,7 @@ function rejectedForms(host: string): string[] {
   return [`http://${written}/`, `http://${written}0`, `https://${written}/`, `https://${written}0`];
 }
 
-export const mostRejected = 1000;
+const mostRejected = 1000;
 
 /** At most `mostRejected`. */
 export async function countRejected(pool: Pool, host: string): Promise<number> {

@@ -16,7 +16,7 @@ import { answerSite, type SitePorts, siteNamed } from "./site.ts";
 import { mostFetchedAgain, type SiteAnswer, siteApi, siteParameters } from "./site-api.ts";
 import { siteBody, sitePath, siteUrlsCsv } from "./site-page.ts";
 
-export interface SiteRoutePorts extends SitePorts {
+interface SiteRoutePorts extends SitePorts {
   readonly scheduled: (
     hostHash: HostHash,
     asked: { readonly now: Date; readonly most: number },

@@ -24,7 +24,7 @@ import {
   usualDirection,
 } from "./sites-list.ts";
 
-export interface SitesPage {
+interface SitesPage {
   readonly answer: SitesAnswer;
   readonly question: SitesQuestion;
   /** Names, some of them. */

@@ -56,7 +56,7 @@ export function createSitesReads(pool: Pool) {
 }
 
 /** What page, JSON and command say. */
-export async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesAnswer> {
+async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesAnswer> {
   const [{ next, ...found }, progress] = await Promise.all([
     findSites(pool, question, now),
     sitesProgress(pool),
@@ -99,7 +99,7 @@ export async function findSites(pool: Pool, question: SitesQuestion, now: Date):
 }
 
 /** All that match, piece by piece, in the order asked for, from the place asked for on. */
-export async function* everySite(
+async function* everySite(
   pool: Pool,
   question: SitesQuestion,
   now: Date,
@@ -133,7 +133,7 @@ async function pieceOf(
   );
 }
 
-export async function sitesProgress(pool: Pool): Promise<SitesAnswer["progress"]> {
+async function sitesProgress(pool: Pool): Promise<SitesAnswer["progress"]> {
   const { rows } = await pool.query<{ finished_at: Date | null; took_seconds: number | null }>(
     "select finished_at, took_seconds from site_upkeep",
   );

@@ -20,7 +20,7 @@ export const mostDueUrls = 10_000;
 /** Delegations may be committed later than they are dated. */
 const lateMs = 60_000;
 
-export interface SitesStep {
+interface SitesStep {
   readonly hosts: number;
   /** Somebody told of them. */
   readonly isTold: boolean;

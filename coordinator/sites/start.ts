@@ -39,7 +39,7 @@ const firstTurnMs = 500;
 /** Hosts that were told of are taken in for so long at most: a fleet at work changes fewer. */
 const touchesMs = 1000;
 
-export interface SitesDutyPorts {
+interface SitesDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly now: () => Date;
@@ -67,10 +67,7 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
 }
 
 /** What a host's page and command are answered from. */
-export function sitePorts({
-  pool,
-  ...who
-}: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
+function sitePorts({ pool, ...who }: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
   const hostReportNow: SitePorts["who"]["reads"]["hostReport"] = async (hostHash, now) =>
     await hostReport(pool, hostHash, { now, counted: false });
   return {

@@ -103,7 +103,7 @@ function tabsOf(place: NavigationPlace | null): Html {
 
 /** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
-<label class="hidden" for="find">Find pages, crawlers, hosts, settings and actions</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+<label class="hidden" for="find">Find pages, crawlers, hosts and settings</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
 </form>`;
 
 function homeOf({ actor }: PageViewer): string {

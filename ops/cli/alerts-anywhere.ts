@@ -181,8 +181,8 @@ const standsStill = (url: string, words: string): Alert => ({
 
 function alertNamed(name: AlertName): Alert {
   const rule = alertRules.find((one) => one.name === name)!;
-  const { severity, link } = rule;
-  const advice = "advice" in rule ? rule.advice : "";
+  const { severity } = rule;
+  const { link = "/alerts", advice = "" } = rule as { readonly link?: string; readonly advice?: string };
   return { name, severity, link, advice, words: "", targets: [], count: 1, since: null, toldAt: null };
 }
 

@@ -1,7 +1,6 @@
-/** Where the changes of an import lie: by registry, by country, and the largest ranges among them. */
+/** Where the changes of an import lie: by registry, and the largest ranges among them. */
 import type { RangeColumns } from "#coordinator/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { unpackCountry } from "#coordinator/subnets/subnet-rows";
 import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentTree } from "./current-tree.ts";
 import { type Difference, FamilyWords } from "./differences.ts";
@@ -18,25 +17,12 @@ export interface RegistryChange {
   readonly moved: number;
 }
 
-export interface CountryChange {
-  /** Null: the registry states none. */
-  readonly country: string | null;
-  readonly added: number;
-  readonly removed: number;
-  /** Changed subnets count for the country that they have afterwards. */
-  readonly changed: number;
-}
-
 export interface ChangeBreakdown {
   /** Every registry that has or had a subnet. `added` counts those that return, too. */
   readonly registries: readonly RegistryChange[];
-  /** The countries with the most changes. */
-  readonly countries: readonly CountryChange[];
   /** The largest ranges that are added, removed or changed: first of IPv4, then of IPv6, each by size. */
   readonly largest: readonly Difference[];
 }
-
-const countriesShown = 40;
 
 export function breakDown(
   state: RegistryState,
@@ -45,7 +31,6 @@ export function breakDown(
   const families = [difference.ipv4, difference.ipv6];
   return {
     registries: registryChanges(families, countTree(tree), countState(state)),
-    countries: countryChanges(families),
     largest: families.flatMap((family) => largestOf(state, difference, { family, limit })),
   };
 }
@@ -74,25 +59,6 @@ function registryChanges(
       ...(sums[index] as Sums),
     }))
     .filter((change) => change.before !== null || change.after !== null);
-}
-
-function countryChanges(families: readonly FamilyDifference[]): readonly CountryChange[] {
-  const sums = new Map<number, Sums>();
-  eachChange(families, ({ kind, family, row, place }) => {
-    if (kind === "moved") return;
-    const country = (place < 0 ? family.current.countries[row] : family.wanted.countries[place]) as number;
-    const sum = sums.get(country) ?? noChanges();
-    sum[kind] += 1;
-    sums.set(country, sum);
-  });
-  const total = ({ added, removed, changed }: Sums) => added + removed + changed;
-  return [...sums]
-    .sort(([, one], [, other]) => total(other) - total(one))
-    .slice(0, countriesShown)
-    .map(([country, { added, removed, changed }]) => ({
-      country: unpackCountry(country),
-      ...{ added, removed, changed },
-    }));
 }
 
 interface Change {

@@ -63,13 +63,6 @@ describe("a plan", () => {
     ]);
   });
 
-  it("counts by country, those with the most changes first", () => {
-    expect(plan.countries).toEqual([
-      { country: "NL", added: 3, removed: 2, changed: 0 },
-      { country: "DE", added: 0, removed: 0, changed: 1 },
-    ]);
-  });
-
   it("names the largest changes first, IPv4 before IPv6", async () => {
     expect(plan.largest.map(({ kind, range }) => `${kind} ${range}`)).toEqual([
       "added 45.20.0.0/23",

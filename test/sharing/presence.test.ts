@@ -216,6 +216,34 @@ it("one that goes silent is named to people until it is back at its place, and o
   expect([again, observer.silentOthers]).toEqual([1, []]);
 });
 
+it("who takes the lead takes crawlers of nobody that is known, and leaves those of coordinators that run", async () => {
+  const [first, second, third] = [await begin(), await begin(), await begin()];
+  await world.pool.query(
+    `insert into crawler (name, state, coordinator_number)
+     values ('own', 'online', $1), ('kept', 'online', $2), ('left', 'online', 999999)`,
+    [second.number, third.number],
+  );
+  const taken: number[] = [];
+  second.follow({
+    ...{ onOthers: () => {}, onRegained: async () => {}, onLead: async () => {}, now: () => noon },
+    onTakenOver: async (crawlers) => void taken.push(crawlers),
+  });
+
+  await first.end();
+  await until(async () => second.look().then(() => second.leads), 5000);
+
+  const { rows } = await world.pool.query(
+    `select name, state, coordinator_number as number from crawler
+     where name in ('own', 'kept', 'left') order by name`,
+  );
+  expect(taken).toEqual([1]);
+  expect(rows).toEqual([
+    { name: "kept", state: "online", number: third.number },
+    { name: "left", state: "offline", number: second.number },
+    { name: "own", state: "online", number: second.number },
+  ]);
+});
+
 it("a lead that is held, and cannot be taken up, leaves nobody who leads", async () => {
   let aheadMs = 0;
   let isBroken = true;

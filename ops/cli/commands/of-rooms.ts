@@ -111,7 +111,7 @@ export async function findCommand(): Promise<Command> {
   const { findApi } = await import("#coordinator/find/find-api");
   return roomCommand({
     ...{ name: "find", room: "find", operation: findApi.find, takes: "q..." },
-    says: "find a page, crawler, host, setting or action by a part of its name",
+    says: "find a page, crawler, host or setting by a part of its name",
     columns: { results: "kind title words href" },
     help: "\n\nThe same as a page: /find?q=…",
   });
