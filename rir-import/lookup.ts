@@ -9,8 +9,7 @@ import { rangeFrom } from "#db/range-text";
 import type { Database } from "#db/server-database";
 
 export interface FoundSubnet {
-  /** Null when it comes straight from files. */
-  readonly subnetId: number | null;
+  readonly subnetId: number;
   readonly range: string;
   readonly registry: string;
   readonly country: string | null;
@@ -19,8 +18,8 @@ export interface FoundSubnet {
   readonly handle: string | null;
   /** The crawler that this very subnet is delegated to, or null. */
   readonly delegatedTo: string | null;
-  /** The generation that it came with; null when it comes straight from files. */
-  readonly addedIn: number | null;
+  /** The generation that it came with. */
+  readonly addedIn: number;
 }
 
 export interface LookUp {
@@ -32,8 +31,7 @@ export interface LookUp {
   readonly crossing: readonly FoundSubnet[];
 }
 
-interface Row extends Omit<FoundSubnet, "range" | "subnetId"> {
-  readonly subnetId: number;
+interface Row extends Omit<FoundSubnet, "range"> {
   readonly first: string;
   readonly last: string;
   readonly parentId: number | null;

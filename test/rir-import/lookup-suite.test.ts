@@ -1,21 +1,17 @@
 /**
  * Longest-prefix look-ups that another project tests itself with: a routing table of 2016 and, for tens of
- * thousands of addresses, the prefix and the autonomous system that must come out. The prefixes are imported as
- * subnets that bear the system's number as their name, into the tree and through the importer from text.
+ * thousands of addresses, the prefix and the autonomous system that must come out. The prefixes are
+ * subnets that bear the system's number as their name.
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { nest } from "#coordinator/subnets/nest";
 import { SubnetTreeBuilder } from "#coordinator/subnets/subnet-tree";
 import { asSubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
-import { specialPurposeOfRange } from "#core/ip/special-purpose";
-import { openFileLookUps } from "#rir-import/look-up-in-files";
-import { isLong } from "../support/long.ts";
 import { sharedData } from "../support/shared-data.ts";
-import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
 const suite = sharedData("suites/ip/lpm");
 
@@ -66,13 +62,7 @@ const families = [
   ["IPv6", "routeviews-rv6-20160202-1200.pfx2as.gz", "queries-v6.json"],
 ] as const;
 
-describe.skipIf(suite === null).each(families)("%s", (family, table, queries) => {
-  let folder: SourceFolder;
-  beforeAll(() => {
-    folder = sourceFolder();
-  });
-  afterAll(() => folder.remove());
-
+describe.skipIf(suite === null).each(families)("%s", (_, table, queries) => {
   it("the tree has no crossings, and answers every query as the suite does", () => {
     const tree = treeOf(announcedIn(table));
     const wrong: unknown[] = [];
@@ -89,32 +79,4 @@ describe.skipIf(suite === null).each(families)("%s", (family, table, queries) =>
     expect(wrong.slice(0, 5)).toEqual([]);
     expect(asked).toBeGreaterThan(9_000);
   });
-
-  it.runIf(isLong)(
-    "the look-up in files answers every query as the suite does, but for special-purpose ranges",
-    async () => {
-      const key = family === "IPv4" ? "inetnum" : "inet6num";
-      const text = announcedIn(table).map(
-        ({ range, system }) => `${key}: ${formatRange(range)}\nnetname: ${system}\nsource: RIPE\n`,
-      );
-      const { lookUp, files } = await openFileLookUps([folder.write(`${family}.db`, text.join("\n"))]);
-      const wrong: unknown[] = [];
-      let notImported = 0;
-
-      for (const [address, prefix, system] of queriesIn(queries)) {
-        if (prefix !== null && specialPurposeOfRange(parseRange(prefix)!) !== null) {
-          notImported += 1;
-          continue;
-        }
-        const found = lookUp(address).chain.at(-1) ?? null;
-        const answer = found && [found.range, found.name];
-        const expected = prefix === null ? null : [canonical(prefix), system];
-        if (JSON.stringify(answer) !== JSON.stringify(expected)) wrong.push({ address, answer, expected });
-      }
-
-      expect(wrong.slice(0, 5)).toEqual([]);
-      expect(files[0]!.malformed).toBe(0);
-      expect(notImported).toBeLessThan(20);
-    },
-  );
 });

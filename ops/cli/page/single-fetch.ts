@@ -14,6 +14,7 @@ import { maxUrlLength } from "#protocol/fields";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
+import { answerText } from "../answer-text.ts";
 import { printable } from "../output.ts";
 import { statedFacts } from "../stated-text.ts";
 
@@ -189,76 +190,19 @@ function outcomeWords(outcome: FetchOutcome): string {
   }
 }
 
-// What was read from a page, for people: one fact a line, then its first links.
+// What was read from a page, for people: its facts, then its first headings and links.
 
 const shownLinks = 20;
-
 const shownHeadings = 8;
 
 export function pageText(page: PageExtract): string {
-  const facts: readonly (readonly [name: string, fact: string | null | undefined])[] = [
-    ["kind", page.kind ?? "page"],
-    ["title", page.title],
-    ["description", page.description],
-    ["language", languageWords(page)],
-    ["canonical", page.canonicalUrl],
-    ["published", page.publishedAt],
-    ["modified", page.modifiedAt],
-    ["about", aboutWords(page)],
-    ["robots", robotsOfPage(page)],
-    ["content", `${page.contentType || "no type"}, ${page.charset}`],
-    ["words", `${page.words}, ${lexemeCount(page.lexemes)} lexemes (${page.textSearchConfig})`],
-    ["excerpt", page.excerpt],
-    ["digest", page.digest],
-    ["simhash", page.simhash],
-    ["scripts", page.needsScripts ? "it is empty without them: an application draws it" : null],
-    ["soft 404", page.softNotFound ? "it says that there is no such page" : null],
-    ["near", page.nearDuplicateOf],
-    ["refresh", page.refresh && `after ${page.refresh.seconds} s to ${page.refresh.url}`],
-    ...(page.feeds ?? []).map((feed) => ["feed", feed] as const),
-    ...page.headings.slice(0, shownHeadings).map(({ level, text }) => [`h${level}`, text] as const),
-  ];
-  const lines = facts.flatMap(([name, fact]) => (fact ? [`${name.padEnd(12)}${printable(fact)}`] : []));
-  return [...lines, ...linkLines(page)].join("\n");
-}
-
-function languageWords({ language, declaredLanguage, detectedLanguage }: PageExtract): string {
-  const declared = declaredLanguage === undefined ? "not declared" : `declared ${declaredLanguage}`;
-  const detected = detectedLanguage === undefined ? "" : `, looks like ${detectedLanguage}`;
-  return `${language ?? "undecided"} (${declared}${detected})`;
-}
-
-function aboutWords({ structured }: PageExtract): string | null {
-  if (structured === undefined) return null;
-  return [structured.type, structured.name, structured.description].filter((part) => part !== "").join(": ");
-}
-
-function robotsOfPage({ robots }: PageExtract): string {
-  const index = robots.noindex ? "noindex" : "index";
-  return `${index}, ${robots.nofollow ? "nofollow" : "follow"}`;
-}
-
-/** Of a vector in tsvector's input form: entries are separated by blanks that stand outside of quotes. */
-function lexemeCount(lexemes: string): number {
-  return lexemes === "" ? 0 : (lexemes.match(/':/g)?.length ?? 0);
-}
-
-function linkLines({ links, trappedLinks, leftOutLinks, foreignLinks = [] }: PageExtract): string[] {
-  const foreign =
-    foreignLinks.length === 0
-      ? []
-      : [
-          `  and ${foreignLinks.length} of other hosts, which count where their robots.txt names this sitemap`,
-        ];
-  const trapped = trappedLinks === undefined ? "" : `, ${trappedLinks} left out as a trap`;
-  const leftOut = leftOutLinks === undefined ? "" : `, ${leftOutLinks} left out`;
-  const shown = links.slice(0, shownLinks).map(({ url, anchor, nofollow }) => {
-    const words = anchor === "" ? "" : `  “${printable(anchor, 60)}”`;
-    return `  ${printable(url)}${words}${nofollow ? "  nofollow" : ""}`;
-  });
-  const more =
-    links.length > shownLinks ? [`  … and ${links.length - shownLinks} more (--json has all)`] : [];
-  return [`${"links".padEnd(12)}${links.length}${trapped}${leftOut}`, ...shown, ...more, ...foreign];
+  const { links, headings, foreignLinks = [], lexemes: _, ...facts } = page;
+  const counts = { linksInAll: links.length, foreignLinks: foreignLinks.length || null };
+  const shown = { headings: headings.slice(0, shownHeadings), links: links.slice(0, shownLinks) };
+  return answerText(
+    { ...facts, ...counts, ...shown },
+    { headings: "level text", links: "url anchor nofollow" },
+  );
 }
 
 export interface FetchAnswer {

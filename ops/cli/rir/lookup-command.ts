@@ -1,23 +1,18 @@
-/** `nearcrawl rir lookup`: which ranges hold an address, from the database or straight from files. */
+/** `nearcrawl rir lookup`: which ranges hold an address, from the database. */
 import { Command } from "commander";
 import { blocksOf, parseRange } from "#core/ip/range";
-import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { type FoundSubnet, type LookUp, lookUp, readAsked } from "#rir-import/lookup";
 import type { ImportProgress, OnProgress } from "#rir-import/progress";
 import { exitCodes } from "../exit-codes.ts";
-import { type Column, formatTable, ProgressLine, printable } from "../output.ts";
+import { formatTable, ProgressLine, printable } from "../output.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";
 import { progressText } from "./progress-text.ts";
-
-type Options = DatabaseOptions & { readonly from?: readonly string[] };
-type AskOne = (text: string) => LookUp | Promise<LookUp>;
 
 export function lookUpCommand(): Command {
   return onDatabase(new Command("lookup"), "print for programs: one JSON value a line for each address")
     .description("the chain of ranges that hold an address or a range")
     .argument("<address...>", "addresses, a/prefix or 'a - b'")
-    .option("--from <source...>", "files or folders to look in, without a database")
     .addHelpText("after", help)
     .action(answerAddresses);
 }
@@ -27,29 +22,19 @@ Exit codes: 0 all found, 2 wrong usage, 3 nothing holds one of them.
 
 Examples:
   nearcrawl rir lookup 193.0.6.139
-  nearcrawl rir lookup 193.0.6.139 2001:67c:2e8::/48 --from downloads/`;
+  nearcrawl rir lookup 193.0.6.139 2001:67c:2e8::/48`;
 
-async function answerAddresses(addresses: readonly string[], options: Options): Promise<void> {
+async function answerAddresses(addresses: readonly string[], options: DatabaseOptions): Promise<void> {
   addresses.forEach(readAsked);
-  await withLookUps(options, async (ask) => {
+  await withMigrated(options, async (database) => {
     for (const [at, address] of addresses.entries()) {
-      const found = await ask(address);
+      const found = await lookUp(database, address);
       if (found.chain.length === 0) process.exitCode = exitCodes.notFound;
       const text = options.json ? JSON.stringify(found) : lookUpText(found);
       const gap = at > 0 && !options.json ? "\n" : "";
       if (!(await writeOut(`${gap}${text}\n`))) return;
     }
   });
-}
-
-async function withLookUps(options: Options, work: (ask: AskOne) => Promise<void>): Promise<void> {
-  const { from } = options;
-  if (from !== undefined) {
-    const files = await withProgress((onProgress) => openFileLookUps(from, onProgress));
-    await work(files.lookUp);
-    return;
-  }
-  await withMigrated(options, (database) => work((text) => lookUp(database, text)));
 }
 
 // A look-up for people: the ranges from the least to the most specific, each under the one that holds it.
@@ -71,17 +56,15 @@ function blocksText(chain: readonly FoundSubnet[]): readonly string[] {
 }
 
 function subnetTable(subnets: readonly FoundSubnet[], indented: boolean): string {
-  const isFromDatabase = subnets.some(({ subnetId }) => subnetId !== null);
-  const delegated: readonly Column[] = isFromDatabase ? [{ title: "delegated to" }] : [];
   return formatTable(
-    [...["range", "registry", "country", "name", "holder"].map((title) => ({ title })), ...delegated],
+    ["range", "registry", "country", "name", "holder", "delegated to"].map((title) => ({ title })),
     subnets.map((subnet, depth) => [
       `${indented ? "  ".repeat(Math.min(depth, deepestIndent)) : ""}${subnet.range}`,
       subnet.registry,
       subnet.country ?? "",
       printable(subnet.name, 40),
       holderText(subnet),
-      ...(isFromDatabase ? [printable(subnet.delegatedTo ?? "", 40)] : []),
+      printable(subnet.delegatedTo ?? "", 40),
     ]),
   );
 }

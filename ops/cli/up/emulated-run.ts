@@ -4,7 +4,6 @@
  */
 
 import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { type PolicyName, usesEarlierRounds } from "#coordinator/delegation/policies/policies";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
@@ -13,26 +12,16 @@ import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";
 import { writePublishedFiles } from "../../world/published-files.ts";
 import { writeRegistryFiles } from "../../world/registry-files.ts";
-import { type CommandContext, writeCurrentRun } from "../command-context.ts";
-import { newCrawlerKey } from "../crawler-key.ts";
-import { ownSignInLink } from "../issue-command-link.ts";
-import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
+import { followRun, type RunOutcome } from "./follow-run.ts";
 import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
-import { type OpenedRun, openRun } from "./run-record.ts";
+import { type RunFrame, type RunOptions, runFramed } from "./run-frame.ts";
+import type { OpenedRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
-import { ServerWatch } from "./server-watch.ts";
-import { SystemProcesses } from "./system-processes.ts";
 
 const schema = "world";
 
-export interface EmulatedRunOptions {
-  readonly context: CommandContext;
+interface EmulatedRunOptions extends RunOptions {
   readonly parameters: WorldParameters;
-  readonly port: number;
-  readonly fresh: boolean;
-  readonly voice: RunVoice;
-  /** Resolves when a person wants the run to end early. */
-  readonly stopRequested: Promise<unknown>;
 }
 
 export interface EmulatedRun {
@@ -45,32 +34,14 @@ export interface EmulatedRun {
 }
 
 export async function runEmulated(options: EmulatedRunOptions): Promise<EmulatedRun> {
-  const { context, parameters, voice } = options;
-  const folder = join(context.home, schema);
-  const { databaseUrl, home } = context;
-  const watch = new ServerWatch(voice);
-  const steadily = throughOutages(voice, Promise.race([options.stopRequested, watch.ended]));
-  const opening = openRun({
-    database: { databaseUrl, home, schema, onServer: watch.onServer },
-    throughOutages: steadily,
-    parameters,
-    folder,
-    fresh: options.fresh,
-    disposable: true,
-    onReturn: (words) => voice.note(words),
-  });
-  const run = await watch.over(opening);
-  const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
-  const stop = async () => {
-    await processes.stop();
-    await run.close();
-  };
-  const crawl = async (): Promise<EmulatedRun> => {
+  const { parameters, voice } = options;
+  return await runFramed(options, { schema, parameters, disposable: true }, async (frame) => {
+    const { run, steadily, processes, stop } = frame;
     const world = generateWorld(parameters);
-    const registry = join(folder, "registry");
+    const registry = join(frame.folder, "registry");
     if (!run.resumed)
       await steadily(async () => await importRegistry(world, run, { folder: registry, voice }));
-    const webUrl = await startSystem(world, run, processes, { ...options, steadily });
+    const webUrl = await startSystem(world, frame, options);
     if (!run.resumed) await steadily(async () => await admitSites(world, run, parameters));
     const followed = followRun({
       database: run.database,
@@ -86,13 +57,7 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
     );
     if (outcome.finished) await steadily(async () => await run.finish({ outcome, policies }));
     return { webUrl, resumed: run.resumed, outcome, policies, stop };
-  };
-  try {
-    return await watch.over(crawl());
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 function expectedPages(world: World, parameters: WorldParameters): number {
@@ -122,38 +87,18 @@ const hostsAtOnce = 14;
  */
 const roundsAtOnce = (policy: PolicyName) => (usesEarlierRounds(policy) ? 6 : 24);
 
-async function startSystem(
-  world: World,
-  run: OpenedRun,
-  processes: SystemProcesses,
-  options: EmulatedRunOptions & { readonly steadily: ThroughOutages },
-): Promise<string> {
-  const { context, parameters, steadily } = options;
-  const internet = await processes.startWorld([JSON.stringify(worldArguments(parameters))]);
+async function startSystem(world: World, frame: RunFrame, options: EmulatedRunOptions): Promise<string> {
+  const { parameters } = options;
+  const internet = await frame.processes.startWorld([JSON.stringify(worldArguments(parameters))]);
   const resolvers = [String(internet.dnsAddress)];
   const proxies = internet.proxyUrls as readonly string[];
   const crawlersResolvers = internet.dnsAddresses as readonly string[];
-  const coordinator = await processes.startCoordinator(coordinatorSettings(options, resolvers, world), {
-    home: context.home,
-    databaseUrl: context.databaseUrl,
-    schema,
-  });
-  const webUrl = String(coordinator.webUrl);
-  const { voice } = options;
-  const signIn = voice.isTerminal ? await steadily(async () => await ownSignInLink(run.database.pool)) : null;
-  voice.webUrl(webUrl, run.database.description, signIn?.url ?? null);
-  writeCurrentRun(context, { schema, webUrl, pid: process.pid, resolvers });
-  const crawlers = createCrawlerStore(run.database.pool);
+  const webUrl = await frame.startCoordinator(coordinatorSettings(options, resolvers, world), resolvers);
   const pagesPerDay = Math.ceil((world.sites.length * parameters.pagesPerSite * 50) / world.crawlers.length);
   for (const [index, crawler] of world.crawlers.entries()) {
-    const { key, keyHash } = newCrawlerKey();
-    await steadily(async () => await crawlers.register({ name: crawler.name, keyHash }));
     const place = crawler.place === null ? null : world.places[crawler.place];
-    processes.startCrawler({
-      coordinatorUrl: `${webUrl.replace(/^http/, "ws")}/crawler`,
-      key,
+    await frame.startCrawler(webUrl, {
       name: crawler.name,
-      home: join(context.home, schema, "crawlers", crawler.name),
       publicAddress: crawler.address,
       place: place ? placeOf(place) : null,
       proxy: proxies[index],

@@ -4,11 +4,9 @@
  */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import { coverageSum } from "#coordinator/channels/coverage";
 import { coverageOfSeeds } from "#coordinator/channels/coverage-reads";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { knownPolicies } from "#coordinator/settings/change";
@@ -18,17 +16,12 @@ import { plainLines } from "#core/plain-lines";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { checkedRanges } from "../allow-option.ts";
-import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, requireContact } from "../contact-option.ts";
-import { newCrawlerKey } from "../crawler-key.ts";
-import { ownSignInLink } from "../issue-command-link.ts";
 import { printable } from "../output.ts";
 import { ofNewCrawls } from "../setup/coordinator-settings.ts";
-import { followRun, limitText, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
-import { openRun } from "./run-record.ts";
+import { followRun, limitText, type RunOutcome } from "./follow-run.ts";
+import { type RunFrame, type RunOptions, runFramed } from "./run-frame.ts";
 import type { RunVoice } from "./run-voice.ts";
-import { ServerWatch } from "./server-watch.ts";
-import { SystemProcesses } from "./system-processes.ts";
 
 const parametersSchema = z.object({
   crawlers: z.coerce.number().int().min(1).max(100).default(1),
@@ -112,12 +105,8 @@ function readUrlFile(file: string): string[] {
   return lines.map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-export interface RealWebRunOptions {
-  readonly context: CommandContext;
+interface RealWebRunOptions extends Omit<RunOptions, "fresh"> {
   readonly parameters: RealWebParameters;
-  readonly port: number;
-  readonly voice: RunVoice;
-  readonly stopRequested: Promise<unknown>;
 }
 
 export interface RealWebRun {
@@ -135,29 +124,12 @@ const schema = "nearcrawl";
 const maxDepth = 20;
 
 export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun> {
-  const { context, parameters, voice } = options;
-  const folder = join(context.home, schema);
-  const { databaseUrl, home } = context;
-  const watch = new ServerWatch(voice);
-  const steadily = throughOutages(voice, Promise.race([options.stopRequested, watch.ended]));
-  const opening = openRun({
-    database: { databaseUrl, home, schema, onServer: watch.onServer },
-    throughOutages: steadily,
-    parameters: { ...parameters },
-    folder,
-    fresh: false,
-    disposable: false,
-    onReturn: (words) => voice.note(words),
-  });
-  const run = await watch.over(opening);
-  const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
-  const stop = async () => {
-    await processes.stop();
-    await run.close();
-  };
-  const crawl = async (): Promise<RealWebRun> => {
+  const { parameters, voice } = options;
+  const asked = { schema, parameters, disposable: false };
+  return await runFramed({ ...options, fresh: false }, asked, async (frame) => {
+    const { run, steadily, stop } = frame;
     const { database } = run;
-    const webUrl = await startProcesses(database, processes, { ...options, steadily });
+    const webUrl = await startProcesses(database, frame, options);
     await steadily(async () => await admitSeeds(database, parameters, voice));
     const outcome = await followRun({
       database,
@@ -171,46 +143,21 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
     const found = await steadily(async () => await neverCrawled(database, parameters.urls));
     const summary = await steadily(async () => await summaryOf(database, parameters, outcome));
     return { webUrl, outcome, summary, refused: { asked: parameters.refused, found }, stop };
-  };
-  try {
-    return await watch.over(crawl());
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 async function startProcesses(
   database: Database,
-  processes: SystemProcesses,
-  options: RealWebRunOptions & { readonly steadily: ThroughOutages },
+  frame: RunFrame,
+  { parameters, port }: RealWebRunOptions,
 ): Promise<string> {
-  const { context, parameters, steadily } = options;
-  const kept = await steadily(async () => await keptFrom(database));
-  const coordinator = await processes.startCoordinator(coordinatorSettings(parameters, options.port, kept), {
-    home: context.home,
-    databaseUrl: context.databaseUrl,
-    schema,
-  });
-  const webUrl = String(coordinator.webUrl);
-  const signIn = options.voice.isTerminal
-    ? await steadily(async () => await ownSignInLink(database.pool))
-    : null;
-  options.voice.webUrl(webUrl, database.description, signIn?.url ?? null);
-  writeCurrentRun(context, { schema, webUrl, pid: process.pid, resolvers: [] });
-  const crawlers = createCrawlerStore(database.pool);
-  for (let number = 1; number <= parameters.crawlers; number += 1) {
-    const name = `local-${number}`;
-    const { key, keyHash } = newCrawlerKey();
-    await steadily(async () => await crawlers.register({ name, keyHash }));
-    processes.startCrawler({
-      coordinatorUrl: `${webUrl.replace(/^http/, "ws")}/crawler`,
-      key,
-      name,
-      home: join(context.home, schema, "crawlers", name),
+  const kept = await frame.steadily(async () => await keptFrom(database));
+  const webUrl = await frame.startCoordinator(coordinatorSettings(parameters, port, kept), []);
+  for (let number = 1; number <= parameters.crawlers; number += 1)
+    await frame.startCrawler(webUrl, {
+      name: `local-${number}`,
       ...(parameters.allow.length === 0 ? {} : { allowRanges: parameters.allow }),
     });
-  }
   return webUrl;
 }
 

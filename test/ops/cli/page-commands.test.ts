@@ -247,7 +247,7 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
 
     expect(code).toBe(0);
     expect(out).toMatch(/title +Harbour news/);
-    expect(out).toMatch(/language +en \(declared en/);
+    expect(out).toMatch(/declared language +en/);
     expect(out).toContain("https://harbour.example/boats");
     expect(same.out).toContain("both parsers find the same links");
     expect(other.out).toContain("only theirs  https://harbour.example/x");
