@@ -1,7 +1,8 @@
 /** Subnets as a table: the list view, and the lines of the tree. */
 import { howMany } from "#core/format";
+import { column, dataTable, numberColumn } from "../web/components.ts";
 import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { ExploredBranch, ExploredSubnet, ListAnswer, SharePart, TreeAnswer } from "./explore-api.ts";
 import { removedCrawler, shareWords } from "./shares.ts";
 
@@ -62,27 +63,27 @@ function pager(answer: ListAnswer, asking: Asking): Html {
 }
 
 function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
-  return html`
-<div class="scroll" tabindex="0" role="region" aria-label="Subnets">
-<table class="subnets">
-<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Registry</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Pages per day</th><th scope="col" class="number">Within</th></tr></thead>
-<tbody>${subnets.map((subnet) => row(subnet, now))}</tbody>
-</table>
-</div>`;
+  const columns = [
+    column<ExploredSubnet>("Subnet", ({ range, name }) => html`${askAbout(range)}${named(name)}`),
+    column("Registered to", holder),
+    column("Registry", (one: ExploredSubnet) => html`${one.registry} ${country(one.country)}`),
+    column("Crawler", crawler),
+    ...measured(now),
+    numberColumn("Pages per day", load),
+    numberColumn("Within", within),
+  ];
+  return dataTable("Subnets", columns, subnets, "subnets");
 }
 
-function row(subnet: ExploredSubnet, now: string): Html {
-  return html`<tr>
-<th scope="row">${askAbout(subnet.range)}${subnet.name === "" ? nothing : html` <span class="small"><bdi>${subnet.name}</bdi></span>`}</th>
-<td>${holder(subnet)}</td>
-<td>${subnet.registry} ${country(subnet.country)}</td>
-<td>${crawler(subnet)}</td>
-<td class="number">${msOrDash(subnet.rttMs)}</td>
-<td>${subnet.delegatedAt === null ? "–" : ago(subnet.delegatedAt, now)}</td>
-<td class="number">${load(subnet)}</td>
-<td class="number">${subnet.subnetsWithin === 0 ? "–" : countText(subnet.subnetsWithin)}</td>
-</tr>`;
-}
+const measured = (now: string) => [
+  numberColumn<ExploredSubnet>("RTT", ({ rttMs }) => msOrDash(rttMs)),
+  column<ExploredSubnet>("Since", ({ delegatedAt }) => (delegatedAt === null ? "–" : ago(delegatedAt, now))),
+];
+
+const within = ({ subnetsWithin }: ExploredSubnet) => (subnetsWithin === 0 ? "–" : countText(subnetsWithin));
+
+const named = (name: string) =>
+  name === "" ? nothing : html` <span class="small"><bdi>${name}</bdi></span>`;
 
 function holder({ holder: known }: ExploredSubnet): Html {
   return known === null ? html`–` : html`<bdi class="holder">${known.name}</bdi>`;
@@ -97,12 +98,15 @@ function crawler(subnet: ExploredSubnet): Html {
   const name =
     subnet.crawler === null ? html`${removedCrawler}` : html`<bdi>${crawlerLink(subnet.crawler)}</bdi>`;
   if (subnet.state === "delegated") return html`${name}${words}`;
-  return html`${name}${words} <span class="small">from ${subnet.decidedFor ?? "a less specific one"}${subnet.waiting ? "; due, not assigned directly" : ""}</span>`;
+  const from = `from ${subnet.decidedFor ?? "a less specific one"}`;
+  const waits = subnet.waiting ? "; due, not assigned directly" : "";
+  return html`${name}${words} <span class="small">${from}${waits}</span>`;
 }
 
 function load({ pagesPerDay, dueHosts }: ExploredSubnet): Html {
   if (pagesPerDay === 0 && dueHosts === 0) return html`–`;
-  return html`${countText(Math.ceil(pagesPerDay))}${dueHosts === 0 ? nothing : html` <span class="small">${countText(dueHosts)} due ${dueHosts === 1 ? "host" : "hosts"}</span>`}`;
+  const due = dueHosts === 0 ? nothing : html` <span class="small">${howMany(dueHosts, "due host")}</span>`;
+  return html`${countText(Math.ceil(pagesPerDay))}${due}`;
 }
 
 // The tree view: the way down from the root, one subnet, and what is directly within it.
@@ -131,8 +135,10 @@ interface Around {
 function line(subnet: ExploredBranch, { asking, isHere }: Around): Html {
   const here = isHere ? html` aria-current="true"` : nothing;
   const rtt = subnet.rttMs === null ? nothing : html`, ${msOrDash(subnet.rttMs)}`;
-  return html`<a class="mono" href="${asking({ at: subnet.range })}"${here}>${subnet.range}</a> <bdi>${subnet.name}</bdi> ${country(subnet.country)}
-<span class="small">${crawler(subnet)}${rtt}</span>${isHere ? html` <a class="small" href="/who?q=${encodeURIComponent(subnet.range)}">why?</a>${shareBar(subnet.crawledBy)}` : nothing}`;
+  const range = html`<a class="mono" href="${asking({ at: subnet.range })}"${here}>${subnet.range}</a>`;
+  const why = html` <a class="small" href="${pathWith("/who", { q: subnet.range })}">why?</a>`;
+  return html`${range} <bdi>${subnet.name}</bdi> ${country(subnet.country)}
+<span class="small">${crawler(subnet)}${rtt}</span>${isHere ? html`${why}${shareBar(subnet.crawledBy)}` : nothing}`;
 }
 
 function noChildren({ subnet }: TreeAnswer): Html {
@@ -144,28 +150,23 @@ function noChildren({ subnet }: TreeAnswer): Html {
 }
 
 function childTable(answer: TreeAnswer, asking: Asking, now: string): Html {
+  const sorts = orderLinks(["address", "load"], answer.sort, asking);
+  const columns = [
+    column<ExploredBranch>(
+      "Subnet",
+      ({ range, name }) => html`<a class="mono" href="${asking({ at: range })}">${range}</a>${named(name)}`,
+    ),
+    column("Registered to", (one: ExploredBranch) => html`${holder(one)} ${country(one.country)}`),
+    column("Crawler", crawler),
+    column("Crawled below", ({ crawledBy }: ExploredBranch) => shareBar(crawledBy)),
+    ...measured(now),
+    numberColumn("Within", within),
+    column("Why", ({ range }: ExploredBranch) => askAbout(range, "why?")),
+  ];
   return html`
-<p class="sorts small">${countText(answer.childCount)} directly within, sorted by ${orderLinks(["address", "load"], answer.sort, asking)}</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Subnets directly within">
-<table class="subnets">
-<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Crawler</th><th scope="col">Crawled below</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Within</th><th scope="col">Why</th></tr></thead>
-<tbody>${answer.children.map((subnet) => childRow(subnet, asking, now))}</tbody>
-</table>
-</div>
+<p class="sorts small">${countText(answer.childCount)} directly within, sorted by ${sorts}</p>
+${dataTable("Subnets directly within", columns, answer.children, "subnets")}
 ${treePager(answer, asking)}`;
-}
-
-function childRow(subnet: ExploredBranch, asking: Asking, now: string): Html {
-  return html`<tr>
-<th scope="row"><a class="mono" href="${asking({ at: subnet.range })}">${subnet.range}</a>${subnet.name === "" ? nothing : html` <span class="small"><bdi>${subnet.name}</bdi></span>`}</th>
-<td>${holder(subnet)} ${country(subnet.country)}</td>
-<td>${crawler(subnet)}</td>
-<td>${shareBar(subnet.crawledBy)}</td>
-<td class="number">${msOrDash(subnet.rttMs)}</td>
-<td>${subnet.delegatedAt === null ? "–" : ago(subnet.delegatedAt, now)}</td>
-<td class="number">${subnet.subnetsWithin === 0 ? "–" : countText(subnet.subnetsWithin)}</td>
-<td>${askAbout(subnet.range, "why?")}</td>
-</tr>`;
 }
 
 function treePager({ next, sort, children, childCount }: TreeAnswer, asking: Asking): Html {

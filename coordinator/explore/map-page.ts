@@ -1,6 +1,6 @@
 /** The map of who crawls what, with what it comes to. Every block is a link into it, so nothing here needs a script. */
 import { parseRange } from "#core/ip/range";
-import { fact } from "../web/components.ts";
+import { column, dataTable, fact, numberColumn } from "../web/components.ts";
 import { countText, percentText } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { MapAnswer } from "./explore-api.ts";
@@ -23,9 +23,11 @@ ${fact("Pages per day", countText(pagesPerDay))}
 ${fact("Hosts due", countText(dueHosts))}
 </dl>${legend(answer)}</div></div>
 <section aria-labelledby="blocks-title"><h2 id="blocks-title">Blocks of ${placeName(at)} with subnets</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Blocks"><table>
-<thead><tr><th scope="col">Block</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Crawled</th><th scope="col">By whom</th><th scope="col">Subnets</th></tr></thead>
-<tbody>${blocks.filter((block) => block.subnets > 0).map((block) => blockRow(block, asking))}</tbody></table></div></section>`;
+${dataTable(
+  "Blocks",
+  blockColumns(asking),
+  blocks.filter(({ subnets: count }) => count > 0),
+)}</section>`;
 }
 
 /** From the whole family down to where one is. */
@@ -68,10 +70,16 @@ function legend({ legend: parts, totals }: MapAnswer): Html {
   )}</ul>`;
 }
 
-function blockRow(block: Block, asking: Asking): Html {
-  const { range, subnets, crawled, crawledBy } = block;
-  return html`<tr><th scope="row"><a class="mono" href="${blockAddress(block, asking)}">${range}</a></th><td class="number">${countText(subnets)}</td><td class="number">${shareText(crawled / subnets)}</td><td>${shareBar(crawledBy)}</td><td><a href="${asking({ at: range, view: "list" })}">list</a></td></tr>`;
-}
+const blockColumns = (asking: Asking) => [
+  column<Block>(
+    "Block",
+    (block) => html`<a class="mono" href="${blockAddress(block, asking)}">${block.range}</a>`,
+  ),
+  numberColumn<Block>("Subnets", ({ subnets }) => countText(subnets)),
+  numberColumn<Block>("Crawled", ({ crawled, subnets }) => shareText(crawled / subnets)),
+  column<Block>("By whom", ({ crawledBy }) => shareBar(crawledBy)),
+  column<Block>("Subnets", ({ range }) => html`<a href="${asking({ at: range, view: "list" })}">list</a>`),
+];
 
 /** A little is not nothing, and nearly all is not all. */
 function shareText(share: number): string {

@@ -1,7 +1,7 @@
 /** The explorer's page around its views: where one is, and which subnets are meant. */
 import { howMany } from "#core/format";
 import { registries } from "../subnets/subnet.ts";
-import { options, skeleton, titleRow } from "../web/components.ts";
+import { column, dataTable, numberColumn, options, skeleton, titleRow } from "../web/components.ts";
 import { countText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { type ExploreQuestion, isEmptyFilter } from "./answer.ts";
@@ -119,15 +119,20 @@ function countriesBody({ countries, totals }: CountriesAnswer): Html {
   if (countries.length === 0)
     return html`<div class="empty"><p>No registry has been imported yet, so no country has subnets. The command <code>nearcrawl rir apply</code> imports one; <a href="/registry">Registry</a> shows what there is.</p></div>`;
   return html`<p class="lead">${howMany(totals.countries, "country", "countries")} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)} of them crawled, by a delegation of their own or of a less specific subnet. The round-trip time is the median of the subnets that are assigned directly.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Countries">
-<table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Crawled</th><th scope="col">By whom</th><th scope="col" class="number">Median RTT</th><th scope="col" class="number">Measured</th><th scope="col" class="number">Pages per day</th><th scope="col">Hosts</th></tr></thead>
-<tbody>${countries.map(countryRow)}</tbody></table></div>`;
+${dataTable("Countries", countryColumns, countries)}`;
 }
 
-function countryRow(line: CountryLine): Html {
-  const { country, name, subnets, crawled, crawledBy, measured, pagesPerDay } = line;
-  const title =
-    country === null ? html`${name}` : html`<a href="${pathWith("/explore", { country })}">${name}</a>`;
-  const sites = country === null ? html`–` : html`<a href="${pathWith("/sites", { country })}">sites</a>`;
-  return html`<tr><th scope="row">${title}</th><td class="number">${countText(subnets)}</td><td class="number">${countText(crawled)}</td><td>${shareBar(crawledBy)}</td><td class="number">${medianText(line)}</td><td class="number">${countText(measured)}</td><td class="number">${countText(pagesPerDay)}</td><td>${sites}</td></tr>`;
-}
+const countryColumns = [
+  column<CountryLine>("Country", ({ country, name }) =>
+    country === null ? name : html`<a href="${pathWith("/explore", { country })}">${name}</a>`,
+  ),
+  numberColumn<CountryLine>("Subnets", ({ subnets }) => countText(subnets)),
+  numberColumn<CountryLine>("Crawled", ({ crawled }) => countText(crawled)),
+  column<CountryLine>("By whom", ({ crawledBy }) => shareBar(crawledBy)),
+  numberColumn<CountryLine>("Median RTT", medianText),
+  numberColumn<CountryLine>("Measured", ({ measured }) => countText(measured)),
+  numberColumn<CountryLine>("Pages per day", ({ pagesPerDay }) => countText(pagesPerDay)),
+  column<CountryLine>("Hosts", ({ country }) =>
+    country === null ? "–" : html`<a href="${pathWith("/sites", { country })}">sites</a>`,
+  ),
+];

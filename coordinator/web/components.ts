@@ -98,3 +98,38 @@ export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;
   return html`<p class="small">${what}: that is for operators${actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing}.</p>`;
 }
+
+export interface TableColumn<One> {
+  readonly title: string;
+  readonly isNumber?: true;
+  readonly cell: (one: One) => Html | string | number;
+}
+
+export const column = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
+  title,
+  cell,
+});
+
+export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
+  title,
+  cell,
+  isNumber: true,
+});
+
+/** Its first column heads the rows; what is wider than the page scrolls by itself. */
+export function dataTable<One>(
+  label: string,
+  columns: readonly TableColumn<One>[],
+  rows: readonly One[],
+  kind: string | null = null,
+): Html {
+  const as = ({ isNumber }: TableColumn<One>) => (isNumber ? html` class="number"` : nothing);
+  const [first, ...others] = columns;
+  const rowOf = (one: One) =>
+    html`<tr><th scope="row"${first === undefined ? nothing : as(first)}>${first?.cell(one)}</th>${others.map(
+      (column) => html`<td${as(column)}>${column.cell(one)}</td>`,
+    )}</tr>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${kind === null ? nothing : html` class="${kind}"`}>
+<thead><tr>${columns.map((column) => html`<th scope="col"${as(column)}>${column.title}</th>`)}</tr></thead>
+<tbody>${rows.map(rowOf)}</tbody></table></div>`;
+}
