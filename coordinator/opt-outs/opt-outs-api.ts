@@ -112,7 +112,7 @@ export const deeds = z.strictObject({
   atWork: z.array(z.string()).describe("Crawlers that held leases on it."),
 });
 
-const fleetComplaint = z
+export const fleetComplaint = z
   .strictObject({
     complaintId: z.int(),
     target: z.string(),
