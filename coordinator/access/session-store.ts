@@ -7,7 +7,6 @@ import {
   type SignInLinkStore,
   sessionIdleMs,
 } from "#core/access-types";
-import type { Role } from "#core/actor";
 import { clean } from "../database/transaction.ts";
 
 /** How exactly it is kept when a session was last used. */
@@ -19,7 +18,7 @@ const idleMs = "make_interval(secs => $2::float8 / 1000)";
 export function createSessionStore(pool: Pool): SessionStore {
   return {
     async use(sessionHash, { remoteAddress, userAgent }, now) {
-      const { rows } = await pool.query<SessionRow & { said: string | null }>(
+      const { rows } = await pool.query<Session & { said: string | null }>(
         `with found as (
            select ${sessionColumns}, said
            from web_session
@@ -27,18 +26,17 @@ export function createSessionStore(pool: Pool): SessionStore {
          ), noted as (
            update web_session
            set last_used_at = $3, remote_address = $4, user_agent = $5
-           where session_id in (select session_id from found)
+           where session_id in (select "sessionId" from found)
              and last_used_at <= $3::timestamptz - make_interval(secs => $6::float8 / 1000)
          )
          select * from found`,
         [sessionHash, sessionIdleMs, now, remoteAddress, clean(userAgent.slice(0, 300)), noteEveryMs],
       );
-      const [row] = rows;
-      return row ? { ...sessionOf(row), said: row.said } : null;
+      return rows[0] ?? null;
     },
 
     async list(now, name) {
-      const { rows } = await pool.query<SessionRow>(
+      const { rows } = await pool.query<Session>(
         `select ${sessionColumns}
          from web_session
          where ends_at > $1
@@ -48,7 +46,7 @@ export function createSessionStore(pool: Pool): SessionStore {
          limit 500`,
         [now, sessionIdleMs, name ?? null],
       );
-      return rows.map(sessionOf);
+      return rows;
     },
 
     async end(which) {
@@ -84,36 +82,9 @@ export function createSessionStore(pool: Pool): SessionStore {
   };
 }
 
-const sessionColumns =
-  "session_id, name, role, crawlers, issued_by, started_at, last_used_at, ends_at, remote_address, user_agent";
-
-interface SessionRow {
-  session_id: number;
-  name: string;
-  role: Role;
-  crawlers: string[];
-  issued_by: string;
-  started_at: Date;
-  last_used_at: Date;
-  ends_at: Date;
-  remote_address: string | null;
-  user_agent: string;
-}
-
-function sessionOf(row: SessionRow): Session {
-  return {
-    sessionId: row.session_id,
-    name: row.name,
-    role: row.role,
-    crawlers: row.crawlers,
-    issuedBy: row.issued_by,
-    startedAt: row.started_at,
-    lastUsedAt: row.last_used_at,
-    endsAt: row.ends_at,
-    remoteAddress: row.remote_address,
-    userAgent: row.user_agent,
-  };
-}
+const sessionColumns = `session_id as "sessionId", name, role, crawlers, issued_by as "issuedBy",
+  started_at as "startedAt", last_used_at as "lastUsedAt", ends_at as "endsAt", remote_address as "remoteAddress",
+  user_agent as "userAgent"`;
 
 /** Links that are over are looked at no more after so long; the audit log keeps who got one. */
 const keptDays = 30;
@@ -134,38 +105,38 @@ export function createSignInLinkStore(pool: Pool): SignInLinkStore {
     },
 
     async find(linkHash, now) {
-      const { rows } = await pool.query<LinkRow>(
-        `select ${linkColumns} from sign_in_link where link_hash = $1`,
-        [linkHash],
+      const { rows } = await pool.query<SignInLink>(
+        `select ${linkColumns("$2")} from sign_in_link where link_hash = $1`,
+        [linkHash, now],
       );
-      return rows[0] ? linkOf(rows[0], now) : null;
+      return rows[0] ?? null;
     },
 
     async open(now) {
-      const { rows } = await pool.query<LinkRow>(
-        `select ${linkColumns}
+      const { rows } = await pool.query<SignInLink>(
+        `select ${linkColumns("$1")}
          from sign_in_link
          where used_at is null and revoked_at is null and expires_at > $1
          order by link_id desc
          limit 500`,
         [now],
       );
-      return rows.map((row) => linkOf(row, now));
+      return rows;
     },
 
     async revoke(linkId, now) {
-      const { rows } = await pool.query<LinkRow>(
+      const { rows } = await pool.query<SignInLink>(
         `update sign_in_link
          set revoked_at = $2
          where link_id = $1 and used_at is null and revoked_at is null and expires_at > $2
-         returning ${linkColumns}`,
+         returning ${linkColumns("$2")}`,
         [linkId, now],
       );
-      return rows[0] ? linkOf(rows[0], now) : null;
+      return rows[0] ?? null;
     },
 
     async redeem(linkHash, { sessionHash, endsAt, remoteAddress, userAgent }, now) {
-      const { rows } = await pool.query<SessionRow>(
+      const { rows } = await pool.query<Session>(
         `with used as (
            update sign_in_link
            set used_at = $2
@@ -180,40 +151,12 @@ export function createSignInLinkStore(pool: Pool): SignInLinkStore {
          returning ${sessionColumns}`,
         [linkHash, now, sessionHash, endsAt, remoteAddress, clean(userAgent.slice(0, 300))],
       );
-      return rows[0] ? sessionOf(rows[0]) : null;
+      return rows[0] ?? null;
     },
   };
 }
 
-const linkColumns = "link_id, name, role, crawlers, issued_by, issued_at, expires_at, used_at, revoked_at";
-
-interface LinkRow {
-  link_id: number;
-  name: string;
-  role: Role;
-  crawlers: string[];
-  issued_by: string;
-  issued_at: Date;
-  expires_at: Date;
-  used_at: Date | null;
-  revoked_at: Date | null;
-}
-
-function linkOf(row: LinkRow, now: Date): SignInLink {
-  return {
-    linkId: row.link_id,
-    name: row.name,
-    role: row.role,
-    crawlers: row.crawlers,
-    issuedBy: row.issued_by,
-    issuedAt: row.issued_at,
-    expiresAt: row.expires_at,
-    state: stateOf(row, now),
-  };
-}
-
-function stateOf(row: LinkRow, now: Date): SignInLink["state"] {
-  if (row.used_at !== null) return "used";
-  if (row.revoked_at !== null) return "revoked";
-  return row.expires_at <= now ? "expired" : "open";
-}
+const linkColumns = (now: string) => `link_id as "linkId", name, role, crawlers, issued_by as "issuedBy",
+  issued_at as "issuedAt", expires_at as "expiresAt",
+  case when used_at is not null then 'used' when revoked_at is not null then 'revoked'
+    when expires_at <= ${now}::timestamptz then 'expired' else 'open' end as state`;

@@ -18,8 +18,8 @@ export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
     },
 
     async list() {
-      const { rows } = await pool.query<TokenRow>(`select ${columns} from operator_token order by name`);
-      return rows.map(tokenOf);
+      const { rows } = await pool.query<OperatorToken>(`select ${columns} from operator_token order by name`);
+      return rows;
     },
 
     async revoke(name, now) {
@@ -31,43 +31,23 @@ export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
     },
 
     async use(tokenHash, now) {
-      const { rows } = await pool.query<TokenRow & { token_hash: string }>(
+      const { rows } = await pool.query<OperatorToken & { tokenHash: string }>(
         `update operator_token
          set last_used_at = $2
          where token_hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)
-         returning ${columns}, token_hash`,
+         returning ${columns}, token_hash as "tokenHash"`,
         [tokenHash, now],
       );
-      const [row] = rows;
+      if (!rows[0]) return null;
+      const { tokenHash: kept, ...token } = rows[0];
       // The index has compared hashes, which tell nobody anything; that it was this one is compared in constant time.
-      return row && timingSafeEqual(Buffer.from(row.token_hash), Buffer.from(tokenHash))
-        ? tokenOf(row)
-        : null;
+      return timingSafeEqual(Buffer.from(kept), Buffer.from(tokenHash)) ? token : null;
     },
   };
 }
 
-const columns = "name, scopes, created_at, expires_at, last_used_at, revoked_at";
-
-interface TokenRow {
-  name: string;
-  scopes: Scope[];
-  created_at: Date;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-  revoked_at: Date | null;
-}
-
-function tokenOf(row: TokenRow): OperatorToken {
-  return {
-    name: row.name,
-    scopes: row.scopes,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-  };
-}
+const columns = `name, scopes, created_at as "createdAt", expires_at as "expiresAt", last_used_at as "lastUsedAt",
+  revoked_at as "revokedAt"`;
 
 export function tokenCreated(token: {
   readonly name: string;

@@ -1,4 +1,7 @@
-/** Tables alert_state, alert_channel and alert_mute: what people know of alerts, what each channel is still to tell them, and what nobody is to hear of. */
+/**
+ * Tables alert_state, alert_channel and alert_mute: what people know of alerts, what each channel is still to tell them, and what
+ * nobody is to hear of.
+ */
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../database/transaction.ts";
 import type { Acknowledgement, AlertChannel, AlertMute, NotedAlert } from "../overview/alert-facts.ts";

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { channelBounds } from "./channel.ts";
-import { coverageCuts, coverageStates } from "./coverage.ts";
 
 const channel = z
   .object({
@@ -53,7 +52,7 @@ const coveredSeed = z.strictObject({
   fetches: z.int(),
 });
 
-const coverage = z
+export const coverage = z
   .strictObject({
     channelId: z.int().nullable().describe("Null: the whole host."),
     host: z.string(),
@@ -61,9 +60,9 @@ const coverage = z
     maxDepth: z.int().describe("Links from a seed that are followed."),
     seeds: z.array(coveredSeed).describe("1,000 at most."),
     state: z
-      .enum(coverageStates)
+      .enum(["in-progress", "complete", "cut", "blocked"])
       .describe("cut: everything in the crawl was requested, and more is known that was skipped."),
-    cutBy: z.array(z.enum(coverageCuts)),
+    cutBy: z.array(z.enum(["budget", "depth"])),
     words: z.string(),
     fetched: z.int().describe("URLs that were requested at least once."),
     waiting: z.int().describe("Due or in progress, and never requested."),

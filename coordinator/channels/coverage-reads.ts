@@ -4,7 +4,7 @@ import type { HostHash } from "#core/ids";
 import { hostHashOf, type UrlKey } from "#core/url-key";
 import { type ChannelRules, channelHolds } from "./channel.ts";
 import { channelsWhere, pathSql } from "./channel-reads.ts";
-import { type Coverage, type CoverageCounts, type CoveredSeed, coverageOf } from "./coverage.ts";
+import { type Coverage, coverageOf } from "./coverage.ts";
 
 /** `submission`: the hosts of what was handed in with it. All null: every channel. */
 export interface CoverageQuery {
@@ -137,11 +137,12 @@ const mostUrls = 100_000;
 /** URLs beyond the depth that are counted. */
 const mostTooDeep = 1000;
 
-interface CoverageRow extends CoverageCounts {
-  looked: number;
-  blocked: string | null;
-  seeds: CoveredSeed[];
-}
+type CoverageRow = Omit<
+  Parameters<typeof coverageOf>[0],
+  keyof Omit<Place, "hostHash" | "seeds"> | "more"
+> & {
+  readonly looked: number;
+};
 
 async function coverageOfPlace(pool: Pool, { hostHash, ...place }: Place): Promise<Coverage> {
   const { rows } = await pool.query<CoverageRow>(

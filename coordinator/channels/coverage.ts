@@ -1,5 +1,7 @@
 /** How far the crawl of a channel, or of a seed's host, has come, and what cut it short. */
 import { howMany } from "#core/format";
+import type { ReadOf } from "../web/api-operation.ts";
+import type { coverage as coverageSchema } from "./channels-api.ts";
 
 /**
  * in-progress  URLs of it wait for their first fetch
@@ -7,51 +9,17 @@ import { howMany } from "#core/format";
  * cut          the same, and more is known that was left out
  * blocked      nobody may or can crawl the host
  */
-export const coverageStates = ["in-progress", "complete", "cut", "blocked"] as const;
-type CoverageState = (typeof coverageStates)[number];
+type CoverageState = Coverage["state"];
 
 /** `budget`: its host has as many URLs as it has earned, or may have. `depth`: links beyond the depth that is allowed. */
-export const coverageCuts = ["budget", "depth"] as const;
-type CoverageCut = (typeof coverageCuts)[number];
+const coverageCuts = ["budget", "depth"] as const;
 
-export interface CoveredSeed {
-  readonly url: string;
-  /** Null: it is not in the frontier. */
-  readonly state: string | null;
-  readonly lastOutcome: string | null;
-  readonly lastStatus: number | null;
-  readonly fetches: number;
-}
+export type Coverage = ReadOf<typeof coverageSchema>;
 
-export interface CoverageCounts {
-  /** URLs that were requested at least once. */
-  readonly fetched: number;
-  /** Due or in progress, and never requested. */
-  readonly waiting: number;
-  readonly gone: number;
-  readonly refusedByRobots: number;
-  /** Found over the host's budget, and held back. */
-  readonly held: number;
-  /** Times that one was named beyond what is held back; of the whole host. */
-  readonly leftOut: number;
-  /** URLs that its deepest pages link to and that are not in the crawl. */
-  readonly tooDeep: number;
-  /** Links from a seed. */
-  readonly deepest: number;
-}
-
-export interface Coverage extends CoverageCounts {
-  readonly channelId: number | null;
-  readonly host: string;
-  readonly directories: readonly string[];
-  readonly maxDepth: number;
-  readonly seeds: readonly CoveredSeed[];
-  /** Only so many URLs were looked at: there are more. */
-  readonly more: boolean;
-  readonly state: CoverageState;
-  readonly cutBy: readonly CoverageCut[];
-  readonly words: string;
-}
+type CoverageCounts = Omit<
+  CoverageFacts,
+  "channelId" | "host" | "directories" | "maxDepth" | "seeds" | "more" | "blocked"
+>;
 
 interface CoverageFacts extends Omit<Coverage, "state" | "cutBy" | "words"> {
   /** Why nobody may or can crawl the host; null: it is crawled. */
@@ -82,7 +50,7 @@ export function coverageSum(coverage: readonly Coverage[]): string {
 function stateOf(
   { waiting }: CoverageCounts,
   blocked: string | null,
-  cutBy: readonly CoverageCut[],
+  cutBy: Coverage["cutBy"],
 ): CoverageState {
   if (blocked !== null) return "blocked";
   if (waiting > 0) return "in-progress";

@@ -2,8 +2,7 @@
 
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import type { SubnetId } from "#core/ids";
-import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
+import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, columnsOf } from "../database/transaction.ts";
@@ -268,76 +267,54 @@ function asRecord({ crawlerId, hello, address, subnetId, now }: ArrivingCrawler)
   };
 }
 
-interface CrawlerRow {
-  crawler_id: number;
-  name: string;
-  address: string | null;
-  subnet_id: number | null;
-  country: string | null;
-  place: string | null;
-  latitude: number | null;
-  longitude: number | null;
-  pages_per_day: number;
-  bytes_per_day: string;
-  concurrent_hosts: number;
-  probe_methods: ProbeMethod[];
+type SometimesTold =
+  | "seenAddress"
+  | "placedAt"
+  | "coordinatorNumber"
+  | "distrustedSince"
+  | "probesDoubtedSince";
+
+type CrawlerRow = Omit<CrawlerRecord, SometimesTold | "withoutIpv6" | "measuresOnly" | "partition"> & {
+  [Name in SometimesTold]: CrawlerRecord[Name] | null;
+} & {
   speaks_ipv6: boolean | null;
-  state: CrawlerRecord["state"];
-  last_seen_at: Date | null;
-  offline_reason: string | null;
-  draining_since: Date | null;
-  joining_since: Date | null;
-  placed_at: Date | null;
-  distrusted_at: Date | null;
-  probes_doubted_at: Date | null;
-  seen_address: string | null;
   measures_only: boolean;
-  coordinator_number: number | null;
   domain_sets: string[];
   partner_domain_sets: string[];
-}
+};
 
 async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
-    `select crawler_id, name, host(address) as address, host(seen_address) as seen_address, subnet_id, country, place, latitude, longitude,
-       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, speaks_ipv6, state, last_seen_at, offline_reason,
-       draining_since, joining_since, placed_at, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
-       domain_sets, partner_domain_sets, coordinator_number
+    `select crawler_id as "crawlerId", name, host(address) as address, host(seen_address) as "seenAddress",
+       subnet_id as "subnetId", country, place, latitude, longitude, pages_per_day as "pagesPerDay",
+       bytes_per_day::float8 as "bytesPerDay", concurrent_hosts as "concurrentHosts", probe_methods as "probeMethods",
+       speaks_ipv6, state, last_seen_at as "lastSeenAt", offline_reason as "offlineReason",
+       draining_since as "drainingSince", joining_since as "joiningSince", placed_at as "placedAt",
+       coordinator_number as "coordinatorNumber", distrusted_at as "distrustedSince",
+       probes_doubted_at as "probesDoubtedSince", ${measuresOnly} as measures_only, domain_sets, partner_domain_sets
      from crawler
      left join crawler_trust using (crawler_id)
      ${crawlerIds === undefined ? "" : "where crawler_id = any($1)"}
      order by crawler_id`,
     crawlerIds === undefined ? [] : [crawlerIds],
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    name: row.name,
-    address: row.address,
-    ...(row.seen_address === null ? {} : { seenAddress: row.seen_address }),
-    subnetId: row.subnet_id === null ? null : asSubnetId(row.subnet_id),
-    country: row.country,
-    place: row.place,
-    latitude: row.latitude,
-    longitude: row.longitude,
-    pagesPerDay: row.pages_per_day,
-    bytesPerDay: Number(row.bytes_per_day),
-    concurrentHosts: row.concurrent_hosts,
-    probeMethods: row.probe_methods,
-    ...(row.speaks_ipv6 === false ? { withoutIpv6: true } : {}),
-    state: row.state,
-    lastSeenAt: row.last_seen_at,
-    offlineReason: row.offline_reason,
-    drainingSince: row.draining_since,
-    joiningSince: row.joining_since,
-    ...(row.placed_at === null ? {} : { placedAt: row.placed_at }),
-    ...(row.coordinator_number === null ? {} : { coordinatorNumber: row.coordinator_number }),
-    ...(row.measures_only ? { measuresOnly: true } : {}),
-    ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),
-    ...(row.probes_doubted_at === null ? {} : { probesDoubtedSince: row.probes_doubted_at }),
-    ...(row.domain_sets.length + row.partner_domain_sets.length === 0
-      ? {}
-      : { partition: partitionOf(row.domain_sets, row.partner_domain_sets) }),
-  }));
+  return rows.map((row) => {
+    const { speaks_ipv6, measures_only, domain_sets, partner_domain_sets, ...always } = row;
+    const { seenAddress, placedAt, coordinatorNumber, distrustedSince, probesDoubtedSince, ...told } = always;
+    return {
+      ...told,
+      ...(seenAddress && { seenAddress }),
+      ...(speaks_ipv6 === false && { withoutIpv6: true }),
+      ...(placedAt && { placedAt }),
+      ...(coordinatorNumber !== null && { coordinatorNumber }),
+      ...(measures_only && { measuresOnly: true }),
+      ...(distrustedSince && { distrustedSince }),
+      ...(probesDoubtedSince && { probesDoubtedSince }),
+      ...(domain_sets.length + partner_domain_sets.length > 0 && {
+        partition: partitionOf(domain_sets, partner_domain_sets),
+      }),
+    };
+  });
 }
 
 /** Of a large fleet, pairs that stay the same are written again after so long: most of what it measures says nothing new. */

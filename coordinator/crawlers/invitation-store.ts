@@ -41,9 +41,10 @@ export function createInvitationStore(pool: Pool) {
 
     /** The latest first, at most 500. */
     async list(now: Date): Promise<InvitationRecord[]> {
-      const { rows } = await pool.query<InvitationRow>(
-        `select invitation_id, name, renews, scopes, pages_per_day, bytes_per_day::float8 as bytes_per_day,
-           created_by, created_at, expires_at, redeemed_at, revoked_at,
+      const { rows } = await pool.query<InvitationRecord>(
+        `select invitation_id as "invitationId", name, renews, scopes, pages_per_day as "pagesPerDay",
+           bytes_per_day::float8 as "bytesPerDay", created_by as "createdBy", created_at as "createdAt",
+           expires_at as "expiresAt", redeemed_at as "redeemedAt", revoked_at as "revokedAt",
            case
              when kept_at is not null then 'joined'
              when revoked_at is not null then 'revoked'
@@ -57,7 +58,7 @@ export function createInvitationStore(pool: Pool) {
          limit ${mostListed}`,
         [now],
       );
-      return rows.map(recordOf);
+      return rows;
     },
 
     /** Its line was used, or somebody says so: the first time counts, while it can be used. */
@@ -84,38 +85,6 @@ export function createInvitationStore(pool: Pool) {
       );
       return rowCount ?? 0;
     },
-  };
-}
-
-interface InvitationRow {
-  invitation_id: number;
-  name: string;
-  renews: boolean;
-  scopes: KeyScope[];
-  pages_per_day: number | null;
-  bytes_per_day: number | null;
-  created_by: string;
-  created_at: Date;
-  expires_at: Date;
-  redeemed_at: Date | null;
-  revoked_at: Date | null;
-  state: InvitationRecord["state"];
-}
-
-function recordOf(row: InvitationRow): InvitationRecord {
-  return {
-    invitationId: row.invitation_id,
-    name: row.name,
-    renews: row.renews,
-    scopes: row.scopes,
-    pagesPerDay: row.pages_per_day,
-    bytesPerDay: row.bytes_per_day,
-    createdBy: row.created_by,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    redeemedAt: row.redeemed_at,
-    revokedAt: row.revoked_at,
-    state: row.state,
   };
 }
 

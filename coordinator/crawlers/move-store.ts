@@ -4,7 +4,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
 import { type MoveStep, openMoveSteps } from "./moves.ts";
@@ -189,94 +189,45 @@ async function failMoves(
   failing: { readonly which: string; readonly value: unknown; readonly words: string; readonly now: Date },
 ): Promise<CrawlerMoveRecord[]> {
   const { which, value, words, now } = failing;
-  const { rows } = await client.query<MoveRow>(
+  const { rows } = await client.query<CrawlerMoveRecord>(
     `update crawler_move
      set step = 'failed', words = $1, changed_at = $2
      where step = any($3) and ${which}
      returning ${columns}`,
     [words.slice(0, 500), now, openMoveSteps, value],
   );
-  return rows.map(recordOf);
+  return rows;
 }
 
-interface MoveRow {
-  move_id: number;
-  crawler_id: number;
-  other_crawler_id: number;
-  name: string;
-  other_name: string;
-  from_public_key: string;
-  to_public_key: string;
-  step: MoveStep;
-  words: string;
-  changed_at: Date;
-  bytes: string;
-  sent_bytes: string;
-}
-
-const columns = `move_id, crawler_id, other_crawler_id, name, other_name, from_public_key, to_public_key, step, words,
-  changed_at, bytes, sent_bytes`;
+const columns = `move_id as "moveId", crawler_id as "crawlerId", other_crawler_id as "otherCrawlerId", name,
+  other_name as "otherName", from_public_key as "fromPublicKey", to_public_key as "toPublicKey", step, words,
+  changed_at as "changedAt", bytes::float8 as bytes, sent_bytes::float8 as "sentBytes"`;
 
 async function read(
   client: Pool | PoolClient,
   which: string,
   values: readonly unknown[],
 ): Promise<CrawlerMoveRecord[]> {
-  const { rows } = await client.query<MoveRow>(`select ${columns} from crawler_move ${which}`, [...values]);
-  return rows.map(recordOf);
+  const { rows } = await client.query<CrawlerMoveRecord>(`select ${columns} from crawler_move ${which}`, [
+    ...values,
+  ]);
+  return rows;
 }
-
-const recordOf = (row: MoveRow): CrawlerMoveRecord => ({
-  moveId: row.move_id,
-  crawlerId: asCrawlerId(row.crawler_id),
-  otherCrawlerId: asCrawlerId(row.other_crawler_id),
-  name: row.name,
-  otherName: row.other_name,
-  fromPublicKey: row.from_public_key,
-  toPublicKey: row.to_public_key,
-  step: row.step,
-  words: row.words,
-  changedAt: row.changed_at,
-  bytes: Number(row.bytes),
-  sentBytes: Number(row.sent_bytes),
-});
 
 const mostListed = 500;
 
-interface ListedMoveRow {
-  move_id: number;
-  name: string;
-  other_name: string;
-  step: MoveStep;
-  words: string;
-  asked_at: Date;
-  changed_at: Date;
-  bytes: number;
-  sent_bytes: number;
-}
-
 /** The latest first; `name`: those that this crawler took part in, on either side. */
 export async function moveList(pool: Pool, name: string | null): Promise<MoveLine[]> {
-  const { rows } = await pool.query<ListedMoveRow>(
-    `select move_id, name, other_name, step, words, asked_at, changed_at, bytes::float8 as bytes,
-       sent_bytes::float8 as sent_bytes
+  const { rows } = await pool.query<MoveLine>(
+    `select move_id as "moveId", name, other_name as "otherName", step, words, asked_at as "askedAt",
+       changed_at as "changedAt", bytes::float8 as bytes, sent_bytes::float8 as "sentBytes"
      from crawler_move
      where $1::text is null or $1 in (name, other_name)
      order by move_id desc
      limit ${mostListed}`,
     [name],
   );
-  return rows.map((row) => ({
-    moveId: row.move_id,
-    name: row.name,
-    otherName: row.other_name,
-    step: row.step,
-    words: row.words,
-    askedAt: row.asked_at,
-    changedAt: row.changed_at,
-    bytes: row.bytes,
-    sentBytes: row.sent_bytes,
-  }));
+  return rows;
 }
 
 export interface MoveLine {

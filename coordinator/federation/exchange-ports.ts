@@ -79,8 +79,6 @@ export interface ParentClient {
   exchange(message: ChildMessage): Promise<ParentReply>;
 }
 
-export type LinkState = "connected" | "silent" | "refused" | "never";
-
 /** A related coordinator as the pages and the command show it; dates ISO 8601. */
 export type RelatedCoordinator = ToldOf<typeof relatedCoordinator>;
 

@@ -5,7 +5,7 @@ import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { parentId } from "./claims.ts";
-import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
+import type { CoordinatorStore, RelatedCoordinator } from "./exchange-ports.ts";
 import { holdClaims, type KnownRelatives, readRelatives, withoutRelatives } from "./foreign-url-store.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
@@ -14,22 +14,13 @@ const silentMinutes = 10;
 /** Waiting URLs are counted so far. */
 const mostCounted = 10_000_000;
 
-interface Row {
-  peer_id: number;
-  name: string;
-  coordinator_id: string | null;
-  claims: string[];
+interface Row
+  extends Omit<RelatedCoordinator, "state" | "waiting" | "contactedAt" | "failingSince" | "createdAt"> {
+  peerId: number;
   chain: string[];
-  contacted_at: Date | null;
-  failing_since: Date | null;
-  failure: string | null;
-  waiting: number;
-  exchanges: number;
-  urls_sent: number;
-  urls_received: number;
-  urls_dropped: number;
-  created_at: Date;
-  created_by: string;
+  contactedAt: Date | null;
+  failingSince: Date | null;
+  createdAt: Date;
 }
 
 export function createCoordinatorStore(pool: Pool): CoordinatorStore {
@@ -41,14 +32,14 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
         readWaiting(pool),
       ]);
       const waitsFor = new Map(waiting.map((one) => [one.peer_id, one.waiting]));
-      const rows = relatives.map((row) => ({ ...row, waiting: waitsFor.get(row.peer_id) ?? 0 }));
+      const related = (row: Row) => relatedOf(row, waitsFor.get(row.peerId) ?? 0, now);
       const claims = await readRelatives(pool);
-      const parent = rows.find(({ peer_id }) => peer_id === parentId);
+      const parent = relatives.find(({ peerId }) => peerId === parentId);
       return {
         coordinatorId,
-        parent: parent ? relatedOf(parent, now) : null,
+        parent: parent ? related(parent) : null,
         above: parent?.chain.slice(1) ?? [],
-        children: rows.filter(({ peer_id }) => peer_id !== parentId).map((row) => relatedOf(row, now)),
+        children: relatives.filter(({ peerId }) => peerId !== parentId).map(related),
         settling: await isSettling(pool, claims),
       };
     },
@@ -85,11 +76,12 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
   };
 }
 
-async function readRows(pool: Pool): Promise<Omit<Row, "waiting">[]> {
-  const { rows } = await pool.query<Omit<Row, "waiting">>(
-    `select peer_id, name, coordinator_id, claims, chain, contacted_at, failing_since, failure,
-       exchanges::float8 as exchanges, urls_sent::float8 as urls_sent, urls_received::float8 as urls_received,
-       urls_dropped::float8 as urls_dropped, created_at, created_by
+async function readRows(pool: Pool): Promise<Row[]> {
+  const { rows } = await pool.query<Row>(
+    `select peer_id as "peerId", name, coordinator_id as "coordinatorId", claims as owns, chain,
+       contacted_at as "contactedAt", failing_since as "failingSince", failure, exchanges::float8 as exchanges,
+       urls_sent::float8 as "urlsSent", urls_received::float8 as "urlsReceived",
+       urls_dropped::float8 as "urlsDropped", created_at as "createdAt", created_by as "createdBy"
      from related_coordinator
      order by peer_id = ${parentId} desc, name`,
   );
@@ -124,29 +116,23 @@ async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise
   return isUnderWay || (settled ?? withoutRelatives) !== (relatives?.text ?? withoutRelatives);
 }
 
-function relatedOf(row: Row, now: Date): RelatedCoordinator {
+function relatedOf({ peerId, chain, ...row }: Row, waiting: number, now: Date): RelatedCoordinator {
   return {
-    name: row.name,
-    coordinatorId: row.coordinator_id,
-    owns: row.claims,
-    state: stateOf(row, now),
-    contactedAt: isoOrNull(row.contacted_at),
-    failingSince: isoOrNull(row.failing_since),
-    failure: row.failure,
-    waiting: row.waiting,
-    exchanges: row.exchanges,
-    urlsSent: row.urls_sent,
-    urlsReceived: row.urls_received,
-    urlsDropped: row.urls_dropped,
-    createdAt: iso(row.created_at),
-    createdBy: row.created_by,
+    ...row,
+    state: stateOf({ ...row, peerId }, now),
+    contactedAt: isoOrNull(row.contactedAt),
+    failingSince: isoOrNull(row.failingSince),
+    waiting,
+    createdAt: iso(row.createdAt),
   };
 }
 
-function stateOf({ peer_id, failure, contacted_at }: Row, now: Date): LinkState {
-  if (failure !== null) return peer_id === parentId && contacted_at === null ? "never" : "refused";
-  if (contacted_at === null) return "never";
-  return now.getTime() - contacted_at.getTime() > silentMinutes * 60_000 ? "silent" : "connected";
+type Heard = Pick<Row, "peerId" | "failure" | "contactedAt">;
+
+function stateOf({ peerId, failure, contactedAt }: Heard, now: Date): RelatedCoordinator["state"] {
+  if (failure !== null) return peerId === parentId && contactedAt === null ? "never" : "refused";
+  if (contactedAt === null) return "never";
+  return now.getTime() - contactedAt.getTime() > silentMinutes * 60_000 ? "silent" : "connected";
 }
 
 /** Made at the first call, and the same for all coordinators that share the database. */

@@ -10,7 +10,7 @@ import type { InvitationStore } from "../crawlers/invitation-store.ts";
 import type { MoveStore } from "../crawlers/move-store.ts";
 import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import type { ComplaintStore } from "../opt-outs/complaints.ts";
+import type { ComplaintStore } from "../opt-outs/complaint-store.ts";
 import type { OptOutMarks, OptOutStore } from "../opt-outs/opt-out.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { ReleaseFleetStore } from "../releases/fleet-store.ts";

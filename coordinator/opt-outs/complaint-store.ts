@@ -7,7 +7,6 @@ import { isOfSite } from "../frontier/back-link-writes.ts";
 import {
   type Complaint,
   type ComplaintReport,
-  type ComplaintStore,
   type Deeds,
   deedsHours,
   mostReportsADay,
@@ -18,21 +17,52 @@ import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;
 
-export function createComplaintStore(pool: Pool): ComplaintStore {
+export type ComplaintStore = ReturnType<typeof createComplaintStore>;
+
+export function createComplaintStore(pool: Pool) {
+  const find = async (complaintId: number): Promise<Complaint | null> =>
+    (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null;
   return {
-    add: async (report, now) => await add(pool, report, now),
-    list: async ({ open, most }) =>
+    find,
+    /** Records it with what we did; null: too many came by the form today. */
+    async add(report: ComplaintReport, now: Date): Promise<Complaint | null> {
+      if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
+      const deeds = await deedsOf(pool, report.target, now);
+      const { site, network } = report.target;
+      const { rows } = await pool.query<{ complaint_id: number }>(
+        `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
+           created_at, deeds)
+         values ($1, $2, $3::inet, $4::inet, $5, $6, $7, $8::inet, $9, $10)
+         returning complaint_id`,
+        [
+          site,
+          clean(report.targetText),
+          network?.first ?? null,
+          network?.last ?? null,
+          report.source,
+          clean(report.reporter),
+          clean(report.words),
+          report.requester,
+          now,
+          JSON.stringify(deeds),
+        ],
+      );
+      return await find(rows[0]!.complaint_id);
+    },
+    /** The latest first. */
+    list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<Complaint[]> =>
       await read(pool, `${open ? "closed_at is null" : "true"} order by complaint_id desc limit $1`, [most]),
-    find: async (complaintId) => (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null,
-    close: async (complaintId, words, now) => {
+    /** Null when there is none, or it is closed already. */
+    async close(complaintId: number, words: string, now: Date): Promise<Complaint | null> {
       const { rowCount } = await pool.query(
         `update complaint set closed_at = $2, closing_words = $3
          where complaint_id = $1 and closed_at is null`,
         [complaintId, now, clean(words)],
       );
-      return rowCount === 0 ? null : ((await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null);
+      return rowCount === 0 ? null : await find(complaintId);
     },
-    of: async (host, addresses, most) =>
+    /** Of this host or one of its addresses, the latest first. */
+    of: async (host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]> =>
       await read(
         pool,
         `(site = any($1::text[])
@@ -41,31 +71,6 @@ export function createComplaintStore(pool: Pool): ComplaintStore {
         [host === null ? [] : domainsAbove(host), addresses, most],
       ),
   };
-}
-
-async function add(pool: Pool, report: ComplaintReport, now: Date): Promise<Complaint | null> {
-  if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
-  const deeds = await deedsOf(pool, report.target, now);
-  const { site, network } = report.target;
-  const { rows } = await pool.query<{ complaint_id: number }>(
-    `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
-       created_at, deeds)
-     values ($1, $2, $3::inet, $4::inet, $5, $6, $7, $8::inet, $9, $10)
-     returning complaint_id`,
-    [
-      site,
-      clean(report.targetText),
-      network?.first ?? null,
-      network?.last ?? null,
-      report.source,
-      clean(report.reporter),
-      clean(report.words),
-      report.requester,
-      now,
-      JSON.stringify(deeds),
-    ],
-  );
-  return (await read(pool, "complaint_id = $1", [rows[0]!.complaint_id]))[0] ?? null;
 }
 
 async function isFlooded(pool: Pool, requester: string | null, now: Date): Promise<boolean> {
@@ -79,38 +84,14 @@ async function isFlooded(pool: Pool, requester: string | null, now: Date): Promi
   return rows[0]!.today >= mostReportsADay || rows[0]!.ofNetwork >= mostReportsOfNetworkADay;
 }
 
-interface ComplaintRow {
-  complaint_id: number;
-  target: string;
-  source: Complaint["source"];
-  reporter: string;
-  words: string;
-  requester: string | null;
-  created_at: Date;
-  deeds: Deeds;
-  closed_at: Date | null;
-  closing_words: string | null;
-}
-
 async function read(pool: Pool, condition: string, values: readonly unknown[]): Promise<Complaint[]> {
-  const { rows } = await pool.query<ComplaintRow>(
-    `select complaint_id, target, source, reporter, words, host(requester) as requester, created_at, deeds,
-       closed_at, closing_words
+  const { rows } = await pool.query<Complaint>(
+    `select complaint_id as "complaintId", target, source, reporter, words, host(requester) as requester,
+       created_at as "createdAt", deeds, closed_at as "closedAt", closing_words as "closingWords"
      from complaint where ${condition}`,
     [...values],
   );
-  return rows.map((row) => ({
-    complaintId: row.complaint_id,
-    target: row.target,
-    source: row.source,
-    reporter: row.reporter,
-    words: row.words,
-    requester: row.requester,
-    createdAt: row.created_at,
-    deeds: row.deeds,
-    closedAt: row.closed_at,
-    closingWords: row.closing_words,
-  }));
+  return rows;
 }
 
 const mostHosts = 2000;

@@ -4,9 +4,9 @@
  */
 
 import { bytesText, howMany, instantWords } from "#core/format";
-import type { ToldOf } from "../web/api-operation.ts";
+import type { ReadOf, ToldOf } from "../web/api-operation.ts";
 import type { OptOutTarget } from "./opt-out.ts";
-import type { deeds } from "./opt-outs-api.ts";
+import type { deeds, fleetComplaint } from "./opt-outs-api.ts";
 
 /** Requests of so long before the report count. */
 export const deedsHours = 24;
@@ -32,30 +32,7 @@ export interface ComplaintReport {
 /** What we did to a target in the 24 hours before a report. Lists are bounded. */
 export type Deeds = ToldOf<typeof deeds>;
 
-export interface Complaint {
-  readonly complaintId: number;
-  readonly target: string;
-  readonly source: "form" | "operator";
-  readonly reporter: string;
-  readonly words: string;
-  readonly requester: string | null;
-  readonly createdAt: Date;
-  readonly deeds: Deeds;
-  readonly closedAt: Date | null;
-  readonly closingWords: string | null;
-}
-
-export interface ComplaintStore {
-  /** Records it with what we did; null: too many came by the form today. */
-  add(report: ComplaintReport, now: Date): Promise<Complaint | null>;
-  /** The latest first. */
-  list(query: { readonly open: boolean; readonly most: number }): Promise<Complaint[]>;
-  find(complaintId: number): Promise<Complaint | null>;
-  /** Null when there is none, or it is closed already. */
-  close(complaintId: number, words: string, now: Date): Promise<Complaint | null>;
-  /** Of this host or one of its addresses, the latest first. */
-  of(host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]>;
-}
+export type Complaint = Omit<ReadOf<typeof fleetComplaint>, "answer" | "deeds"> & { readonly deeds: Deeds };
 
 // A complaint in plain words: a paragraph about what we did that can be sent on as it stands, to whoever complained
 // or to the abuse desk of the partner whose crawler it was.

@@ -55,7 +55,7 @@ ${
 }
 ${
   signRequests
-    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells programs what this page says. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
     : nothing
 }
 <p>One crawler at a time is in charge of a network, so your server sees one pace.</p></section>`;

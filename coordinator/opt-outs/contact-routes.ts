@@ -10,7 +10,7 @@ import type { Html } from "../web/html.ts";
 import { isFromElsewhere, networkOf, originOf, requesterOf } from "../web/limits.ts";
 import { type PageViewer, pageFrame } from "../web/page-frame.ts";
 import { sentText } from "../web/views.ts";
-import type { ComplaintStore } from "./complaints.ts";
+import type { ComplaintStore } from "./complaint-store.ts";
 import {
   type ContactForms,
   contactBody,

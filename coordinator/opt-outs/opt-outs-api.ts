@@ -112,7 +112,7 @@ export const deeds = z.strictObject({
   atWork: z.array(z.string()).describe("Crawlers that held leases on it."),
 });
 
-const fleetComplaint = z
+export const fleetComplaint = z
   .strictObject({
     complaintId: z.int(),
     target: z.string(),
@@ -351,6 +351,28 @@ const keyDirectory = z
   })
   .meta({ id: "KeyDirectory" });
 
+const agentCard = z
+  .strictObject({
+    client_id: z.string().describe("Where this card is."),
+    client_name: z.string(),
+    client_uri: z.string(),
+    contacts: z.array(z.string()).optional(),
+    jwks_uri: z.string().optional().describe("Absent if requests are not signed."),
+    web_bot_auth: z.strictObject({
+      "expected-user-agent": z.string(),
+      "rfc9309-product-token": z.string(),
+      "rfc9309-compliance": z.boolean(),
+      trigger: z.enum(["crawler"]),
+      purpose: z.string(),
+      "targeted-content": z.string(),
+      "rate-control": z.string(),
+      "rate-expectation": z.string().optional(),
+      "known-urls": z.array(z.string()),
+      ips_uri: z.string().describe("The fleet's addresses (JAFAR)."),
+    }),
+  })
+  .meta({ id: "SignatureAgentCard" });
+
 export const contactApi = {
   fleetAddresses: {
     method: "get",
@@ -395,6 +417,31 @@ export const contactApi = {
           ],
         },
         type: "application/http-message-signatures-directory+json",
+      },
+    },
+  },
+  signatureAgentCard: {
+    method: "get",
+    path: "/.well-known/signature-agent-card",
+    needs: null,
+    summary:
+      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
+    answers: {
+      200: answer(agentCard, "The card"),
+    },
+  },
+  securityTxt: {
+    method: "get",
+    path: "/.well-known/security.txt",
+    needs: null,
+    summary: "Where to report a security problem (RFC 9116); 404 with the reason if no contact is set",
+    answers: {
+      200: {
+        description: "Lines of names and values",
+        schema: z.string(),
+        example:
+          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
+        type: "text/plain",
       },
     },
   },

@@ -3,19 +3,30 @@
  * every day for what has not changed is told so in a few bytes.
  */
 import { createHash } from "node:crypto";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { keySetMaxAgeSeconds } from "#protocol/signing-key";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { sendValidated } from "../web/validators.ts";
 import { DirectorySigner } from "./directory-signature.ts";
-import { jwkOf, type PublishedSettings, prefixesOf, publishedPaths, startOfDay } from "./published.ts";
+import {
+  jwkOf,
+  type NotPublished,
+  type PublishedSettings,
+  prefixesOf,
+  publishedPaths,
+  securityTxt,
+  signatureAgentCard,
+  startOfDay,
+} from "./published.ts";
 
 /** As the drafts name them, without a parameter: sent as bytes, so that the server adds none. */
 const directoryType = "application/http-message-signatures-directory+json";
 const addressListType = "application/jafar+json";
+const cardType = "application/json";
 
 /** JAFAR's consumers come no more often than once an hour unless they are told that they may. */
 const addressesMaxAge = 3600;
+const dayMaxAge = 86_400;
 const mayKeep = (seconds: number) => `public, max-age=${seconds}`;
 
 const digestOf = (text: string | Buffer) => createHash("sha256").update(text).digest("base64url");
@@ -59,7 +70,31 @@ export function addPublishedRoutes(
       cacheControl: mayKeep(keySetMaxAgeSeconds),
     });
   });
+
+  app.get(publishedPaths.card, async (request, reply) => {
+    const card = signatureAgentCard(settings);
+    if ("missing" in card) return sendMissing(reply, card as NotPublished);
+    const body = Buffer.from(JSON.stringify(card));
+    return sendValidated(request, reply, {
+      ...{ body, type: cardType, tag: `"${digestOf(body)}"` },
+      lastModified: null,
+      cacheControl: mayKeep(dayMaxAge),
+    });
+  });
+
+  app.get(publishedPaths.security, async (request, reply) => {
+    const text = securityTxt(settings, now());
+    if (typeof text !== "string") return sendMissing(reply, text);
+    return sendValidated(request, reply, {
+      ...{ body: Buffer.from(text), type: "text/plain; charset=utf-8", tag: `"${digestOf(text)}"` },
+      lastModified: startOfDay(now()),
+      cacheControl: mayKeep(dayMaxAge),
+    });
+  });
 }
+
+const sendMissing = (reply: FastifyReply, { missing }: NotPublished) =>
+  reply.code(404).header("cache-control", "no-store").type("text/plain; charset=utf-8").send(`${missing}\n`);
 
 /** Made anew when a prefix comes or goes, and once a day even if none does, as JAFAR wants it. */
 class AddressList {

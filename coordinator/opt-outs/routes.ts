@@ -4,7 +4,7 @@ import { howMany } from "#core/format";
 import type { ActionFault, Actions, Outcome } from "../web/actions.ts";
 import { numberOrNull } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
-import type { ComplaintStore } from "./complaints.ts";
+import type { ComplaintStore } from "./complaint-store.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
 import { changeOfErasure, erasePageOf } from "./honour.ts";
 import {

@@ -393,13 +393,13 @@ const nothing: Covered = { hosts: 0, urls: 0, pages: 0 };
 
 /** Hosts by their marks, where they have them by now; what has ended covers nothing. */
 async function coveredOf(pool: Pool, rows: readonly OptOutRow[]): Promise<Covered[]> {
-  const isMarked = ({ scope, applied }: OptOutRow) => applied > 0 && (scope === null || scope === "host");
-  const marked = rows.filter((row) => row.ended_at === null && isMarked(row)).map((row) => row.opt_out_id);
+  const isMarked = ({ part, applied }: OptOutRow) => applied > 0 && (part === null || part === "host");
+  const marked = rows.filter((row) => row.endedAt === null && isMarked(row)).map((row) => row.optOutId);
   const byId = await coveredByMarks(pool, marked);
   return await Promise.all(
     rows.map(async (row) => {
-      if (row.ended_at !== null) return nothing;
-      if (isMarked(row)) return byId.get(row.opt_out_id) ?? nothing;
+      if (row.endedAt !== null) return nothing;
+      if (isMarked(row)) return byId.get(row.optOutId) ?? nothing;
       return await coveredIn(pool, targetOfRow(row));
     }),
   );
@@ -480,77 +480,50 @@ async function preview(pool: Pool, target: OptOutTarget, now: Date): Promise<Opt
   };
 }
 
-interface OptOutRow {
-  opt_out_id: number;
+interface OptOutRow extends Omit<OptOut, "target" | "scope" | "kind" | "state" | keyof Covered> {
   applied: number;
-  scope: SitePart["scope"] | null;
+  part: SitePart["scope"] | null;
   url: string | null;
-  erased_at: Date | null;
-  site: string | null;
-  first_address: string | null;
-  last_address: string | null;
-  source: OptOut["source"];
-  token: string;
-  words: string;
-  reply_to: string | null;
-  requester: string | null;
-  created_at: Date;
-  in_force_at: Date | null;
-  lapses_at: Date | null;
-  deletes_at: Date | null;
-  confirmed_at: Date | null;
-  confirmed_by: OptOut["confirmedBy"];
-  ended_at: Date | null;
+  first: string | null;
+  last: string | null;
   ending: "lifted" | "lapsed" | null;
-  ending_words: string;
 }
 
 /** SQL: the columns of an OptOutRow. */
-const optOutColumns = `o.opt_out_id, o.applied, o.scope, o.url, o.erased_at, o.site, host(o.first_address) as first_address,
-  host(o.last_address) as last_address, o.source, o.token, o.words, o.reply_to, host(o.requester) as requester,
-  o.created_at, o.in_force_at, o.lapses_at, o.deletes_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
+const optOutColumns = `o.opt_out_id as "optOutId", o.applied, o.scope as part, o.url, o.erased_at as "erasedAt", o.site,
+  host(o.first_address) as first, host(o.last_address) as last, o.source, o.token, o.words, o.reply_to as "replyTo",
+  host(o.requester) as requester, o.created_at as "createdAt", o.in_force_at as "inForceAt",
+  o.lapses_at as "lapsesAt", o.deletes_at as "deletesAt", o.confirmed_at as "confirmedAt",
+  o.confirmed_by as "confirmedBy", o.ended_at as "endedAt", o.ending, o.ending_words as "endingWords"`;
 
-function targetOfRow({ site, scope, url, first_address, last_address }: OptOutRow): OptOutTarget {
-  if (site === null) return { site, network: { first: first_address ?? "", last: last_address ?? "" } };
-  return { site, network: null, ...(scope !== null && { part: { scope, of: url ?? site } }) };
+function targetOfRow({ site, part, url, first, last }: OptOutRow): OptOutTarget {
+  if (site === null) return { site, network: { first: first ?? "", last: last ?? "" } };
+  return { site, network: null, ...(part !== null && { part: { scope: part, of: url ?? site } }) };
 }
 
 function optOutOf(row: OptOutRow, covered: Covered): OptOut {
+  const { applied, part, url, first, last, ending, ...kept } = row;
   const target = targetOfRow(row);
   return {
-    optOutId: row.opt_out_id,
+    ...kept,
     target: targetText(target),
     scope: scopeOf(target),
-    site: row.site,
     kind: row.site === null ? "network" : "site",
     state: stateOf(row),
-    source: row.source,
-    token: row.token,
-    words: row.words,
-    replyTo: row.reply_to,
-    requester: row.requester,
-    createdAt: row.created_at,
-    inForceAt: row.in_force_at,
-    lapsesAt: row.lapses_at,
     deletesAt: deletionOf(row),
-    confirmedAt: row.confirmed_at,
-    confirmedBy: row.confirmed_by,
-    endedAt: row.ended_at,
-    endingWords: row.ending_words,
-    erasedAt: row.erased_at,
     ...covered,
   };
 }
 
 /** Null where it ended before. */
-function deletionOf({ confirmed_at, deletes_at, ended_at }: OptOutRow): Date | null {
-  const times = [confirmed_at, deletes_at].filter((at) => at !== null).map((at) => at.getTime());
+function deletionOf({ confirmedAt, deletesAt, endedAt }: OptOutRow): Date | null {
+  const times = [confirmedAt, deletesAt].filter((at) => at !== null).map((at) => at.getTime());
   const first = Math.min(...times);
-  return times.length === 0 || (ended_at !== null && ended_at.getTime() < first) ? null : new Date(first);
+  return times.length === 0 || (endedAt !== null && endedAt.getTime() < first) ? null : new Date(first);
 }
 
 function stateOf(row: OptOutRow): OptOutState {
   if (row.ending !== null) return row.ending;
-  if (row.confirmed_at !== null) return "confirmed";
-  return row.in_force_at === null ? "waiting" : "unconfirmed";
+  if (row.confirmedAt !== null) return "confirmed";
+  return row.inForceAt === null ? "waiting" : "unconfirmed";
 }

@@ -107,27 +107,9 @@ function figureFacts({ fetches, fetchedBytes, shippedBytes, failures }: SpanFigu
   return { fetches, fetchedBytes, shippedBytes, ourFailures: failures.us };
 }
 
-interface CrawlerRow {
-  crawler_id: number;
-  name: string;
-  state: CrawlerFacts["state"];
-  last_seen_at: Date | null;
-  draining_since: Date | null;
-  distrusted: boolean;
-  spooled: unknown;
-  disk_fault: unknown;
-  disk_free: unknown;
-  holding_back: unknown;
-  fetches: number;
-  own_failures: number;
-  network_failures: number;
-  copied: boolean;
-  never_ran: boolean;
-  waits: boolean;
-  joined_at: Date | null;
-  connected_at: Date | null;
-  idle_why: string | null;
-}
+/** SQL: a time in ms since 1970. */
+const msSql = (instant: string, name: string) =>
+  `(extract(epoch from ${instant}) * 1000)::float8 as "${name}"`;
 
 /** Of a crawler that fetches nothing so many of its subnets are looked at. */
 const subnetsLooked = 200;
@@ -184,23 +166,40 @@ const neverRan = `c.state = 'offline' and c.public_key is not null and c.release
   and (${saysThatItWaits} or c.connected_at is null
     and not exists (select from database_epoch e where e.cause <> 'created' and e.began_at > c.created_at))`;
 
+/** Crawlers of older versions say that their disk takes nothing among what holds them back, while they wait to try again. */
+const diskFault = `coalesce(
+  c.heartbeat ->> 'diskFault',
+  (
+    select substring(word from '^the spool cannot be written: (.*)$')
+    from jsonb_array_elements_text(
+      case jsonb_typeof(c.heartbeat -> 'holdingBack') when 'array' then c.heartbeat -> 'holdingBack' else '[]' end
+    ) word
+    where word like 'the spool cannot be written: %'
+    limit 1
+  )
+)`;
+
+/** SQL: a number of the heartbeat; null: it is none. */
+const numberSql = (name: string) =>
+  `case jsonb_typeof(c.heartbeat -> '${name}') when 'number' then (c.heartbeat ->> '${name}')::float8 end`;
+
 /** The last hour by quarters: those that began within it. */
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
-  const { rows } = await pool.query<CrawlerRow>(
-    `select c.crawler_id, c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
-       c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
-       c.heartbeat -> 'holdingBack' as holding_back,
+  const { rows } = await pool.query<CrawlerFacts & { readonly crawlerId: number }>(
+    `select c.crawler_id as "crawlerId", c.name, c.state, ${msSql("c.last_seen_at", "lastSeenMs")},
+       ${msSql("c.draining_since", "drainingSinceMs")}, coalesce(${numberSql("spooledResults")}, 0) as "waitingResults",
+       ${diskFault} as "diskFault", ${numberSql("diskFreeBytes")} as "diskFreeBytes",
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
-       coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as own_failures,
-       coalesce(f.network_failures, 0)::float8 as network_failures,
+       coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as "ownFailures",
+       coalesce(f.network_failures, 0)::float8 as "networkFailures",
        exists (
          select from incident i
          where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
            and i.last_at > $1::timestamptz - interval '1 day'
-       ) as copied,
-       ${neverRan} as never_ran, ${saysThatItWaits} as waits,
-       (select max(i.redeemed_at) from invitation i where i.name = c.name) as joined_at,
-       case when c.state = 'online' then c.connected_at end as connected_at, ${idleWhy} as idle_why
+       ) as "copiedFolder",
+       ${neverRan} as "neverRan", ${saysThatItWaits} as waits,
+       ${msSql("(select max(i.redeemed_at) from invitation i where i.name = c.name)", "joinedMs")},
+       ${msSql("case when c.state = 'online' then c.connected_at end", "connectedMs")}, ${idleWhy} as "idleWhy"
      from crawler c
      left join crawler_trust t using (crawler_id)
      left join (
@@ -215,79 +214,30 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
      limit ${crawlersLooked}`,
     [now, waitingGoodbye],
   );
-  const idle = rows.flatMap((row) => (row.idle_why === mayWait ? [row.crawler_id] : []));
+  const idle = rows.flatMap(({ idleWhy: why, crawlerId }) => (why === mayWait ? [crawlerId] : []));
   const waiting = idle.length === 0 ? new Set<number>() : await keptWaiting(pool, idle, now);
-  return rows.map((row) => ({
-    name: row.name,
-    state: row.state,
-    lastSeenMs: row.last_seen_at?.getTime() ?? null,
-    drainingSinceMs: row.draining_since?.getTime() ?? null,
-    distrusted: row.distrusted ?? false,
-    waitingResults: typeof row.spooled === "number" ? row.spooled : 0,
-    diskFault: diskFaultOf(row),
-    diskFreeBytes: typeof row.disk_free === "number" ? row.disk_free : null,
-    fetches: row.fetches,
-    ownFailures: row.own_failures,
-    networkFailures: row.network_failures,
-    copiedFolder: row.copied,
-    neverRan: row.never_ran,
-    waits: row.waits,
-    joinedMs: row.joined_at?.getTime() ?? null,
-    connectedMs: row.connected_at?.getTime() ?? null,
-    idleWhy: idleWords(row, waiting),
-  }));
+  return rows.map(({ crawlerId, idleWhy: why, ...facts }) => {
+    const isWaiting = waiting.has(crawlerId) ? "hosts of its subnets have been due for an hour" : null;
+    return { ...facts, idleWhy: why === mayWait ? isWaiting : why };
+  });
 }
 
-function idleWords(
-  { crawler_id: crawlerId, idle_why: why }: CrawlerRow,
-  waiting: ReadonlySet<number>,
-): string | null {
-  if (why !== mayWait) return why;
-  return waiting.has(crawlerId) ? "hosts of its subnets have been due for an hour" : null;
-}
-
-/** Crawlers of older versions say so among what holds them back, while they wait to try again. */
-const spoolFault = /^the spool cannot be written: (.*)$/;
-
-function diskFaultOf({ disk_fault: fault, holding_back: words }: CrawlerRow): string | null {
-  if (typeof fault === "string") return fault;
-  const texts: readonly unknown[] = Array.isArray(words) ? words : [];
-  return (
-    texts.flatMap((text) => (typeof text === "string" ? (spoolFault.exec(text)?.[1] ?? []) : []))[0] ?? null
-  );
-}
-
-async function upkeepFacts(
-  pool: Pool,
-  now: Date,
-): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs" | "openInvitations" | "statedUntilMs">> {
-  const { rows } = await pool.query<{
-    figures_at: Date | null;
-    applied_at: Date | null;
-    invitations: number;
-    stated_until: Date | null;
-  }>(
-    `select (select max(minute) from minute_figures) as figures_at,
-       (
-         select applied_at from registry_generation
-         where state = 'applied'
-         order by generation desc
-         limit 1
-       ) as applied_at,
+async function upkeepFacts(pool: Pool, now: Date) {
+  const applied = `(
+    select applied_at from registry_generation where state = 'applied' order by generation desc limit 1
+  )`;
+  const { rows } = await pool.query<
+    Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs" | "openInvitations" | "statedUntilMs">
+  >(
+    `select ${msSql("(select max(minute) from minute_figures)", "figuresAtMs")}, ${msSql(applied, "registryAppliedMs")},
        (
          select count(*)::int from invitation
          where redeemed_at is null and revoked_at is null and expires_at > $1
-       ) as invitations,
-       (select expires_at from release_timestamp) as stated_until`,
+       ) as "openInvitations",
+       ${msSql("(select expires_at from release_timestamp)", "statedUntilMs")}`,
     [now],
   );
-  const row = rows[0];
-  return {
-    figuresAtMs: row?.figures_at?.getTime() ?? null,
-    registryAppliedMs: row?.applied_at?.getTime() ?? null,
-    openInvitations: row?.invitations ?? 0,
-    statedUntilMs: row?.stated_until?.getTime() ?? null,
-  };
+  return rows[0]!;
 }
 
 /** Each is found by a key, however large the tree is; where no delegation counts any more, all of them are looked at. */
@@ -369,58 +319,38 @@ async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
  */
 export async function backupFacts(pool: Pool): Promise<BackupFacts | null> {
   const { rows } = await pool.query<{
-    hours: number | null;
-    data_folder: string | null;
-    archives: boolean;
-    archived_at: Date | null;
-    is_failing: boolean;
+    readonly warnAfterHours: number | null;
+    readonly dataFolder: string | null;
+    readonly archives: boolean;
+    readonly lastMs: number | null;
+    readonly isFailing: boolean;
   }>(
-    `select case when p.only_one is null then ${usualBackupHours} else p.backup_warn_hours end as hours,
+    `select case when p.only_one is null then ${usualBackupHours} else p.backup_warn_hours end as "warnAfterHours",
        case when inet_server_addr() is null then (select setting from pg_settings where name = 'data_directory') end
-         as data_folder,
-       current_setting('archive_mode') <> 'off' as archives, a.last_archived_time as archived_at,
-       coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'), false) as is_failing
+         as "dataFolder",
+       current_setting('archive_mode') <> 'off' as archives, ${msSql("a.last_archived_time", "lastMs")},
+       coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'), false) as "isFailing"
      from pg_stat_archiver a
      left join coordinator_place p on true`,
   );
-  const { hours, data_folder, archives, archived_at, is_failing } = rows[0]!;
-  if (hours === null) return null;
-  const home = data_folder === null ? null : homeOf(data_folder);
+  const { warnAfterHours, dataFolder, archives, lastMs, isFailing } = rows[0]!;
+  if (warnAfterHours === null) return null;
+  const home = dataFolder === null ? null : homeOf(dataFolder);
   const last = home === null ? null : lastBackup(home);
   if (last !== null)
-    return { kind: "copy", lastMs: last.at?.getTime() ?? null, isFailing: false, warnAfterHours: hours };
-  if (home !== null || !archives) return null;
-  return {
-    kind: "archive",
-    lastMs: archived_at?.getTime() ?? null,
-    isFailing: is_failing,
-    warnAfterHours: hours,
-  };
+    return { kind: "copy", lastMs: last.at?.getTime() ?? null, isFailing: false, warnAfterHours };
+  return home !== null || !archives ? null : { kind: "archive", lastMs, isFailing, warnAfterHours };
 }
 
 // What the alert rules look at of the coordinators above and below.
 
 async function relativeFacts(pool: Pool): Promise<RelativeFacts[]> {
-  const { rows } = await pool.query<{
-    kind: RelativeFacts["kind"];
-    name: string;
-    contacted_at: Date | null;
-    failing_since: Date | null;
-    failure: string | null;
-    dropped_at: Date | null;
-  }>(
-    `select case peer_id when 0 then 'parent' else 'child' end as kind, name, contacted_at, failing_since, failure,
-       dropped_at
+  const { rows } = await pool.query<RelativeFacts>(
+    `select case peer_id when 0 then 'parent' else 'child' end as kind, name, ${msSql("contacted_at", "contactedMs")},
+       ${msSql("failing_since", "failingSinceMs")}, failure, ${msSql("dropped_at", "droppedMs")}
      from related_coordinator
      order by peer_id
      limit 1000`,
   );
-  return rows.map((row) => ({
-    kind: row.kind,
-    name: row.name,
-    contactedMs: row.contacted_at?.getTime() ?? null,
-    failingSinceMs: row.failing_since?.getTime() ?? null,
-    failure: row.failure,
-    droppedMs: row.dropped_at?.getTime() ?? null,
-  }));
+  return rows;
 }

@@ -1,4 +1,7 @@
-/** Tables minute_figures, day_figures, crawler_figures and crawler_day_figures: what happened in each minute and day, and at each crawler in each quarter of an hour and day. */
+/**
+ * Tables minute_figures, day_figures, crawler_figures and crawler_day_figures: what happened in each minute and day, and at each
+ * crawler in each quarter of an hour and day.
+ */
 import type { Pool } from "pg";
 import { inTransaction } from "../database/transaction.ts";
 import {

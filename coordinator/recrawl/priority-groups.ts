@@ -138,18 +138,6 @@ interface EncouragementInput {
   readonly encourageRate: number;
 }
 
-/** Why δ makes no sense, in a sentence that names the value; null: it does. */
-export function encourageRateFault(encourageRate: number): string | null {
-  return encourageRate > 0 && encourageRate < 1
-    ? null
-    : `the encouragement (δ) is ${encourageRate}: it is a factor that shortens an interval, above 0 and below 1`;
-}
-
-/** Before the first reassignment, `LastSuccessRate` is 0, so that any success encourages. */
-export function noSuccessRates(groups: number): number[] {
-  return new Array<number>(groups).fill(0);
-}
-
 /**
  * The intervals, times δ where the success rate rose. The pseudocode never sets its counts to zero, neither before
  * the first group nor between groups, which would make a group's rate that of all groups up to it; the text defines it

@@ -2,7 +2,7 @@
 
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 import { columnsOf } from "../database/transaction.ts";
 import type { WatchedCrawler } from "./decide-stage.ts";
@@ -90,30 +90,19 @@ export function createReleaseFleetStore(pool: Pool) {
     counts: async (): Promise<ReadonlyMap<string, ReleaseCounts>> => await counts(pool),
 
     /** All docked crawlers as `decideStage` wants them; who is in the stage is the caller's to say. */
-    watched: async (
-      version: string,
-      since: Date,
-    ): Promise<readonly (Omit<WatchedCrawler, "inStage"> & { crawlerId: CrawlerId })[]> =>
+    watched: async (version: string, since: Date): Promise<readonly WatchedRelease[]> =>
       await watched(pool, version, since),
   };
 }
 
-interface DockRow {
-  crawler_id: number;
-  name: string;
-  online: boolean;
-  release_version: string;
-  release_digest: string;
-  dock_version: string;
-  release_policy: string;
-  versions: string[];
-  states: (ReleaseState | null)[];
-}
+type WatchedRelease = Omit<WatchedCrawler, "inStage"> & { readonly crawlerId: CrawlerId };
+
+type DockRow = Omit<DockEntry, "reports"> & { versions: string[]; states: (ReleaseState | null)[] };
 
 async function docks(pool: Pool): Promise<DockEntry[]> {
   const { rows } = await pool.query<DockRow>(
-    `select c.crawler_id, c.name, c.state <> 'offline' as online, c.release_version, c.release_digest,
-       c.dock_version, c.release_policy,
+    `select c.crawler_id as "crawlerId", c.name, c.state <> 'offline' as online, c.release_digest as digest,
+       c.release_version as "runsVersion", c.dock_version as "dockVersion", c.release_policy as policy,
        coalesce(array_agg(o.version) filter (where o.version is not null), '{}') as versions,
        coalesce(array_agg(o.state) filter (where o.version is not null), '{}') as states
      from crawler c
@@ -122,15 +111,9 @@ async function docks(pool: Pool): Promise<DockEntry[]> {
      group by c.crawler_id
      order by c.name`,
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    name: row.name,
-    online: row.online,
-    digest: row.release_digest,
-    runsVersion: row.release_version,
-    dockVersion: row.dock_version,
-    policy: row.release_policy,
-    reports: new Map(row.versions.map((version, index) => [version, row.states[index] ?? null])),
+  return rows.map(({ versions, states, ...dock }) => ({
+    ...dock,
+    reports: new Map(versions.map((version, index) => [version, states[index] ?? null])),
   }));
 }
 
@@ -149,37 +132,18 @@ async function counts(pool: Pool): Promise<Map<string, ReleaseCounts>> {
 
 const none: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
 
-interface WatchedRow {
-  crawler_id: number;
-  name: string;
-  offered_at: Date | null;
-  state: ReleaseState | null;
-  reason: string | null;
-  reported_at: Date | null;
-  offline_since: Date | null;
-}
-
-async function watched(pool: Pool, version: string, since: Date): ReturnType<ReleaseFleetStore["watched"]> {
+async function watched(pool: Pool, version: string, since: Date): Promise<WatchedRelease[]> {
   const fetches = await fetchesSince(pool, since);
-  const { rows } = await pool.query<WatchedRow>(
-    `select c.crawler_id, c.name, o.offered_at, o.state, o.reason, o.reported_at,
-       case when c.state = 'offline' then c.last_seen_at end as offline_since
+  const { rows } = await pool.query<Omit<WatchedRelease, "fetches" | "failures">>(
+    `select c.crawler_id as "crawlerId", c.name, o.offered_at as "offeredAt", o.state, coalesce(o.reason, '') as reason,
+       o.reported_at as "reportedAt", case when c.state = 'offline' then c.last_seen_at end as "offlineSince"
      from crawler c
      left join release_offer o on o.crawler_id = c.crawler_id and o.version = $1
      where c.release_digest is not null and c.revoked_at is null
      order by c.name`,
     [version],
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    name: row.name,
-    offeredAt: row.offered_at,
-    state: row.state,
-    reason: row.reason ?? "",
-    reportedAt: row.reported_at,
-    offlineSince: row.offline_since,
-    ...(fetches.get(row.crawler_id) ?? { fetches: 0, failures: 0 }),
-  }));
+  return rows.map((row) => ({ ...row, ...(fetches.get(row.crawlerId) ?? { fetches: 0, failures: 0 }) }));
 }
 
 /** Of each crawler, and how many failed by its fault or ours. */

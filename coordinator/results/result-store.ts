@@ -2,7 +2,7 @@
 
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
+import { asCrawlerId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
@@ -65,22 +65,20 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       await fetchesSince(pool, since),
 
     /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
-    recentFetches: async (
-      hosts: readonly HostHash[],
-      perHost: number,
-    ): Promise<
-      {
-        hostHash: HostHash;
-        host: string;
-        crawlerId: CrawlerId;
-        subnetId: SubnetId | null;
-        fetchedAt: Date;
-        firstByteMs: number | null;
-        connectMs: number | null;
-        totalMs: number;
-      }[]
-    > => await recentFetches(pool, hosts, perHost),
+    recentFetches: async (hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> =>
+      await recentFetches(pool, hosts, perHost),
   };
+}
+
+interface RecentFetch {
+  hostHash: HostHash;
+  host: string;
+  crawlerId: CrawlerId;
+  subnetId: SubnetId | null;
+  fetchedAt: Date;
+  firstByteMs: number | null;
+  connectMs: number | null;
+  totalMs: number;
 }
 
 /**
@@ -154,18 +152,11 @@ async function recentFetches(
   pool: Pool,
   hosts: readonly HostHash[],
   perHost: number,
-): ReturnType<ResultStore["recentFetches"]> {
-  const { rows } = await pool.query<{
-    host_hash: HostHash;
-    host: string;
-    crawler_id: number;
-    subnet_id: number | null;
-    fetched_at: Date;
-    first_byte_ms: number | null;
-    connect_ms: number | null;
-    total_ms: number;
-  }>(
-    `select h.host_hash, h.host, f.crawler_id, h.subnet_id, f.fetched_at, f.first_byte_ms, f.connect_ms, f.total_ms
+): Promise<RecentFetch[]> {
+  const { rows } = await pool.query<RecentFetch>(
+    `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",
+       f.fetched_at as "fetchedAt", f.first_byte_ms as "firstByteMs", f.connect_ms as "connectMs",
+       f.total_ms as "totalMs"
      from frontier_host h
      cross join lateral (
        select crawler_id, fetched_at, first_byte_ms, connect_ms, total_ms
@@ -178,16 +169,7 @@ async function recentFetches(
      order by h.host_hash, f.fetched_at`,
     [hosts, perHost],
   );
-  return rows.map((row) => ({
-    hostHash: row.host_hash,
-    host: row.host,
-    crawlerId: asCrawlerId(row.crawler_id),
-    subnetId: row.subnet_id === null ? null : asSubnetId(row.subnet_id),
-    fetchedAt: row.fetched_at,
-    firstByteMs: row.first_byte_ms,
-    connectMs: row.connect_ms,
-    totalMs: row.total_ms,
-  }));
+  return rows;
 }
 
 async function fetchesSince(pool: Pool, since: Date): ReturnType<ResultStore["fetchesSince"]> {

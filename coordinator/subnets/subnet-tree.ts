@@ -27,23 +27,9 @@ import { layOutColumns, type TreeColumns } from "./tree-columns.ts";
  * a parent that is stated is unknown, of the other family or does not hold its child.
  */
 export function buildSubnetTree(subnets: Iterable<Subnet>): SubnetTree {
-  const builder = new SubnetTreeBuilder();
-  for (const subnet of subnets) builder.add(subnet);
-  return builder.finish();
-}
-
-/** For subnets that arrive one by one: `add` each, then `finish` once. */
-export class SubnetTreeBuilder {
-  readonly #rows = new SubnetRows();
-
-  add(subnet: Subnet): void {
-    this.#rows.add(subnet);
-  }
-
-  /** The tree; throws as `buildSubnetTree` does. The builder is spent afterwards. */
-  finish(): SubnetTree {
-    return treeOfRows(this.#rows);
-  }
+  const rows = new SubnetRows();
+  for (const subnet of subnets) rows.add(subnet);
+  return treeOfRows(rows);
 }
 
 /** The tree of rows that were gathered as numbers, as from a database; throws as `buildSubnetTree` does. */

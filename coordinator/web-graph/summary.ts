@@ -1,45 +1,13 @@
 /** What can be said of the whole web graph in a few lines: sizes, degrees, who stands first. */
-
 import type { ToldOf } from "../web/api-operation.ts";
 import { inDegrees, type LinkGraph, LinkList, linkGraph } from "./link-graph.ts";
-import type { rankedHost, rankedPage } from "./web-graph-api.ts";
+import type { graphSummary } from "./web-graph-api.ts";
 
-export interface GraphSummary {
-  /** URLs of the frontier and those beyond it that pages link to. */
-  readonly nodes: number;
-  readonly knownNodes: number;
-  /** Without those of pages to themselves. */
-  readonly links: number;
-  readonly selfLinks: number;
-  readonly outLinks: Degrees;
-  readonly inLinks: Degrees;
-  /** Pages that were visited and how many links they have, as the Anansi thesis' table 5.1. */
-  readonly visited: { readonly pages: number; readonly averageOutLinks: number | null };
-  /** Mean of Anansi's C, over pages whose links were seen twice. */
-  readonly change: { readonly pages: number; readonly average: number | null };
-  readonly hosts: number;
-  /** Pairs of hosts, and the links between their pages and within hosts. */
-  readonly hostLinks: number;
-  readonly linksBetweenHosts: number;
-  readonly linksWithinHosts: number;
-  readonly topPages: readonly RankedPage[];
-  readonly mostLinked: readonly RankedPage[];
-  readonly topHosts: readonly RankedHost[];
-  readonly ranking: RankingFacts;
-}
+export type GraphSummary = Omit<ToldOf<typeof graphSummary>, "madeAt">;
 
-export type RankedPage = ToldOf<typeof rankedPage>;
+export type RankedPage = GraphSummary["topPages"][number];
 
-export type RankedHost = ToldOf<typeof rankedHost>;
-
-interface RankingFacts {
-  readonly engine: "local" | "sql";
-  readonly damping: number;
-  readonly tolerance: number;
-  readonly iterations: number;
-  readonly residual: number;
-  readonly converged: boolean;
-}
+export type RankedHost = GraphSummary["topHosts"][number];
 
 /** How many each list names. */
 export const topListLength = 20;
@@ -71,19 +39,7 @@ export function topNodes(graph: LinkGraph, ranks: Float64Array) {
 
 /** How many nodes have how many links: averages, and a distribution in bins that double (the Anansi thesis' figure 5.2). */
 
-interface DegreeBin {
-  /** Degrees from … to …, both within. */
-  readonly least: number;
-  readonly most: number;
-  readonly nodes: number;
-}
-
-export interface Degrees {
-  readonly average: number;
-  readonly most: number;
-  /** 0, 1, 2 to 3, 4 to 7 and so on, up to the last that has a node; empty for no nodes. */
-  readonly bins: readonly DegreeBin[];
-}
+export type Degrees = GraphSummary["outLinks"];
 
 export function degreesOf(degrees: Uint32Array): Degrees {
   const counts: number[] = [];

@@ -10,7 +10,7 @@ const graphDegrees = z
   })
   .meta({ id: "GraphDegrees" });
 
-export const rankedPage = z
+const rankedPage = z
   .strictObject({
     url: z.string().nullable().describe("Null: the frontier does not hold it."),
     pageRank: z.number(),
@@ -19,7 +19,7 @@ export const rankedPage = z
   })
   .meta({ id: "RankedPage" });
 
-export const rankedHost = z
+const rankedHost = z
   .strictObject({
     host: z.string().nullable().describe("Null: the frontier does not hold it."),
     rank: z.number(),
@@ -30,7 +30,7 @@ export const rankedHost = z
   })
   .meta({ id: "RankedHost" });
 
-const graphSummary = z
+export const graphSummary = z
   .strictObject({
     madeAt: dateTime(),
     nodes: z.int().describe("URLs of the frontier, and those beyond it that pages link to."),
@@ -39,7 +39,9 @@ const graphSummary = z
     selfLinks: z.int(),
     outLinks: graphDegrees,
     inLinks: graphDegrees,
-    visited: z.strictObject({ pages: z.int(), averageOutLinks: z.number().nullable() }),
+    visited: z
+      .strictObject({ pages: z.int(), averageOutLinks: z.number().nullable() })
+      .describe("Pages that were visited and how many links they have (table 5.1 of the Anansi thesis)."),
     change: z.strictObject({
       pages: z.int(),
       average: z

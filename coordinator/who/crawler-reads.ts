@@ -83,18 +83,10 @@ export type Share = Pick<
 /** What each crawler owns and has fetched: told from a part of large tables (table-sample). Callers keep it a while. */
 export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
   const { delegation, page } = await sampleTables(pool, ["delegation", "page"], mostBytes);
-  const { rows } = await pool.query<{
-    crawler_id: number;
-    subnets: number;
-    mean_rtt_ms: number | null;
-    pages: number;
-    body_bytes: number;
-    shipped_bytes: number;
-    open_leases: number;
-  }>(
-    `select crawler_id, coalesce(subnets, 0)::int as subnets, mean_rtt_ms::float8,
-       coalesce(pages, 0)::int as pages, coalesce(body_bytes, 0)::float8 as body_bytes,
-       coalesce(shipped_bytes, 0)::float8 as shipped_bytes, coalesce(open_leases, 0)::int as open_leases
+  const { rows } = await pool.query<Share & { crawlerId: number }>(
+    `select crawler_id as "crawlerId", coalesce(subnets, 0)::int as subnets, mean_rtt_ms::float8 as "meanRttMs",
+       coalesce(pages, 0)::int as pages, coalesce(body_bytes, 0)::float8 as "bodyBytes",
+       coalesce(shipped_bytes, 0)::float8 as "shippedBytes", coalesce(open_leases, 0)::int as "openLeases"
      from crawler
      left join (
        select crawler_id, round(count(*) * ${delegation.factor}) as subnets, avg(rtt_ms) as mean_rtt_ms
@@ -113,17 +105,7 @@ export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Pro
      ) leased using (crawler_id)`,
   );
   return new Map(
-    rows.map((row) => [
-      row.crawler_id,
-      {
-        subnets: row.subnets,
-        pages: row.pages,
-        bodyBytes: row.body_bytes,
-        shippedBytes: row.shipped_bytes,
-        meanRttMs: roundMs(row.mean_rtt_ms),
-        openLeases: row.open_leases,
-      },
-    ]),
+    rows.map(({ crawlerId, ...share }) => [crawlerId, { ...share, meanRttMs: roundMs(share.meanRttMs) }]),
   );
 }
 

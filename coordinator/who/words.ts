@@ -1,9 +1,8 @@
 /** The words of an answer that command line and pages share. */
 
 import { countryName } from "#core/country-names";
-import { howMany, msText } from "#core/format";
+import { howMany } from "#core/format";
 import { moveIntervalWords } from "../delegation/recalibration/ageing.ts";
-import type { RoundProbe } from "../delegation/rounds-api.ts";
 import type { EffectiveDelegation } from "../subnets/subnets-api.ts";
 import { rollUpWords } from "./roll-up.ts";
 import type { PublishedReport, RollUp, WhoAnswer } from "./who-api.ts";
@@ -92,10 +91,4 @@ const rateKindWords = {
 export function whence(effective: EffectiveDelegation): string {
   if (effective.finer === "host") return "for this host by itself";
   return effective.inherited ? `inherited from ${effective.range}` : `for ${effective.range}`;
-}
-
-export function probeText(probe: RoundProbe): string {
-  if (probe.rttMs !== null)
-    return probe.detail === "" ? msText(probe.rttMs) : `${msText(probe.rttMs)} (${probe.detail})`;
-  return probe.detail === "" ? probe.outcome : `${probe.outcome}: ${probe.detail}`;
 }

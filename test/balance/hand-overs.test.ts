@@ -2,17 +2,17 @@
  * Crawlers that leave with and without notice, over real stores. North, near and far are online; of north's
  * subnets near is the next best, then far.
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { HandOvers } from "#coordinator/balance/hand-overs";
 import { refreshCrawlers } from "#coordinator/balance/presence";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { flowWorld } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let near: CrawlerId;
 let far: CrawlerId;
@@ -21,15 +21,10 @@ let requested: [number, RoundCause][];
 let seconds: number;
 let online: CrawlerId[];
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north", 1000);
   [requested, seconds] = [[], 0];
 });
-afterAll(async () => await world.close());
 
 async function fleet(nearPages: number, farPages: number): Promise<void> {
   near = await world.arrived("near", nearPages);

@@ -3,17 +3,17 @@
  * newcomer, which may thus stand next to any of them: it measures 3 ms to those with an even number, 90 to the
  * others.
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { NewcomerSettling } from "#coordinator/balance/join";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let old: CrawlerId;
 let newcomer: CrawlerId;
 let subnets: SubnetId[];
@@ -24,17 +24,12 @@ let moved: number;
 let denied: DeniedTargets;
 let anycast: AnycastRanges;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   old = await world.arrived("old");
   await world.crawlers.hasJoined(old);
   [subnets, seconds, moved] = [[], 0, 0];
   [denied, anycast] = [new DeniedTargets(), new AnycastRanges()];
 });
-afterAll(async () => await world.close());
 
 async function join(count: number, settings: { pagesPerDay?: number; distanceMs?: number | null } = {}) {
   const { pagesPerDay = 1000, distanceMs = 58 } = settings;

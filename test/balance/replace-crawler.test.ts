@@ -1,20 +1,15 @@
 /** Crawlers that come, and what becomes of the subnets and leases of those that do not come back. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { departedCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
 import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/balance/successors";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-peers";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
-import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { flowWorld, hello } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = flowWorld();
 
 /** Three subnets of `gone`: near is next best for the first, the second has nobody else, and far the third. */
 async function threeSubnets() {

@@ -3,7 +3,7 @@
  * come, each to a country of its own: a crawler is 1 ms from the sites of its country and 200 from all others. Rounds run as the
  * coordinator runs them, and time passes by passes of five seconds.
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { NewcomerSettling } from "#coordinator/balance/join";
 import { welcomeCrawler } from "#coordinator/balance/presence";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
@@ -15,13 +15,13 @@ import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { crawlerIn, nearestRound, registeredIn } from "../delegation/round-world.ts";
-import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, secondsAfterNoon } from "../support/store-world.ts";
 
 const countries = ["NL", "JP", "BR", "ZA"] as const;
 type Country = (typeof countries)[number] | "FR" | "DE" | "IT" | "ES" | "PL" | "SE";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let state: CoordinatorState;
 let seconds: number;
@@ -34,12 +34,7 @@ let queue: DelegationQueue;
 let settling: NewcomerSettling;
 let denied: DeniedTargets;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-afterAll(async () => await world.close());
 beforeEach(async () => {
-  await world.reset();
   [sites, places, answers, seconds] = [new Map(), new Map(), {}, 0];
 });
 

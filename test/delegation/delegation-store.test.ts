@@ -1,24 +1,18 @@
 /** Delegations: who has a subnet, how that was decided, and what still waits for a decision. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Delegation } from "#coordinator/delegation/delegation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   arrivedResult,
-  newWorld,
   noon,
   roundOf,
   scope,
   secondsAfterNoon,
   seeds,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 /** A subnet 203.0.113.0/24 with one resolved URL, nobody's yet, and two crawlers. */
 async function undecided(): Promise<{ subnetId: SubnetId; north: CrawlerId; south: CrawlerId }> {

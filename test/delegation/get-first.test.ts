@@ -1,5 +1,5 @@
 /** get-first: the subnet is crawled while it is decided, and the first fetch counts as the first measurement. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { FinishedRound } from "#coordinator/delegation/delegation";
 import { FirstFetches } from "#coordinator/delegation/probe-round";
 import { DelegationQueue } from "#coordinator/delegation/queue";
@@ -8,12 +8,12 @@ import { delegationCauseWords } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { FetchResult } from "#protocol/result";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { ManualClock, settled } from "../support/manual-clock.ts";
 import { arrivedResult, noon, secondsAfterNoon } from "../support/store-world.ts";
 import { learnDistances, nearestRound, runRound } from "./round-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 let subnetId: SubnetId;
@@ -25,11 +25,7 @@ const waitMs = 30_000;
 const settings = { ...nearestRound, getFirstFromUrls: 20 };
 const much = { dueUrls: 20 };
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   south = await world.arrived("south");
   subnetId = await world.site(1);
@@ -45,7 +41,6 @@ beforeEach(async () => {
   clock = new ManualClock();
   firstFetches = new FirstFetches({ clock, subnetOf: (address) => state.subnetOf(address) }, waitMs);
 });
-afterAll(async () => await world.close());
 
 const fleetOf = (northMs: number, southMs: number) =>
   new TableFleet([north, south], {

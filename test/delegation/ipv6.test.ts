@@ -2,7 +2,7 @@
  * Who speaks IPv6, and what becomes of hosts that have no other address: north does not, south does, and both are asked
  * about 2a00:1:1::7, which is nearer to north.
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { welcomeCrawler } from "#coordinator/balance/presence";
 import { PutOffMoves } from "#coordinator/balance/rebalance";
 import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
@@ -18,24 +18,19 @@ import { longestWaiting } from "#coordinator/overview/queue-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
 import { keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";
 import { balanceSettings } from "../support/two-crawlers.ts";
 import { nearestRound, runRound } from "./round-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await arrived("north", false);
   south = await arrived("south", true);
 });
-afterAll(async () => await world.close());
 
 const speaking = (name: string, ipv6: boolean, pagesPerDay = 1000) =>
   hello(name, {

@@ -1,5 +1,5 @@
 /** Thousands of subnets at once: how many rounds run, in which order, and what one holder's subnets cost. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import type { FinishedRound } from "#coordinator/delegation/delegation";
@@ -8,24 +8,19 @@ import { DelegationQueue, HolderTurns, type QueuePorts, RestingSubnets } from "#
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { ProbeOutcome } from "#protocol/messages";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { flowWorld } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
 import { ManualClock, settled } from "../support/manual-clock.ts";
 import { noon, scope, seeds } from "../support/store-world.ts";
 import { holds, learnDistances, nearestRound } from "./round-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let crawlers: CrawlerId[];
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   crawlers = [];
   for (const name of ["north", "south", "east", "west"]) crawlers.push(await world.arrived(name));
 });
-afterAll(async () => await world.close());
 
 /** So many /24s with one host each, admitted in their order, in one go. */
 async function sites(count: number): Promise<SubnetId[]> {

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { explainReason } from "#coordinator/delegation/policies/reason";
@@ -20,22 +20,18 @@ import { Prober } from "#crawler/probe/prober";
 import { heldBackWords, type ProbeOutcome } from "#protocol/messages";
 import { afterConnecting } from "../migrating-crawler/support/after-connecting.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
-import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, keyOf, noon, roundOf, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 import { learnDistances, nearestRound, runRound } from "./round-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 let subnetId: SubnetId;
 let state: CoordinatorState;
 let fetches = 0;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   south = await world.arrived("south");
   subnetId = await world.site(1);
@@ -43,7 +39,6 @@ beforeEach(async () => {
   fetches = 0;
   await restart();
 });
-afterAll(async () => await world.close());
 
 const url = "http://s1.example/";
 

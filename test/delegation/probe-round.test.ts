@@ -1,5 +1,5 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import type { WaitingSubnet } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
@@ -8,24 +8,19 @@ import { originOf } from "#coordinator/delegation/round-questions";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 let east: CrawlerId;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   south = await world.arrived("south");
   east = await world.arrived("east");
 });
-afterAll(async () => await world.close());
 
 const settings: RoundSettings = {
   policy: "exhaustive",

@@ -1,25 +1,21 @@
 /** What of hellos and results concerns the rounds: who may no longer have what. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type Probing, startProbing } from "#coordinator/delegation/start";
 import type { RoundCause } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
-import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, noon } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let first: SubnetId;
 let second: SubnetId;
 let probing: Probing;
 let requested: [readonly SubnetId[], RoundCause][];
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   first = await world.site(1);
   second = await world.site(2);
@@ -39,7 +35,6 @@ beforeEach(async () => {
     readCoordinatorConfig({}),
   );
 });
-afterAll(async () => await world.close());
 
 const resultOf = (url: string, outcome: FetchOutcome) => {
   const { result } = arrivedResult({ sequence: 1, leaseId: "1", url, outcome });

@@ -1,27 +1,22 @@
 /** Which subnets get a round, when, and how many at once. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import type { FinishedRound } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { DelegationQueue, type QueuePorts } from "#coordinator/delegation/queue";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
 import { noon, roundOf, scope, seeds } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   south = await world.arrived("south");
 });
-afterAll(async () => await world.close());
 
 const retryMs = 30_000;
 

@@ -2,7 +2,7 @@
  * Rounds that meet an anycast range. Five crawlers: athens and rome, seoul and tokyo, boston. 5.1.1.7 answers
  * beside each group; 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens registered in America.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { AnycastRanges, watchedFleet } from "#coordinator/delegation/anycast";
 import { AnycastCandidates } from "#coordinator/delegation/anycast-candidates";
 import { explainReason } from "#coordinator/delegation/policies/reason";
@@ -10,11 +10,11 @@ import type { CoordinatorState } from "#coordinator/delegation/state";
 import { type PublishedKind, PublishedRangesBuilder } from "#coordinator/subnets/published-ranges";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
-import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
 import { noon, roundOf, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
 import { crawlerIn, holds, learnDistances, registeredIn, runRound } from "./round-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let crawlers: CrawlerId[];
 let athens: CrawlerId;
 let tokyo: CrawlerId;
@@ -23,11 +23,7 @@ let fleet: TableFleet;
 let anycast: AnycastRanges;
 const sites: SubnetId[] = [];
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   crawlers = [];
   for (const [name, country] of places) crawlers.push(await crawlerIn(world, name, country));
   athens = crawlers[0]!;
@@ -49,7 +45,6 @@ beforeEach(async () => {
   });
   anycast = new AnycastRanges();
 });
-afterAll(async () => await world.close());
 
 const places = [
   ["athens", "GR"],

@@ -1,10 +1,10 @@
 /** Partners' deny-lists, and what crawlers refuse: who is no candidate, and for how long. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import type { ProbeOutcome } from "#protocol/messages";
-import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
 import { noon } from "../support/store-world.ts";
 import { nearestRound, runRound } from "./round-world.ts";
 
@@ -78,19 +78,14 @@ describe("a refusal", () => {
 });
 
 describe("a round", () => {
-  let world: FlowWorld;
+  const world = flowWorld();
   let north: CrawlerId;
   let south: CrawlerId;
 
-  beforeAll(async () => {
-    world = await newFlowWorld();
-  });
   beforeEach(async () => {
-    await world.reset();
     north = await world.arrived("north");
     south = await world.arrived("south");
   });
-  afterAll(async () => await world.close());
 
   const refusal: ProbeOutcome = { type: "not-allowed", method: "connect", reason: "the partner's deny-list" };
   const settings = { ...nearestRound, policy: "exhaustive" } as const;

@@ -1,28 +1,23 @@
 /** Rounds in which crawlers cannot all measure by the same method: what is compared, and what is recorded. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
 import type { RoundSettings } from "#coordinator/delegation/probe-round";
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { learnDistances, nearestRound, runRound } from "./round-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 let east: CrawlerId;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   south = await world.arrived("south");
   east = await world.arrived("east");
   await world.pool.query("update crawler set probe_methods = '{head,connect,icmp}'");
 });
-afterAll(async () => await world.close());
 
 const roundBy = (method: ProbeMethod): RoundSettings => ({
   ...nearestRound,

@@ -2,14 +2,14 @@
  * Twelve crawlers, real stores and the policy of every day: one says of ten chosen subnets that it is beside them. What a round
  * costs more by its second witnesses, and how much of it there is over thousands of rounds, is in test/bench/results/trust.md.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { FinishedRound } from "#coordinator/delegation/delegation";
 import { explainReason } from "#coordinator/delegation/policies/reason";
 import { judgeWin } from "#coordinator/delegation/policies/second-witness";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { learnDistances, nearestRound, runRound } from "./round-world.ts";
 
 interface Place {
@@ -32,22 +32,13 @@ const crawlerPlaces = Array.from({ length: 12 }, (_, at) => beside(Math.floor(at
 const apartMs = (a: Place, b: Place) => 2 + Math.hypot(a.x - b.x, a.y - b.y);
 const distances = crawlerPlaces.map((a) => crawlerPlaces.map((b) => apartMs(a, b)));
 
-let world: FlowWorld;
+const world = flowWorld();
 let crawlers: readonly CrawlerId[];
 let state: CoordinatorState;
-
-beforeAll(async () => {
-  world = await newFlowWorld();
-}, 60_000);
-
-afterAll(async () => {
-  await world.close();
-});
 
 let subnets: readonly SubnetId[];
 
 beforeEach(async () => {
-  await world.reset();
   const [arrived, sites]: [CrawlerId[], SubnetId[]] = [[], []];
   for (let at = 0; at < 12; at += 1) arrived.push(await world.arrived(`crawler-${at}`));
   for (let number = 1; number <= 10; number += 1) sites.push(await world.site(number));

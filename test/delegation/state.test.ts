@@ -1,19 +1,14 @@
 /** What the coordinator remembers, beside what another one reads that starts on the same database. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { DelegationMove } from "#coordinator/delegation/delegation";
 import { backOffLevels } from "#coordinator/delegation/knowledge";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { flowWorld } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = flowWorld();
 
 /** Everything that is known of these subnets and crawlers, lists in an order that does not depend on time. */
 function known(state: CoordinatorState, subnetIds: readonly SubnetId[], crawlerIds: readonly CrawlerId[]) {

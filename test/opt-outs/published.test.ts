@@ -1,10 +1,13 @@
 /** What the coordinator publishes of its fleet, over a real HTTP server and a real Postgres: who has it is told so. */
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describeApi } from "#coordinator/open-api";
 import { DirectorySigner } from "#coordinator/opt-outs/directory-signature";
+import { securityTxt } from "#coordinator/opt-outs/published";
 import type { Database } from "#db/server-database";
 import { seenSignature } from "../migrating-crawler/support/verify-signature.ts";
 import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 
@@ -12,6 +15,8 @@ const keySetUrl = "https://crawl.example.org/.well-known/http-message-signatures
 const paths = {
   addresses: "/about-crawler/addresses.json",
   keys: "/.well-known/http-message-signatures-directory",
+  card: "/.well-known/signature-agent-card",
+  security: "/.well-known/security.txt",
 };
 
 let database: Database;
@@ -70,6 +75,8 @@ describe("who comes again for what has not changed", () => {
     expect(maxAges).toEqual({
       addresses: "public, max-age=3600",
       keys: "public, max-age=300",
+      card: "public, max-age=86400",
+      security: "public, max-age=86400",
     });
   });
 
@@ -164,5 +171,103 @@ describe("the signature of the key set", () => {
 
     expect(answer.headers.get("signature")).toBeNull();
     expect(await answer.json()).toEqual({ keys: [] });
+  });
+});
+
+describe("the signature agent card (draft-meunier-webbotauth-registry-04)", () => {
+  it("says who crawls, for what, how fast and by which keys, under the URL where it is", async () => {
+    const answer = await shared.get(paths.card);
+    const card = await answer.json();
+
+    const schemas = (describeApi() as unknown as { components: { schemas: Record<string, JsonSchema> } })
+      .components.schemas;
+    expect(faultsOf(card, { $ref: "#/components/schemas/SignatureAgentCard" }, schemas)).toEqual([]);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(card).toEqual({
+      client_id: `https://crawl.example.org${paths.card}`,
+      client_name: "Nearcrawl at crawl.example.org",
+      client_uri: "https://crawl.example.org/about-crawler",
+      contacts: ["mailto:crawl@example.org"],
+      jwks_uri: keySetUrl,
+      web_bot_auth: {
+        "expected-user-agent": "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)*",
+        "rfc9309-product-token": "Nearcrawl",
+        "rfc9309-compliance": true,
+        trigger: "crawler",
+        purpose: "search",
+        "targeted-content": "public web pages, feeds and sitemaps",
+        "rate-control": "Crawl-delay in robots.txt; 429 or 503, with Retry-After",
+        "rate-expectation": "max=1rps for each host, one request at a time",
+        "known-urls": ["/robots.txt", "/.well-known/tdmrep.json"],
+        ips_uri: `https://crawl.example.org${paths.addresses}`,
+      },
+    });
+  });
+
+  it("states the pace that is kept, and no keys where requests are not signed", async () => {
+    const { get } = await published({ politenessSeconds: 4, signRequests: false, contact: null });
+
+    const card = (await (await get(paths.card)).json()) as Record<string, Record<string, unknown>>;
+
+    expect(card.web_bot_auth?.["rate-expectation"]).toBe("max=0.25rps for each host, one request at a time");
+    expect(card).not.toHaveProperty("jwks_uri");
+    expect(card).not.toHaveProperty("contacts");
+  });
+
+  it("is not there where it cannot be found by https: the answer says what to set", async () => {
+    const { get } = await published({ keySetUrl: null });
+
+    const answer = await get(paths.card);
+
+    expect(answer.status).toBe(404);
+    expect(await answer.text()).toMatch(/publicUrl in the coordinator's settings to an https URL\.\n$/);
+  });
+});
+
+describe("security.txt (RFC 9116)", () => {
+  it("names the contact, ends within a year, and says where it is", async () => {
+    const { get } = await published({ contact: "mailto:crawl@example.org" });
+
+    const answer = await get(paths.security);
+
+    expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(await answer.text()).toBe(
+      [
+        "Contact: mailto:crawl@example.org",
+        "Expires: 2026-05-30T00:00:00Z",
+        "Preferred-Languages: en",
+        "Canonical: https://crawl.example.org/.well-known/security.txt",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  const at = (contact: string | null) => securityTxt({ ...webSettings, keySetUrl: null, contact }, worldNow);
+
+  it.each([
+    ["https://example.org/security", "Contact: https://example.org/security"],
+    ["crawl@example.org", "Contact: mailto:crawl@example.org"],
+  ])("takes %s as a contact", (contact, line) => {
+    const text = String(at(contact));
+
+    expect(text.split("\n")[0]).toBe(line);
+    expect(text).not.toContain("Canonical");
+  });
+
+  it.each([
+    [null, "no contact is set"],
+    ["http://example.org/security", "neither an e-mail address nor an https URL"],
+    ["crawl@example.org\nContact: mailto:evil@example.com", "neither an e-mail address nor an https URL"],
+  ])("is none for the contact %j", (contact, words) => {
+    expect(at(contact)).toEqual({ missing: expect.stringContaining(words) });
+  });
+
+  it("is not there without a contact: the answer says what to set", async () => {
+    const { get } = await published({ contact: null });
+
+    const answer = await get(paths.security);
+
+    expect(answer.status).toBe(404);
+    expect(await answer.text()).toContain("sets contact in its settings");
   });
 });

@@ -4,14 +4,12 @@ import {
   type ChannelRecord,
   capacityFactor,
   checkPriorities,
-  encourageRateFault,
   type GroupRecord,
   groupRecord,
   hasEnoughUpdates,
   isReassignmentDue,
   iteratedCapacity,
   iteratedInterval,
-  noSuccessRates,
   priorityLimitsFault,
 } from "#coordinator/recrawl/priority-groups";
 
@@ -58,7 +56,7 @@ describe("iterated interval reassignment (3.1)", () => {
     const { successRates } = iteratedInterval({
       groups: [record({ submitted: 10, updates: 10 }), record({ submitted: 10, updates: 0 })],
       intervalSeconds: [60, 120],
-      lastSuccessRates: noSuccessRates(2),
+      lastSuccessRates: [0, 0],
       encourageRate: 0.8,
       limits,
     });
@@ -199,17 +197,12 @@ describe("a group's record", () => {
 });
 
 describe("settings that contradict themselves", () => {
-  it.each([1, 1.5, 0, -0.2, Number.NaN])("δ = %s is refused", (encourageRate) => {
-    expect(encourageRateFault(encourageRate)).toContain(`(δ) is ${encourageRate}`);
-  });
-
   it("σ below 1 and μ below σ are refused, with the values", () => {
     expect(priorityLimitsFault({ smallestMultiple: 0.5, biggestMultiple: 3 })).toContain("(σ) is 0.5");
     expect(priorityLimitsFault({ smallestMultiple: 3, biggestMultiple: 2 })).toContain("(μ) is 2");
   });
 
   it("what makes sense is let through", () => {
-    expect(encourageRateFault(0.9)).toBeNull();
     expect(priorityLimitsFault(limits)).toBeNull();
   });
 });

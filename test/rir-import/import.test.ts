@@ -466,30 +466,4 @@ describe("look-up", () => {
     ]);
     expect(crossing).toEqual([]);
   });
-
-  it("of a range gives what holds it whole; of IPv6 what is IPv6; of elsewhere nothing", async () => {
-    await applyImport(database, [folder.write("a.db", stateA)]);
-    const ranges = async (text: string) => (await lookUp(database, text)).chain.map(({ range }) => range);
-
-    expect(await ranges("45.10.127.0 - 45.10.130.9")).toEqual(["45.10.0.0/16"]);
-    expect(await ranges("2a02:f00:1::/48")).toEqual(["2a02:f00::/32"]);
-    expect(await ranges("46.1.1.1")).toEqual([]);
-    await expect(lookUp(database, "example.org")).rejects.toThrow(
-      '"example.org" is neither an address nor a range',
-    );
-  });
-
-  it("gives an address where two ranges cross to the smaller, and names the other", async () => {
-    await applyImport(database, [
-      folder.write(
-        "c.db",
-        net("202.98.0.0/16") + net("202.98.116.0 - 202.98.119.255") + net("202.98.119.0 - 202.98.120.255"),
-      ),
-    ]);
-
-    const { chain, crossing } = await lookUp(database, "202.98.119.7");
-
-    expect(chain.map(({ range }) => range)).toEqual(["202.98.0.0/16", "202.98.119.0 - 202.98.120.255"]);
-    expect(crossing.map(({ range }) => range)).toEqual(["202.98.116.0/22"]);
-  });
 });

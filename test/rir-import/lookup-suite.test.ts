@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { nest } from "#coordinator/subnets/nest";
-import { SubnetTreeBuilder } from "#coordinator/subnets/subnet-tree";
+import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
 import { asSubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
@@ -39,22 +39,22 @@ const queriesIn = (file: string) => JSON.parse(readFileSync(`${suite}/${file}`, 
 const canonical = (prefix: string | null) => prefix && formatRange(parseRange(prefix)!);
 
 function treeOf(announced: readonly Announced[]) {
-  const builder = new SubnetTreeBuilder();
   const { parents, crossings } = nest(announced.map(({ range }) => range));
   expect(crossings).toEqual([]);
-  for (const [index, { range, system }] of announced.entries()) {
-    const parent = parents[index] as number;
-    builder.add({
-      id: asSubnetId(index),
-      range,
-      parentId: parent < 0 ? null : asSubnetId(parent),
-      holderId: null,
-      country: null,
-      registry: "iana",
-      name: system,
-    });
-  }
-  return builder.finish();
+  return buildSubnetTree(
+    announced.map(({ range, system }, index) => {
+      const parent = parents[index] as number;
+      return {
+        id: asSubnetId(index),
+        range,
+        parentId: parent < 0 ? null : asSubnetId(parent),
+        holderId: null,
+        country: null,
+        registry: "iana",
+        name: system,
+      };
+    }),
+  );
 }
 
 const families = [

@@ -9,7 +9,7 @@ import { readWhatIsKnown } from "#coordinator/load-state";
 import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
-import { newWorld, noon, scope, seeds } from "./store-world.ts";
+import { newWorld, noon, scope, seeds, worldOfFile } from "./store-world.ts";
 
 export const hello = (name: string, differences: Partial<CrawlerHello> = {}): CrawlerHello => ({
   type: "crawler:hello",
@@ -57,6 +57,9 @@ export async function newFlowWorld() {
 
   return { ...world, subnets, site, state, arrived };
 }
+
+/** The world of a file: made before its tests, emptied before each of them, closed after them. */
+export const flowWorld = (): FlowWorld => worldOfFile(newFlowWorld);
 
 export type FlowWorld = Awaited<ReturnType<typeof newFlowWorld>>;
 

@@ -1,6 +1,8 @@
 /** A tiny world for the stores: subnets by name of their range, crawlers by name, one clock that stands still. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/delegation/delegation";
 import { createDelegationStore } from "#coordinator/delegation/store";
@@ -121,6 +123,24 @@ export async function newWorld() {
     close: async () => await database.close(),
   };
 }
+
+interface EmptiedWorld {
+  reset(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The world of a file: made before its tests, emptied before each of them, closed after them. */
+export function worldOfFile<Made extends EmptiedWorld>(make: () => Promise<Made>): Made {
+  const world = {} as Made;
+  beforeAll(async () => {
+    Object.assign(world, await make());
+  }, 60_000);
+  beforeEach(async () => await world.reset());
+  afterAll(async () => await world.close());
+  return world;
+}
+
+export const storeWorld = (): World => worldOfFile(newWorld);
 
 export type World = Awaited<ReturnType<typeof newWorld>>;
 

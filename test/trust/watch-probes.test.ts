@@ -1,5 +1,5 @@
 /** A crawler whose probe reports cannot be true is asked no more; real stores, rounds as they were recorded. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
@@ -8,10 +8,10 @@ import { doubtImpossibleProbes } from "#coordinator/trust/watch-probes";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { flowWorld } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let crawlers: readonly CrawlerId[];
 const asked: SubnetId[] = [];
 const incidents: Incident[] = [];
@@ -19,16 +19,7 @@ const incidents: Incident[] = [];
 /** On a line, in ms. */
 const places = [0, 40, 80, 120];
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-}, 60_000);
-
-afterAll(async () => {
-  await world.close();
-});
-
 beforeEach(async () => {
-  await world.reset();
   asked.length = 0;
   incidents.length = 0;
   crawlers = [

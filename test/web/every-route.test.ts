@@ -23,6 +23,8 @@ const publicReads = [
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
+  "/.well-known/signature-agent-card",
+  "/.well-known/security.txt",
   "/releases/dock.mjs",
   "/releases/current.json",
   "/releases/keys.json",

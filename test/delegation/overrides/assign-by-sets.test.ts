@@ -1,5 +1,5 @@
 /** Both must hold: the delegation of the subnet, and the crawler's domain sets. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import {
   delegateBySets,
@@ -10,16 +10,11 @@ import {
 import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
-import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
+import { type Answer, flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
 import { finerWorld } from "./override-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = flowWorld();
 
 /** near (10 ms), middle (20 ms) and far (30 ms) from a.com, b.gr and c.org, which are in one subnet: near's. */
 async function threeCrawlers(answered = true) {

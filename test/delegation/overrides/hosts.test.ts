@@ -1,15 +1,15 @@
 /** GeoDNS: names that answer by place are told from names that rotate, and delegated by themselves. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
 import { delegateHosts, NameWatch } from "#coordinator/delegation/overrides/hosts";
 import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { heldBackWords } from "#protocol/messages";
-import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { flowWorld } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
 import { fetchesBy, finerWorld } from "./override-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let hosts: Awaited<ReturnType<typeof finerWorld>>;
 let names: NameWatch;
 let athens: CrawlerId;
@@ -37,11 +37,7 @@ const fleet: Fleet = {
   },
 };
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   hosts = await finerWorld(world);
   names = new NameWatch();
   athens = await world.arrived("athens");
@@ -59,7 +55,6 @@ beforeEach(async () => {
     [lima, ["5.1.1.7", 90]],
   ]);
 });
-afterAll(async () => await world.close());
 
 const ports = async () => ({
   ...(await hosts.ports(fleet)),

@@ -1,21 +1,20 @@
 /** Hosts by themselves and parts of leaves: who leases what, and what becomes of them. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FinerRound, PlannedPart } from "#coordinator/delegation/overrides/override";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import {
   keyOf,
-  newWorld,
   noon,
   roundOf,
   scope,
   secondsAfterNoon,
   seeds,
-  type World,
+  storeWorld,
 } from "../../support/store-world.ts";
 import { until } from "../../support/until.ts";
 
-let world: World;
+const world = storeWorld();
 let finer: ReturnType<typeof createFinerDelegationStore>;
 let leaf: SubnetId;
 let owner: CrawlerId;
@@ -23,11 +22,9 @@ let near: CrawlerId;
 let third: CrawlerId;
 
 beforeAll(async () => {
-  world = await newWorld();
   finer = createFinerDelegationStore(world.pool);
 });
 beforeEach(async () => {
-  await world.reset();
   owner = await world.crawler("owner");
   near = await world.crawler("near");
   third = await world.crawler("third");
@@ -36,7 +33,6 @@ beforeEach(async () => {
   await host("low.example", "10.1.2.7");
   await host("high.example", "10.1.2.200");
 });
-afterAll(async () => await world.close());
 
 const times = { now: noon, reviewAt: secondsAfterNoon(3600) };
 

@@ -1,5 +1,5 @@
 /** Crawlers that are gone or drained: what they have besides whole subnets goes to others. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeAll, beforeEach, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import {
   type FinerDelegationStore,
@@ -8,21 +8,19 @@ import {
 } from "#coordinator/delegation/overrides/override";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import type { CrawlerId } from "#core/ids";
-import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { flowWorld } from "../../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let finer: FinerDelegationStore;
 let owner: CrawlerId;
 let near: CrawlerId;
 let third: CrawlerId;
 
 beforeAll(async () => {
-  world = await newFlowWorld();
   finer = createFinerDelegationStore(world.pool);
 });
 beforeEach(async () => {
-  await world.reset();
   owner = await world.arrived("owner");
   near = await world.arrived("near");
   third = await world.arrived("third");
@@ -35,7 +33,6 @@ beforeEach(async () => {
   const part = { first: "5.1.1.0", last: "5.1.1.127", crawlerId: near, roundId, reason: "", ...measured };
   await finer.setParts({ subnetId: leaf, subnetCrawlerId: owner, parts: [part] }, reviewTimes(noon));
 });
-afterAll(async () => await world.close());
 
 const pass = async (
   seconds: number,

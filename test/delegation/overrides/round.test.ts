@@ -1,17 +1,12 @@
 /** A round for something finer than a subnet: whom it asks. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { finerRound } from "#coordinator/delegation/overrides/round";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
 import { finerWorld } from "./override-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = flowWorld();
 
 it("asks nobody whose partner denies the target, even who is to be held against", async () => {
   const [north, south, west, east] = [

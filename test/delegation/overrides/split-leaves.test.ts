@@ -1,24 +1,20 @@
 /** Leaves that measure apart: suspected by fetches, probed, split, and joined again. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { LeafWatch } from "#coordinator/delegation/overrides/leaf-watch";
 import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import { splitLeaves } from "#coordinator/delegation/overrides/split-leaves";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
+import { type Answer, flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { fetchesBy, finerWorld } from "./override-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let leaves: Awaited<ReturnType<typeof finerWorld>>;
 let watch: LeafWatch;
 let owner: CrawlerId;
 let near: CrawlerId;
 let leaf: SubnetId;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   leaves = await finerWorld(world);
   watch = new LeafWatch();
   owner = await world.arrived("owner");
@@ -27,7 +23,6 @@ beforeEach(async () => {
   await leaves.host("high.example", "5.1.1.200");
   await leaves.delegated(leaf, owner, 20);
 });
-afterAll(async () => await world.close());
 
 const table = (answers: Record<string, readonly [owner: Answer, near: Answer]>) =>
   new TableFleet(

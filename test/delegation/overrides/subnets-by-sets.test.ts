@@ -1,5 +1,5 @@
 /** A subnet's crawler is the nearest that may have any of its hosts; its hosts' names and languages say who may. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import {
   delegateBySets,
@@ -12,15 +12,10 @@ import { delegateSubnet } from "#coordinator/delegation/probe-round";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { finerWorld } from "./override-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = flowWorld();
 
 /** near (10 ms), middle (20 ms) and far (30 ms) from the hosts, which are in one subnet that nobody has. */
 async function openSubnet(hosts: readonly string[], sets: Readonly<Record<string, readonly string[]>>) {

@@ -2,25 +2,21 @@
  * Hosts that turned slow, over real fetches: eight at 20 ms are the past; above 30 ms (1.5 times, and 10 ms
  * more) four times in a row, the subnet is probed again.
  */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
 import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { flowWorld } from "../../support/flow-world.ts";
 import { arrivedResult, keyOf, roundOf, secondsAfterNoon, spoolId } from "../../support/store-world.ts";
 
-let world: FlowWorld;
+const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 let subnetId: SubnetId;
 let clock: { seconds: number };
 let fetches = 0;
 
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.arrived("north");
   south = await world.arrived("south");
   subnetId = await world.site(1);
@@ -33,7 +29,6 @@ beforeEach(async () => {
   clock = { seconds: 0 };
   fetches = 0;
 });
-afterAll(async () => await world.close());
 
 const url = "http://s1.example/";
 

@@ -1,17 +1,12 @@
 /** Decisions that are probed again, the oldest first, a few in each turn. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/delegation/placement";
 import { DelegationRefresh } from "#coordinator/delegation/recalibration/refresh";
 import type { SubnetId } from "#core/ids";
-import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { flowWorld } from "../../support/flow-world.ts";
 import { noon, roundOf } from "../../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = flowWorld();
 
 const dayMs = 86_400_000;
 const days = (count: number) => new Date(noon.getTime() + count * dayMs);

@@ -1,12 +1,7 @@
 /** Runs one strategy through a scenario, and says what the paper's tables 1 to 4 and figures 4 and 5 ask for. */
 
 import { optimalRates } from "#coordinator/recrawl/optimal-rates";
-import {
-  iteratedCapacity,
-  iteratedInterval,
-  noSuccessRates,
-  type Reassignment,
-} from "#coordinator/recrawl/priority-groups";
+import { iteratedCapacity, iteratedInterval, type Reassignment } from "#coordinator/recrawl/priority-groups";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { ChannelManager, currentShare } from "./channel-manager.ts";
 import { CrawlerFleet, type TaskCounts } from "./crawler-fleet.ts";
@@ -265,7 +260,7 @@ function adaptive(name: "iir" | "icr", { scenario, world, manager, random }: Str
   const { changeMinutes, encourageRate } = scenario;
   let now: Reassignment = {
     intervalSeconds: changeMinutes,
-    successRates: noSuccessRates(changeMinutes.length),
+    successRates: changeMinutes.map(() => 0),
   };
   return (step) => {
     if (!manager.isReassignmentDue) return false;
