@@ -69,10 +69,6 @@ async function buildInto(folder) {
     const source = join(root, path);
     if (existsSync(source)) cpSync(source, join(folder, path), { recursive: true });
   }
-  const files = await import(pathToFileURL(join(folder, "ops/monitoring-files.js")).href);
-  cpSync(join(root, "ops/monitoring"), join(folder, "monitoring"), { recursive: true });
-  writeFileSync(join(folder, "monitoring/alert-rules.yml"), files.alertRulesYaml());
-  writeFileSync(join(folder, "monitoring/grafana-dashboard.json"), files.dashboardJson());
   const { bundleCrawler, bundleDock } = await import("./bundle-crawler.mjs");
   const stopWordsFile = join(folder, "migrating-crawler/extract/stop-words.js");
   const { readStopWords } = await import(pathToFileURL(stopWordsFile).href);
@@ -83,6 +79,11 @@ async function buildInto(folder) {
   await bundleProgram({ root, folder });
   const { describeCommands } = await import(pathToFileURL(join(folder, "ops/cli/commands.js")).href);
   writeFileSync(join(folder, "ops/cli/commands.json"), JSON.stringify(await describeCommands()));
+  // Bundled, too: the doors of package.json lead to dist/, which is not there yet, or is that of the build before.
+  const files = await import(pathToFileURL(join(folder, "ops/monitoring-files.js")).href);
+  cpSync(join(root, "ops/monitoring"), join(folder, "monitoring"), { recursive: true });
+  writeFileSync(join(folder, "monitoring/alert-rules.yml"), files.alertRulesYaml());
+  writeFileSync(join(folder, "monitoring/grafana-dashboard.json"), files.dashboardJson());
   // npm does so when it installs, and not when dist/ is built again.
   chmodSync(join(folder, "ops/cli/main.js"), 0o755);
 }

@@ -11,8 +11,13 @@ import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { languagesAsText, messagesInEnglish } from "./bundle-crawler.mjs";
 
-/** What is started as a process, and the list of commands for the build; threads (`x-worker.ts`) are found. */
-const programs = ["ops/cli/main.ts", "ops/cli/commands.ts", "ops/world/world-process.ts"];
+/** What is started as a process, and what the build itself asks: commands, monitoring. Threads (`x-worker.ts`) are found. */
+const programs = [
+  "ops/cli/main.ts",
+  "ops/cli/commands.ts",
+  "ops/monitoring-files.ts",
+  "ops/world/world-process.ts",
+];
 const rooms = ["coordinator", "migrating-crawler", "rir-import", "ops", "db"];
 
 /** Packages that are machine code, or are looked for and done without. They stay packages. */
