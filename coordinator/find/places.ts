@@ -38,7 +38,7 @@ const otherWords: Readonly<Record<string, string>> = {
   "/changes": "feed new gone",
   "/submit": "url add recrawl",
   "/fleet/site-caps": "limit pace crawl-delay slow",
-  "/fleet/invite": "add crawler join partner",
+  "/fleet/invitations": "invite add crawler join partner",
   "/fleet/opt-outs": "block exclude site",
   "/fleet/complaints": "abuse report record",
   "/channels": "feed news",

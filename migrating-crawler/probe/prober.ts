@@ -174,7 +174,7 @@ export class Prober {
 
   async #probeAddress(request: ProbeRequest, times: ProbeTimes): Promise<ProbeOutcome> {
     const { address, method, tries } = request;
-    const refused = this.#refused(request) ?? (await this.#refusedFamily(request));
+    const refused = (await this.#refusedFamily(request)) ?? this.#refused(request);
     if (refused !== null) return refused;
     const errand = { address, tries, pings: method === "icmp" };
     const end = await this.#limits.gate.enter(errand, leftUntil(times.mayBeginUntilMs));

@@ -100,6 +100,7 @@ describe("what is found", () => {
       href: "/policies#retention.fetchDays",
     });
     expect(titles(await ask("silence"), "page")).toEqual(["Alerts"]);
+    expect(titles(await ask("invite"), "page")).toEqual(["Invitations"]);
     expect(titles(await ask("import data"), "page")).toEqual(["Registry"]);
   });
 

@@ -103,7 +103,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
   });
 
   it("an alert is muted until an end", async () => {
-    await goTo("mute", /^Mute an alert/);
+    await goTo("mute", /^Alerts/);
     await tabTo(/^Mute…/);
     await page.keyboard.press("Enter");
     await tabTo(/^Reason/);
@@ -135,7 +135,10 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
   });
 
   it("a partner is invited", async () => {
-    await goTo("invite", /^Invite a crawler/);
+    await goTo("invite", /^Invitations/);
+    await tabTo(/^Add a partner/);
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/fleet/invite");
     await tabTo(/^Crawler name/);
     await page.keyboard.type("oslo");
     await page.keyboard.press("Enter");
