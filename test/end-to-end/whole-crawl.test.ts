@@ -46,7 +46,10 @@ async function content() {
       ranks: await texts(
         "select u.url || ' ' || to_char(r.page_rank, 'FM0.000000') as text from url_rank r join frontier_url u using (host_hash, url_hash)",
       ),
-      changes: await texts("select distinct url || ' ' || kind as text from page_change"),
+      // The run may end before its last changes have their numbers; these wait in the inbox.
+      changes: await texts(
+        `select url || ' ' || kind as text from page_change union select url || ' ' || kind from page_change_inbox`,
+      ),
     };
   } finally {
     await database.close();
