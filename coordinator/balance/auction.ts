@@ -5,8 +5,8 @@
  * subnets that lose least by going elsewhere, and its price rises to what the next one would lose. So nobody ever pays
  * for room that is free, and the placement ends within a thousandth of a ms a page of the cheapest where loads are equal.
  *
- * With unequal loads to decide whether everything fits is bin packing, NP-hard. Crawlers may then be left with a gap, or
- * over by less than one subnet: single moves and exchanges put right what they can.
+ * With unequal loads, deciding whether everything fits is bin packing, which is NP-hard. The auction may then leave a crawler
+ * with room to spare, or over its capacity by less than one subnet; single moves and exchanges of subnets mend what they can.
  */
 
 /**

@@ -9,10 +9,10 @@
  */
 import type { CrawlerId } from "#core/ids";
 
-/** Taken where nothing at all is known of a pair: about half way round the world by cable. */
+/** RTT (ms) assumed where nothing is known of a pair: about half way round the world by cable. */
 export const unknownRttMs = 200;
 
-/** Stands for the RTT of a crawler that could not measure the subnet: any other is better, and it tells nothing of the others. */
+/** RTT (ms) of a crawler that could not measure the subnet: worse than any other, and left out when others' RTTs are predicted. */
 export const unmeasurableMs = 10_000;
 
 /** Round-trip time (ms) between two crawlers, either way round; undefined when it was never measured. */
@@ -98,7 +98,7 @@ export class RttTable {
     return this.#rows.push({ crawlers, rttsMs: isGuessed ? [0] : [...rttMs.values()], isGuessed }) - 1;
   }
 
-  /** Of every crawler that measured it, in the order in which it came. */
+  /** RTT (ms) by crawler, of those that measured the subnet, in the order in which the measurements were added. */
   measuredOf(row: number): Map<CrawlerId, number> {
     const { crawlers, rttsMs, isGuessed } = this.#rows[row]!;
     return new Map(isGuessed ? [] : crawlers.map((crawler, at) => [this.crawlerIds[crawler]!, rttsMs[at]!]));
@@ -117,7 +117,7 @@ export class RttTable {
   rttMs(row: number, crawler: number): number {
     const { crawlers, rttsMs } = this.#rows[row]!;
     const at = crawlers.indexOf(crawler);
-    // Nobody is taken for nearer than the nearest that was measured.
+    // A prediction is never below the smallest measured RTT: a crawler that has not measured must not win by a guess.
     return at >= 0 ? rttsMs[at]! : Math.max(Math.min(...rttsMs), middleOf(this.#boundsFor(row, crawler)));
   }
 

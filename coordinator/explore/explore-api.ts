@@ -1,7 +1,7 @@
 /** The API of the explorer: what it takes, by which a question is checked, and what it answers. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, errorAnswer, type ToldBy } from "../web/api-operation.ts";
+import { type ApiOperations, errorAnswer, type ToldOf } from "../web/api-operation.ts";
 
 export const exploreViews = ["map", "tree", "list", "countries"] as const;
 const listOrders = ["address", "load", "rtt"] as const;
@@ -135,14 +135,14 @@ const exploreCountries = z
   })
   .meta({ id: "ExploreCountries" });
 
-export type ExploredSubnet = ToldBy<typeof exploredSubnet>;
-export type ExploredBranch = ToldBy<typeof exploredBranch>;
-export type SharePart = ToldBy<typeof sharePart>;
-export type MapAnswer = ToldBy<typeof exploreMap>;
-export type TreeAnswer = ToldBy<typeof exploreTree>;
-export type ListAnswer = ToldBy<typeof exploreList>;
-export type CountriesAnswer = ToldBy<typeof exploreCountries>;
-export type CountryLine = ToldBy<typeof countryLine>;
+export type ExploredSubnet = ToldOf<typeof exploredSubnet>;
+export type ExploredBranch = ToldOf<typeof exploredBranch>;
+export type SharePart = ToldOf<typeof sharePart>;
+export type MapAnswer = ToldOf<typeof exploreMap>;
+export type TreeAnswer = ToldOf<typeof exploreTree>;
+export type ListAnswer = ToldOf<typeof exploreList>;
+export type CountriesAnswer = ToldOf<typeof exploreCountries>;
+export type CountryLine = ToldOf<typeof countryLine>;
 export type ExploreAnswer = MapAnswer | TreeAnswer | ListAnswer | CountriesAnswer;
 
 const mostLimit = 200;

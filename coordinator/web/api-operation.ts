@@ -57,7 +57,7 @@ export type BodyOf<One extends { readonly body: { readonly schema: z.ZodType } }
   One["body"]["schema"]
 >;
 
-/** What is only read. */
+/** Read only; a time may be a Date, which becomes a text in the answer. */
 type Told<Value> = Value extends readonly (infer One)[]
   ? readonly Told<One>[]
   : Value extends Date
@@ -65,9 +65,6 @@ type Told<Value> = Value extends readonly (infer One)[]
     : Value extends object
       ? { readonly [Name in keyof Value]: Told<Value[Name]> }
       : Value;
-
-/** What a schema tells, as it is only read. */
-export type ToldBy<Schema extends z.ZodType> = Told<z.infer<Schema>>;
 
 /** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
 export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;

@@ -45,15 +45,15 @@ export function addPartnerCommands(parent: Command, surroundings: PartnerSurroun
       const said = (given.at(-1) as Command).optsWithGlobals<PartnerOptions>();
       const work = await load();
       surroundings.setExitCode(
-        await work(partnerContext(surroundings, said), { ...said, token: args[0] ?? "" }),
+        // The options that the command's row of the table names are those that its work takes.
+        await work(partnerContext(surroundings, said), { ...said, token: args[0] ?? "" } as never),
       );
     });
   }
 }
 
 /** The work of one command. Expected outcomes are exit codes; what is thrown, the program puts into words. */
-// biome-ignore lint/suspicious/noExplicitAny: each work has options of its own, which are what its row of the table names.
-type PartnerWork = (context: PartnerContext, options: any) => Promise<PartnerExitCode>;
+type PartnerWork = (context: PartnerContext, options: never) => Promise<PartnerExitCode>;
 
 interface PartnerCommand {
   readonly name: string;

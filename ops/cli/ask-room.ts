@@ -22,11 +22,11 @@ import { softwareVersion } from "#protocol/software-version";
 import { commandActor, recordCommand } from "./audit-command-change.ts";
 import type { CommandContext } from "./command-context.ts";
 
-/** What a question or a deed comes to. */
+/** The outcome of a view or an action. */
 export interface RoomAnswer {
-  /** As the API has it; null: there is nothing of that name. */
+  /** The API's answer; null: there is nothing of that name. */
   readonly value: unknown;
-  /** In a sentence, of what was done or is not there; null: the value says it all. */
+  /** A sentence about what was done or is missing; null: the value says it all. */
   readonly words: string | null;
   readonly found: boolean;
   readonly csv: string | null;
@@ -130,7 +130,7 @@ async function opened(
   const addView = (route: ViewRoute) => void views.set(route.api, route);
   const addAction = (action: Action<z.ZodType>) => void (action.api && actions.set(action.api, action));
   const to = {
-    // What is no view and no action (streams, files) answers no command.
+    // Streams and files, which a room adds to the server itself, cannot be asked for by a command.
     app: new Proxy({}, { get: () => () => {} }),
     access: openAccess,
     views: {

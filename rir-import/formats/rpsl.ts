@@ -24,9 +24,9 @@ import {
 import { readRegistryRange } from "./registry-range.ts";
 import { decodeText, ValueDecoder, withoutComment } from "./text-decoding.ts";
 
-/** Attributes that make an object ours wherever they stand in it; `orgid` only when it comes first. */
+/** An object with one of these attributes is read, wherever the attribute stands in it; `orgid` counts only as the first one. */
 const classes = ["inetnum", "inet6num", "organisation", "nethandle", "v6nethandle"];
-/** Those that may name a geofeed in passing: kept only where they do. */
+/** Free text that may name a geofeed: kept only where it does. */
 const remarks = ["remarks", "comment"];
 const wanted = new Set([
   ...classes,

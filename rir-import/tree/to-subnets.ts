@@ -26,7 +26,7 @@ const mostTangled = 1000;
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
 
-/** The state that the records describe. Throws TangledRanges for what no registry has. */
+/** The registry state that the records describe. Throws TangledRanges where more ranges cross at one place than any registry has. */
 export function buildState(store: RecordStore): RegistryState {
   const { texts } = store;
   const table = new HolderTable(texts);

@@ -26,8 +26,8 @@ declare module "vitest" {
   }
 }
 
-/** Caches of the programs that tests run: tsx, node, and what Chromium keeps until its last process is gone. */
-const ofOthers = /^(tsx-|node-compile-cache|\.?org\.chromium\.|playwright)/;
+/** Caches of the programs that tests run (tsx, node, what Chromium keeps until its last process is gone), and the home of commands. */
+const ofOthers = /^(nearcrawl-home$|tsx-|node-compile-cache|\.?org\.chromium\.|playwright)/;
 
 export default function setup(project: TestProject): () => Promise<void> {
   const folder = runFolder();
@@ -35,6 +35,9 @@ export default function setup(project: TestProject): () => Promise<void> {
   chmodSync(folder, 0o1777);
   const before = process.env.TMPDIR;
   process.env.TMPDIR = folder;
+  // A command that is given no home works here, and never in the user's own.
+  const homeBefore = process.env.NEARCRAWL_HOME;
+  process.env.NEARCRAWL_HOME = join(folder, "nearcrawl-home");
   const home = join(folder, "database");
   mkdirSync(home, { mode: 0o711 });
   project.provide("databaseHome", home);
@@ -45,6 +48,8 @@ export default function setup(project: TestProject): () => Promise<void> {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
+    if (homeBefore === undefined) delete process.env.NEARCRAWL_HOME;
+    else process.env.NEARCRAWL_HOME = homeBefore;
   };
 }
 

@@ -90,7 +90,7 @@ export class FaultyRelay {
       left.bytes -= piece.length;
       if (left.bytes < 0) {
         this.cuts += 1;
-        // What was written before goes out first: the other side sees a message that stops.
+        // `end` sends what was written before it, so that the other side sees a message that breaks off in the middle.
         to.end(piece.subarray(0, left.bytes + piece.length), () => void to.destroy());
         return;
       }
