@@ -13,6 +13,7 @@ import { UsageError } from "#core/errors";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
+import { column, dataTable } from "../web/components.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -161,7 +162,8 @@ const emptyLinkForm: LinkForm = {
 
 function accessBody(access: WhoHasAccess, form: LinkForm, viewer: PageViewer): Html {
   return html`<h1>Who has access</h1>
-<p class="lead">People sign in with single-use links; programs use <a href="/tokens">tokens</a>. Every change made here is in the <a href="/audit">audit log</a>.</p>
+<p class="lead">People sign in with single-use links; programs use <a href="/tokens">tokens</a>.
+Every change made here is in the <a href="/audit">audit log</a>.</p>
 <section><h2>Signed in</h2>${sessionsPart(access, viewer)}</section>
 <section><h2>Unused sign-in links</h2>${linksPart(access, viewer)}</section>
 <section id="new"><h2>New sign-in link</h2>${viewer.formToken === null ? noForm : linkForm(form, viewer)}</section>`;
@@ -181,15 +183,25 @@ function sessionsPart({ sessions, now }: WhoHasAccess, viewer: PageViewer): Html
 
 function linksPart({ links }: WhoHasAccess, viewer: PageViewer): Html {
   if (links.length === 0) return html`<div class="empty"><p>No unused links. Create one below.</p></div>`;
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">For</th><th scope="col">Role</th><th scope="col">Created by</th><th scope="col">Created</th><th scope="col">Valid until</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
-<tbody>${links.map(
-    (
-      link,
-    ) => html`<tr><th scope="row">${link.name}</th><td>${link.role}${link.crawlers.length > 0 ? html` <span class="small">${link.crawlers.join(", ")}</span>` : nothing}</td>
-<td>${link.issuedBy}</td><td class="nowrap">${instant(link.issuedAt.toISOString())}</td><td class="nowrap">${instant(link.expiresAt.toISOString())}</td>
-<td>${button(`/access/links/${link.linkId}/revoke`, viewer, { words: "Withdraw", of: `for ${link.name}, number ${link.linkId}` })}</td></tr>`,
-  )}</tbody></table></div>`;
+  const withdraw = ({ linkId, name }: SignInLink) =>
+    button(`/access/links/${linkId}/revoke`, viewer, {
+      words: "Withdraw",
+      of: `for ${name}, number ${linkId}`,
+    });
+  const roleOf = ({ role, crawlers }: SignInLink) =>
+    html`${role}${crawlers.length === 0 ? nothing : html` <span class="small">${crawlers.join(", ")}</span>`}`;
+  return dataTable(
+    "Unused sign-in links",
+    [
+      column("For", ({ name }: SignInLink) => name),
+      column("Role", roleOf),
+      column("Created by", ({ issuedBy }: SignInLink) => issuedBy),
+      column("Created", ({ issuedAt }: SignInLink) => instant(issuedAt.toISOString())),
+      column("Valid until", ({ expiresAt }: SignInLink) => instant(expiresAt.toISOString())),
+      column("Action", withdraw),
+    ],
+    links,
+  );
 }
 
 function button(
@@ -198,7 +210,8 @@ function button(
   said: { readonly words: string; readonly of: string },
 ): Html {
   if (viewer.formToken === null) return nothing;
-  return html`<form method="post" action="${path}">${formToken(viewer)}<button class="slim quiet">${said.words}<span class="hidden"> (${said.of})</span></button></form>`;
+  return html`<form method="post" action="${path}">${formToken(viewer)}
+<button class="slim quiet">${said.words}<span class="hidden"> (${said.of})</span></button></form>`;
 }
 
 const roleChoices = [
@@ -210,22 +223,30 @@ const roleChoices = [
 function linkForm(form: LinkForm, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="/access/links#new">${formToken(viewer)}
 ${form.fault === null ? nothing : html`<p class="fault" role="alert">${form.fault}</p>`}
-<div><label for="link-name">Name</label><p class="small" id="link-name-hint">Shown in the audit log, such as anna or anna@example.org.</p>
-<input id="link-name" name="name" value="${form.name}" maxlength="63" required autocomplete="off" spellcheck="false" aria-describedby="link-name-hint"></div>
+<div><label for="link-name">Name</label>
+<p class="small" id="link-name-hint">Shown in the audit log, such as anna or anna@example.org.</p>
+<input id="link-name" name="name" value="${form.name}" maxlength="63" required autocomplete="off" spellcheck="false"
+aria-describedby="link-name-hint"></div>
 <fieldset><legend>Role</legend>${roleChoices.map(
     ([role, name, words]) =>
-      html`<label class="choice"><input type="radio" name="role" value="${role}"${form.role === role ? html` checked` : nothing} required><span>${name} <span class="small">${words}</span></span></label>`,
+      html`<label class="choice"><input type="radio" name="role" value="${role}"${form.role === role ? html` checked` : nothing}
+required><span>${name} <span class="small">${words}</span></span></label>`,
   )}</fieldset>
-<div><label for="link-crawlers">The partner's crawlers</label><p class="small" id="link-crawlers-hint">Names, separated by spaces; empty for staff and operators.</p>
-<input id="link-crawlers" name="crawlers" value="${form.crawlers}" maxlength="1000" autocomplete="off" spellcheck="false" aria-describedby="link-crawlers-hint"></div>
-<div><label for="link-minutes">Valid for (minutes)</label><input class="number" id="link-minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${form.minutes}" required></div>
+<div><label for="link-crawlers">The partner's crawlers</label>
+<p class="small" id="link-crawlers-hint">Names, separated by spaces; empty for staff and operators.</p>
+<input id="link-crawlers" name="crawlers" value="${form.crawlers}" maxlength="1000" autocomplete="off" spellcheck="false"
+aria-describedby="link-crawlers-hint"></div>
+<div><label for="link-minutes">Valid for (minutes)</label>
+<input class="number" id="link-minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}"
+value="${form.minutes}" required></div>
 <button>Create link</button></form>`;
 }
 
 /** Shown this once. */
 function issuedLinkBody({ name, role, url, expiresAt }: IssuedLink): Html {
   return html`<h1>A sign-in link for ${name}</h1>
-<p class="lead">Send it to ${name} over a channel that nobody else reads. It signs in as ${role}, once, until ${instant(expiresAt.toISOString())}, and is not shown again.</p>
+<p class="lead">Send it to ${name} over a channel that nobody else reads.
+It signs in as ${role}, once, until ${instant(expiresAt.toISOString())}, and is not shown again.</p>
 <pre><code>${url}</code></pre>
 <p><a href="/access">Back to who has access</a></p>`;
 }
