@@ -60,7 +60,7 @@ function field(asked: ChangesAsked, name: "host" | "prefix" | "dset", label: str
 
 function row(change: PageChange): Html {
   const { kind, url, seenAt } = change;
-  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide"><bdi>${changeWords(change)}</bdi>${foldedDifference(change.difference)}</td></tr>`;
+  return html`<tr><td class="nowrap">${instant(seenAt)}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide"><bdi>${changeWords(change)}</bdi>${foldedDifference(change.difference)}</td></tr>`;
 }
 
 function nothingFound({ asked, more }: ChangesPage): Html {

@@ -34,7 +34,7 @@ function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boole
 function row(channel: Channel, viewer: PageViewer, mayChange: boolean): Html {
   const { channelId, host, directories, expectedPages, createdAt } = channel;
   const feed = pathWith("/changes", { host });
-  return html`<tr><td class="number">${channelId}</td><th scope="row" class="break">${askAbout(host)}${directories.join(", ")}<span class="small"> <a href="${feed}">changes</a></span></th><td class="wide break">${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being applied</span>`}</td><td class="number">${expectedPages === null ? "–" : countText(expectedPages)}</td><td>${instant(createdAt.toISOString())}</td>${
+  return html`<tr><td class="number">${channelId}</td><th scope="row" class="break">${askAbout(host)}${directories.join(", ")}<span class="small"> <a href="${feed}">changes</a></span></th><td class="wide break">${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being applied</span>`}</td><td class="number">${expectedPages === null ? "–" : countText(expectedPages)}</td><td>${instant(createdAt)}</td>${
     mayChange
       ? html`<td>${buttonForm(viewer, { path: `/channels/${channelId}/remove`, label: `Remove no. ${channelId}` })}</td>`
       : nothing

@@ -46,16 +46,16 @@ function identitySection({ identity }: Inside): Html {
   const moved =
     addressBefore === null || addressChangedAt === null
       ? nothing
-      : html` <span class="small">${addressBefore} until ${instant(addressChangedAt.toISOString())}</span>`;
+      : html` <span class="small">${addressBefore} until ${instant(addressChangedAt)}</span>`;
   return html`<section><h2>Identity</h2>
-${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or reissue its credentials.</p>`}
+${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt)}. Have one of them stopped, or reissue its credentials.</p>`}
 <dl class="facts">
 ${fact("Public key (Ed25519)", publicKey === null ? "none: it shows only its key" : html`<code class="break">${publicKey}</code>`)}
-${signingKey === null ? nothing : fact("Signs requests with", html`<code class="break">${signingKey.publicKey}</code> <span class="small">since ${instant(signingKey.since.toISOString())}, until ${instant(signingKey.until.toISOString())} at the latest; keyid ${signingKey.keyId}</span>`)}
+${signingKey === null ? nothing : fact("Signs requests with", html`<code class="break">${signingKey.publicKey}</code> <span class="small">since ${instant(signingKey.since)}, until ${instant(signingKey.until)} at the latest; keyid ${signingKey.keyId}</span>`)}
 ${fact("Connects from", seenAddress === null ? "never seen" : html`${seenAddress}${moved}`)}
 ${fact("Its address is", isListed ? "in the public list of the fleet" : "in no public list, as its partner wishes")}
 ${fact("Contact of its partner", contact ?? "not told")}
-${lastEnd === null ? nothing : fact("Last words of its process", html`${lastEnd.reason} <span class="small">${instant(lastEnd.at.toISOString())}</span>`)}
+${lastEnd === null ? nothing : fact("Last words of its process", html`${lastEnd.reason} <span class="small">${instant(lastEnd.at)}</span>`)}
 </dl></section>`;
 }
 
@@ -65,7 +65,7 @@ function keySection({ keys }: Inside): Html {
 <thead><tr><th scope="col" class="number">Key</th><th scope="col">Issued</th><th scope="col">Arrived</th><th scope="col">Last used</th><th scope="col">Ends</th><th scope="col">For</th></tr></thead>
 <tbody>${keys.map(
     (key) =>
-      html`<tr><td class="number">${key.keyId}</td><td>${instant(key.issuedAt.toISOString())}</td><td>${dateOr(key.keptAt, "not yet known")}</td><td>${dateOr(key.lastUsedAt, "never")}</td><td>${key.revokedAt === null ? dateOr(key.expiresAt, "when it is replaced") : html`revoked ${instant(key.revokedAt.toISOString())}`}</td><td>${key.scopes.includes("crawl") ? "crawling" : "measuring only"}</td></tr>`,
+      html`<tr><td class="number">${key.keyId}</td><td>${instant(key.issuedAt)}</td><td>${dateOr(key.keptAt, "not yet known")}</td><td>${dateOr(key.lastUsedAt, "never")}</td><td>${key.revokedAt === null ? dateOr(key.expiresAt, "when it is replaced") : html`revoked ${instant(key.revokedAt)}`}</td><td>${key.scopes.includes("crawl") ? "crawling" : "measuring only"}</td></tr>`,
   )}</tbody></table></div></section>`;
 }
 
@@ -75,7 +75,7 @@ function releaseSection({ offers }: Inside): Html {
 <thead><tr><th scope="col">Release</th><th scope="col">Offered</th><th scope="col">What came of it</th></tr></thead>
 <tbody>${offers.map(
     (offer) =>
-      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt.toISOString())}</td><td>${offer.state ?? "no report yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt.toISOString())}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
+      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt)}</td><td>${offer.state ?? "no report yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt)}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
   )}</tbody></table></div></section>`;
 }
 
@@ -85,7 +85,7 @@ function trustSection(trust: TrustReport | null, viewer: PageViewer): Html {
   if (trust === null) return nothing;
   const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
   return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
-${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOString())}: ${one.words}.</p>`)}
+${doubts.map((one) => html`<p class="fault">Since ${instant(one.since)}: ${one.words}.</p>`)}
 ${trust.standing === "unproven" ? html`<p class="fault">${unprovenWords(trust.comparisons)}</p>` : nothing}
 <p>${comparisonWords(trust)}</p>
 ${
@@ -101,11 +101,11 @@ function comparisonWords({ pages, comparisons, restoredAt, connected }: TrustRep
     agreed + alone + once === 0
       ? "None of its pages has been compared yet."
       : `Of ${howMany(pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.`;
-  return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt.toISOString())}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
+  return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt)}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
 }
 
 function evidence(one: TrustEvidence, viewer: PageViewer): Html {
-  return html`<li>${askFor(viewer, one.url)} <span class="small">${instant(one.at.toISOString())}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
+  return html`<li>${askFor(viewer, one.url)} <span class="small">${instant(one.at)}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
     (opinion) => html`<li>${opinion.crawler} found ${opinion.said}, ${instant(opinion.at)}</li>`,
   )}</ul></li>`;
 }
@@ -128,7 +128,7 @@ function absenceTable(absences: readonly Absence[], label: string): Html {
 <thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="number">For</th><th scope="col">Why</th></tr></thead>
 <tbody>${absences.map(
     ({ since, until, reason, lastWords }) =>
-      html`<tr><td>${instant(since.toISOString())}</td><td>${instant(until.toISOString())}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td class="why">${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
+      html`<tr><td>${instant(since)}</td><td>${instant(until)}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td class="why">${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
@@ -154,7 +154,7 @@ function logTable({ lines }: Pick<CrawlerLogPage, "lines">, at: string): Html {
 <thead><tr><th scope="col">When</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">By, or from</th></tr></thead>
 <tbody>${lines.map(
     (line) =>
-      html`<tr><td>${instant(line.at.toISOString())}<span class="small">${ago(line.at.toISOString(), at)}</span></td><td>${line.kind}</td><td class="break">${line.words}</td><td>${line.by ?? "–"}</td></tr>`,
+      html`<tr><td>${instant(line.at)}<span class="small">${ago(line.at, at)}</span></td><td>${line.kind}</td><td class="break">${line.words}</td><td>${line.by ?? "–"}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
@@ -181,6 +181,6 @@ function moveTable(moves: readonly MoveLine[], viewer: PageViewer): Html {
 <thead><tr><th scope="col">Asked for</th><th scope="col">Crawler</th><th scope="col">To the host of</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
 <tbody>${moves.map(
     (move) =>
-      html`<tr><td>${instant(move.askedAt.toISOString())}</td><td>${crawlerFor(viewer, move.name)}</td><td>${crawlerFor(viewer, move.otherName)}</td><td class="why">${stepWords[move.step]}${move.step === "sending" ? html`<span class="small">${bytesText(move.sentBytes)} of ${bytesText(move.bytes)}</span>` : nothing}${move.words === "" ? nothing : html`<span class="small">${move.words}</span>`}</td><td>${instant(move.changedAt.toISOString())}</td></tr>`,
+      html`<tr><td>${instant(move.askedAt)}</td><td>${crawlerFor(viewer, move.name)}</td><td>${crawlerFor(viewer, move.otherName)}</td><td class="why">${stepWords[move.step]}${move.step === "sending" ? html`<span class="small">${bytesText(move.sentBytes)} of ${bytesText(move.bytes)}</span>` : nothing}${move.words === "" ? nothing : html`<span class="small">${move.words}</span>`}</td><td>${instant(move.changedAt)}</td></tr>`,
   )}</tbody></table></div>`;
 }

@@ -147,7 +147,7 @@ function fetchSection({ operation: { activity }, outcomes }: CrawlerView, viewer
 }
 
 function fetchRow(line: CrawlerActivity["fetches"][number], viewer: PageViewer): Html {
-  return html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url === null ? "no longer known" : askFor(viewer, line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
+  return html`<tr><td>${instant(line.at)}</td><td class="break">${line.url === null ? "no longer known" : askFor(viewer, line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
 }
 
 function peers({ peers: others }: CrawlerView, viewer: PageViewer): Html {
@@ -253,7 +253,7 @@ function workFacts({ work: { domainSets, pace } }: Operation): Html {
   return html`<dl class="facts">
 <div><dt>Domain sets that operators give it</dt><dd>${operator.length === 0 ? "every domain" : html`<span class="mono">${operator.join(" or ")}</span>`}</dd></div>
 ${partner.length === 0 ? nothing : html`<div><dt>Its partner narrows that to</dt><dd class="mono">${partner.join(" or ")}</dd></div>`}
-<div><dt>Pace</dt><dd>${pace === null ? "as its partner allows; no pace was sent yet" : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since ${instant(pace.since.toISOString())}</span>`}</dd></div>
+<div><dt>Pace</dt><dd>${pace === null ? "as its partner allows; no pace was sent yet" : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since ${instant(pace.since)}</span>`}</dd></div>
 </dl>`;
 }
 

@@ -46,7 +46,7 @@ export function invitationTable(invitations: readonly InvitationRecord[], viewer
     (
       one,
     ) => html`<tr><td class="number"><a href="/fleet/invitations/${one.invitationId}">${one.invitationId}</a></td><th scope="row">${one.redeemedAt === null && !one.renews ? one.name : crawlerLink(one.name)}</th><td>${stateWords[one.state]}</td>
-<td>${instant(one.createdAt.toISOString())}<span class="small">by ${one.createdBy}</span></td><td>${instant(one.expiresAt.toISOString())}</td>
+<td>${instant(one.createdAt)}<span class="small">by ${one.createdBy}</span></td><td>${instant(one.expiresAt)}</td>
 <td class="number">${one.pagesPerDay === null ? "partner's limit" : countText(one.pagesPerDay)}</td>
 <td>${one.scopes.includes("crawl") ? "crawling" : "measuring only"}${one.renews ? ", reissued" : nothing}</td>${mayWithdraw ? html`<td>${withdraw(one, viewer)}</td>` : nothing}</tr>`,
   )}</tbody></table></div>`;
@@ -111,7 +111,7 @@ export function invitedBody(issued: IssuedInvitation): Html {
   const { invitationId, name, renews, coordinatorUrl, certificatePin, expiresAt, token, commands } = issued;
   return html`<h1>${renews ? `New credentials for ${name}` : `${name} is invited`}</h1>
 ${pageScript("fleet.js")}
-<p class="lead">Copy it now: the token is <strong>shown only once</strong>; just a hash of it is kept. It works once, until ${instant(expiresAt.toISOString())}.</p>
+<p class="lead">Copy it now: the token is <strong>shown only once</strong>; just a hash of it is kept. It works once, until ${instant(expiresAt)}.</p>
 <section><h2>Send this to the partner</h2>
 <label class="hidden" for="letter">The letter with the command</label>
 <textarea class="letter mono" id="letter" readonly rows="18" spellcheck="false">${letter(issued)}</textarea>

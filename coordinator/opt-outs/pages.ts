@@ -97,7 +97,7 @@ function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolea
 function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
   const said = [one.replyTo, one.words, one.endingWords].filter((text) => text !== null && text !== "");
   return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${one.scope === "prefix" || one.scope === "host" ? one.target : askAbout(one.target)}<span class="small">${scopeWords[one.scope]}${one.erasedAt === null ? nothing : ", erased"}</span>${howToConfirm(one)}</th>
-<td class="why">${stateWords(one)}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
+<td class="why">${stateWords(one)}<span class="small">since ${instant(one.createdAt)}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt)}</span></td>
 <td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.urls)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
 }
 
@@ -148,12 +148,12 @@ ${mayChange ? addComplaintForm(viewer) : nothing}`;
 function complaintSection(one: Complaint, viewer: PageViewer, mayChange: boolean): Html {
   const { complaintId, target, reporter, words, requester, createdAt, closedAt, closingWords } = one;
   const partners = partnerLines(one);
-  return html`<section class="complaint"><h2>No. ${complaintId}: ${askAbout(target)} <span class="small">${instant(createdAt.toISOString())}, from ${reporter}${requester === null ? nothing : `, by the form from ${requester}`}</span></h2>
+  return html`<section class="complaint"><h2>No. ${complaintId}: ${askAbout(target)} <span class="small">${instant(createdAt)}, from ${reporter}${requester === null ? nothing : `, by the form from ${requester}`}</span></h2>
 <blockquote class="break">${words}</blockquote>
 <details><summary>Our requests: ${countText(one.deeds.requests)} in the 24 hours before</summary>
 <p class="small">To forward as is:</p><pre>${deedsParagraph(one)}</pre>
 ${partners.length === 0 ? html`<p>No crawler of the fleet had sent it a request.</p>` : html`<p class="small">Hosted by partners (not part of the reply):</p><ul class="plain">${partners.map((line) => html`<li>${line}</li>`)}</ul>`}</details>
-${closedAt === null ? (mayChange ? closeForm(complaintId, viewer) : nothing) : html`<p><strong>Closed</strong> ${instant(closedAt.toISOString())}: ${closingWords}</p>`}</section>`;
+${closedAt === null ? (mayChange ? closeForm(complaintId, viewer) : nothing) : html`<p><strong>Closed</strong> ${instant(closedAt)}: ${closingWords}</p>`}</section>`;
 }
 
 function closeForm(complaintId: number, viewer: PageViewer): Html {

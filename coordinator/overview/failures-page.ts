@@ -79,7 +79,7 @@ function shareTiles({ shares, hours, crawler, host }: FailuresPage): Html {
       sampledShare(shares.failures[blame], shares.fetches),
       html`<a href="${pathWith("/fleet/failures", { ...query, blame })}">${countText(shares.failures[blame])}</a> of ${countText(shares.fetches)} fetches: ${hints[blame]}`,
     ),
-  )}</dl><p class="small">Of all fetches of the fleet since ${instant(shares.since.toISOString())}.</p>`;
+  )}</dl><p class="small">Of all fetches of the fleet since ${instant(shares.since)}.</p>`;
 }
 
 const crawlersShown = 50;
@@ -105,6 +105,6 @@ function latestTable(latest: readonly FailureLine[]): Html {
 <thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">By</th><th scope="col">The fault of</th><th scope="col">In words</th></tr></thead>
 <tbody>${latest.map(
     (line) =>
-      html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url !== null ? askAbout(line.url) : (line.host ?? "no longer known")}</td><td>${crawlerOr(line.crawler, "(removed)")}</td><td>${blameNames[line.blame]}</td><td class="why">${line.words ?? html`<span class="small">It was fetched again since.</span>`}</td></tr>`,
+      html`<tr><td>${instant(line.at)}</td><td class="break">${line.url !== null ? askAbout(line.url) : (line.host ?? "no longer known")}</td><td>${crawlerOr(line.crawler, "(removed)")}</td><td>${blameNames[line.blame]}</td><td class="why">${line.words ?? html`<span class="small">It was fetched again since.</span>`}</td></tr>`,
   )}</tbody></table></div>`;
 }

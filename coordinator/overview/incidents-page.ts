@@ -49,6 +49,6 @@ export function incidentTable(
 <thead><tr><th scope="col">Last</th>${withCrawler ? html`<th scope="col">Crawler</th>` : nothing}<th scope="col">Kind</th><th scope="col" class="number">Count</th><th scope="col">From</th><th scope="col">What happened</th></tr></thead>
 <tbody>${incidents.map(
     (one) =>
-      html`<tr><td>${instant(one.lastAt.toISOString())}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "unknown client")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="why">${one.words}${one.file === null ? nothing : html`<details><summary>The file</summary><pre>${one.file}</pre></details>`}</td></tr>`,
+      html`<tr><td>${instant(one.lastAt)}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "unknown client")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="why">${one.words}${one.file === null ? nothing : html`<details><summary>The file</summary><pre>${one.file}</pre></details>`}</td></tr>`,
   )}</tbody></table></div>`;
 }

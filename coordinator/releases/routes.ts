@@ -178,7 +178,7 @@ ${docksSection(page)}`;
 }
 
 function releaseSection(release: ReleaseLine, now: Date, viewer: PageViewer): Html {
-  return html`<section class="release"><h2>${release.version} <span class="small">published ${instant(release.publishedAt.toISOString())}, signed until ${instant(release.expiresAt.toISOString())}</span></h2>
+  return html`<section class="release"><h2>${release.version} <span class="small">published ${instant(release.publishedAt)}, signed until ${instant(release.expiresAt)}</span></h2>
 <p>Offered to <strong>${stageText(release)}</strong>. <span class="small">${remarkOn(release, now)}</span></p>
 <ul class="shares">${states.map((state) => html`<li>${state} <strong>${countText(release.crawlers[state])}</strong></li>`)}</ul>
 ${mayDo(viewer.actor, "fleet-write") && !release.revoked ? stageForms(release, viewer) : nothing}</section>`;
@@ -189,7 +189,7 @@ function remarkOn(release: ReleaseLine, now: Date): Html {
   const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = release;
   const isPlain = !revoked && trusted && expiresAt > now && standing === null;
   if (!isPlain || stageSince === null) return html`${releaseRemark(release, now)}`;
-  return html`Since ${instant(stageSince.toISOString())}${stageWords === "" ? "." : `: ${stageWords}.`}`;
+  return html`Since ${instant(stageSince)}${stageWords === "" ? "." : `: ${stageWords}.`}`;
 }
 
 function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {
