@@ -282,32 +282,21 @@ export const crawlerApi = {
     description:
       "Its session ends at once, and none of its keys works; an invitation with renews brings it back.",
     body: { schema: confirmedBody, example: { confirmation: "athens" } },
-    answers: {
-      200: answer(shutOut),
-      422: unconfirmed,
-      404: noCrawler,
-    },
+    answers: { 200: answer(shutOut), 422: unconfirmed, 404: noCrawler },
   },
   killCrawler: {
     ...deed("kill"),
     summary: "Revoke a crawler's access, and hand over its work at once",
     description: "As revoke; its leases return and its subnets are handed over without waiting.",
     body: { schema: confirmedBody, example: { confirmation: "athens" } },
-    answers: {
-      200: answer(shutOut),
-      422: unconfirmed,
-      404: noCrawler,
-    },
+    answers: { 200: answer(shutOut), 422: unconfirmed, 404: noCrawler },
   },
   shutOutPreview: {
     method: "get",
     path: "/api/fleet/crawlers/{name}/kill",
     needs: "fleet-write",
     summary: "What would happen if its access were revoked",
-    answers: {
-      200: answer(shutOutPreview),
-      404: noCrawler,
-    },
+    answers: { 200: answer(shutOutPreview), 404: noCrawler },
   },
   rotateKey: {
     ...deed("rotate"),
@@ -345,10 +334,7 @@ export const crawlerApi = {
         ...rangeParameters,
       },
     },
-    answers: {
-      200: answer(crawlerDetail),
-      404: errorAnswer("There is nothing of this name"),
-    },
+    answers: { 200: answer(crawlerDetail), 404: errorAnswer("There is nothing of this name") },
   },
   crawlerLog: {
     method: "get",
@@ -359,10 +345,7 @@ export const crawlerApi = {
       path,
       query: { page: z.int().min(1).max(200).optional().describe("Of 50 each, from 1.") },
     },
-    answers: {
-      200: answer(crawlerLog),
-      404: noCrawler,
-    },
+    answers: { 200: answer(crawlerLog), 404: noCrawler },
   },
   drainCrawler: {
     ...deed("drain"),
@@ -399,10 +382,7 @@ export const crawlerApi = {
     summary: "Grant a crawler pages and bytes per day",
     description: "Takes effect at once, never beyond what its partner allows.",
     body: { schema: budgetChange, example: { pagesPerDay: 50000 } },
-    answers: {
-      200: answer(changedBudget),
-      404: noCrawler,
-    },
+    answers: { 200: answer(changedBudget), 404: noCrawler },
   },
   giveDomainSets: {
     ...deed("domain-sets"),

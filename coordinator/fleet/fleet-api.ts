@@ -38,11 +38,7 @@ const byBlame = z
   .describe("Failures by whose fault they were.");
 
 export const failureShare = z
-  .strictObject({
-    crawler: z.string(),
-    fetches: z.int(),
-    failures: byBlame,
-  })
+  .strictObject({ crawler: z.string(), fetches: z.int(), failures: byBlame })
   .meta({ id: "FailureShare" });
 
 export const incident = z
@@ -167,9 +163,7 @@ export const fleetApi = {
     needs: "read",
     summary: "Every crawler: state and why, work against budget, trust",
     description: "Scope read; identities with fleet-read.",
-    parameters: {
-      query: fleetParameters,
-    },
+    parameters: { query: fleetParameters },
     answers: { 200: answer(fleet) },
   },
   incidents: {

@@ -206,15 +206,8 @@ export const overviewApi = {
     summary: "The state of the whole crawl",
     description:
       "Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last minute or two, what is under way is of this moment. The history is of the last hour where no range is named.",
-    parameters: {
-      query: {
-        ...rangeParameters,
-      },
-    },
-    answers: {
-      200: answer(overview),
-      400: errorAnswer("It cannot be answered"),
-    },
+    parameters: { query: { ...rangeParameters } },
+    answers: { 200: answer(overview), 400: errorAnswer("It cannot be answered") },
   },
   events: {
     method: "get",
@@ -235,9 +228,7 @@ export const overviewApi = {
     summary: "What needs attention now",
     description:
       "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
-    answers: {
-      200: answer(alertList),
-    },
+    answers: { 200: answer(alertList) },
   },
   accuracy: {
     method: "get",
@@ -259,9 +250,7 @@ export const overviewApi = {
           .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
       },
     },
-    answers: {
-      200: answer(accuracyView),
-    },
+    answers: { 200: answer(accuracyView) },
   },
 } satisfies ApiOperations;
 
@@ -271,9 +260,7 @@ export const operationApi = {
     path: "/api/openapi.json",
     needs: null,
     summary: "This document",
-    answers: {
-      200: { description: "OpenAPI 3.1", schema: z.looseObject({}) },
-    },
+    answers: { 200: { description: "OpenAPI 3.1", schema: z.looseObject({}) } },
   },
   health: {
     method: "get",

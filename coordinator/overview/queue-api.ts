@@ -247,10 +247,7 @@ export const queueApi = {
           .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
       },
     },
-    answers: {
-      200: answer(hostsInHand),
-      400: errorAnswer("The parameter is not as described"),
-    },
+    answers: { 200: answer(hostsInHand), 400: errorAnswer("The parameter is not as described") },
   },
   queue: {
     method: "get",
@@ -271,10 +268,7 @@ export const queueApi = {
           .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
       },
     },
-    answers: {
-      200: answer(queueView),
-      400: errorAnswer("It cannot be answered"),
-    },
+    answers: { 200: answer(queueView), 400: errorAnswer("It cannot be answered") },
   },
 } satisfies ApiOperations;
 

@@ -204,27 +204,21 @@ export const reportsApi = {
     path: "/api/reports/organisations",
     needs: "read",
     summary: "Which organisation has how much of the crawl",
-    answers: {
-      200: answer(organisationsReport),
-    },
+    answers: { 200: answer(organisationsReport) },
   },
   subnetsReport: {
     method: "get",
     path: "/api/reports/subnets",
     needs: "read",
     summary: "Which subnets are served badly, and what would help",
-    answers: {
-      200: answer(subnetsReport),
-    },
+    answers: { 200: answer(subnetsReport) },
   },
   crawlersReport: {
     method: "get",
     path: "/api/reports/crawlers",
     needs: "read",
     summary: "Which crawlers would be missed most",
-    answers: {
-      200: answer(crawlersReport),
-    },
+    answers: { 200: answer(crawlersReport) },
   },
   placementReport: {
     method: "get",
@@ -233,8 +227,6 @@ export const reportsApi = {
     summary: "Where the next crawlers should stand",
     description:
       "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",
-    answers: {
-      200: answer(placementReport),
-    },
+    answers: { 200: answer(placementReport) },
   },
 } satisfies ApiOperations;

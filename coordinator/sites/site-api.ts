@@ -317,13 +317,7 @@ export const siteApi = {
     summary: "A host: its crawler, pages, changes, preferences, speed and links",
     description:
       "What is known of the host as a whole comes with every part. Counts of hosts with very many URLs are of a part of them, and say so.",
-    parameters: {
-      path: { host },
-      query: {
-        ...siteParameters,
-        ...rangeParameters,
-      },
-    },
+    parameters: { path: { host }, query: { ...siteParameters, ...rangeParameters } },
     answers: {
       200: answer(siteAnswer),
       400: errorAnswer("A part, filter, kind or time that cannot be"),

@@ -125,12 +125,7 @@ export const sitesApi = {
     summary: "Hosts, filtered and sorted",
     description:
       "Hosts without a value stand last in either direction. Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
-    parameters: {
-      query: sitesParameters,
-    },
-    answers: {
-      200: answer(sites),
-      400: errorAnswer("What is asked cannot be answered"),
-    },
+    parameters: { query: sitesParameters },
+    answers: { 200: answer(sites), 400: errorAnswer("What is asked cannot be answered") },
   },
 } satisfies ApiOperations;
