@@ -53,7 +53,7 @@ import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
-import type { WhoReads } from "./who/place.ts";
+import type { WhoReads } from "./who/reads.ts";
 import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 

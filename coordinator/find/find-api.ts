@@ -1,6 +1,6 @@
 /** The API of the one box: everything that can be opened, by its name. */
 import { z } from "zod";
-import { type ApiOperations, answer, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, errorAnswer, type ToldOf } from "../web/api-operation.ts";
 import { foundKinds, longestQuestion, mostOfKind } from "./find.ts";
 
 const found = z
@@ -21,6 +21,9 @@ const foundAnswer = z
   })
   .meta({ id: "FoundAnswer" });
 
+export type Found = ToldOf<typeof found>;
+export type FindAnswer = ToldOf<typeof foundAnswer>;
+
 export const findApi = {
   find: {
     method: "get",
@@ -28,8 +31,9 @@ export const findApi = {
     needs: null,
     tokenToo: true,
     summary: "Find a page, crawler, host or setting by its name",
-    description:
-      "What the search box at the top of every page asks. Exact matches come first, then names that begin with the question, names of which a word begins with it, and names that hold it; of hosts, exact ones, those below the site, and those that begin with it. Only what the asker may open is found. An empty question is answered with the main pages.",
+    description: `What the search box at the top of every page asks. Exact matches come first, then names that begin with the
+question, names of which a word begins with it, and names that hold it; of hosts, exact ones, those below the site, and those
+that begin with it. Only what the asker may open is found. An empty question is answered with the main pages.`,
     parameters: {
       query: {
         q: z

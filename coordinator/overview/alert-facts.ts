@@ -1,5 +1,6 @@
 /** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
-
+import type { ReadOf } from "../web/api-operation.ts";
+import type { alertChannel } from "./overview-api.ts";
 import type { GatedHosts } from "./queue-api.ts";
 
 export interface AlertFacts {
@@ -74,21 +75,7 @@ export interface Acknowledgement {
   readonly targets: readonly string[];
 }
 
-export interface AlertChannel {
-  readonly name: string;
-  readonly kind: "webhook" | "email";
-  /** In words, without anything secret. */
-  readonly place: string;
-  readonly least: AlertSeverity;
-  readonly deliveredAt: Date | null;
-  /** Null: the last attempt succeeded, or there was none. */
-  readonly failingSince: Date | null;
-  /** In a row. */
-  readonly failures: number;
-  readonly failure: string;
-  /** Alerts that wait for its next attempt. */
-  readonly waiting: number;
-}
+export type AlertChannel = ReadOf<typeof alertChannel>;
 
 export interface WentBackFacts {
   readonly atMs: number;
@@ -155,7 +142,7 @@ export interface OwnFacts {
   readonly silentCoordinators: readonly { readonly name: string; readonly sinceMs: number }[];
 }
 
-interface OwnFault {
+export interface OwnFault {
   readonly words: string;
   readonly sinceMs: number;
 }

@@ -121,7 +121,7 @@ const acknowledgedAlert = alert
   .extend({ by: z.string(), at: dateTime(), note: z.string() })
   .meta({ id: "AcknowledgedAlert" });
 
-const alertChannel = z
+export const alertChannel = z
   .strictObject({
     name: z.string(),
     kind: z.enum(["webhook", "email"]),
@@ -152,18 +152,18 @@ const alertList = z
       .string()
       .nullable()
       .describe(
-        "Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of itself. Null: it is all.",
+        `Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of
+itself. Null: it is all.`,
       ),
   })
   .meta({ id: "AlertList" });
 
 export const healthFault = z
   .strictObject({
-    code: z
-      .string()
-      .describe(
-        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), crawlers-not-served (it starts, ends, or may have been replaced), jobs-stand-still.",
-      ),
+    code: z.string().describe(
+      `The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's
+tree is not in memory yet), crawlers-not-served (it starts, ends, or may have been replaced), jobs-stand-still.`,
+    ),
     words: z.string(),
     isInTheWay: z.boolean().describe("False: it can work, and somebody should look."),
     since: dateTime().nullable().describe("Null: not known."),
@@ -204,8 +204,8 @@ export const overviewApi = {
     path: "/api/overview",
     needs: "read",
     summary: "The state of the whole crawl",
-    description:
-      "Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last minute or two, what is under way is of this moment. The history is of the last hour where no range is named.",
+    description: `Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last
+minute or two, what is under way is of this moment. The history is of the last hour where no range is named.`,
     parameters: { query: { ...rangeParameters } },
     answers: { 200: answer(overview), 400: errorAnswer("It cannot be answered") },
   },
@@ -226,8 +226,9 @@ export const overviewApi = {
     path: "/api/alerts",
     needs: "read",
     summary: "What needs attention now",
-    description:
-      "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
+    description: `The same list as on top of the overview, of \`nearcrawl alerts\`, and of the metric nearcrawl_alerts. The
+runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the
+coordinator knows of itself (\`incomplete\`).`,
     answers: { 200: answer(alertList) },
   },
   accuracy: {
@@ -278,8 +279,12 @@ export const operationApi = {
     path: "/ready",
     needs: null,
     summary: "The coordinator can work",
-    description:
-      "200: the database answers and can be written, it has every migration of this software, the tree of the registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to another coordinator. `faults` has also what is not in the way and deserves a look (`isInTheWay` false): a process that is late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does: it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a failure. For load balancers and process managers; needs no token.",
+    description: `200: the database answers and can be written, it has every migration of this software, the tree of the
+registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to
+another coordinator. \`faults\` has also what is not in the way and deserves a look (\`isInTheWay\` false): a process that is
+late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does:
+it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a
+failure. For load balancers and process managers; needs no token.`,
     answers: {
       200: answer(z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }), "It can"),
       503: answer(
@@ -299,5 +304,7 @@ export const operationApi = {
   },
 } satisfies ApiOperations;
 
+export type Alert = ToldOf<typeof alert>;
+export type AlertList = ToldOf<typeof alertList>;
 export type CrawlTotals = ToldOf<typeof totals>;
 export type RecentDelegation = ToldOf<typeof recentDelegation>;

@@ -21,12 +21,11 @@ import {
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { historyCharts, rangePicker } from "../web/time-chart.ts";
-import type { Alert } from "./alert-rules.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
 import { crawlPicture } from "./crawl-picture-page.ts";
 import type { Blame } from "./minute-figures.ts";
 import type { Overview } from "./overview.ts";
-import type { RecentDelegation } from "./overview-api.ts";
+import type { Alert, RecentDelegation } from "./overview-api.ts";
 import { blames, blameWords, spanOrDash, timesSmaller, waitReasonWords } from "./overview-words.ts";
 import type { QueueAge, QueueAges, SpanFigures } from "./queue-api.ts";
 

@@ -12,8 +12,8 @@ import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.t
 import type { DatabaseFault, DatabaseState } from "../database/database-watch.ts";
 import type { ReadOf } from "../web/api-operation.ts";
 import type { AlertMute, JobFacts, OwnFacts } from "./alert-facts.ts";
-import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
-import type { healthFault } from "./overview-api.ts";
+import { type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
+import type { Alert, AlertList, healthFault } from "./overview-api.ts";
 import type { OperationReads } from "./overview-types.ts";
 
 export interface OwnHealthPorts {

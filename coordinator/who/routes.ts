@@ -12,7 +12,7 @@ import type { PageViewer } from "../web/page-frame.ts";
 import type { AskedView, Views } from "../web/views.ts";
 import { answerWho, maxQuestionLength } from "./answer.ts";
 import { whoBody, whoStart } from "./page.ts";
-import type { WhoReads } from "./place.ts";
+import type { WhoReads } from "./reads.ts";
 import { type WhoAnswer, whoApi } from "./who-api.ts";
 import { verdictOf } from "./words.ts";
 

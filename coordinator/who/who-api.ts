@@ -202,11 +202,15 @@ export const whoApi = {
     summary: "Who crawls this, and why (not)?",
     parameters: {
       query: {
-        q: z.string().min(1).max(2048).meta({
-          description:
-            "URL, host, IP address, range (CIDR, or first - last), organisation (handle or name), crawler, or country (DE, country:DE). At most 2048 characters.",
-          example: "1.2.9.5",
-        }),
+        q: z
+          .string()
+          .min(1)
+          .max(2048)
+          .meta({
+            description: `URL, host, IP address, range (CIDR, or first - last), organisation (handle or name), crawler, or
+country (DE, country:DE). At most 2048 characters.`,
+            example: "1.2.9.5",
+          }),
       },
     },
     answers: {
@@ -231,4 +235,3 @@ export type AgeingReport = ToldOf<typeof ageingReport>;
 export type CrawlerReport = ToldOf<typeof crawlerReport>;
 export type OrderReport = ToldOf<typeof orderReport>;
 export type RollUp = ToldOf<typeof rollUp>;
-export type WeightedRtt = RollUp["rtt"];

@@ -10,14 +10,13 @@ import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { alertSeverities, type OwnFacts } from "#coordinator/overview/alert-facts";
 import {
-  type Alert,
-  type AlertList,
   type AlertName,
   alertRules,
   ownAlertNames,
   ownAlertsOf,
   showAlerts,
 } from "#coordinator/overview/alert-rules";
+import type { Alert, AlertList } from "#coordinator/overview/overview-api";
 import { createReports } from "#coordinator/who/reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
@@ -181,8 +180,7 @@ const standsStill = (url: string, words: string): Alert => ({
 
 function alertNamed(name: AlertName): Alert {
   const rule = alertRules.find((one) => one.name === name)!;
-  const { severity } = rule;
-  const { link = "/alerts", advice = "" } = rule as { readonly link?: string; readonly advice?: string };
+  const { severity, link, advice } = rule;
   return { name, severity, link, advice, words: "", targets: [], count: 1, since: null, toldAt: null };
 }
 
