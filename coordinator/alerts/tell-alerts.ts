@@ -4,8 +4,7 @@
  * whose end was not noted is known as a repetition where it arrives a second time.
  */
 import { type AlertFacts, alertSeverities } from "../overview/alert-facts.ts";
-import { type AlertName, foundAlerts, mutedAlertsOf } from "../overview/alert-rules.ts";
-import type { Alert } from "../overview/overview-api.ts";
+import { type Alert, type AlertName, foundAlerts, mutedAlertsOf } from "../overview/alert-rules.ts";
 import type { AlertStore, ClaimedMessage, MessageFor } from "./alert-store.ts";
 import type { AlertChannelClient, AlertMessage, Delivery } from "./message.ts";
 import {

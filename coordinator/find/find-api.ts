@@ -1,7 +1,15 @@
 /** The API of the one box: everything that can be opened, by its name. */
 import { z } from "zod";
 import { type ApiOperations, answer, errorAnswer, type ToldOf } from "../web/api-operation.ts";
-import { foundKinds, longestQuestion, mostOfKind } from "./find.ts";
+
+/** In the order in which they come where none matches better. */
+export const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
+export type FoundKind = (typeof foundKinds)[number];
+
+/** Longer than any URL that is crawled. */
+export const longestQuestion = 2100;
+
+export const mostOfKind = 10;
 
 const found = z
   .strictObject({

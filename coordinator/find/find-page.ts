@@ -1,8 +1,7 @@
 /** /find: what the box at the top of every page finds, as a page of its own, for browsers without scripts and for more room. */
 import { empty } from "../web/components.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import { type FoundKind, longestQuestion, mostOfKind } from "./find.ts";
-import type { FindAnswer, Found } from "./find-api.ts";
+import { type FindAnswer, type Found, type FoundKind, longestQuestion, mostOfKind } from "./find-api.ts";
 
 const kindNames: Readonly<Record<FoundKind, string>> = {
   page: "Pages",

@@ -1,6 +1,7 @@
 /** What the box asks the database: crawlers by a part of their name, and hosts by how their name begins or ends. */
 import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
+import { readsOver } from "../database/cached-read.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { boundedRead } from "../search/candidate-reads.ts";
 
@@ -26,6 +27,10 @@ export interface NamedRows<Row> {
   readonly more: boolean;
 }
 
+export type FindReads = ReturnType<typeof createFindReads>;
+
+export const createFindReads = (pool: Pool) => readsOver(pool, { findCrawlers, findHosts });
+
 /** People type meanwhile: a late answer is none. */
 const longestMs = 400;
 
@@ -36,7 +41,7 @@ interface Asked {
 }
 
 /** Those whose names hold the text, the best matches first; `within`: of these alone. Null: it took too long. */
-export async function findCrawlers(pool: Pool, asked: Asked): Promise<NamedRows<FoundCrawler> | null> {
+async function findCrawlers(pool: Pool, asked: Asked): Promise<NamedRows<FoundCrawler> | null> {
   return await boundedRead(pool, longestMs, async (client) => await crawlers(client, asked));
 }
 

@@ -3,24 +3,21 @@
  * question, then names of which a word begins with it, then what holds it anywhere. What the viewer may not open is not
  * found.
  */
-import type { Pool } from "pg";
 import { type Actor, mayDo } from "#core/actor";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 import { pathWith } from "../web/html.ts";
-import type { FindAnswer, Found } from "./find-api.ts";
-import { type FoundCrawler, type FoundHost, findCrawlers, findHosts, type NamedRows } from "./find-reads.ts";
+import {
+  type FindAnswer,
+  type Found,
+  type FoundKind,
+  foundKinds,
+  longestQuestion,
+  mostOfKind,
+} from "./find-api.ts";
+import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
 import { type Place, pagePlaces, settingPlaces } from "./places.ts";
-
-/** In the order in which they come where none matches better. */
-export const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
-export type FoundKind = (typeof foundKinds)[number];
-
-/** Longer than any URL that is crawled. */
-export const longestQuestion = 2100;
-
-export const mostOfKind = 10;
 
 /** Nothing has a longer name (RFC 1035: 253 octets). */
 const longestName = 253;
@@ -34,14 +31,14 @@ interface Ranked extends Found {
   readonly rank: number;
 }
 
-export async function find(question: string, actor: Actor, pool: Pool): Promise<FindAnswer> {
+export async function find(question: string, actor: Actor, reads: FindReads): Promise<FindAnswer> {
   const asked = question.replace(/\p{Cc}/gu, " ").trim();
   if (asked === "") return nothingAsked(actor);
   const isName = asked.length <= longestName;
   const isReader = mayDo(actor, "read");
   const [crawlers, hosts] = await Promise.all([
-    isName ? crawlersFor(asked, actor, pool) : none,
-    isName && isReader ? findHosts(pool, asked.toLowerCase(), mostOfKind) : none,
+    isName ? crawlersFor(asked, actor, reads) : none,
+    isName && isReader ? reads.findHosts(asked.toLowerCase(), mostOfKind) : none,
   ]);
   const ranked = [
     ...matching("page", openTo(actor, pagePlaces), asked),
@@ -137,10 +134,10 @@ function matching(kind: FoundKind, places: readonly Place[], asked: string): Ran
 
 // Crawlers.
 
-async function crawlersFor(asked: string, actor: Actor, pool: Pool) {
+async function crawlersFor(asked: string, actor: Actor, reads: FindReads) {
   const within = mayDo(actor, "read") ? null : actor.crawlers;
   if (within?.length === 0) return none;
-  return await findCrawlers(pool, { text: asked.toLowerCase(), within, most: mostOfKind });
+  return await reads.findCrawlers({ text: asked.toLowerCase(), within, most: mostOfKind });
 }
 
 function crawlerFound({ name, state, place, country }: FoundCrawler, asked: string): Ranked {

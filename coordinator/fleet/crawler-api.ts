@@ -7,7 +7,14 @@ import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { subnetList } from "../subnets/subnets-api.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  type ReadOf,
+  type ToldOf,
+} from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
@@ -268,6 +275,8 @@ const deed = <Deed extends string>(name: Deed) =>
 const noCrawler = errorAnswer("There is no crawler of this name");
 const unconfirmed = errorAnswer("The confirmation is not the crawler's name");
 
+/** What the page has of it beside what operators and partners see. */
+export type CrawlerDetail = Pick<ToldOf<typeof crawlerDetail>, "crawler" | "subnets" | "peers" | "outcomes">;
 export type CrawlerActivity = ReadOf<typeof crawlerActivity>;
 export type CrawlerWork = ReadOf<typeof crawlerWork>;
 export type OfferEntry = ReadOf<typeof releaseOffer>;

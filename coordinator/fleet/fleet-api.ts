@@ -3,7 +3,7 @@ import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
-import { type ApiOperations, answer, dateTime, type ReadOf } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, type ReadOf, type ToldOf } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { crawlerReport } from "../who/who-api.ts";
 import { fleetEntrySchema } from "./fleet-entry.ts";
@@ -143,6 +143,8 @@ export const fleetLine = crawlerReport
     openLeases: z.int(),
   })
   .meta({ id: "FleetLine" });
+
+export type FleetLine = ToldOf<typeof fleetLine>;
 
 const fleetParameters = {
   q: z.string().max(63).default("").describe("Part of a name or a place."),

@@ -1,8 +1,8 @@
 /** The crawlers on the world, by latitude and longitude (equirectangular, two units per degree). */
 import { howMany } from "#core/format";
-import type { FleetLine } from "../overview/overview.ts";
 import { crawlerColour } from "../web/crawler-colours.ts";
 import { type Html, html, nothing } from "../web/html.ts";
+import type { FleetLine } from "./fleet-api.ts";
 
 const northEdge = 84;
 const southEdge = -57;

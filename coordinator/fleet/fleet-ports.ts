@@ -12,7 +12,7 @@ import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import type { ComplaintStore } from "../opt-outs/complaint-store.ts";
 import type { OptOutMarks, OptOutStore } from "../opt-outs/opt-out.ts";
-import type { OverviewReads } from "../overview/overview.ts";
+import type { OverviewReads } from "../overview/overview-reads.ts";
 import type { ReleaseFleetStore } from "../releases/fleet-store.ts";
 import type { ReleaseStore } from "../releases/release-store.ts";
 import type { FleetReads } from "./crawler-reads.ts";

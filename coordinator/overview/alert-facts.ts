@@ -1,7 +1,10 @@
 /** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
-import type { ReadOf } from "../web/api-operation.ts";
-import type { alertChannel } from "./overview-api.ts";
-import type { GatedHosts } from "./queue-api.ts";
+import type { GatedHosts, SpanFigures } from "./queue-api.ts";
+
+/** Of whoever can say what the rules look at. */
+export interface AlertReads {
+  alertFacts(now: Date): Promise<AlertFacts>;
+}
 
 export interface AlertFacts {
   readonly nowMs: number;
@@ -11,10 +14,9 @@ export interface AlertFacts {
   readonly queue: { readonly p95Seconds: number | null; readonly unplacedSeconds: number | null };
   /** Links of results to other hosts than their own: how many wait to be applied, and how long the oldest has. */
   readonly linkOutbox: { readonly effects: number; readonly ageSeconds: number };
-  /** Over the last hour. */
-  readonly hour: FigureFacts;
-  /** Over the last 24 hours. */
-  readonly day: FigureFacts;
+  readonly hour: Pick<SpanFigures, "fetches" | "failures">;
+  /** The last 24 hours. */
+  readonly day: Pick<SpanFigures, "fetchedBytes" | "shippedBytes">;
   /** When the last whole minute's figures were written; null: never. */
   readonly figuresAtMs: number | null;
   /** Of the registry in force; null: none was imported. */
@@ -75,7 +77,21 @@ export interface Acknowledgement {
   readonly targets: readonly string[];
 }
 
-export type AlertChannel = ReadOf<typeof alertChannel>;
+export interface AlertChannel {
+  readonly name: string;
+  readonly kind: "webhook" | "email";
+  /** In words, without anything secret. */
+  readonly place: string;
+  readonly least: AlertSeverity;
+  readonly deliveredAt: Date | null;
+  /** Null: the last attempt succeeded, or there was none. */
+  readonly failingSince: Date | null;
+  /** In a row. */
+  readonly failures: number;
+  readonly failure: string;
+  /** Alerts that wait for its next attempt. */
+  readonly waiting: number;
+}
 
 export interface WentBackFacts {
   readonly atMs: number;
@@ -215,13 +231,6 @@ export interface CrawlerFacts {
   readonly idleWhy: string | null;
   /** It is away, and its supervisor said that it waits for something. */
   readonly waits: boolean;
-}
-
-export interface FigureFacts {
-  readonly fetches: number;
-  readonly fetchedBytes: number;
-  readonly shippedBytes: number;
-  readonly ourFailures: number;
 }
 
 export interface IncidentFacts {

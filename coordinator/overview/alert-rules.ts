@@ -5,9 +5,9 @@
 import { bytesText, leastSamples } from "#core/format";
 import { gateName } from "#protocol/bot-gate";
 import {
-  type Acknowledgement,
   type AlertFacts,
   type AlertMute,
+  type AlertReads,
   type AlertSeverity,
   alertSeverities,
   type CrawlerFacts,
@@ -15,8 +15,6 @@ import {
   type OwnFacts,
   type OwnFault,
 } from "./alert-facts.ts";
-import type { Alert, AlertList } from "./overview-api.ts";
-import type { OperationReads } from "./overview-types.ts";
 
 interface AlertRule {
   readonly name: string;
@@ -598,10 +596,10 @@ const crawlRules = [
     looksFor: (share) =>
       `over ${share * 100} % of the last hour's fetches (${leastFetches} at least) failed in our own software`,
     advice: `If it began with a release, hold it (nearcrawl release hold VERSION). The failures name the URLs to look at.`,
-    find: ({ hour: { fetches, ourFailures: ours } }, share) =>
-      fetches < leastFetches || ours <= fetches * share
+    find: ({ hour: { fetches, failures } }, share) =>
+      fetches < leastFetches || failures.us <= fetches * share
         ? null
-        : `${percent(ours / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
+        : `${percent(failures.us / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
   }),
   warning("subnets-wait", "/fleet/queue?reason=no-delegation", {
     /** Minutes. A round takes seconds, and one that nobody answers is tried again for an hour. */
@@ -763,7 +761,7 @@ export function alertsOf(facts: AlertFacts): Alert[] {
 }
 
 /** What somebody is at, as long as it names nothing else. */
-function acknowledgedAlertsOf(facts: AlertFacts): AlertList["acknowledged"] {
+function acknowledgedAlertsOf(facts: AlertFacts) {
   return foundAlerts(facts).flatMap(({ alert, acknowledged }) => {
     if (acknowledged === null) return [];
     const { by, at, note } = acknowledged;
@@ -771,13 +769,10 @@ function acknowledgedAlertsOf(facts: AlertFacts): AlertList["acknowledged"] {
   });
 }
 
-export interface FoundAlert {
-  readonly alert: Alert;
-  /** All that it is about, up to a thousand, without what stands in brackets. */
-  readonly targets: readonly string[];
-  /** Null: by nobody, or it names more by now. */
-  readonly acknowledged: Acknowledgement | null;
-}
+export type Alert = FoundAlert["alert"];
+export type AlertList = Awaited<ReturnType<typeof showAlerts>>;
+
+type FoundAlert = NonNullable<ReturnType<typeof foundBy>>;
 
 /** What all rules find, the critical first; without what is muted. */
 export function foundAlerts(facts: AlertFacts): FoundAlert[] {
@@ -797,8 +792,8 @@ const nothingKnown: AlertFacts = {
   crawlers: [],
   queue: { p95Seconds: null, unplacedSeconds: null },
   linkOutbox: { effects: 0, ageSeconds: 0 },
-  hour: { fetches: 0, fetchedBytes: 0, shippedBytes: 0, ourFailures: 0 },
-  day: { fetches: 0, fetchedBytes: 0, shippedBytes: 0, ourFailures: 0 },
+  hour: { fetches: 0, failures: { target: 0, network: 0, crawler: 0, us: 0 } },
+  day: { fetchedBytes: 0, shippedBytes: 0 },
   figuresAtMs: null,
   registryAppliedMs: null,
   incidents: [],
@@ -810,7 +805,7 @@ const nothingKnown: AlertFacts = {
 };
 
 /** What nobody is told of until an hour that somebody named, and who that was. */
-export function mutedAlertsOf(facts: AlertFacts): AlertList["muted"] {
+export function mutedAlertsOf(facts: AlertFacts) {
   return (facts.mutes ?? []).flatMap((mute) => {
     const rule = alertRules.find(({ name }) => name === mute.name);
     const alert = rule === undefined ? undefined : foundBy(rule, { ...facts, mutes: [] })?.alert;
@@ -844,7 +839,7 @@ function bySeverity<One extends { readonly severity: AlertSeverity }>(all: reado
   return alertSeverities.flatMap((severity) => all.filter((one) => one.severity === severity));
 }
 
-function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts): FoundAlert | null {
+function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts) {
   const found = rule.find(facts, rule.threshold ?? 0) ?? null;
   const finding = found && unmuted(typeof found === "string" ? { words: found } : found, rule.name, facts);
   if (finding === null || finding === "") return null;
@@ -852,16 +847,17 @@ function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFac
   const { words, targets } = finding;
   const noted = facts.noted?.find((one) => one.name === name);
   const bare = [...new Set((targets ?? []).map(bareTarget))].slice(0, mostTargets);
-  const alert: Alert = {
+  const alert = {
     ...{ name, severity, link, advice: inOneLine(finding.advice ?? rule.advice ?? "") },
     words: targets === undefined ? words : `${words}: ${listOf(targets)}.`,
-    targets: (targets ?? []).slice(0, namedTargets),
+    targets: (targets ?? []).slice(0, namedTargets) as readonly string[],
     count: targets?.length ?? 1,
     since: noted?.beganAt.toISOString() ?? null,
     toldAt: noted?.toldAt?.toISOString() ?? null,
   };
   const acknowledged = noted?.acknowledged ?? null;
   const isCovered = acknowledged !== null && bare.every((target) => acknowledged.targets.includes(target));
+  // Targets: all that it is about, up to a thousand, without what stands in brackets. Acknowledged by nobody, or it names more by now: null.
   return { alert, targets: bare, acknowledged: isCovered ? acknowledged : null };
 }
 
@@ -954,7 +950,7 @@ function span(seconds: number): string {
 
 // What operators are told now: the alert rules over what is read at this moment.
 
-export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now: Date): Promise<AlertList> {
+export async function showAlerts(reads: AlertReads, now: Date) {
   const facts = await reads.alertFacts(now);
   return {
     at: now.toISOString(),
@@ -966,6 +962,7 @@ export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now:
       deliveredAt: deliveredAt?.toISOString() ?? null,
       failingSince: failingSince?.toISOString() ?? null,
     })),
-    incomplete: null,
+    /** Why this is not all: the database could not be asked, and these are what is known without it. Null: it is. */
+    incomplete: null as string | null,
   };
 }

@@ -12,8 +12,7 @@ import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { alertSeverities } from "./alert-facts.ts";
-import { bareTarget, listedRules } from "./alert-rules.ts";
-import type { Alert, AlertList } from "./overview-api.ts";
+import { type Alert, type AlertList, bareTarget, listedRules } from "./alert-rules.ts";
 
 export type AlertReader = "operator" | "reader";
 

@@ -7,7 +7,7 @@ import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
-import { queueAges, spanFigures } from "./queue-api.ts";
+import { csvFormat, queueAges, spanFigures } from "./queue-api.ts";
 
 const totals = z
   .strictObject({
@@ -121,7 +121,7 @@ const acknowledgedAlert = alert
   .extend({ by: z.string(), at: dateTime(), note: z.string() })
   .meta({ id: "AcknowledgedAlert" });
 
-export const alertChannel = z
+const alertChannel = z
   .strictObject({
     name: z.string(),
     kind: z.enum(["webhook", "email"]),
@@ -245,10 +245,7 @@ coordinator knows of itself (\`incomplete\`).`,
           example: "far",
         }),
         ...rangeParameters,
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+        format: csvFormat,
       },
     },
     answers: { 200: answer(accuracyView) },
@@ -304,7 +301,5 @@ failure. For load balancers and process managers; needs no token.`,
   },
 } satisfies ApiOperations;
 
-export type Alert = ToldOf<typeof alert>;
-export type AlertList = ToldOf<typeof alertList>;
 export type CrawlTotals = ToldOf<typeof totals>;
 export type RecentDelegation = ToldOf<typeof recentDelegation>;

@@ -66,6 +66,9 @@ export const limitCodes = [
 export const clockLimit = "coordinator-clock";
 export type LimitCode = (typeof limitCodes)[number];
 
+/** The longest due hosts that are looked through for those of one reason. */
+export const queueFront = 5000;
+
 /** `rate` the fastest first, `open` those with the most to do, `since` the longest held. */
 export const inHandSorts = ["rate", "open", "since", "host"] as const;
 export type InHandSort = (typeof inHandSorts)[number];
@@ -227,6 +230,11 @@ const hostsInHand = z
   })
   .meta({ id: "HostsInHand" });
 
+export const csvFormat = z
+  .enum(["csv"])
+  .optional()
+  .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" });
+
 export const queueApi = {
   hostsInHand: {
     method: "get",
@@ -241,10 +249,7 @@ export const queueApi = {
             "rate: the fastest first (default); open: those with the most to do; since: the longest held.",
           example: "open",
         }),
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+        format: csvFormat,
       },
     },
     answers: { 200: answer(hostsInHand), 400: errorAnswer("The parameter is not as described") },
@@ -262,10 +267,7 @@ export const queueApi = {
           example: "politeness",
         }),
         ...rangeParameters,
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+        format: csvFormat,
       },
     },
     answers: { 200: answer(queueView), 400: errorAnswer("It cannot be answered") },

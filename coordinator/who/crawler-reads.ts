@@ -2,7 +2,8 @@
 
 import type { Pool } from "pg";
 import { defaultMostBytes, roundedMs, sampleTables, toldRows } from "../database/cached-read.ts";
-import type { CrawlerDetail, FleetLine } from "../overview/overview.ts";
+import type { CrawlerDetail } from "../fleet/crawler-api.ts";
+import type { FleetLine } from "../fleet/fleet-api.ts";
 import { subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "./who-api.ts";
 

@@ -1,7 +1,7 @@
 /** Every read of the pages, the API and `who` and `search`. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
-import { KeptAnswer, readsOver } from "../database/cached-read.ts";
+import { readsOver } from "../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
 import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
@@ -9,14 +9,12 @@ import { ownerOf } from "../federation/owner-reads.ts";
 import { findHosts } from "../find/find-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import type { OverviewReads } from "../overview/overview.ts";
 import {
-  crawlTotals,
-  createOperationReads,
+  createOverviewReads,
+  type OverviewReads,
+  type ReadinessReads,
   readinessReads,
-  recentDelegations,
 } from "../overview/overview-reads.ts";
-import type { ReadinessReads } from "../overview/overview-types.ts";
 import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/search-answer.ts";
@@ -25,15 +23,7 @@ import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import type { NearMatch } from "../subnets/subnets-api.ts";
-import {
-  allCrawlers,
-  crawlerDetail,
-  crawlerNamed,
-  crawlerRtts,
-  fleetShares,
-  membersAt,
-  type Share,
-} from "./crawler-reads.ts";
+import { allCrawlers, crawlerNamed, crawlerRtts, membersAt } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
 import { createRollUpReads } from "./roll-up-reads.ts";
 import { hostReport, rejectionOf, urlReport, waitingReport } from "./url-reads.ts";
@@ -44,7 +34,7 @@ export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads
 export function createReports(pool: Pool, nowMs: () => number, index?: SearchIndex): Reports {
   return {
     ...whoReads(pool, nowMs),
-    ...overviewReads(pool, nowMs),
+    ...createOverviewReads(pool, nowMs),
     ...createSearchReads(pool, nowMs, index),
     ...readinessReads(pool),
   };
@@ -80,24 +70,6 @@ async function hostsLike(pool: Pool, text: string, limit: number): Promise<NearM
     return { type: "host", name: host, handle: null, similarity: similarity(host) };
   });
 }
-
-function overviewReads(pool: Pool, nowMs: () => number): OverviewReads {
-  const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
-  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
-  return {
-    ...createOperationReads(pool, nowMs),
-    crawlTotals: () => totals.get(),
-    async fleet() {
-      const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
-      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? noShare) }));
-    },
-    ...readsOver(pool, { recentDelegations, crawlerDetail }),
-  };
-}
-
-const noShare: Share = {
-  ...{ subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 },
-};
 
 // The fleet's domain sets and the language of a host, for `who`.
 

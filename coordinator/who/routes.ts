@@ -3,7 +3,7 @@
 import type { NameResolver } from "#core/name-resolver";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { FrontierOrder } from "../frontier/order/strategies.ts";
-import type { OverviewReads } from "../overview/overview.ts";
+import type { OverviewReads } from "../overview/overview-reads.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import { addSearchViews } from "../search/routes.ts";
 import type { SearchReads } from "../search/search-answer.ts";

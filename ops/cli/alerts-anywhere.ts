@@ -10,13 +10,14 @@ import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { alertSeverities, type OwnFacts } from "#coordinator/overview/alert-facts";
 import {
+  type Alert,
+  type AlertList,
   type AlertName,
   alertRules,
   ownAlertNames,
   ownAlertsOf,
   showAlerts,
 } from "#coordinator/overview/alert-rules";
-import type { Alert, AlertList } from "#coordinator/overview/overview-api";
 import { createReports } from "#coordinator/who/reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";

@@ -14,7 +14,7 @@ import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import type { AlertList } from "#coordinator/overview/overview-api";
+import type { AlertList } from "#coordinator/overview/alert-rules";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import { openDatabase } from "#db/connect";
