@@ -133,7 +133,8 @@ export interface FleetColumn {
   readonly key: string;
   /** The page's heading; left out: not shown there. */
   readonly page?: string;
-  readonly isNumber?: boolean;
+  /** The class of its cells there. */
+  readonly kind?: "number" | "why";
   readonly value: (entry: FleetEntry) => string | number | null;
 }
 
@@ -142,19 +143,19 @@ export const fleetColumns: readonly FleetColumn[] = [
   { key: "name", page: "Crawler", value: ({ name }) => name },
   { key: "place", value: ({ place }) => place },
   { key: "country", value: ({ country }) => country },
-  { key: "state", page: "State", value: (entry) => stateWords(entry).state },
+  { key: "state", page: "State", kind: "why", value: (entry) => stateWords(entry).state },
   { key: "since", value: (entry) => stateWords(entry).since },
   { key: "why", value: (entry) => stateWords(entry).why },
   { key: "version", page: "Version", value: versionOf },
-  { key: "subnets", page: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
-  { key: "unmeasured", page: "Unmeasured", isNumber: true, value: ({ unmeasured }) => unmeasured },
-  { key: "pages_today", page: "Pages today", isNumber: true, value: ({ pagesToday }) => pagesToday },
+  { key: "subnets", page: "Subnets", kind: "number", value: ({ subnets }) => subnets },
+  { key: "unmeasured", page: "Unmeasured", kind: "number", value: ({ unmeasured }) => unmeasured },
+  { key: "pages_today", page: "Pages today", kind: "number", value: ({ pagesToday }) => pagesToday },
   { key: "pages_per_day", value: ({ pagesPerDay }) => pagesPerDay },
   { key: "bytes_today", value: ({ bytesToday }) => bytesToday },
   { key: "bytes_per_day", value: ({ bytesPerDay }) => bytesPerDay },
-  { key: "mean_rtt_ms", page: "Mean RTT", isNumber: true, value: ({ meanRttMs }) => meanRttMs },
+  { key: "mean_rtt_ms", page: "Mean RTT", kind: "number", value: ({ meanRttMs }) => meanRttMs },
   { key: "open_leases", value: ({ openLeases }) => openLeases },
-  { key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true, value: ({ incidents }) => incidents },
+  { key: "incidents_7_days", page: "Incidents, 7 d", kind: "number", value: ({ incidents }) => incidents },
   { key: "trust", page: "Trust", value: ({ trust }) => trust },
 ];
 
