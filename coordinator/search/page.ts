@@ -6,7 +6,6 @@ import { options } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { country, countryName, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
-import { operatorHelp } from "./operators.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
 import {
   type FacetName,
@@ -17,6 +16,7 @@ import {
   type Reason,
   type SearchAnswer,
 } from "./search-answer.ts";
+import { operatorHelp } from "./search-api.ts";
 
 /** Null: nothing was asked yet. */
 export function searchBody(answer: SearchAnswer | null): Html {

@@ -4,7 +4,6 @@ import { textDifference } from "../changes/changes-api.ts";
 import { changeKinds } from "../changes/page-change.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { operatorHelp } from "./operators.ts";
 import { scoreParts } from "./page-score.ts";
 
 export const searchReason = z
@@ -219,6 +218,20 @@ export const pageAnswer = z
       ),
   })
   .meta({ id: "PageAnswer" });
+
+/** Filters among the words (operators.ts), a line for those who type. */
+export const operatorHelp = [
+  ["site:example.org", "a host with all below it"],
+  ["-site:ads.example", "without it"],
+  ["title:ferry", "in the title"],
+  ["lang:de", "language"],
+  ["country:GR", "where the host lies"],
+  ["after:2026-01-01", "published on this day or later"],
+  ["before:2026-02", "before it"],
+  ["type:text", "plain text, or html"],
+  ["crawler:athens", "fetched by it"],
+  ["states:ai-train=denied", "what the site states"],
+] as const;
 
 /** Further into a list nobody reads, and skipping costs as much as reading. */
 export const maxListOffset = 5000;
