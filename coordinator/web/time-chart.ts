@@ -4,7 +4,7 @@
  * adds values under the pointer and zooming. The drawing is stretched to its place, texts are not: they stand in SVG
  * without a view box, at shares of its width.
  */
-import { type ChartHistory, chartValueText, rangeOf } from "#core/chart-history";
+
 import {
   minuteText,
   rangeNames,
@@ -14,6 +14,7 @@ import {
   type TimeRange,
 } from "#core/time-range";
 import { pageScript } from "./assets.ts";
+import { type ChartHistory, chartValueText, rangeOf } from "./chart-history.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 
 export { type TimeRange, timeRange } from "#core/time-range";
