@@ -18,6 +18,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
+import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
