@@ -15,7 +15,7 @@ import {
   type ReadOf,
   type ToldOf,
 } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
 import { budgetSchema, fleetEntrySchema, fleetIdentitySchema } from "./fleet-entry.ts";

@@ -38,7 +38,9 @@ export function confirmForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
 ): Html {
-  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
+  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label
+ for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required
+ maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
 }
 
 export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
@@ -96,12 +98,14 @@ export function skeleton(words: Html | string): Html {
 /** Why somebody sees no buttons. */
 export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;
-  return html`<p class="small">${what}: that is for operators${actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing}.</p>`;
+  const first = actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing;
+  return html`<p class="small">${what}: that is for operators${first}.</p>`;
 }
 
 export interface TableColumn<One> {
   readonly title: string;
-  readonly isNumber?: true;
+  /** Of its cells: figures stand to the right; texts that are wide, or break anywhere. */
+  readonly kind?: "number" | "wide" | "break";
   readonly cell: (one: One) => HtmlValue;
 }
 
@@ -113,7 +117,13 @@ export const column = <One>(title: string, cell: TableColumn<One>["cell"]): Tabl
 export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
   title,
   cell,
-  isNumber: true,
+  kind: "number",
+});
+
+export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
+  title,
+  cell,
+  kind: "wide",
 });
 
 /** Of columns that several tables share. */
@@ -123,7 +133,7 @@ export function dataTable<One>(
   rows: readonly One[],
   kind = "",
 ): Html {
-  const heads = columns.map(({ title, isNumber }) => (isNumber ? `${title} .number` : title));
+  const heads = columns.map(({ title, kind: its }) => (its === undefined ? title : `${title} .${its}`));
   return tableOf(label, heads, rows, (one) => columns.map(({ cell }) => cell(one)), kind);
 }
 
@@ -157,7 +167,7 @@ interface Heading {
   readonly kind: string;
 }
 
-const headKinds = ["number", "bar-column"];
+const headKinds = ["number", "bar-column", "wide", "break"];
 
 function headingOf(head: string): Heading {
   const [title = "", kind = ""] = head.split(" .");
