@@ -17,7 +17,7 @@ const covered = {
   pages: z.int().describe("Pages in the index."),
 };
 
-const fleetOptOut = z
+export const fleetOptOut = z
   .strictObject({
     optOutId: z.int(),
     target: z
@@ -51,7 +51,7 @@ const fleetOptOut = z
   })
   .meta({ id: "FleetOptOut" });
 
-const optOutPreview = z
+export const optOutPreview = z
   .strictObject({
     target: z.string(),
     scope,
@@ -208,7 +208,9 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Erase one page from database, index and exports, and opt its URL out",
     description:
-      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
+      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in " +
+      "their spools. Exports delete it with the change feed. The audit log says what went where, and " +
+      "names the page by its host and the SHA-256 of its URL.",
     body: {
       schema: eraseBody,
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
@@ -307,7 +309,9 @@ const optOutTaken = z
     state: z
       .enum(["waiting", "unconfirmed", "confirmed"])
       .describe(
-        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or 1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or a network is answered with 400.",
+        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or " +
+          "1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or " +
+          "a network is answered with 400.",
       ),
     createdAt: dateTime(),
     deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
@@ -398,7 +402,8 @@ export const contactApi = {
     path: "/.well-known/http-message-signatures-directory",
     needs: null,
     summary:
-      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If requests are signed, so is the answer, with a coordinator key that it contains",
+      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If " +
+      "requests are signed, so is the answer, with a coordinator key that it contains",
     answers: {
       200: {
         description: "A JSON Web Key Set",
@@ -425,7 +430,8 @@ export const contactApi = {
     path: "/.well-known/signature-agent-card",
     needs: null,
     summary:
-      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
+      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with " +
+      "the reason if sites cannot reach the coordinator by https",
     answers: {
       200: answer(agentCard, "The card"),
     },
@@ -440,7 +446,8 @@ export const contactApi = {
         description: "Lines of names and values",
         schema: z.string(),
         example:
-          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
+          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: " +
+          "en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
         type: "text/plain",
       },
     },

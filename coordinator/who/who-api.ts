@@ -59,7 +59,7 @@ const standing = z
   })
   .meta({ id: "Standing" });
 
-const optOutReport = z
+export const optOutReport = z
   .strictObject({
     target: z.string().describe("What opted out, by its scope."),
     kind: z.enum(["site", "network"]),
@@ -70,7 +70,7 @@ const optOutReport = z
   })
   .meta({ id: "OptOutReport" });
 
-const complaintLine = z
+export const complaintLine = z
   .strictObject({ complaintId: z.int(), target: z.string(), at: dateTime(), open: z.boolean() })
   .meta({ id: "ComplaintLine" });
 

@@ -49,7 +49,7 @@ it("finds a site's hosts by an index, and others' only where their names end in 
     values: values as unknown[],
   }));
   asked.mockRestore();
-  const ofHosts = calls.filter(({ sql }) => /reverse\(host\)|right\(/.test(sql));
+  const ofHosts = calls.filter(({ sql }) => /reverse\((h\.)?host\)|right\(/.test(sql));
   const plans = await Promise.all(
     ofHosts.map(async ({ sql, values }) =>
       JSON.stringify((await database.pool.query(`explain ${sql}`, values)).rows),
