@@ -2,7 +2,7 @@
 
 import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
-import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import { gatherArrivals } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
@@ -32,27 +32,12 @@ const firstKeySeconds = 60;
 const graceEnd = (now: string, hours: string): string =>
   `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
 
-/** Crawlers that arrive at once, of which one statement tells. */
-const mostTogether = 200;
-
 export type IdentityStore = ReturnType<typeof createIdentityStore>;
 
 export function createIdentityStore(pool: Pool) {
-  const arrivals = new Gathered(
-    async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen),
-    mostTogether,
-    arrivalLingerMs,
-  );
-  const trades = new Gathered(
-    async (given: readonly TicketTrade[]) => await tradeIn(pool, given),
-    mostTogether,
-    arrivalLingerMs,
-  );
-  const keyUses = new Gathered(
-    async (used: readonly KeyUse[]) => await noteKeyUses(pool, used),
-    mostTogether,
-    arrivalLingerMs,
-  );
+  const arrivals = gatherArrivals(async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen));
+  const trades = gatherArrivals(async (given: readonly TicketTrade[]) => await tradeIn(pool, given));
+  const keyUses = gatherArrivals(async (used: readonly KeyUse[]) => await noteKeyUses(pool, used));
   return {
     noteArrival: async (arrival: SeenArrival, now: Date): Promise<void> =>
       await arrivals.ask({ ...arrival, now }),

@@ -1,14 +1,17 @@
 /** Table crawler_signing_key: keys that crawlers sign their requests with, and until when each is published. */
 import type { Pool } from "pg";
 import type { AskedSigningKey } from "#core/access-types";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
-import type { PublishedOrNot, SigningKeyStore } from "./signing-keys.ts";
+import type { NewSigningKey, PublishedOrNot, SigningKeyRule } from "./signing-keys.ts";
 
-export function createSigningKeyStore(pool: Pool): SigningKeyStore {
+export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
+
+export function createSigningKeyStore(pool: Pool) {
   return {
-    async identityOf(crawlerId) {
+    /** Of a crawler that is not shut out; null: it has none, or is. */
+    async identityOf(crawlerId: CrawlerId): Promise<string | null> {
       const { rows } = await pool.query<{ public_key: string | null }>(
         "select public_key from crawler where crawler_id = $1 and revoked_at is null",
         [crawlerId],
@@ -16,8 +19,9 @@ export function createSigningKeyStore(pool: Pool): SigningKeyStore {
       return rows[0]?.public_key ?? null;
     },
 
-    publish: async (key) =>
-      await inTransaction(pool, async (client): Promise<PublishedOrNot> => {
+    /** One that is there already stays as it is. */
+    publish: async (key: NewSigningKey): Promise<PublishedOrNot> =>
+      await inTransaction(pool, async (client) => {
         const { crawlerId, identity, publicKey, now, expiresAt, othersEndAt, mostPublished } = key;
         // One announcement of a crawler at a time.
         await client.query("select from crawler where crawler_id = $1 for update", [crawlerId]);
@@ -56,7 +60,11 @@ export function createSigningKeyStore(pool: Pool): SigningKeyStore {
         return published(row, true);
       }),
 
-    async dueRenewals(crawlerIds, { maxAgeDays, now }) {
+    /** Of these, the crawlers that are to make another: their newest is as old, or an operator has asked since. */
+    async dueRenewals(
+      crawlerIds: readonly CrawlerId[],
+      { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },
+    ): Promise<{ readonly crawlerId: CrawlerId; readonly isAsked: boolean }[]> {
       const { rows } = await pool.query<{ crawler_id: number; is_asked: boolean }>(
         `select c.crawler_id, coalesce(c.signing_key_asked_at > k.announced_at, false) as is_asked
          from crawler c
