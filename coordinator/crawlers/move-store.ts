@@ -225,18 +225,9 @@ export async function moveList(pool: Pool, name: string | null): Promise<MoveLin
   return rows;
 }
 
-export interface MoveLine {
-  readonly moveId: number;
-  readonly name: string;
-  /** On whose host it is to run. */
-  readonly otherName: string;
-  readonly step: MoveStep;
-  /** Why it failed. */
-  readonly words: string;
+export interface MoveLine
+  extends Omit<CrawlerMoveRecord, "crawlerId" | "otherCrawlerId" | "fromPublicKey" | "toPublicKey"> {
   readonly askedAt: Date;
-  readonly changedAt: Date;
-  readonly bytes: number;
-  readonly sentBytes: number;
 }
 
 interface Party {

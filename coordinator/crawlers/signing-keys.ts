@@ -19,7 +19,7 @@ import {
   signatureSeconds,
   signingKeyText,
 } from "#protocol/signing-key";
-import type { SigningKeyStore } from "./signing-key-store.ts";
+import type { SigningKeyRule, SigningKeyStore } from "./signing-key-store.ts";
 
 /**
  * The old key is used until the new one may be, its last signature is good for a while, and a copy of the key set
@@ -35,34 +35,6 @@ export const announcementsPerHour = 60;
 
 /** Beyond its age at which another is asked for: a crawler may be away for so long, and come back with it. */
 const spareDays = 7;
-
-export interface SigningKeyRule {
-  /** At which another is asked for. */
-  readonly maxAgeDays: number;
-}
-
-/** What one crawler announced, and when it is published from and to. */
-interface PublishedSigningKey {
-  readonly publicKey: string;
-  readonly announcedAt: Date;
-  readonly expiresAt: Date;
-}
-
-export interface NewSigningKey {
-  readonly crawlerId: CrawlerId;
-  readonly identity: string;
-  readonly publicKey: string;
-  readonly now: Date;
-  readonly expiresAt: Date;
-  /** Of the crawler's other keys. */
-  readonly othersEndAt: Date;
-  readonly mostPublished: number;
-}
-
-export type PublishedOrNot =
-  | { readonly type: "published"; readonly key: PublishedSigningKey; readonly isNew: boolean }
-  | { readonly type: "taken" }
-  | { readonly type: "too-many"; readonly nextEndsAt: Date };
 
 interface SigningKeyPorts {
   readonly signingKeys: Pick<SigningKeyStore, "identityOf" | "publish">;

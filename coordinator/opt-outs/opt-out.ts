@@ -23,8 +23,7 @@ import { isPublicSuffix } from "#core/ip/registrable-domain";
 import { hostInUrl, type SitePart, withoutScheme } from "#core/ip/url-host";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 import type { ReadOf, ToldOf } from "../web/api-operation.ts";
-import type { complaintLine, optOutReport } from "../who/who-api.ts";
-import type { fleetOptOut, optOutPreview } from "./opt-outs-api.ts";
+import type { complaintLine, fleetOptOut, OptOutScope, optOutPreview, optOutReport } from "./opt-outs-api.ts";
 
 /** An unconfirmed opt-out is honoured for so long. */
 export const unconfirmedDays = 30;
@@ -50,9 +49,6 @@ export const mostHostsUnconfirmed = 100;
 
 /** So does one that covers more pages of the index, be it of a single host: who opts out others' sites does most harm there. */
 export const mostPagesUnconfirmed = 1000;
-
-export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
-export type OptOutScope = (typeof optOutScopes)[number];
 
 /** A domain with everything below it, or the part of it that is named; or a network from its first address to its last. */
 export type OptOutTarget =

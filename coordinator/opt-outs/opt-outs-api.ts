@@ -1,7 +1,9 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { optOutScopes } from "./opt-out.ts";
+
+export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
+export type OptOutScope = (typeof optOutScopes)[number];
 
 const scope = z
   .enum(optOutScopes)
@@ -50,6 +52,21 @@ export const fleetOptOut = z
     ...covered,
   })
   .meta({ id: "FleetOptOut" });
+
+export const optOutReport = z
+  .strictObject({
+    target: z.string().describe("What opted out, by its scope."),
+    kind: z.enum(["site", "network"]),
+    scope: z.enum(optOutScopes),
+    state: z.enum(["unconfirmed", "confirmed"]),
+    since: dateTime(),
+    lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),
+  })
+  .meta({ id: "OptOutReport" });
+
+export const complaintLine = z
+  .strictObject({ complaintId: z.int(), target: z.string(), at: dateTime(), open: z.boolean() })
+  .meta({ id: "ComplaintLine" });
 
 export const optOutPreview = z
   .strictObject({

@@ -10,12 +10,12 @@ import {
   hiddenDays,
   type OptOut,
   type OptOutPreview,
-  type OptOutScope,
   previewWords,
   scopeWords,
   stateWords,
   unconfirmedDays,
 } from "./opt-out.ts";
+import type { OptOutScope } from "./opt-outs-api.ts";
 import { proofFileOf } from "./proof-file.ts";
 
 interface OptOutsPage {

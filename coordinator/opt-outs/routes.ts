@@ -13,15 +13,13 @@ import {
   liftedWords,
   type OptOut,
   type OptOutPreview,
-  type OptOutScope,
-  optOutScopes,
   previewWords,
   readOptOut,
   readTarget,
   scopeOf,
   targetText,
 } from "./opt-out.ts";
-import { optOutsApi } from "./opt-outs-api.ts";
+import { type OptOutScope, optOutScopes, optOutsApi } from "./opt-outs-api.ts";
 import {
   addOptOutForm,
   complaintsBody,
