@@ -131,13 +131,15 @@ const ownAnswers: readonly (readonly [name: string, body: string, status?: numbe
   [
     "a comment form with Turnstile",
     filled(
-      `${links}<form><textarea name="comment"></textarea><div class="cf-turnstile"></div></form><script src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script>`,
+      `${links}<form><textarea name="comment"></textarea><div class="cf-turnstile"></div></form><script ` +
+        'src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script>',
     ),
   ],
   [
     "a sign-up form with reCAPTCHA and few words",
     filled(
-      '<h1>Sign up</h1><p>Please prove you are human.</p><form><input type="email"><div class="g-recaptcha"></div></form><script src="https://www.google.com/recaptcha/api.js"></script>',
+      '<h1>Sign up</h1><p>Please prove you are human.</p><form><input type="email"><div class="g-recaptcha">' +
+        '</div></form><script src="https://www.google.com/recaptcha/api.js"></script>',
     ),
   ],
   [
@@ -155,7 +157,8 @@ const ownAnswers: readonly (readonly [name: string, body: string, status?: numbe
   [
     "Cloudflare's detection script on a page of few words",
     filled(
-      `<h1>Ferries</h1><p>None today.</p><script>window.__CF$cv$params={r:'1'};</script><script src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>`,
+      "<h1>Ferries</h1><p>None today.</p><script>window.__CF$cv$params={r:'1'};</script><script " +
+        'src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>',
     ),
   ],
   [
@@ -188,7 +191,8 @@ const ownAnswers: readonly (readonly [name: string, body: string, status?: numbe
   ],
   [
     "a login wall",
-    `<html><head><title>Log in</title><meta name="robots" content="noindex"></head><body><p>I'm not a robot</p><form><input type="text"><input type="password"></form><script>a()</script></body></html>`,
+    `<html><head><title>Log in</title><meta name="robots" content="noindex"></head><body><p>I'm not a ` +
+      'robot</p><form><input type="text"><input type="password"></form><script>a()</script></body></html>',
   ],
   [
     "a wall of cookies",

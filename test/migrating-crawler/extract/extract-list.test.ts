@@ -2,9 +2,9 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { extractList, type FetchedList } from "#crawler/extract/extract-list";
-import { WorkTurns } from "#crawler/extract/read-list";
 import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
 import { inZone } from "../../support/in-zone.ts";
+import { noWaiting } from "../support/extracted.ts";
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
 const urlset = (...entries: string[]) => `<urlset xmlns="${sitemapNamespace}">${entries.join("")}</urlset>`;
@@ -22,7 +22,7 @@ async function listOf(
   };
   const extracted = await extractList(
     { ...list, bytes: Buffer.from(body as string), ...changes },
-    new WorkTurns(async () => {}),
+    noWaiting(),
   );
   return extracted === null ? null : pageExtract.parse(extracted.page);
 }
@@ -94,7 +94,9 @@ describe("a sitemap", () => {
   });
 
   it("of sitemaps names these", async () => {
-    const index = `<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
+    const index =
+      "<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>" +
+      "https://site.example/part-2.xml</loc></sitemap></sitemapindex>";
 
     expect(await urlsOf(index)).toEqual([
       "https://site.example/part-1.xml.gz",
@@ -266,7 +268,8 @@ describe("entities", () => {
   });
 
   it("from outside are not fetched and give nothing", async () => {
-    const outside = `<!DOCTYPE u [<!ENTITY f SYSTEM "file:///etc/passwd"><!ENTITY % p SYSTEM "https://site.example/p.dtd"> %p;]>${urlset(url("https://site.example/a?&f;"))}`;
+    const outside = `<!DOCTYPE u [<!ENTITY f SYSTEM "file:///etc/passwd"><!ENTITY % p SYSTEM "https://site.example/p.dtd"> %p;]>
+      ${urlset(url("https://site.example/a?&f;"))}`;
 
     expect(await listOf(outside)).toMatchObject({ kind: "sitemap", links: [] });
   });

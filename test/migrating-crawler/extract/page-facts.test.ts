@@ -1,21 +1,6 @@
 /** What a page says of itself beside its text: titles, dates, structured data, feeds; and what is its main text. */
 import { describe, expect, it } from "vitest";
-import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
-import { pageExtract } from "#protocol/result";
-
-async function extract(html: string, changes: Partial<FetchedBody> = {}) {
-  const { page } = await extractPage({
-    url: "https://site.example/folder/page",
-    bytes: Buffer.from(html),
-    contentType: "text/html; charset=utf-8",
-    contentLanguage: "en",
-    robotsTag: undefined,
-    nowMs: Date.parse("2026-11-22T12:00:00Z"),
-    quiet: async () => {},
-    ...changes,
-  });
-  return pageExtract.parse(page);
-}
+import { extracted as extract } from "../support/extracted.ts";
 
 describe("a page's title", () => {
   it.each([
@@ -131,7 +116,8 @@ describe("a page's dates", () => {
       "2019-04-28",
     ],
     [
-      "<aside><div itemscope itemtype=https://schema.org/Article><b itemprop=datePublished content=2001-01-01></b></div></aside><b itemprop=datePublished content=2019-04-28></b>",
+      "<aside><div itemscope itemtype=https://schema.org/Article><b itemprop=datePublished content=2001-01-01>" +
+        "</b></div></aside><b itemprop=datePublished content=2019-04-28></b>",
       "2019-04-28",
     ],
     [
@@ -210,9 +196,10 @@ describe("structured data", () => {
 });
 
 it("feeds are the alternates that are RSS or Atom, each once", async () => {
-  const page =
-    await extract(`<link rel=alternate type=application/rss+xml href=/rss><link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
-    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2><link rel=alternate type=application/rss+xml href=ftp://x/>`);
+  const page = await extract(`<link rel=alternate type=application/rss+xml href=/rss>
+    <link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
+    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2>
+    <link rel=alternate type=application/rss+xml href=ftp://x/>`);
 
   expect(page.feeds).toEqual(["https://site.example/rss", "https://site.example/folder/atom"]);
 });

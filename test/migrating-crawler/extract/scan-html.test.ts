@@ -3,10 +3,9 @@ import { readFileSync } from "node:fs";
 import { Parser } from "htmlparser2";
 import { describe, expect, it } from "vitest";
 import type { HtmlTag } from "#crawler/extract/html-tags";
-import { WorkTurns } from "#crawler/extract/read-list";
-import { readPage } from "#crawler/extract/read-page";
 import { decodeText, HtmlScanner, type HtmlSink } from "#crawler/extract/scan-html";
 import { sharedData } from "../../support/shared-data.ts";
+import { readOf } from "../support/extracted.ts";
 
 type Token =
   | readonly ["StartTag", string, Readonly<Record<string, string>>]
@@ -215,7 +214,7 @@ describe.skipIf(manifest === null)("real pages", () => {
     for (const page of pages) {
       const bytes = readFileSync(sharedData(`suites/pages/${page.file}`)!);
       const html = new TextDecoder(page.encoding).decode(bytes);
-      const { links } = await readPage(html, new WorkTurns(async () => {}));
+      const { links } = await readOf(html);
       const [ours, others] = [links.map(({ href }) => href), theirs(html)];
       if (ours.join("\n") !== others.join("\n")) different.push(page.name);
     }

@@ -147,16 +147,6 @@ describe("refused as before, and a robots.txt of the kind closes the site:", () 
       "compress over its own bytes",
       sized(["Content-Encoding: compress"], () => Buffer.from("1f9d9000010203040506", "hex")),
     ],
-    ["gzip over plain text", sized(["Content-Encoding: gzip"])],
-    ["gzip cut in its data", sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -20))],
-    [
-      "gzip with a wrong check sum",
-      sized(["Content-Encoding: gzip"], (body) => {
-        const bytes = gzipSync(body);
-        bytes[bytes.length - 8]! ^= 1;
-        return bytes;
-      }),
-    ],
     ["a chunk size with a sign", chunked((bytes) => `+${hex(bytes)}`)],
     ["a blank before a chunk size", chunked((bytes) => ` ${hex(bytes)}`)],
     [

@@ -148,7 +148,8 @@ describe("RSL 1.0", () => {
     ],
     [
       "a use for a payment is licensed",
-      '<content url=""><license><permits type="usage">search, ai-input</permits><payment type="crawl"><amount currency="USD">0.01</amount></payment></license></content>',
+      '<content url=""><license><permits type="usage">search, ai-input</permits><payment type="crawl"><amount ' +
+        'currency="USD">0.01</amount></payment></license></content>',
       { search: "licensed", "ai-input": "licensed" },
     ],
     [
@@ -168,12 +169,14 @@ describe("RSL 1.0", () => {
     ],
     [
       "content of another path, of another site",
-      '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content url="https://other.example/"><license><prohibits type="usage">search</prohibits></license></content>',
+      '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content ' +
+        'url="https://other.example/"><license><prohibits type="usage">search</prohibits></license></content>',
       {},
     ],
     [
       "who and where, which is not about uses; comments",
-      '<content url="/"><!-- <license><prohibits type="usage">search</prohibits></license> --><license><prohibits type="geo">search</prohibits></license></content>',
+      '<content url="/"><!-- <license><prohibits type="usage">search</prohibits></license> --><license>' +
+        '<prohibits type="geo">search</prohibits></license></content>',
       {},
     ],
     [

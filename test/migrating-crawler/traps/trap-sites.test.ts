@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { crawlSlice } from "#crawler/crawl/crawl-slice";
-import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
-import { type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
-import { atEnd } from "../../support/at-end.ts";
+import type { PageExtract } from "#protocol/result";
+import { fetchOne } from "../support/fetch-one.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
-import { testConfig } from "../support/test-config.ts";
+import { smallCrawl } from "../support/small-crawl.ts";
 
 /** A crawl that comes so far has no end. */
 const endless = 600;
@@ -24,38 +22,16 @@ async function crawlSite(pageOf: (path: string, query: URLSearchParams) => strin
     response.writeHead(404, { "content-type": "text/html" });
     response.end("<h1>Not found</h1>");
   });
-  const config = testConfig();
-  const userAgent = () => "Nearcrawl/test";
-  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
-  atEnd(() => closeTools(tools));
-
-  const pages = new Map<string, PageExtract>();
-  const known = new Set([`${origin.url}/`]);
-  let frontier = [...known];
-  const keep = (_leaseId: string, result: FetchResult) => {
-    const { url, page } = fetchResultSchema.parse(result);
-    if (page !== null) pages.set(url.slice(origin.url.length), page);
-    for (const link of page?.links ?? []) {
-      if (!link.url.startsWith(`${origin.url}/`) || known.has(link.url)) continue;
-      known.add(link.url);
-      frontier.push(link.url);
-    }
-    return true;
-  };
-  for (let lease = 1; frontier.length > 0 && origin.requests.length < endless; lease++) {
-    const urls = frontier.splice(0, 20).map((url) => ({ url, etag: null, lastModified: null }));
-    const slice = {
-      leaseId: String(lease),
-      host: "127.0.0.1",
-      addresses: [],
-      expiresInSeconds: 300,
-      waitMs: 0,
-      urls,
-    };
-    expect(await crawlSlice(slice, { ...tools, keep }, new AbortController().signal)).toBeNull();
-  }
-  frontier = [];
-  return { origin, pages };
+  const crawl = await smallCrawl({
+    seed: `${origin.url}/`,
+    ...{ mostResults: endless, leaseSeconds: 300 },
+    admits: (url) => url.startsWith(`${origin.url}/`),
+  });
+  expect(crawl.endings).toEqual([]);
+  const read = crawl.results.flatMap(({ url, page }) =>
+    page ? [[url.slice(origin.url.length), page] as const] : [],
+  );
+  return { origin, pages: new Map(read) };
 }
 
 const link = (href: string) => `<a href="${href}">${href}</a> `;
@@ -226,26 +202,9 @@ describe("a page of doubtful words", () => {
       } else html(response, "<title>404</title><p>Please use the search.");
     });
 
-    const { result } = await fetchOneOf(`${origin.url}/old-page`);
+    const { page } = await fetchOne({ url: `${origin.url}/old-page` });
 
-    expect(result.page?.softNotFound).toBeUndefined();
+    expect(page?.softNotFound).toBeUndefined();
     expect(origin.requests).toEqual(["GET /robots.txt", "GET /old-page"]);
   });
 });
-
-async function fetchOneOf(url: string): Promise<{ readonly result: FetchResult }> {
-  const config = testConfig();
-  const tools = fetchTools({
-    config,
-    home: config.home,
-    userAgent: () => "Nearcrawl/test",
-    quiet: async () => {},
-  });
-  atEnd(() => closeTools(tools));
-  const results: FetchResult[] = [];
-  const keep = (_leaseId: string, result: FetchResult) => results.push(result) > 0;
-  const urls = [{ url, etag: null, lastModified: null }];
-  const slice = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
-  await crawlSlice(slice, { ...tools, keep }, new AbortController().signal);
-  return { result: results[0]! };
-}
