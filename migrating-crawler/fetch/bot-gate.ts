@@ -224,26 +224,8 @@ function readShape(html: string): Shape | null {
 /** Most pages have said more than an interstitial in their first few kilobytes. */
 const pieceCharacters = 4 * 1024;
 const mostText = 20_000;
-const unseen: ReadonlySet<string> = new Set([
-  "script",
-  "style",
-  "template",
-  "iframe",
-  "noembed",
-  "noframes",
-  "svg",
-  "math",
-]);
-const media: ReadonlySet<string> = new Set([
-  "img",
-  "picture",
-  "video",
-  "audio",
-  "iframe",
-  "object",
-  "embed",
-  "frame",
-]);
+const unseen = new Set("script style template iframe noembed noframes svg math".split(" "));
+const media = new Set("img picture video audio iframe object embed frame".split(" "));
 /** What common frameworks draw into, and what only applications have. */
 const rootIds =
   /^(?:root|app|__next|__nuxt|___gatsby|svelte|react-root|react-app|application|main-app|q-app|elm|ember-app)$/i;
