@@ -20,10 +20,7 @@ interface MoverPorts {
   readonly mayBegin?: (crawlerId: CrawlerId) => boolean;
   /** A crawler is another host's, and the crawler that was there hands its subnets over. */
   readonly onMoved: () => Promise<void>;
-  readonly log: {
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-  };
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
 }
 

@@ -211,10 +211,7 @@ class FormGuard {
     if (isFromElsewhere(request))
       return { status: 403, words: "This form was sent from another site's page." };
     if ((values[trapField] ?? "") !== "")
-      return {
-        status: 400,
-        words: "A hidden field was filled in. Leave it empty and send again.",
-      };
+      return { status: 400, words: "A hidden field was filled in. Leave it empty and send again." };
     for (const [name, words] of Object.entries(required)) {
       if ((values[name] ?? "").trim() === "") return { status: 400, words };
     }

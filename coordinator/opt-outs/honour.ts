@@ -68,9 +68,7 @@ export class OptOutHonours {
   readonly #files = new LRUCache<
     string,
     { readonly atMs: number; readonly words: Promise<readonly string[]> }
-  >({
-    ...growingTo(filesKept),
-  });
+  >({ ...growingTo(filesKept) });
 
   /** For all that are welcomed at once. */
   readonly #stops = new Gathered(

@@ -76,11 +76,7 @@ export const optOutPreview = z
     dueUrls: z.int().describe("URLs that are due."),
     wide: z.string().nullable().describe("Why removePages has to say how many pages go; null: it need not."),
     known: z
-      .strictObject({
-        optOutId: z.int(),
-        state: optOutState,
-        deletesAt: dateTime().nullable(),
-      })
+      .strictObject({ optOutId: z.int(), state: optOutState, deletesAt: dateTime().nullable() })
       .nullable()
       .describe("The open opt-out of just that."),
   })
@@ -196,9 +192,7 @@ export const optOutsApi = {
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
-    answers: {
-      200: answer(fleetOptOuts),
-    },
+    answers: { 200: answer(fleetOptOuts) },
   },
   previewOptOut: {
     method: "get",
@@ -214,10 +208,7 @@ export const optOutsApi = {
         scope: scope.optional(),
       },
     },
-    answers: {
-      200: answer(optOutPreview),
-      400: errorAnswer("The target or the scope names nothing"),
-    },
+    answers: { 200: answer(optOutPreview), 400: errorAnswer("The target or the scope names nothing") },
   },
   erasePage: {
     method: "post",
@@ -232,23 +223,15 @@ export const optOutsApi = {
       schema: eraseBody,
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
     },
-    answers: {
-      200: answer(erasedPage),
-    },
+    answers: { 200: answer(erasedPage) },
   },
   addOptOut: {
     method: "post",
     path: "/api/fleet/opt-outs",
     needs: "fleet-write",
     summary: "Opt a page, a part of a site, a site or a network out, permanently",
-    body: {
-      schema: optOutBody,
-      example: { target: "www.example.org", words: "by letter" },
-    },
-    answers: {
-      200: answer(fleetOptOut),
-      ...tooWide,
-    },
+    body: { schema: optOutBody, example: { target: "www.example.org", words: "by letter" } },
+    answers: { 200: answer(fleetOptOut), ...tooWide },
   },
   fleetComplaints: {
     method: "get",
@@ -256,9 +239,7 @@ export const optOutsApi = {
     needs: "fleet-read",
     summary: "Complaints, each with our requests",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
-    answers: {
-      200: answer(fleetComplaints),
-    },
+    answers: { 200: answer(fleetComplaints) },
   },
   addComplaint: {
     method: "post",
@@ -269,9 +250,7 @@ export const optOutsApi = {
       schema: complaintBody,
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
-    answers: {
-      200: answer(fleetComplaint),
-    },
+    answers: { 200: answer(fleetComplaint) },
   },
   confirmOptOut: {
     method: "post",
@@ -280,11 +259,7 @@ export const optOutsApi = {
     summary: "Confirm an opt-out: it becomes permanent",
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
-    answers: {
-      200: answer(fleetOptOut),
-      ...notOpen,
-      ...tooWide,
-    },
+    answers: { 200: answer(fleetOptOut), ...notOpen, ...tooWide },
   },
   liftOptOut: {
     method: "post",
@@ -292,14 +267,8 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Lift an opt-out",
     parameters: numbered,
-    body: {
-      schema: liftBody,
-      example: { words: "the owner did not request it" },
-    },
-    answers: {
-      200: answer(fleetOptOut),
-      ...notOpen,
-    },
+    body: { schema: liftBody, example: { words: "the owner did not request it" } },
+    answers: { 200: answer(fleetOptOut), ...notOpen },
   },
   closeComplaint: {
     method: "post",
@@ -308,10 +277,7 @@ export const optOutsApi = {
     summary: "Close a complaint",
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
-    answers: {
-      200: answer(fleetComplaint),
-      ...notOpen,
-    },
+    answers: { 200: answer(fleetComplaint), ...notOpen },
   },
 } satisfies ApiOperations;
 
@@ -449,9 +415,7 @@ export const contactApi = {
     summary:
       "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with " +
       "the reason if sites cannot reach the coordinator by https",
-    answers: {
-      200: answer(agentCard, "The card"),
-    },
+    answers: { 200: answer(agentCard, "The card") },
   },
   securityTxt: {
     method: "get",

@@ -167,9 +167,7 @@ export const versionsApi = {
     path: "/api/fleet/versions",
     needs: "fleet-read",
     summary: "Releases, who is offered each, and who runs what",
-    answers: {
-      200: answer(fleetVersions),
-    },
+    answers: { 200: answer(fleetVersions) },
   },
   stageRelease: {
     method: "post",
@@ -184,10 +182,7 @@ export const versionsApi = {
       }),
       example: { to: "one=athens" },
     },
-    answers: {
-      200: answer(stagedRelease),
-      ...notOffered,
-    },
+    answers: { 200: answer(stagedRelease), ...notOffered },
   },
   autoRelease: {
     method: "post",
@@ -199,10 +194,7 @@ export const versionsApi = {
       schema: z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) }),
       example: {},
     },
-    answers: {
-      200: answer(stagedRelease),
-      ...notOffered,
-    },
+    answers: { 200: answer(stagedRelease), ...notOffered },
   },
   holdRelease: {
     method: "post",
@@ -214,9 +206,6 @@ export const versionsApi = {
       schema: z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") }),
       example: { reason: "too many failures" },
     },
-    answers: {
-      200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })),
-      ...notOffered,
-    },
+    answers: { 200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })), ...notOffered },
   },
 } satisfies ApiOperations;

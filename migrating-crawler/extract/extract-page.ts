@@ -331,10 +331,7 @@ function datesOf(
   url: string,
 ): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
   const { publishedAt, modifiedAt } = pageDates({ notes, structured, blocks, language: notes.language, url });
-  return {
-    ...(publishedAt === null ? {} : { publishedAt }),
-    ...(modifiedAt === null ? {} : { modifiedAt }),
-  };
+  return { ...(publishedAt === null ? {} : { publishedAt }), ...(modifiedAt === null ? {} : { modifiedAt }) };
 }
 
 function structuredOf(

@@ -63,12 +63,7 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
       const { url, contentType } = real;
       const read = await readOf(decodeText(bytes, contentType).text);
       const page = await extracted(bytes, { url, contentType, contentLanguage: null });
-      pages.push({
-        real,
-        page,
-        text: plain(pageText(read).pieces),
-        all: plain(read.blocks),
-      });
+      pages.push({ real, page, text: plain(pageText(read).pieces), all: plain(read.blocks) });
     }
   }, 120_000);
 

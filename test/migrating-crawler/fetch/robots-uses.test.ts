@@ -66,10 +66,7 @@ describe("Content-Signal lines", () => {
     [
       "Content-Signal: search=no\nUser-agent: Nearcrawl\nContent-Signal: ai-train=no\n",
       "/",
-      {
-        search: "denied",
-        "ai-train": "denied",
-      },
+      { search: "denied", "ai-train": "denied" },
     ],
     ["User-agent: OtherBot\nContent-Signal: search=no\n", "/", {}],
     // Two groups of one agent are one.

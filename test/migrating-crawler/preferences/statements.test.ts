@@ -156,12 +156,7 @@ describe("RSL 1.0", () => {
     ],
     "all uses": [
       '<rsl:content url="https://site.example/news/*"><rsl:license><rsl:prohibits type="usage">all</rsl:prohibits></rsl:license></rsl:content>',
-      {
-        search: "denied",
-        "ai-input": "denied",
-        "ai-train": "denied",
-        "text-and-data-mining": "denied",
-      },
+      { search: "denied", "ai-input": "denied", "ai-train": "denied", "text-and-data-mining": "denied" },
     ],
     "content of another path, of another site": [
       '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content ' +
