@@ -3,7 +3,7 @@ import { z } from "zod";
 import { pageChange } from "../changes/changes-api.ts";
 import { changeKinds } from "../changes/page-change.ts";
 import { type ApiOperations, answer, errorAnswer, type ReadOf } from "../web/api-operation.ts";
-import { rangeParameters } from "../web/chart-history-api.ts";
+import { rangeParameters } from "../web/chart-history.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 import { siteStates } from "./sites-api.ts";
 

@@ -38,7 +38,9 @@ export function confirmForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
 ): Html {
-  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
+  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label
+ for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required
+ maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
 }
 
 export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
@@ -96,12 +98,14 @@ export function skeleton(words: Html | string): Html {
 /** Why somebody sees no buttons. */
 export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;
-  return html`<p class="small">${what}: that is for operators${actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing}.</p>`;
+  const first = actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing;
+  return html`<p class="small">${what}: that is for operators${first}.</p>`;
 }
 
 export interface TableColumn<One> {
   readonly title: string;
-  readonly isNumber?: true;
+  /** Of its cells: figures stand to the right; texts that are wide, or break anywhere. */
+  readonly kind?: "number" | "wide" | "break";
   readonly cell: (one: One) => Html | string | number;
 }
 
@@ -113,7 +117,13 @@ export const column = <One>(title: string, cell: TableColumn<One>["cell"]): Tabl
 export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
   title,
   cell,
-  isNumber: true,
+  kind: "number",
+});
+
+export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
+  title,
+  cell,
+  kind: "wide",
 });
 
 /** Its first column heads the rows; what is wider than the page scrolls by itself. */
@@ -123,7 +133,7 @@ export function dataTable<One>(
   rows: readonly One[],
   kind: string | null = null,
 ): Html {
-  const as = ({ isNumber }: TableColumn<One>) => (isNumber ? html` class="number"` : nothing);
+  const as = ({ kind: its }: TableColumn<One>) => (its === undefined ? nothing : html` class="${its}"`);
   const [first, ...others] = columns;
   const rowOf = (one: One) =>
     html`<tr><th scope="row"${first === undefined ? nothing : as(first)}>${first?.cell(one)}</th>${others.map(
