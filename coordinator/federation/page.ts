@@ -9,7 +9,7 @@ import { confirmForm, empty, onlyOperators, titleRow } from "../web/components.t
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { CoordinatorStore, Coordinators, RelatedCoordinator } from "./exchange-ports.ts";
+import type { CoordinatorStore, Coordinators, RelatedCoordinator } from "./related-store.ts";
 
 export interface InviteForm {
   readonly name: string;
