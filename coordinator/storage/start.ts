@@ -1,4 +1,4 @@
-/** What is let go by the clock, by the policies of retention; and the page that says what the database holds. */
+/** What is let go by the clock, by the policies of retention. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -9,11 +9,6 @@ import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
 import { keepFetchDays } from "../results/fetch-day-store.ts";
 import { forgetUnusedSets } from "../results/stated-uses-store.ts";
-import type { RoomOptions } from "../start-web.ts";
-import type { WebPart } from "../web/actions.ts";
-import { storageFacts } from "./storage-reads.ts";
-import { storageRoutes } from "./storage-routes.ts";
-import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
@@ -63,33 +58,17 @@ const records = [
 
 type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
-function crawlDuties(ports: RetentionPorts, config: RetentionConfig) {
-  const { pool, log, now, nowMs, mayForget = () => true } = ports;
-  const turn = { nowMs, turnMs };
-  const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  return {
-    keepDays: async () => {
-      const keepDays = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
-      const kept = await keepFetchDays(pool, { keepDays, now: now() });
-      if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
-        log.info({ ...kept }, "the days of fetches are kept");
-    },
-    forgetLeases: async () => {
-      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
-    },
-    forgetSets: async () => {
-      const stated = ago((config.changes.keepDays + spareDays) * dayMs);
-      await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
-    },
-  };
-}
-
 export function retentionDuties(ports: RetentionPorts, config: RetentionConfig): RetentionDuties {
-  const { pool, timekeeper, log, now, nowMs } = ports;
+  const { pool, timekeeper, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  const { keepDays, forgetLeases, forgetSets } = crawlDuties(ports, config);
+  const keepDays = async () => {
+    const days = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
+    const kept = await keepFetchDays(pool, { keepDays: days, now: now() });
+    if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
+      log.info({ ...kept }, "the days of fetches are kept");
+  };
   return {
     begin: async () => {
       await keepDays().catch((error: unknown) => {
@@ -98,24 +77,21 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
     },
     start: () => {
       timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
-      timekeeper.every("forget-leases", minuteMs, forgetLeases);
+      timekeeper.every("forget-leases", minuteMs, async () => {
+        await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
+      });
       timekeeper.every("forget-rounds", 10 * minuteMs, async () => {
         await rounds.forget(ago(config.retention.roundDays * dayMs), turn);
         await forgetDelegationChanges(pool, ago(config.retention.historyDays * dayMs), turn);
       });
       timekeeper.every("forget-records", hourMs, async () => {
         await forgetRejectedUrls(pool, ago(config.retention.rejectedDays * dayMs), turn);
-        await forgetSets();
+        const stated = ago((config.changes.keepDays + spareDays) * dayMs);
+        await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
         const before = ago(config.retention.recordDays * dayMs);
         for (const record of records)
           await inTurns(turn, async () => await deleteOldest(pool, record, before, recordsAtOnce));
       });
     },
   };
-}
-
-// The pages' part about what the database holds.
-
-export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
-  return storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
 }

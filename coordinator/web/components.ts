@@ -100,21 +100,24 @@ export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
 }
 
 export interface TableColumn<One> {
-  readonly title: string;
-  readonly isNumber?: true;
+  readonly title: string | Html;
   readonly cell: (one: One) => Html | string | number;
+  /** Class of its cells: number, wide, break, nowrap. */
+  readonly kind?: string | undefined;
 }
 
-export const column = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-});
+export const column = <One>(
+  title: string | Html,
+  cell: TableColumn<One>["cell"],
+  kind?: string,
+): TableColumn<One> => ({ title, cell, kind });
 
-export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  isNumber: true,
-});
+export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "number");
+
+/** Of buttons: only who hears the page is told what the column is. */
+export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(html`<span class="hidden">${title}</span>`, cell);
 
 /** Its first column heads the rows; what is wider than the page scrolls by itself. */
 export function dataTable<One>(
@@ -123,13 +126,13 @@ export function dataTable<One>(
   rows: readonly One[],
   kind: string | null = null,
 ): Html {
-  const as = ({ isNumber }: TableColumn<One>) => (isNumber ? html` class="number"` : nothing);
+  const as = ({ kind: one }: TableColumn<One>) => (one === undefined ? nothing : html` class="${one}"`);
   const [first, ...others] = columns;
   const rowOf = (one: One) =>
     html`<tr><th scope="row"${first === undefined ? nothing : as(first)}>${first?.cell(one)}</th>${others.map(
       (column) => html`<td${as(column)}>${column.cell(one)}</td>`,
     )}</tr>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${kind === null ? nothing : html` class="${kind}"`}>
-<thead><tr>${columns.map((column) => html`<th scope="col"${as(column)}>${column.title}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column) => html`<th scope="col"${column.kind === "number" ? as(column) : nothing}>${column.title}</th>`)}</tr></thead>
 <tbody>${rows.map(rowOf)}</tbody></table></div>`;
 }
