@@ -77,7 +77,9 @@ export const changesApi = {
     needs: "read",
     summary: "What visits found new, changed or gone, since a cursor",
     description:
-      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly once, whatever is written meanwhile. Also as CSV: format=csv.",
+      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: " +
+      "those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly " +
+      "once, whatever is written meanwhile. Also as CSV: format=csv.",
     parameters: {
       query: {
         since: z.string().max(4000).optional().meta({

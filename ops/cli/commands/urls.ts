@@ -14,12 +14,11 @@ import {
   notFollowed,
   type Submission,
   type SubmissionDeed,
-  type SubmissionStore,
   submissionBounds,
   submitUrls,
   sumOf,
 } from "#coordinator/submissions/submission";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import { createSubmissionStore, type SubmissionStore } from "#coordinator/submissions/submission-store";
 import { UsageError } from "#core/errors";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
