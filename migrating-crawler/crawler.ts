@@ -291,7 +291,7 @@ export class Crawler {
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);
-          this.#surroundings.dock?.onWelcome(welcome.protocolVersion, (message) => this.#link.send(message));
+          this.#surroundings.dock?.onWelcome((message) => this.#link.send(message));
         },
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),

@@ -15,7 +15,7 @@ import { DiskWatch } from "./disk-watch.ts";
 import { IdleWatch, type MachineSigns } from "./idle-watch.ts";
 import type { LimitUsage } from "./limit-usage.ts";
 import { type MemorySigns, MemoryWatch } from "./memory-watch.ts";
-import { type Paused, pauseCrawler, readPause, resumeCrawler } from "./pause.ts";
+import { forgetAsked, keepAsked, readAsked, type SinceAndWhy } from "./pause.ts";
 import { Schedule } from "./schedule.ts";
 import type { KeptSettings } from "./state-file.ts";
 import { TransferRate } from "./transfer-rate.ts";
@@ -68,7 +68,7 @@ export class Governor {
   readonly #queuedBytes: () => number;
   readonly #admission: Admission;
   readonly #timers: readonly NodeJS.Timeout[];
-  #paused: Paused | null;
+  #paused: SinceAndWhy | null;
   #wasSpent = false;
   #heldPages = 0;
 
@@ -95,7 +95,7 @@ export class Governor {
       pay: (bytes) => this.#payAhead(bytes),
       take: (bytes) => this.takeBytes(bytes),
     });
-    this.#paused = readPause(kept.home);
+    this.#paused = readAsked("pause", kept.home);
     this.#timers = [
       setInterval(() => this.settle(), settleEveryMs).unref(),
       setInterval(() => this.#lookForPause(), lookForPauseEveryMs).unref(),
@@ -117,18 +117,18 @@ export class Governor {
   }
 
   /** Null when it is not paused. */
-  get paused(): Paused | null {
+  get paused(): SinceAndWhy | null {
     return this.#paused;
   }
 
   /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
   pause(reason: string): void {
-    pauseCrawler(this.#home, reason);
+    keepAsked("pause", this.#home, reason);
     this.#lookForPause();
   }
 
   resume(): void {
-    resumeCrawler(this.#home);
+    forgetAsked("pause", this.#home);
     this.#lookForPause();
   }
 
@@ -310,13 +310,13 @@ export class Governor {
   }
 
   #lookForPause(): void {
-    this.#paused = readPause(this.#home);
+    this.#paused = readAsked("pause", this.#home);
     this.#admission.look();
   }
 
   #pauseUsage(): LimitUsage {
     const paused = this.#paused;
-    const words = paused === null ? "" : `paused since ${paused.since.toISOString()}: ${paused.reason}`;
+    const words = paused === null ? "" : `paused since ${paused.since}: ${paused.reason}`;
     return {
       ...{ limit: "pause", unit: "", used: null, cap: null, resetsAt: null },
       holdingBack: words,

@@ -5,9 +5,7 @@
  */
 import { readFileSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { packResult } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
-import type { FetchResult } from "#protocol/result";
 
 const headerBytes = 16;
 
@@ -67,8 +65,6 @@ export function recoverSegment(file: string): RecoveredSegment {
 // A result as the spool keeps it: packed as it will be shipped, so that it is packed once.
 //
 // form u8 = 2 | lease u64 | length of the numbers u32 | links + 1, or 0 for none, u32 | numbers | lines, UTF-8
-//
-// Crawlers before protocol version 2 kept `{"leaseId", "result"}` as JSON; such records are still read.
 
 const form = 2;
 const [leaseAt, numbersAt, linksAt, headBytes] = [1, 9, 13, 17] as const;
@@ -94,7 +90,6 @@ export function writeRecord({ leaseId, packed }: KeptResult): Buffer {
 
 /** The checksum has been looked at: what is read is what was written. */
 export function readRecord(record: Buffer): KeptResult {
-  if (record[0] !== form) return olderRecord(record);
   const numbersEnd = headBytes + record.readUInt32LE(numbersAt);
   const linkCount = record.readUInt32LE(linksAt) - 1;
   const numbers = Buffer.from(record.subarray(headBytes, numbersEnd));
@@ -104,11 +99,5 @@ export function readRecord(record: Buffer): KeptResult {
 }
 
 function leaseIdOf(record: Buffer): string {
-  if (record[0] !== form) return olderRecord(record).leaseId;
   return String(record.readBigUInt64LE(leaseAt));
-}
-
-function olderRecord(record: Buffer): KeptResult {
-  const { leaseId, result } = JSON.parse(record.toString("utf8")) as { leaseId: string; result: FetchResult };
-  return { leaseId, packed: packResult(leaseId, result) };
 }

@@ -56,7 +56,7 @@ async function register(name: string): Promise<CrawlerId> {
 
 async function come(name: string, { webUrl }: RunningCoordinator): Promise<RawCrawler> {
   const crawler = await RawCrawler.connect(`${webUrl.replace("http", "ws")}/crawler`);
-  await crawler.send(helloOf(name, { key: keys.get(name) ?? "", protocolVersions: [3] }));
+  await crawler.send(helloOf(name, { key: keys.get(name) ?? "" }));
   await crawler.next("coordinator:welcome");
   return crawler;
 }

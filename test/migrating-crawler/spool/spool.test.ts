@@ -18,7 +18,6 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
-import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
@@ -347,25 +346,6 @@ describe("what is found at the opening", () => {
       ["18446744073709551615", 2],
       ["9", 4],
     ]);
-  });
-
-  it("may be results of a crawler before protocol version 2", () => {
-    const home = freshHome();
-    open(home).close();
-    const file = join(home, "spool", "results-0000000000000001.log");
-    const records = [1, 2].map((number) => {
-      return frame(number, Buffer.from(JSON.stringify({ leaseId: String(number), result: result(number) })));
-    });
-    writeFileSync(file, Buffer.concat(records));
-
-    const spool = open(home);
-
-    expect(urlsOf(spool)).toEqual([result(1).url, result(2).url]);
-    expect([...spool.leases]).toEqual([
-      ["1", 1],
-      ["2", 2],
-    ]);
-    expect(spool.append("7", packed(3))).toBe(3);
   });
 
   it("is remembered in a few bytes for each result", async () => {
