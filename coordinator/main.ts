@@ -73,8 +73,7 @@ import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
 import { liveState, observeIndex, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { isOwnAddress, type OwnWatch, requireRightClock, watchOwn } from "./own-watch.ts";
-import { recrawlPart } from "./recrawl/routes.ts";
-import { recrawlDuties } from "./recrawl/start.ts";
+import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { reportPart, scheduleReports } from "./reports/start.ts";
@@ -87,16 +86,14 @@ import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
-import { retentionDuties } from "./storage/start.ts";
-import { storagePart } from "./storage/storage-routes.ts";
+import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
 import type { WebPart } from "./web/actions.ts";
 import { randomSecrets } from "./web/secrets.ts";
-import { graphPart } from "./web-graph/routes.ts";
-import { scheduleRanking } from "./web-graph/start.ts";
+import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 import { createReports } from "./who/reads.ts";
 
 export interface RunningCoordinator {

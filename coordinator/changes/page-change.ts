@@ -5,30 +5,7 @@ import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
 import { answersText, statementWords } from "../results/stated-uses.ts";
 import type { ReadOf } from "../web/api-operation.ts";
-import type { pageChange } from "./changes-api.ts";
-
-/**
- * first-seen     the index has the page for the first time
- * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
- * links-changed  it links to other URLs than before
- * preferences-changed  its site states other uses of it than before (protocol/preferences)
- * came-back      it is read again, after it was gone or led elsewhere; or no longer asks not to be indexed
- * redirected     it leads elsewhere from now on, or did at the first visit
- * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which. So is one whose
- *                body is the same, and whose answer asks not to be indexed from now on (`noindex`), and one whose site has opted out
- *                for good: no visit found that, and it was seen when it was deleted
- * given-up       it was missing so often in a row that it is hardly requested any more
- */
-export const changeKinds = [
-  "first-seen",
-  "changed",
-  "links-changed",
-  "preferences-changed",
-  "came-back",
-  "redirected",
-  "gone",
-  "given-up",
-] as const;
+import type { changeKinds, pageChange } from "./changes-api.ts";
 
 export type ChangeKind = (typeof changeKinds)[number];
 

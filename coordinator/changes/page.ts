@@ -4,8 +4,9 @@ import { column, dataTable, empty, options, titleRow } from "../web/components.t
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
+import { changeKinds } from "./changes-api.ts";
 import { foldedDifference } from "./difference-page.ts";
-import { changeKinds, changeWords, kindWords, type PageChange } from "./page-change.ts";
+import { changeWords, kindWords, type PageChange } from "./page-change.ts";
 import type { ChangesAsked } from "./read-changes.ts";
 import { differenceText } from "./text-difference.ts";
 

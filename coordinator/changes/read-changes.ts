@@ -4,7 +4,8 @@ import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
 import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
 import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault } from "./change-feed-reads.ts";
-import { type ChangeKind, changeKinds } from "./page-change.ts";
+import { changeKinds } from "./changes-api.ts";
+import type { ChangeKind } from "./page-change.ts";
 
 /** All as typed; an empty text asks for nothing. */
 export interface ChangesAsked {

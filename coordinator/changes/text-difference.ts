@@ -5,9 +5,7 @@
  */
 import { diffArrays } from "diff";
 import type { ReadOf } from "../web/api-operation.ts";
-import type { textDifference as differenceSchema } from "./changes-api.ts";
-
-export const textParts = ["description", "headings", "beginning", "further-down"] as const;
+import { type textDifference as differenceSchema, textParts } from "./changes-api.ts";
 
 type TextPart = (typeof textParts)[number];
 

@@ -63,8 +63,22 @@ export interface TakingSettings {
 
 type Message = Omit<ChildMessage, "urls"> & { readonly given: GivenUrls };
 
+export type ExchangeStore = ReturnType<typeof createExchangeStore>;
+
+/** Each method is one transaction. */
+export function createExchangeStore(pool: Pool) {
+  return {
+    answer: async (childId: number, message: Message, settings: TakingSettings) =>
+      await answerMessage(pool, childId, message, settings),
+    message: async (onlyUnderWay: boolean) => await messageToParent(pool, onlyUnderWay),
+    take: async (answer: Answer, settings: TakingSettings) => await takeAnswer(pool, answer, settings),
+    /** The parent was not reached, or refuses. */
+    fail: async (words: string, now: Date) => await noteFailure(pool, parentId, { words, now }),
+  };
+}
+
 /** As a parent. What is refused changes nothing but that it is remembered why. */
-export async function answerMessage(
+async function answerMessage(
   pool: Pool,
   childId: number,
   message: Message,
@@ -181,7 +195,7 @@ type Answer = Omit<ParentAnswer, "urls"> & { readonly given: GivenUrls };
  * What to send to the parent now: the same as before until it is acknowledged. `onlyUnderWay`: nothing gets a number yet.
  * Null: there is no parent.
  */
-export async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<ChildMessage | null> {
+async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<ChildMessage | null> {
   return await inTransaction(pool, async (client) => {
     const parent = await lockPeer(client, parentId);
     if (parent === null) return null;
@@ -197,7 +211,7 @@ export async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promis
 }
 
 /** Refused: it cannot be the parent. */
-export async function takeAnswer(
+async function takeAnswer(
   pool: Pool,
   answer: Answer,
   settings: TakingSettings,

@@ -1,6 +1,5 @@
 /** A child asks: its message is checked, taken and answered in one transaction, within what it may bring in a day. */
 
-import type { Pool } from "pg";
 import { z } from "zod";
 import { asCrawlerId } from "#core/ids";
 import { canParseUrl } from "#core/ip/url-host";
@@ -10,22 +9,12 @@ import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchang
 import { nothingInBoth, readLayer } from "../domain-sets/partition.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import { parentId, readClaims } from "./claims.ts";
-import {
-  answerMessage,
-  type GivenUrl,
-  type GivenUrls,
-  messageToParent,
-  type TakenUrls,
-  type TakingSettings,
-  takeAnswer,
-} from "./exchange-store.ts";
+import { readClaims } from "./claims.ts";
+import type { ExchangeStore, GivenUrl, GivenUrls, TakenUrls, TakingSettings } from "./exchange-store.ts";
 import type { HttpParentClient } from "./parent-client.ts";
-import { noteFailure } from "./related-store.ts";
 
 export interface AnswerChildPorts {
-  /** Over which what children send is written. */
-  readonly patientPool: Pool;
+  readonly store: Pick<ExchangeStore, "answer">;
   readonly scope: () => CrawlScope;
   /** Hosts that nobody knew, per child and day: as many as a crawler's results may name. */
   readonly newHosts: NewHostBudget;
@@ -45,7 +34,7 @@ export async function answerChild(
   const budgetId = asCrawlerId(childId);
   const mostNewHosts = Math.min(ports.newHosts.left(budgetId, now), 2 ** 31 - 1);
   const settings = { scope: ports.scope(), mostNewHosts, now };
-  const answered = await answerMessage(ports.patientPool, childId, { ...rest, given }, settings);
+  const answered = await ports.store.answer(childId, { ...rest, given }, settings);
   if ("refused" in answered) return answered;
   ports.newHosts.spend(budgetId, answered.newHosts, now);
   ports.onTaken(answered.taken);
@@ -57,7 +46,7 @@ export async function answerChild(
 // lost meanwhile: the same numbers are sent until they are acknowledged.
 
 interface AskParentPorts {
-  readonly pool: Pool;
+  readonly store: Omit<ExchangeStore, "answer">;
   readonly client: Pick<HttpParentClient, "exchange">;
   readonly taking: () => TakingSettings;
   /** 0 to 1. */
@@ -104,9 +93,9 @@ export class AskParent {
   }
 
   async #exchange(): Promise<TurnOutcome> {
-    const { pool, client, taking, onTaken } = this.#ports;
+    const { store, client, taking, onTaken } = this.#ports;
     // A database that was restored from a copy knows its numbers, which the parent took for other URLs: it hears first.
-    const message = await messageToParent(pool, !this.#hasAnswer);
+    const message = await store.message(!this.#hasAnswer);
     if (message === null) return "no-parent";
     const reply = await client.exchange(message);
     if (reply.type === "unreachable") return await this.#fail(reply.words, "unreachable");
@@ -114,7 +103,7 @@ export class AskParent {
     const given = readGivenUrls(reply.answer.urls);
     if (typeof given === "string") return await this.#fail(`its answer is invalid: ${given}`, "refused");
     const { urls: _, ...answer } = reply.answer;
-    const result = await takeAnswer(pool, { ...answer, given }, taking());
+    const result = await store.take({ ...answer, given }, taking());
     if ("refused" in result) return await this.#fail(result.refused, "refused");
     if (this.#failures > 0)
       this.#ports.log.info({ failures: this.#failures }, "the parent coordinator answers again");
@@ -125,12 +114,12 @@ export class AskParent {
   }
 
   async #fail(words: string, why: "unreachable" | "refused"): Promise<TurnOutcome> {
-    const { pool, log, taking } = this.#ports;
+    const { store, log, taking } = this.#ports;
     this.#failures += 1;
     if (this.#failures === 1)
       log.warn({ why, words }, "the parent coordinator accepts nothing; its URLs wait");
     const failure = why === "refused" ? `it refuses: ${words}` : `it is unreachable: ${words}`;
-    await noteFailure(pool, parentId, { words: failure, now: taking().now });
+    await store.fail(failure, taking().now);
     return "failed";
   }
 }

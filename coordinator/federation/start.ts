@@ -15,7 +15,7 @@ import { settleClaims } from "./claim-store.ts";
 import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
 import { AskParent } from "./exchange.ts";
 import { countWaiting, dropWaiting, forgetTold } from "./exchange-queue-store.ts";
-import type { TakingSettings } from "./exchange-store.ts";
+import { createExchangeStore, type TakingSettings } from "./exchange-store.ts";
 import { HttpParentClient } from "./parent-client.ts";
 import { createCoordinatorStore, stateParent } from "./related-store.ts";
 import { coordinatorRoutes } from "./routes.ts";
@@ -69,7 +69,7 @@ export function linkCoordinators(
 
   function askByTheClock(toParent: HttpParentClient): void {
     const asking = new AskParent({
-      pool,
+      store: createExchangeStore(pool),
       client: toParent,
       taking,
       random: Math.random,
@@ -102,7 +102,7 @@ export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
     secrets: randomSecrets,
     hash: randomSecrets.hash,
     place: async () => await readCoordinatorPlace(pool),
-    patientPool,
+    store: createExchangeStore(patientPool),
     scope: () => config.scope,
     newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
     onTaken: (taken) => metrics.coordinators.exchanged("child", taken),

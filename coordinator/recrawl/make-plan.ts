@@ -1,5 +1,5 @@
 /**
- * What planning recrawls works with (plan-recrawls.ts): plans, channels in groups, pages, and what was fetched.
+ * What planning recrawls works with (plan-writes.ts): plans, channels in groups, pages, and what was fetched.
  * A channel is a configured one, or what lies in none of a host: most often, the whole host.
  */
 

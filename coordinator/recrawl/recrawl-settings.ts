@@ -1,5 +1,4 @@
-/** What planning works with (plan-recrawls.ts), and a plan that holds nothing yet. */
-import type { Pool } from "pg";
+/** What planning works with (plan-writes.ts), and a plan that holds nothing yet. */
 import { z } from "zod";
 import { policy } from "../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
@@ -12,17 +11,14 @@ import {
   recrawlStrategies,
 } from "./recrawl-plan.ts";
 
-export interface PlanningPorts {
-  readonly pool: Pool;
-  readonly policies: RecrawlPolicies;
-  readonly now: Date;
-}
-
 export function boundsOf({ shortestHours, longestDays, visitsPerChange }: RecrawlPolicies): RateBounds {
   return { leastPerDay: 1 / longestDays, mostPerDay: 24 / shortestHours, visitsPerChange };
 }
 
-export function emptyPlan({ policies, now }: PlanningPorts, last: RecrawlPlan | null): RecrawlPlan {
+export function emptyPlan(
+  { policies, now }: { readonly policies: RecrawlPolicies; readonly now: Date },
+  last: RecrawlPlan | null,
+): RecrawlPlan {
   const { strategy } = policies;
   return {
     ...fixedPlan,

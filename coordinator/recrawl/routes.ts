@@ -1,6 +1,5 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
-import type { Pool } from "pg";
 import type { ChartHistory } from "#core/chart-history";
 import { spanWords } from "#core/format";
 import { type TimeRange, timeRange } from "#core/time-range";
@@ -11,21 +10,23 @@ import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
 import type { PlannedGroup, RecrawlPlan } from "./make-plan.ts";
-import { latestPlans } from "./plan-store.ts";
 import { recrawlApi, type recrawlPlan } from "./recrawl-api.ts";
 
 const plansShown = 50;
 
 /** How the rates went, with what changed meanwhile. */
-type RecrawlCharts = (range: TimeRange) => Promise<ChartHistory>;
+export type RecrawlCharts = (range: TimeRange) => Promise<ChartHistory>;
 
-export function recrawlPart(pool: Pool, charts: RecrawlCharts): WebPart {
+export function recrawlRoutes(
+  latestPlans: (most: number) => Promise<readonly RecrawlPlan[]>,
+  charts: RecrawlCharts,
+): WebPart {
   return ({ views }) => {
     views.describe({
       ...{ path: "/fleet/recrawl", operation: recrawlApi.recrawlPlans },
       view: async ({ query, now }) => {
         const [plans, history] = await Promise.all([
-          latestPlans(pool, plansShown),
+          latestPlans(plansShown),
           charts(timeRange(query, now, "30d")),
         ]);
         const value = { now: now.toISOString(), plans: plans.map(toldPlan), history };

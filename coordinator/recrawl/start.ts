@@ -3,11 +3,13 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import type { WebPart } from "../web/actions.ts";
 import type { RecrawlPlan } from "./make-plan.ts";
-import { planRecrawls } from "./plan-recrawls.ts";
-import { latestPlan } from "./plan-store.ts";
+import { latestPlan, latestPlans } from "./plan-store.ts";
+import { planRecrawls } from "./plan-writes.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
+import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
 
 interface RecrawlDuties {
   /** What results are to be taken by. */
@@ -62,3 +64,6 @@ function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): P
   const leastPerDay = Math.min(bounds.leastPerDay, latest.bounds.leastPerDay);
   return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
 }
+
+export const recrawlPart = (pool: Pool, charts: RecrawlCharts): WebPart =>
+  recrawlRoutes(async (most) => await latestPlans(pool, most), charts);

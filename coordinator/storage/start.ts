@@ -1,4 +1,4 @@
-/** What is let go by the clock, by the policies of retention. */
+/** What is let go by the clock, by the policies of retention; and the page that says what the database holds. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -9,6 +9,11 @@ import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
 import { keepFetchDays } from "../results/fetch-day-store.ts";
 import { forgetUnusedSets } from "../results/stated-uses-store.ts";
+import type { RoomOptions } from "../start-web.ts";
+import type { WebPart } from "../web/actions.ts";
+import { storageFacts } from "./storage-reads.ts";
+import { storageRoutes } from "./storage-routes.ts";
+import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
@@ -95,3 +100,6 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
     },
   };
 }
+
+export const storagePart = ({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart =>
+  storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));

@@ -1,20 +1,18 @@
 /** /storage: how large each table is, how long its rows are kept, and what that comes to; a page, JSON and CSV. */
 import { bytesText } from "#core/format";
-import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { column, dataTable, numberColumn, tile } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
 import { storageApi } from "./storage-api.ts";
-import { storageFacts } from "./storage-reads.ts";
-import { type StorageAnswer, type StoredTable, sizeOf, storageAnswer } from "./table-ends.ts";
+import { type StorageAnswer, type StoredTable, sizeOf } from "./table-ends.ts";
 
-export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
+export function storageRoutes(read: (now: Date) => Promise<StorageAnswer>): WebPart {
   return ({ views }) => {
     views.describe({
       ...{ path: "/storage", operation: storageApi.storage },
       view: async ({ now }) => {
-        const value = storageAnswer(await storageFacts(pool, now), config, now);
+        const value = await read(now);
         return {
           status: 200,
           value,

@@ -5,14 +5,8 @@ import { buttonForm, column, dataTable, empty, numberColumn } from "../web/compo
 import { askAbout, countText, crawlerLink, instant, sentence } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import {
-  countWords,
-  type FollowedUrl,
-  notFollowed,
-  type Submission,
-  submissionBounds,
-  sumOf,
-} from "./submission.ts";
+import { countWords, type FollowedUrl, notFollowed, type Submission, sumOf } from "./submission.ts";
+import { submissionBounds } from "./submissions-api.ts";
 
 interface SubmitPage {
   readonly submissions: readonly Submission[];

@@ -1,6 +1,7 @@
 /** Tables submission and submission_url: what was handed in, by whom, and what each URL was answered. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { nameOf, type UrlKey } from "#core/url-key";
 import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
 import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
@@ -18,11 +19,12 @@ import {
   type FollowedUrl,
   followedUrl,
   type GivenUrl,
+  givenUrl,
   type HandedInFacts,
   type Submission,
   type SubmissionDeed,
-  submissionBounds,
 } from "./submission.ts";
+import { submissionBounds } from "./submissions-api.ts";
 
 export type SubmissionStore = ReturnType<typeof createSubmissionStore>;
 
@@ -338,3 +340,46 @@ async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): 
 }
 
 const dateOf = (value: Date | number | null) => (value instanceof Date ? value : null);
+
+// Handing in: in batches, so that a million lines take no more memory than a thousand.
+
+interface Submitting {
+  readonly deed: SubmissionDeed;
+  readonly submittedBy: string;
+  readonly scope: CrawlScope;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
+  readonly now: () => Date;
+  /** After each batch: what was answered of it, and how many there were so far. */
+  readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;
+}
+
+const batchSize = 1000;
+
+/** Hands in one text after the other; blank ones and lines that begin with # count as places and are left out. */
+export async function submitUrls(
+  texts: Iterable<string> | AsyncIterable<string>,
+  store: SubmissionStore,
+  submitting: Submitting,
+): Promise<Submission> {
+  const { deed, submittedBy, scope, allowSpecialPurpose, now } = submitting;
+  const submissionId = await store.begin({ deed, submittedBy }, now());
+  let batch: GivenUrl[] = [];
+  let place = 0;
+  let taken = 0;
+  const flush = async () => {
+    if (batch.length === 0) return;
+    const answers = await store.take(submissionId, batch, { deed, scope, now: now() });
+    taken += batch.length;
+    batch = [];
+    submitting.onBatch?.(answers, taken);
+  };
+  for await (const text of texts) {
+    place += 1;
+    const line = text.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    batch.push(givenUrl(line, place, allowSpecialPurpose));
+    if (batch.length === batchSize) await flush();
+  }
+  await flush();
+  return (await store.find(submissionId)) as Submission;
+}

@@ -11,24 +11,14 @@ import { seedFault } from "../frontier/admit-urls.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { UrlTurn } from "../frontier/open-lease-reads.ts";
 import type { ToldOf } from "../web/api-operation.ts";
-import type { SubmissionStore } from "./submission-store.ts";
-import type { submission as submissionSchema, submittedUrl } from "./submissions-api.ts";
-
-/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
-export const submissionDeeds = ["add", "recrawl"] as const;
+import {
+  type submissionDeeds,
+  type submission as submissionSchema,
+  type submittedUrl,
+  urlAnswers,
+} from "./submissions-api.ts";
 
 export type SubmissionDeed = (typeof submissionDeeds)[number];
-
-export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
-
-export const submissionBounds = {
-  /** In one request over HTTP. */
-  urls: 10_000,
-  /** Receipts are kept for so long. */
-  keepDays: 90,
-  /** Of a receipt with more URLs nobody counts how many are fetched. */
-  countedUrls: 10_000,
-} as const;
 
 /** What scope site-recrawl may ask: `hostsAtOnce` bounds the look-ups in DNS that one request causes. */
 export const ownSiteBounds = { urlsAtOnce: 1000, hostsAtOnce: 20, urlsPerDay: 10_000 } as const;
@@ -102,23 +92,6 @@ export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofol
     ...(followNofollow ? [] : ["links with rel=nofollow (scope.followNofollow)"]),
   ];
 }
-
-export const followedStates = [
-  "refused",
-  "elsewhere",
-  "unknown",
-  "resolving",
-  "unresolvable",
-  "undelegated",
-  "in-progress",
-  "fetched",
-  "failed",
-  "gone",
-  "held",
-  "blocked-by-robots",
-  "scheduled",
-  "due",
-] as const;
 
 /** A URL of a receipt as the database has it now. */
 export interface FollowedFacts extends AnsweredUrl {
@@ -217,49 +190,6 @@ function turnWords(facts: FollowedFacts, crawler: string, now: Date): Omit<Stand
 }
 
 const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);
-
-// Handing in: in batches, so that a million lines take no more memory than a thousand.
-
-interface Submitting {
-  readonly deed: SubmissionDeed;
-  readonly submittedBy: string;
-  readonly scope: CrawlScope;
-  readonly allowSpecialPurpose: AllowedSpecialPurpose;
-  readonly now: () => Date;
-  /** After each batch: what was answered of it, and how many there were so far. */
-  readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;
-}
-
-const batchSize = 1000;
-
-/** Hands in one text after the other; blank ones and lines that begin with # count as places and are left out. */
-export async function submitUrls(
-  texts: Iterable<string> | AsyncIterable<string>,
-  store: SubmissionStore,
-  submitting: Submitting,
-): Promise<Submission> {
-  const { deed, submittedBy, scope, allowSpecialPurpose, now } = submitting;
-  const submissionId = await store.begin({ deed, submittedBy }, now());
-  let batch: GivenUrl[] = [];
-  let place = 0;
-  let taken = 0;
-  const flush = async () => {
-    if (batch.length === 0) return;
-    const answers = await store.take(submissionId, batch, { deed, scope, now: now() });
-    taken += batch.length;
-    batch = [];
-    submitting.onBatch?.(answers, taken);
-  };
-  for await (const text of texts) {
-    place += 1;
-    const line = text.trim();
-    if (line === "" || line.startsWith("#")) continue;
-    batch.push(givenUrl(line, place, allowSpecialPurpose));
-    if (batch.length === batchSize) await flush();
-  }
-  await flush();
-  return (await store.find(submissionId)) as Submission;
-}
 
 /** "3 new, 1 known, 2 refused": without what there is none of. */
 export function countWords({ urls }: Pick<Submission, "urls">): string {

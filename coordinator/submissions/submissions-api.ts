@@ -1,7 +1,37 @@
 /** The API of handing in URLs: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { followedStates, submissionBounds, submissionDeeds, urlAnswers } from "./submission.ts";
+
+/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
+export const submissionDeeds = ["add", "recrawl"] as const;
+
+export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
+
+export const submissionBounds = {
+  /** In one request over HTTP. */
+  urls: 10_000,
+  /** Receipts are kept for so long. */
+  keepDays: 90,
+  /** Of a receipt with more URLs nobody counts how many are fetched. */
+  countedUrls: 10_000,
+} as const;
+
+export const followedStates = [
+  "refused",
+  "elsewhere",
+  "unknown",
+  "resolving",
+  "unresolvable",
+  "undelegated",
+  "in-progress",
+  "fetched",
+  "failed",
+  "gone",
+  "held",
+  "blocked-by-robots",
+  "scheduled",
+  "due",
+] as const;
 
 export const submission = z
   .object({

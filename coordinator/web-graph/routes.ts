@@ -1,21 +1,25 @@
 /** /graph: the web graph as it was last ranked; a page, JSON, and its highest pages as CSV. */
 
-import type { Pool } from "pg";
 import type { WebPart } from "../web/actions.ts";
 import { column, dataTable, empty, numberColumn, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
-import { latestSummary, ranksMadeAt } from "./rank-store.ts";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
 import { graphApi } from "./web-graph-api.ts";
 
-export function graphPart(pool: Pool): WebPart {
+interface KeptGraph {
+  readonly madeAt: Date;
+  readonly summary: GraphSummary;
+}
+
+/** `read`: null where nobody has ranked yet; and of when the ranks are that the frontier's order goes by. */
+export function graphRoutes(read: () => Promise<readonly [KeptGraph | null, Date | null]>): WebPart {
   return ({ views }) => {
     views.describe({
       path: "/graph",
       operation: graphApi.graph,
       view: async () => {
-        const [kept, made] = await Promise.all([latestSummary(pool), ranksMadeAt(pool)]);
+        const [kept, made] = await read();
         const title = "Web graph";
         const ranksAt = made?.toISOString() ?? null;
         if (kept === null) {

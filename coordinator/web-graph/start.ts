@@ -3,14 +3,17 @@
  * would take too much of the coordinator's memory is left to `nearcrawl rank --engine sql --write`, and the log says so.
  */
 
+import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/server-database";
+import type { WebPart } from "../web/actions.ts";
 import { estimatedLinks } from "./graph-reads.ts";
 import { rankInWorker } from "./local-rank-store.ts";
 import { defaultPageRankSettings } from "./page-rank.ts";
-import { lastRanked } from "./rank-store.ts";
+import { lastRanked, latestSummary, ranksMadeAt } from "./rank-store.ts";
+import { graphRoutes } from "./routes.ts";
 
 interface RankingDuty {
   readonly database: Pick<Database, "pool" | "url" | "schema">;
@@ -70,3 +73,6 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   const { nodes, ranking } = summary;
   log.info({ nodes, links: summary.links, iterations: ranking.iterations, mended }, "pages are ranked");
 }
+
+export const graphPart = (pool: Pool): WebPart =>
+  graphRoutes(async () => await Promise.all([latestSummary(pool), ranksMadeAt(pool)]));

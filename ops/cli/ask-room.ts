@@ -204,7 +204,7 @@ const rooms = {
   fleet: async ({ pool, now }) => [
     (await import("#coordinator/fleet/start")).fleetPart({ pool, succession: async () => [] }, now),
   ],
-  graph: async ({ pool }) => [(await import("#coordinator/web-graph/routes")).graphPart(pool)],
+  graph: async ({ pool }) => [(await import("#coordinator/web-graph/start")).graphPart(pool)],
   overview: async ({ pool }) => {
     const { addOverviewViews } = await import("#coordinator/overview/routes");
     const { showAlerts } = await import("#coordinator/overview/alert-rules");
@@ -218,13 +218,13 @@ const rooms = {
     (await import("#coordinator/settings/start")).policyPart({ pool, log: silentLog }),
   ],
   recrawl: async ({ pool }) => {
-    const { recrawlPart } = await import("#coordinator/recrawl/routes");
+    const { recrawlPart } = await import("#coordinator/recrawl/start");
     return [recrawlPart(pool, async (range) => await (await reportsOf(pool)).charts("recrawl", range))];
   },
   reports: async (ground) => [(await import("#coordinator/reports/start")).reportPart(ground)],
   "site-caps": async ({ pool }) => [(await import("#coordinator/site-caps/start")).siteCapPart(pool)],
   sites: async (ground) => [(await import("#coordinator/sites/start")).sitePart(ground)],
-  storage: async (ground) => [(await import("#coordinator/storage/storage-routes")).storagePart(ground)],
+  storage: async (ground) => [(await import("#coordinator/storage/start")).storagePart(ground)],
   who: async ({ pool, config, resolver }) => {
     const { addViews } = await import("#coordinator/who/routes");
     const { frontierOrder } = await import("#coordinator/frontier/order/strategies");

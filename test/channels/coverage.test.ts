@@ -5,7 +5,7 @@ import { createChannelStore } from "#coordinator/channels/channel-store";
 import { coverageSum } from "#coordinator/channels/coverage";
 import { coverageCsv } from "#coordinator/channels/coverage-page";
 import { coverageList } from "#coordinator/channels/coverage-reads";
-import { submitUrls } from "#coordinator/submissions/submission";
+import { submitUrls } from "#coordinator/submissions/submission-store";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import {
   arrivedResult,

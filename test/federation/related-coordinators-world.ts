@@ -8,6 +8,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { settleClaims } from "#coordinator/federation/claim-store";
 import { AskParent, type TurnOutcome } from "#coordinator/federation/exchange";
 import { dropWaiting } from "#coordinator/federation/exchange-queue-store";
+import { createExchangeStore } from "#coordinator/federation/exchange-store";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { coordinatorPart } from "#coordinator/federation/start";
@@ -123,7 +124,8 @@ export async function newCoordinator() {
       const client = new HttpParentClient({ ...parent, certificatePin: null }, timeoutMs);
       clients.push(client);
       return new AskParent({
-        ...{ pool: world.pool, client, taking: () => taking, random: () => 0, log: silentLog, everyMs: 5000 },
+        ...{ store: createExchangeStore(pool), client, taking: () => taking, random: () => 0 },
+        ...{ log: silentLog, everyMs: 5000 },
         onTaken: (taken, told) => metrics.coordinators.exchanged("parent", { ...taken, told }),
       });
     },

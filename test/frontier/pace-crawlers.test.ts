@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
 import { partitionOf } from "#coordinator/domain-sets/partition";
-import { PaceOfFleet, type ToldPace } from "#coordinator/frontier/pace";
-import { createPaceStore } from "#coordinator/frontier/pace-store";
+import { PaceOfFleet } from "#coordinator/frontier/pace";
+import { createPaceStore, type ToldPace } from "#coordinator/frontier/pace-store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
 import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";

@@ -5,7 +5,7 @@ import { describeApi } from "#coordinator/open-api";
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { savePlan } from "#coordinator/recrawl/plan-store";
 import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
-import { recrawlPart } from "#coordinator/recrawl/routes";
+import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -45,7 +45,7 @@ it("says what happens before any plan, and is for operators alone", async () => 
 
 it("shows groups, intervals and rates of the plan in force, and why each was made", async () => {
   const policies = policySections.recrawl.parse({ strategy: "icr" });
-  const plan = emptyPlan({ pool: database.pool, policies, now: worldNow }, null);
+  const plan = emptyPlan({ policies, now: worldNow }, null);
   const group = { pages: 300, initialSeconds: 3600, intervalSeconds: 7200, successRate: 0.5 };
   const groups = [
     { ...group, channels: 12, changesPerDay: 24 },

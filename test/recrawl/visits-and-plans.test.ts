@@ -1,8 +1,8 @@
 /** What results say of their pages' changes, and the plans that are made of it, through the real stores. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { alone } from "#coordinator/database/bounded-work";
-import { planRecrawls } from "#coordinator/recrawl/plan-recrawls";
 import { latestPlan, latestPlans } from "#coordinator/recrawl/plan-store";
+import { planRecrawls } from "#coordinator/recrawl/plan-writes";
 import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
 import { sampledPages } from "#coordinator/recrawl/sample-store";
 import { policySections } from "#coordinator/settings/schema";

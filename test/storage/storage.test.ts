@@ -6,7 +6,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { describeApi } from "#coordinator/open-api";
 import { policySections } from "#coordinator/settings/schema";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
-import { storagePart } from "#coordinator/storage/storage-routes";
+import { storagePart } from "#coordinator/storage/start";
 import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/storage/table-ends";
 import type { Database } from "#db/server-database";
 import { storageCommand } from "#ops/cli/commands/of-rooms";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { followedUrl, submitUrls } from "#coordinator/submissions/submission";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import { followedUrl } from "#coordinator/submissions/submission";
+import { createSubmissionStore, submitUrls } from "#coordinator/submissions/submission-store";
 import {
   arrivedResult,
   newWorld,

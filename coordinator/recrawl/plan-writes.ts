@@ -3,6 +3,7 @@
  * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
  */
 
+import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { alone } from "../database/bounded-work.ts";
 import { nextCapacity, type PlannedGroup, type RecrawlPlan, type SampledPages } from "./make-plan.ts";
@@ -19,8 +20,14 @@ import {
 } from "./plan-store.ts";
 import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
 import { freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
-import { boundsOf, emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./recrawl-settings.ts";
+import { boundsOf, emptyPlan, type RecrawlPolicies } from "./recrawl-settings.ts";
 import { groupRecords, keepRecords, rankedPages, sampledPages } from "./sample-store.ts";
+
+interface PlanningPorts {
+  readonly pool: Pool;
+  readonly policies: RecrawlPolicies;
+  readonly now: Date;
+}
 
 const daySeconds = 86_400;
 
