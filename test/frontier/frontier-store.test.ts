@@ -1,14 +1,9 @@
 /** The frontier: one row per URL, host slices leased to one crawler at a time, and every URL comes back. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { asLeaseId } from "#core/ids";
-import { keyOf, newWorld, noon, scope, secondsAfterNoon, seeds, type World } from "../support/store-world.ts";
+import { keyOf, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const urlCount = async () =>
   (await world.rows<{ n: number }>("select count(*)::int n from frontier_url"))[0]?.n;

@@ -1,6 +1,6 @@
 /** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
 import type { Pool, PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { inTransaction } from "#coordinator/database/transaction";
 import { effectsOf, packEffects } from "#coordinator/frontier/link-outbox";
 import {
@@ -17,21 +17,15 @@ import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
   keyOf,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   seeds,
   spoolOf,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const settings = { ...defaultOutboxBounds, scope };
 

@@ -1,5 +1,5 @@
 /** A channel that is configured of a host is planned for itself, beside the rest of the host (SARSS section 2.1). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import type { RecrawlPlan } from "#coordinator/recrawl/make-plan";
@@ -10,23 +10,18 @@ import { groupRecords, keepRecords } from "#coordinator/recrawl/sample-store";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { policySections } from "#coordinator/settings/schema";
 import type { CrawlerId } from "#core/ids";
-import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
-import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
+import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 
 const hour = 3600;
 
-let world: ShippingWorld;
+const world = worldOfFile(async () => await newShippingWorld(() => plan));
 let plan: PlanInForce = fixedPlan;
 let crawlerId: CrawlerId;
-
-beforeAll(async () => {
-  world = await newShippingWorld(() => plan);
-});
 
 /** One site with a page of news, an archive of two pages, and whatever else a test adds. */
 beforeEach(async () => {
   plan = fixedPlan;
-  await world.reset();
   await world.pool.query("delete from channel");
   crawlerId = await world.arrived("north", 5000);
   const subnetId = await world.site(1);
@@ -34,8 +29,6 @@ beforeEach(async () => {
   await world.frontier.admit(seeds(at("news/a"), at("archive/a"), at("archive/b")), scope, noon);
   await world.pool.query("delete from frontier_url where url = $1", [at("")]);
 });
-
-afterAll(async () => await world.close());
 
 const at = (path: string) => `http://s1.example/${path}`;
 const channels = () => createChannelStore(world.pool);

@@ -1,5 +1,5 @@
 /** What results say of their pages' changes, and the plans that are made of it, through the real stores. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { alone } from "#coordinator/database/bounded-work";
 import { latestPlan, latestPlans } from "#coordinator/recrawl/plan-store";
 import { planRecrawls } from "#coordinator/recrawl/plan-writes";
@@ -7,32 +7,25 @@ import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
 import { sampledPages } from "#coordinator/recrawl/sample-store";
 import { policySections } from "#coordinator/settings/schema";
 import type { CrawlerId } from "#core/ids";
-import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
-import { noon, secondsAfterNoon } from "../support/store-world.ts";
+import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { noon, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
 
 const hour = 3600;
 const day = 24 * hour;
 
-let world: ShippingWorld;
+const world = worldOfFile(async () => await newShippingWorld(() => plan));
 let plan: PlanInForce = fixedPlan;
 let crawlerId: CrawlerId;
-
-beforeAll(async () => {
-  world = await newShippingWorld(() => plan);
-});
 
 /** Two hosts with a front page each, s1 and s2, of one crawler. */
 beforeEach(async () => {
   plan = fixedPlan;
-  await world.reset();
   crawlerId = await world.arrived("north", 5000);
   for (const number of [1, 2]) {
     const subnetId = await world.site(number);
     await world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
   }
 });
-
-afterAll(async () => await world.close());
 
 const url = (site: number) => `http://s${site}.example/`;
 

@@ -1,25 +1,19 @@
 /** Results: exactly once, only under a lease, and what they change in the frontier. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { createPool } from "#db/server-database";
 import {
   arrivedResult,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   spoolId,
   spoolOf,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const root = "http://a.example/";
 
