@@ -123,13 +123,7 @@ describe("a result's numbers", () => {
 
   it("cannot be faster than a host can be asked", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example", 30));
-    const [lease] = await world.frontier.leaseHosts({
-      crawlerId: north,
-      hosts: 1,
-      urlsPerHost: 30,
-      leaseSeconds: 60,
-      now: noon,
-    });
+    const [lease] = await world.lease(north, noon, { hosts: 1, urlsPerHost: 30 });
     const all = lease!.urls.map(({ url }) => [lease!.leaseId, resultOf(url)] as const);
 
     const atOnce = await send(north, all.slice(0, 20), { at: noon });
