@@ -68,9 +68,7 @@ export const federationApi = {
     path: "/api/coordinators",
     needs: "fleet-read",
     summary: "The parent coordinator, the children, and what waits for each",
-    answers: {
-      200: answer(coordinators),
-    },
+    answers: { 200: answer(coordinators) },
   },
   inviteCoordinator: {
     method: "post",

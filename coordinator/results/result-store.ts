@@ -120,11 +120,7 @@ async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
     if (batch.results.length === 1) return await takeFaulty(pool, batch, first, error as Error);
     const middle = batch.results.length >> 1;
     const half = batch.results.slice(0, middle);
-    const before = await take(pool, {
-      ...batch,
-      results: half,
-      lastSequence: half.at(-1)!.sequence,
-    });
+    const before = await take(pool, { ...batch, results: half, lastSequence: half.at(-1)!.sequence });
     return sumOfTaken(before, await take(pool, { ...batch, results: batch.results.slice(middle) }));
   }
 }

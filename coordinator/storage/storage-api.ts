@@ -65,8 +65,6 @@ export const storageApi = {
     description:
       "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* " +
       "and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
-    answers: {
-      200: answer(storage, "The same as its page"),
-    },
+    answers: { 200: answer(storage, "The same as its page") },
   },
 } satisfies ApiOperations;

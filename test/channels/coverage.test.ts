@@ -106,9 +106,7 @@ it("tells a channel by its directories, and of a submission each seed's channel 
   const submission = await submitUrls(
     ["http://a.example/docs/x", "http://a.example/news", "http://b.example/"],
     createSubmissionStore(world.pool),
-    {
-      ...{ deed: "add", submittedBy: "anna", scope, allowSpecialPurpose: false, now: () => noon },
-    },
+    { ...{ deed: "add", submittedBy: "anna", scope, allowSpecialPurpose: false, now: () => noon } },
   );
   await world.pool.query(
     "update frontier_host set state = 'unresolvable', state_reason = 'it has no address' where host = 'b.example'",

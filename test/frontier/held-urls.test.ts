@@ -197,11 +197,7 @@ describe("who asks for a held URL", () => {
     await ship(pages(60));
 
     const page = await pageOf(world.pool, keyOf(root), { fetches: 0, outLinks: 0, inLinks: 0 });
-    const none = await pageOf(world.pool, keyOf(`${root}50`), {
-      fetches: 0,
-      outLinks: 0,
-      inLinks: 0,
-    });
+    const none = await pageOf(world.pool, keyOf(`${root}50`), { fetches: 0, outLinks: 0, inLinks: 0 });
 
     if ("type" in page) throw new Error(page.type);
     expect(page.outLinks.items.map(({ state }) => state)).not.toContain("unknown");

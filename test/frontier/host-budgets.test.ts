@@ -64,9 +64,7 @@ describe("a host", () => {
   it("of good pages is crawled whole: what was held comes in as the budget grows", async () => {
     const fetched = await crawled(
       (url, index) => ({ page: text(index), links: url === root ? pages(400) : [] }),
-      {
-        rounds: 20,
-      },
+      { rounds: 20 },
     );
 
     expect(fetched).toBe(401);

@@ -407,10 +407,7 @@ describe("every effect counts once", () => {
       const rowOf = (least: number, most: number, isFirst = false) => {
         const linked = urls
           .filter(() => isFirst || random() < 0.6)
-          .map((url) => ({
-            ...keyOf(url),
-            links: least + Math.floor(random() * (most - least + 1)),
-          }));
+          .map((url) => ({ ...keyOf(url), links: least + Math.floor(random() * (most - least + 1)) }));
         return effectsOf(
           linked.filter((_url, n) => (isFirst && n < 6) || random() < 0.7).map((key) => ({ key, depth: 1 })),
           linked,
