@@ -8,7 +8,7 @@ import { mostSets } from "../domain-sets/partition.ts";
 import { subnetList } from "../subnets/subnets-api.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
 import { budgetSchema, fleetEntrySchema, fleetIdentitySchema } from "./fleet-entry.ts";

@@ -2,8 +2,8 @@
 
 import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
-import type { ChartHistory } from "#core/chart-history";
 import { bytesText, howMany, leastSamples, msText, sampledShare } from "#core/format";
+import type { ChartHistory } from "../web/chart-history.ts";
 import {
   askFor,
   buttonForm,

@@ -4,7 +4,7 @@ import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, answer, dateTime, type ReadOf } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { crawlerReport } from "../who/who-api.ts";
 import { fleetEntrySchema } from "./fleet-entry.ts";
 

@@ -3,6 +3,9 @@
  * rows that its table keeps of a time, and every answer by the steps of a range (core/time-range).
  */
 import type { Pool } from "pg";
+import { leastSamples, wilsonInterval } from "#core/format";
+import type { TimeRange } from "#core/time-range";
+import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import {
   chartHistory,
   type HistoryChart,
@@ -11,10 +14,7 @@ import {
   seriesOf,
   stepsOf,
   withoutIdle,
-} from "#core/chart-history";
-import { leastSamples, wilsonInterval } from "#core/format";
-import type { TimeRange } from "#core/time-range";
-import { createAccuracyStore } from "../delegation/accuracy-store.ts";
+} from "../web/chart-history.ts";
 import { gaugeSeconds, queueGauge } from "./gauge-store.ts";
 import { marksBetween } from "./mark-reads.ts";
 import { failureColumns, minuteDays, quarterDays } from "./minute-figures.ts";

@@ -1,9 +1,9 @@
 /** Fetches that failed: whose fault it was, by crawler, and the latest of them with words. */
 import { mayDo } from "#core/actor";
-import type { ChartHistory } from "#core/chart-history";
 import { leastSamples, sampledShare } from "#core/format";
 import { blameNames } from "../fleet/crawler-page.ts";
 import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-api.ts";
+import type { ChartHistory } from "../web/chart-history.ts";
 import { crawlerOr, empty, options, tile, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";

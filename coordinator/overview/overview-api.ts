@@ -4,7 +4,7 @@ import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { delegationCause } from "../subnets/subnets-api.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
 import { queueAges, spanFigures } from "./queue-api.ts";

@@ -3,11 +3,12 @@
  * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
  * and update are one rendering. Each figure leads to what is behind it.
  */
-import { rangeOf } from "#core/chart-history";
+
 import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
+import { rangeOf } from "../web/chart-history.ts";
 import {
   ago,
   askAbout,

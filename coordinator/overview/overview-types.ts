@@ -1,8 +1,8 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
 
-import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
+import type { ChartHistory } from "../web/chart-history.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import type {
   GatedHosts,

@@ -1,7 +1,7 @@
 /** The API of what is due and what is being fetched: hosts that wait, hosts in crawlers' hands, and figures of a span of time. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 
 /**
  * Why a host that is due is not being fetched, the first that applies.

@@ -1,7 +1,7 @@
 /** The API of recrawl plans: what it answers. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
 export const recrawlGroup = z

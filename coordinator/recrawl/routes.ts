@@ -1,10 +1,10 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
-import type { ChartHistory } from "#core/chart-history";
 import { spanWords } from "#core/format";
 import { type TimeRange, timeRange } from "#core/time-range";
 import type { WebPart } from "../web/actions.ts";
 import type { ToldOf } from "../web/api-operation.ts";
+import type { ChartHistory } from "../web/chart-history.ts";
 import { column, dataTable, empty, fact, numberColumn, titleRow } from "../web/components.ts";
 import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";

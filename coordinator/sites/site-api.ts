@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { changeKinds, pageChange } from "../changes/changes-api.ts";
 import { type ApiOperations, answer, errorAnswer, type ReadOf } from "../web/api-operation.ts";
-import { rangeParameters } from "../web/chart-history-api.ts";
+import { rangeParameters } from "../web/chart-history.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 import { siteStates } from "./sites-api.ts";
 

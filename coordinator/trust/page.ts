@@ -1,6 +1,6 @@
 /** Whether each crawler is trusted: comparisons of its pages with others', those that are not trusted first. */
 import { mayDo } from "#core/actor";
-import type { ChartHistory } from "#core/chart-history";
+import type { ChartHistory } from "../web/chart-history.ts";
 import { buttonForm, crawlerPath, empty, titleRow } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
