@@ -44,10 +44,7 @@ it("finds a site's hosts by an index, and others' only where their names end in 
   await createOptOutStore(database.pool).request(request, noon);
   await createOptOutMarks(database.pool).apply(noon);
   const { hosts } = await deedsOf(database.pool, { site: "a_b.example.info", network: null }, noon);
-  const calls = asked.mock.calls.map(([sql, values]) => ({
-    sql: String(sql),
-    values: values as unknown[],
-  }));
+  const calls = asked.mock.calls.map(([sql, values]) => ({ sql: String(sql), values: values as unknown[] }));
   asked.mockRestore();
   const ofHosts = calls.filter(({ sql }) => /reverse\(h\.host\)|right\(/.test(sql));
   const plans = await Promise.all(
