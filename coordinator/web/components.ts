@@ -103,28 +103,27 @@ export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
 }
 
 export interface TableColumn<One> {
-  readonly title: string;
-  /** Of its cells: figures stand to the right; texts that are wide, or break anywhere. */
-  readonly kind?: "number" | "wide" | "break";
+  readonly title: string | Html;
   readonly cell: (one: One) => Html | string | number;
+  /** Of its cells: figures stand to the right; texts that are wide, break anywhere, or not at all. */
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | undefined;
 }
 
-export const column = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-});
+export const column = <One>(
+  title: string | Html,
+  cell: TableColumn<One>["cell"],
+  kind?: TableColumn<One>["kind"],
+): TableColumn<One> => ({ title, cell, kind });
 
-export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  kind: "number",
-});
+export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "number");
 
-export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  kind: "wide",
-});
+export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "wide");
+
+/** Of buttons: only who hears the page is told what the column is. */
+export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(html`<span class="hidden">${title}</span>`, cell);
 
 /** Its first column heads the rows; what is wider than the page scrolls by itself. */
 export function dataTable<One>(
@@ -140,6 +139,6 @@ export function dataTable<One>(
       (column) => html`<td${as(column)}>${column.cell(one)}</td>`,
     )}</tr>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${kind === null ? nothing : html` class="${kind}"`}>
-<thead><tr>${columns.map((column) => html`<th scope="col"${as(column)}>${column.title}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column) => html`<th scope="col"${column.kind === "number" ? as(column) : nothing}>${column.title}</th>`)}</tr></thead>
 <tbody>${rows.map(rowOf)}</tbody></table></div>`;
 }
