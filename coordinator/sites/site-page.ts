@@ -3,8 +3,9 @@ import { mayDo } from "#core/actor";
 import { bytesText, howMany, leastSamples, msText, spanWords, whenWords } from "#core/format";
 import { rangeQuery, rangeWords } from "#core/time-range";
 import { perHourWords } from "#protocol/pace-words";
+import { changeKinds } from "../changes/changes-api.ts";
 import { differenceList } from "../changes/difference-page.ts";
-import { type ChangeKind, changeKinds, kindWords } from "../changes/page-change.ts";
+import { type ChangeKind, kindWords } from "../changes/page-change.ts";
 import { delayWords } from "../frontier/pace-reasons.ts";
 import { fetchAgainForm, handInForm } from "../submissions/page.ts";
 import {

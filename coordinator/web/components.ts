@@ -103,28 +103,27 @@ export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
 }
 
 export interface TableColumn<One> {
-  readonly title: string;
-  /** Of its cells: figures stand to the right; texts that are wide, or break anywhere. */
-  readonly kind?: "number" | "wide" | "break";
+  readonly title: string | Html;
   readonly cell: (one: One) => HtmlValue;
+  /** Of its cells: figures stand to the right; texts that are wide, break anywhere, or not at all. */
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | undefined;
 }
 
-export const column = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-});
+export const column = <One>(
+  title: string | Html,
+  cell: TableColumn<One>["cell"],
+  kind?: TableColumn<One>["kind"],
+): TableColumn<One> => ({ title, cell, kind });
 
-export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  kind: "number",
-});
+export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "number");
 
-export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  kind: "wide",
-});
+export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "wide");
+
+/** Of buttons: only who hears the page is told what the column is. */
+export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(html`<span class="hidden">${title}</span>`, cell);
 
 /** Of columns that several tables share. */
 export function dataTable<One>(
@@ -133,8 +132,7 @@ export function dataTable<One>(
   rows: readonly One[],
   kind = "",
 ): Html {
-  const heads = columns.map(({ title, kind: its }) => (its === undefined ? title : `${title} .${its}`));
-  return tableOf(label, heads, rows, (one) => columns.map(({ cell }) => cell(one)), kind);
+  return tableWith(label, columns, rows, (one) => columns.map(({ cell }) => cell(one)), kind);
 }
 
 /**
@@ -149,12 +147,24 @@ export function tableOf<One>(
   kind = "",
 ): Html {
   const columns = heads.map((head) => (head === false ? null : headingOf(head)));
+  return tableWith(label, columns, rows, cells, kind);
+}
+
+type Heading = Pick<TableColumn<unknown>, "title"> & { readonly kind?: string | undefined };
+
+function tableWith<One>(
+  label: string,
+  columns: readonly (Heading | null)[],
+  rows: readonly One[],
+  cells: (one: One) => readonly HtmlValue[],
+  kind: string,
+): Html {
   const headOf = (column: Heading | null) =>
     column &&
-    html`<th scope="col"${classOf(headKinds.includes(column.kind) ? column.kind : "")}>${column.shown}</th>`;
+    html`<th scope="col"${classOf(headKinds.find((one) => one === column.kind))}>${column.title}</th>`;
   const cellOf = (value: HtmlValue, at: number) => {
     const column = columns[at];
-    const rest = html`${classOf(column?.kind ?? "")}>${value}`;
+    const rest = html`${classOf(column?.kind)}>${value}`;
     return column && (at === 0 ? html`<th scope="row"${rest}</th>` : html`<td${rest}</td>`);
   };
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${classOf(kind)}>
@@ -162,20 +172,15 @@ export function tableOf<One>(
 <tbody>${rows.map((one) => html`<tr>${cells(one).map(cellOf)}</tr>`)}</tbody></table></div>`;
 }
 
-interface Heading {
-  readonly shown: HtmlValue;
-  readonly kind: string;
-}
-
-const headKinds = ["number", "bar-column", "wide", "break"];
+const headKinds = ["number", "bar-column"];
 
 function headingOf(head: string): Heading {
-  const [title = "", kind = ""] = head.split(" .");
+  const [title = "", kind] = head.split(" .");
   const hidden = /^\((.+)\)$/.exec(title)?.[1];
-  return { shown: hidden === undefined ? title : html`<span class="hidden">${hidden}</span>`, kind };
+  return { title: hidden === undefined ? title : html`<span class="hidden">${hidden}</span>`, kind };
 }
 
-const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
+const classOf = (name = "") => (name === "" ? nothing : html` class="${name}"`);
 
 export const small = (words: HtmlValue): Html => html`<span class="small">${words}</span>`;
 

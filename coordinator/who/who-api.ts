@@ -4,7 +4,7 @@ import type { Standing } from "#core/explanation";
 import { delegationChange, finerReport, probeRound } from "../delegation/rounds-api.ts";
 import { hostReport, type UrlReport, urlReport, waitingReport } from "../frontier/frontier-reports-api.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
-import { optOutScopes } from "../opt-outs/opt-out.ts";
+import { complaintLine, optOutReport } from "../opt-outs/opt-outs-api.ts";
 import {
   chainSubnet,
   effectiveDelegation,
@@ -57,22 +57,6 @@ const standing = record("Standing", {
   code: z.string(),
   stops: z.boolean().describe("True: no fetch takes place while this holds."),
   words: z.string(),
-});
-
-const optOutReport = record("OptOutReport", {
-  target: z.string().describe("What opted out, by its scope."),
-  kind: z.enum(["site", "network"]),
-  scope: z.enum(optOutScopes),
-  state: z.enum(["unconfirmed", "confirmed"]),
-  since: dateTime(),
-  lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),
-});
-
-const complaintLine = record("ComplaintLine", {
-  complaintId: z.int(),
-  target: z.string(),
-  at: dateTime(),
-  open: z.boolean(),
 });
 
 const orderReport = record("OrderReport", {
