@@ -284,8 +284,7 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
-  /** Without them, the contact page takes no forms, and nothing lists the fleet's addresses and keys. */
-  readonly contact?: ContactPorts;
+  readonly contact: ContactPorts;
   /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
   readonly access?: Access;
   /** Waited for before a request that changes something is answered; left out: nothing is. */
@@ -346,7 +345,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access, alerts });
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  addContactRoutes(app, ports.contact ?? null, knowing);
+  addContactRoutes(app, ports.contact, knowing);
   addOperation(app, { ...ports, access: shared.access });
   return app;
 }

@@ -1,7 +1,6 @@
 /** The API of one host: what is known of it, part by part, and fetching it again. */
 import { z } from "zod";
-import { pageChange } from "../changes/changes-api.ts";
-import { changeKinds } from "../changes/page-change.ts";
+import { changeKinds, pageChange } from "../changes/changes-api.ts";
 import { type ApiOperations, answer, errorAnswer, type ReadOf } from "../web/api-operation.ts";
 import { rangeParameters } from "../web/chart-history.ts";
 import { typedConfirmation } from "../web/form-fields.ts";

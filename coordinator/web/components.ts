@@ -38,7 +38,9 @@ export function confirmForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
 ): Html {
-  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
+  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label
+ for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required
+ maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
 }
 
 export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
@@ -96,25 +98,32 @@ export function skeleton(words: Html | string): Html {
 /** Why somebody sees no buttons. */
 export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;
-  return html`<p class="small">${what}: that is for operators${actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing}.</p>`;
+  const first = actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing;
+  return html`<p class="small">${what}: that is for operators${first}.</p>`;
 }
 
 export interface TableColumn<One> {
-  readonly title: string;
-  readonly isNumber?: true;
+  readonly title: string | Html;
   readonly cell: (one: One) => Html | string | number;
+  /** Of its cells: figures stand to the right; texts that are wide, break anywhere, or not at all. */
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | undefined;
 }
 
-export const column = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-});
+export const column = <One>(
+  title: string | Html,
+  cell: TableColumn<One>["cell"],
+  kind?: TableColumn<One>["kind"],
+): TableColumn<One> => ({ title, cell, kind });
 
-export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  isNumber: true,
-});
+export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "number");
+
+export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "wide");
+
+/** Of buttons: only who hears the page is told what the column is. */
+export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(html`<span class="hidden">${title}</span>`, cell);
 
 /** Its first column heads the rows; what is wider than the page scrolls by itself. */
 export function dataTable<One>(
@@ -123,13 +132,13 @@ export function dataTable<One>(
   rows: readonly One[],
   kind: string | null = null,
 ): Html {
-  const as = ({ isNumber }: TableColumn<One>) => (isNumber ? html` class="number"` : nothing);
+  const as = ({ kind: its }: TableColumn<One>) => (its === undefined ? nothing : html` class="${its}"`);
   const [first, ...others] = columns;
   const rowOf = (one: One) =>
     html`<tr><th scope="row"${first === undefined ? nothing : as(first)}>${first?.cell(one)}</th>${others.map(
       (column) => html`<td${as(column)}>${column.cell(one)}</td>`,
     )}</tr>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${kind === null ? nothing : html` class="${kind}"`}>
-<thead><tr>${columns.map((column) => html`<th scope="col"${as(column)}>${column.title}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column) => html`<th scope="col"${column.kind === "number" ? as(column) : nothing}>${column.title}</th>`)}</tr></thead>
 <tbody>${rows.map(rowOf)}</tbody></table></div>`;
 }

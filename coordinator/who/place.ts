@@ -10,7 +10,7 @@ import { notAsked, type PeerDistance } from "../delegation/denied-targets.ts";
 import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
 import { type MoveCounts, type RateKind, rateFrom } from "../delegation/recalibration/ageing.ts";
 import type { DelegationChange, FinerReport, ProbeRound, RecordedRound } from "../delegation/rounds-api.ts";
-import type { OwnerReads } from "../federation/owner-reads.ts";
+import type { ownerOf } from "../federation/owner-reads.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports-api.ts";
 import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
@@ -177,7 +177,9 @@ async function explained(
 // What the answer to `who` is read from: the outside, as the flow knows it.
 
 /** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
-export interface WhoReads extends OwnerReads {
+export interface WhoReads {
+  /** Null: it is this coordinator's own. */
+  ownerOf(asked: Parameters<typeof ownerOf>[1]): ReturnType<typeof ownerOf>;
   chainOf(first: string, last: string): Promise<ChainSubnet[]>;
   /** At most `each` on either side. */
   neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;

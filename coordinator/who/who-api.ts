@@ -4,7 +4,7 @@ import type { Standing } from "#core/explanation";
 import { delegationChange, finerReport, probeRound } from "../delegation/rounds-api.ts";
 import { hostReport, type UrlReport, urlReport, waitingReport } from "../frontier/frontier-reports-api.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
-import { optOutScopes } from "../opt-outs/opt-out.ts";
+import { complaintLine, optOutReport } from "../opt-outs/opt-outs-api.ts";
 import {
   chainSubnet,
   effectiveDelegation,
@@ -58,21 +58,6 @@ const standing = z
     words: z.string(),
   })
   .meta({ id: "Standing" });
-
-const optOutReport = z
-  .strictObject({
-    target: z.string().describe("What opted out, by its scope."),
-    kind: z.enum(["site", "network"]),
-    scope: z.enum(optOutScopes),
-    state: z.enum(["unconfirmed", "confirmed"]),
-    since: dateTime(),
-    lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),
-  })
-  .meta({ id: "OptOutReport" });
-
-const complaintLine = z
-  .strictObject({ complaintId: z.int(), target: z.string(), at: dateTime(), open: z.boolean() })
-  .meta({ id: "ComplaintLine" });
 
 const orderReport = z
   .strictObject({

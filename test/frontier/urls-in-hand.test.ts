@@ -41,13 +41,7 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
     `update frontier_url set next_fetch_at = '${secondsAfterNoon(-9).toISOString()}' where url <> '${free}';
      update frontier_host set due_at = '${secondsAfterNoon(-9).toISOString()}'`,
   );
-  const [lease] = await world.frontier.leaseHosts({
-    crawlerId: athens,
-    hosts: 1,
-    urlsPerHost: 2,
-    leaseSeconds: 60,
-    now: noon,
-  });
+  const [lease] = await world.lease(athens, noon, { hosts: 1, urlsPerHost: 2 });
   const held = lease!.urls.map(({ url }) => url);
   const places = await Promise.all(
     urls.map(
