@@ -365,10 +365,7 @@ async function blockedUrls(pool: Pool, hostHash: HostHash): Promise<SiteRobots["
   };
 }
 
-async function statedBy(
-  pool: Pool,
-  hostHash: HostHash,
-): Promise<Pick<SiteRobots, "stated" | "notSearched">> {
+async function statedBy(pool: Pool, hostHash: HostHash): Promise<Pick<SiteRobots, "stated" | "notSearched">> {
   const { rows } = await pool.query<{
     set: number | null;
     pages: number;
@@ -483,10 +480,7 @@ async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks
 }
 
 /** By the URLs that most links lead to, since links are found by their target. */
-async function linksHere(
-  pool: Pool,
-  hostHash: HostHash,
-): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
+async function linksHere(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
   const targets = await pool.query<{ url_hash: UrlHash; back_links: number }>(
     `select url_hash, back_links
      from (select url_hash, back_links from frontier_url where host_hash = $1 limit ${mostCounted}) looked
