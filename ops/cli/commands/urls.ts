@@ -42,7 +42,18 @@ export function urlsCommand(): Command {
     .description("submit URLs, have them fetched again, and see their state")
     .addHelpText(
       "after",
-      `\nA receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.\nLists have one URL per line; blank lines and those that begin with # are skipped. The URL of a sitemap adds the URLs of its own host that it lists.\nExit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known about them.\n\nExamples:\n  nearcrawl urls add https://www.example.org/ https://www.example.net/news\n  nearcrawl urls add seeds.txt sitemap.xml.gz\n  sort seeds.txt | nearcrawl urls add -\n  nearcrawl urls recrawl https://www.example.org/\n  nearcrawl urls status https://www.example.org/`,
+      `
+A receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.
+Lists have one URL per line; blank lines and those that begin with # are skipped. The URL of a sitemap adds the URLs
+of its own host that it lists.
+Exit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known about them.
+
+Examples:
+  nearcrawl urls add https://www.example.org/ https://www.example.net/news
+  nearcrawl urls add seeds.txt sitemap.xml.gz
+  sort seeds.txt | nearcrawl urls add -
+  nearcrawl urls recrawl https://www.example.org/
+  nearcrawl urls status https://www.example.org/`,
     );
   const deeds = [
     ["add", "add them to the crawl; known URLs keep their schedule"],
