@@ -41,8 +41,8 @@ ${refused ? html`<p class="fault" role="alert">${refused.words}</p>` : nothing}
 ${
   mayDo(viewer.actor, "policy-write")
     ? nothing
-    : html`<p class="note">You can view the policies. Only operators can
-change them (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`
+    : html`<p class="note">You can view the policies.
+Only operators can change them (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`
 }
 ${answer.ignored.map((fault) => html`<p class="fault">A stored policy is ignored, and the file’s value holds: ${fault}.</p>`)}
 ${finder(page)}
