@@ -1,7 +1,6 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
-import type { AnswerOf } from "#coordinator/web/api-operation";
-import { whoApi } from "#coordinator/who/who-api";
+import { type WhoAnswer, whoApi } from "#coordinator/who/who-api";
 import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
 import { registryStatus } from "#rir-import/status";
 import { answerText } from "../answer-text.ts";
@@ -61,7 +60,7 @@ function lookUpCommand(): Command {
   return roomCommand({
     ...{ name: "lookup", room: "who", operation: whoApi.who, takes: "q" },
     says: "the chain of ranges that hold an address or a range",
-    text: ({ question, chain }: AnswerOf<typeof whoApi.who>) =>
+    text: ({ question, chain }: WhoAnswer) =>
       answerText(
         { chain: [...chain].reverse() },
         { chain: "range registry country name holder.name holder.handle delegation.crawler.name" },
