@@ -96,6 +96,8 @@ it.each([
   ["set example.org --seconds soon", ofRooms.siteCapsCommand, 2, "--seconds soon: must be a number\n"],
   ["nowhere", ofRooms.exploreCommand, 2, "at: nowhere is not an address"],
   ["--country CY", ofRooms.exploreCommand, 3, ""],
+  ["move athens --to nobody", fleetCommand, 3, "nobody"],
+  ["move athens --to athens", fleetCommand, 2, "athens was not moved: name another crawler"],
 ])("%s ends with a code of its own, and what is wrong is named", async (words, command, code, err) => {
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
 
