@@ -49,7 +49,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
   if (typeof moveId === "string") throw new Error(moveId);
   await until(async () => (await world.moves.find(moveId))?.step === "running", soonMs);
   const requestsBefore = asked().length;
-  await until(async () => (await openPages()) === 0, soonMs);
+  await until(async () => (await openPages()) === 0, 3 * soonMs);
   await until(() => old.refusal() !== null, soonMs);
 
   expect(next.crawler.status()).toMatchObject({
@@ -70,7 +70,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
     "select public_key from crawler where name = 'athens'",
   );
   expect(row?.public_key).toBe(sparta.publicKey);
-}, 60_000);
+}, 120_000);
 
 async function countsOf() {
   const [counts] = await world.rows<{ urls: number; fetches: number; fetched_twice: number }>(
