@@ -229,52 +229,30 @@ export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClo
  * not know are not pending: nothing is to be fetched there.
  */
 async function progress(pool: Pool): Promise<FrontierProgress> {
-  const [ofHosts, ofProbes] = await Promise.all([hostProgress(pool), probeProgress(pool)]);
-  return { ...ofHosts, ...ofProbes };
-}
-
-type ProbeProgress = Pick<FrontierProgress, "subnetsDelegated" | "probes" | "rounds">;
-
-async function probeProgress(pool: Pool): Promise<ProbeProgress> {
-  const { rows } = await pool.query<ProbeProgress>(
-    `select
-       (select count(*)::int from delegation) as "subnetsDelegated",
-       (select count(*)::int from probe where how = 'probe') as "probes",
-       (select count(*)::int from probe_round) as "rounds"`,
-  );
-  return rows[0]!;
-}
-
-async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof ProbeProgress>> {
-  const { rows } = await pool.query<Omit<FrontierProgress, keyof ProbeProgress>>(
-    `select
-       hosts.hosts as "hosts",
-       hosts.unresolved as "hostsUnresolved",
-       hosts.refused as "hostsRefused",
-       hosts.delegated as "hostsDelegated",
-       hosts.urls as "urls",
-       hosts.subnets_waiting as "subnetsWaiting",
-       urls.hosts_fetched as "hostsFetched",
-       urls.pending as "urlsPending",
+  const { rows } = await pool.query<FrontierProgress>(
+    `select hosts.*, urls.*,
        (select coalesce(sum(effects), 0)::int from link_outbox) as "linksWaiting",
-       (select count(*)::int from page) as "pages"
+       (select count(*)::int from page) as pages,
+       (select count(*)::int from delegation) as "subnetsDelegated",
+       (select count(*)::int from probe where how = 'probe') as probes,
+       (select count(*)::int from probe_round) as rounds
      from (
        select count(*)::int as hosts,
-         count(*) filter (where h.state = 'unresolved')::int as unresolved,
-         count(*) filter (where h.state = 'refused')::int as refused,
-         count(d.subnet_id)::int as delegated,
+         count(*) filter (where h.state = 'unresolved')::int as "hostsUnresolved",
+         count(*) filter (where h.state = 'refused')::int as "hostsRefused",
+         count(d.subnet_id)::int as "hostsDelegated",
          coalesce(sum(h.url_count), 0)::int as urls,
          count(distinct h.subnet_id) filter (
            where h.state = 'resolved' and h.due_at is not null and d.subnet_id is null
-         )::int as subnets_waiting
+         )::int as "subnetsWaiting"
        from frontier_host h
        left join delegation d on d.subnet_id = h.subnet_id
      ) hosts, (
-       select count(distinct u.host_hash) filter (where u.visits > 0)::int as hosts_fetched,
+       select count(distinct u.host_hash) filter (where u.visits > 0)::int as "hostsFetched",
          count(*) filter (
            where u.visits = 0 and u.state = 'due' and h.state not in ('refused', 'unresolvable')
              and h.opt_out_id is null
-         )::int as pending
+         )::int as "urlsPending"
        from frontier_url u
        join frontier_host h on h.host_hash = u.host_hash
      ) urls`,
