@@ -181,7 +181,7 @@ scope="col">Target</th><th scope="col">Description</th></tr></thead>
 
 function row(entry: AuditEntry): Html {
   const { at, actor, via, action, target, words, remoteAddress } = entry;
-  return html`<tr><td class="nowrap">${instant(at.toISOString())}</td>
+  return html`<tr><td class="nowrap">${instant(at)}</td>
 <td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span
 class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
 <td class="nowrap"><a href="${pathWith("/audit", { action })}">${action}</a></td>

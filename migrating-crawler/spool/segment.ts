@@ -38,7 +38,7 @@ export function unframe(framed: Buffer, sequence: number): Buffer | null {
   if (length > maxRecordBytes || framed.length < headerBytes + length) return null;
   const record = framed.subarray(0, headerBytes + length);
   if (crc32(record.subarray(8)) !== record.readUInt32LE(4)) return null;
-  if (Number(record.readBigUInt64LE(8)) !== sequence) return null;
+  if (Number(record.readBigUInt64LE(8)) !== sequence || record[headerBytes] !== form) return null;
   return record.subarray(headerBytes);
 }
 
@@ -98,6 +98,4 @@ export function readRecord(record: Buffer): KeptResult {
   return { leaseId: leaseIdOf(record), packed: { text: lines.join("\n"), numbers, links } };
 }
 
-function leaseIdOf(record: Buffer): string {
-  return String(record.readBigUInt64LE(leaseAt));
-}
+const leaseIdOf = (record: Buffer): string => String(record.readBigUInt64LE(leaseAt));

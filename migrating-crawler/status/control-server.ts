@@ -2,7 +2,7 @@
  * HTTP on HOME/control.sock (a Unix socket, mode 0600): the crawler's own user and root can look and steer, nobody
  * else, and nothing over a network. A socket that was left behind is replaced only when nobody answers on it.
  *
- *   GET  /status.json   the report            GET /status.txt   the same for a terminal; ?line: in one line
+ *   GET  /status.json   the report            GET /status.txt   the same for a terminal
  *   POST /pause?reason= · /resume · /drain?reason= · /renew-signing-key
  */
 import { closeSync, openSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import type { CrawlerLog } from "../core/log.ts";
 import type { StatusReport } from "./status-report.ts";
-import { statusLine, statusText } from "./status-text.ts";
+import { statusText } from "./status-text.ts";
 
 /** What can be looked at and steered; `Resident` is one. */
 export interface Steered {
@@ -134,7 +134,7 @@ function controlServer({ crawler, log, pageUrl = () => null }: ControlSettings):
     } else if (route === "GET /status.json") {
       replyJson(response, JSON.stringify(report()));
     } else if (route === "GET /status.txt") {
-      reply(response, 200, query.has("line") ? statusLine(report()) : statusText(report()).join("\n"));
+      reply(response, 200, statusText(report()).join("\n"));
     } else {
       reply(response, 404, "there is no such thing here");
     }

@@ -34,6 +34,8 @@ it("an invitation becomes a crawler with a key of its own, over the pinned certi
   expect(invitation.certificatePin).toBe(pinOf(shown!));
   expect(welcome).toMatchObject({ protocolVersion: 6, ticket: expect.any(String), time: expect.any(String) });
   expect(key).toMatchObject({ scopes: ["probe", "crawl"], oldKeySeconds: 0 });
+  const [server] = await world.rows("select version() as words");
+  expect(server?.words).toMatch(new RegExp(`^PostgreSQL ${welcome?.postgresVersion}\\b`));
   const rows = await world.rows("select public_key, pages_per_day, state from crawler");
   expect(rows).toEqual([{ public_key: folder.identity.publicKey, pages_per_day: 300, state: "online" }]);
   await world.leave(crawler, "athens");

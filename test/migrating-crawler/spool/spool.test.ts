@@ -18,6 +18,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
+import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
@@ -346,6 +347,20 @@ describe("what is found at the opening", () => {
       ["18446744073709551615", 2],
       ["9", 4],
     ]);
+  });
+
+  it("is cut off where it is whole, and none of ours", () => {
+    const home = freshHome();
+    open(home).close();
+    writeFileSync(
+      join(home, "spool", "results-0000000000000001.log"),
+      frame(1, Buffer.from('{"leaseId":"1"}')),
+    );
+
+    const spool = open(home);
+
+    expect([spool.waiting, spool.lostBytes]).toEqual([0, 31]);
+    expect(spool.append("7", packed(3))).toBe(1);
   });
 
   it("is remembered in a few bytes for each result", async () => {
