@@ -297,8 +297,12 @@ async function domainSets(
 /** For people, and the audit log. */
 function budgetWords(name: string, { granted, inForce }: ChangedBudget): string {
   const at = ({ pagesPerDay: pages, bytesPerDay: bytes }: Budget) =>
-    `${pages === null ? "as many pages as its partner allows" : `${howMany(pages, "page")} at most`} and ${bytes === null ? "as many bytes as its partner allows" : `${bytesText(bytes)} at most`}`;
-  return `${name} is granted ${at(granted)} per day; with what its partner allows that is ${howMany(inForce.pagesPerDay, "page")} and ${bytesText(inForce.bytesPerDay)}.`;
+    `${pages === null ? "as many pages as its partner allows" : `${howMany(pages, "page")} at most`} and ` +
+    (bytes === null ? "as many bytes as its partner allows" : `${bytesText(bytes)} at most`);
+  return (
+    `${name} is granted ${at(granted)} per day; with what its partner allows that is ` +
+    `${howMany(inForce.pagesPerDay, "page")} and ${bytesText(inForce.bytesPerDay)}.`
+  );
 }
 
 async function move(
