@@ -173,8 +173,9 @@ function head({ title, sort, isNumber }: Column, { filter, sort: sorted, directi
   const turned: Direction = direction === "up" ? "down" : "up";
   const query = sitesQuery({ filter, sort, direction: isSorted ? turned : usualDirection[sort] });
   const arrow = direction === "up" ? "↑" : "↓";
-  return html`<th scope="col"${number}${isSorted ? html` aria-sort="${ariaSorts[direction]}"` : nothing}><a
-href="${pathWith(path, query)}">${title}${isSorted ? html` <span aria-hidden="true">${arrow}</span>` : nothing}</a></th>`;
+  return html`<th scope="col"${number}${isSorted && html` aria-sort="${ariaSorts[direction]}"`}><a href="${pathWith(path, query)}">${title}${
+    isSorted && html` <span aria-hidden="true">${arrow}</span>`
+  }</a></th>`;
 }
 
 function row(site: ListedSite, now: Date): Html {
