@@ -49,8 +49,9 @@ export function writePack(home: string, { withResults }: { readonly withResults:
   const list = Buffer.from(JSON.stringify(files));
   const bytes = files.reduce((sum, file) => sum + file.bytes, 4 + list.length);
   if (bytes > maxMoveBytes) {
+    const [waiting, most] = [bytes, maxMoveBytes].map((size) => Math.ceil(size / 1024 / 1024));
     throw new UsageError(
-      `${Math.ceil(bytes / 1024 / 1024)} MiB wait for the coordinator, and a move takes ${maxMoveBytes / 1024 / 1024} MiB at most: let the crawler ship its results first`,
+      `${waiting} MiB wait for the coordinator, and a move takes ${most} MiB at most: let the crawler ship its results first`,
     );
   }
   const length = Buffer.alloc(4);

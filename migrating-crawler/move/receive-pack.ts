@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ProtocolError } from "#core/errors";
 import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
-import { flushedWrite } from "../core/flushed-write.ts";
+import { flushedWrite, writeFlushed } from "../core/flushed-write.ts";
 import { jsonIn, jsonOf } from "../core/json.ts";
 import { robotsFrom } from "../fetch/robots.ts";
 import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
@@ -162,12 +162,7 @@ function joinPaces(home: string): void {
   }
   const addresses = new Map([...own.addresses, ...arrived.addresses]);
   const text = JSON.stringify(keptPaces([...paces].reverse(), [...addresses].reverse()));
-  const file = openSync(join(arrivedFolder(home), name), flushedWrite, 0o600);
-  try {
-    writeSync(file, text);
-  } finally {
-    closeSync(file);
-  }
+  writeFlushed(join(arrivedFolder(home), name), text);
 }
 
 /** Rules that are none are left behind: they will be asked for again. */

@@ -47,14 +47,25 @@ function partner(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
   return made;
 }
 
+/** A coordinator with an invitation, and a partner's machine. */
+async function invited(settings?: SmallSettings, changes?: Partial<PartnerSurroundings>) {
+  return { world: await coordinator(settings), ...partner(changes) };
+}
+
+/** The same, joined. */
+async function joined() {
+  const made = await invited();
+  await made.run("join", made.world.invitation());
+  return made;
+}
+
 const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
 const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
 describe("join", () => {
   it("refuses an invitation that pins no release key, before anything is made or redeemed", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
 
@@ -64,8 +75,7 @@ describe("join", () => {
   });
 
   it("leaves a folder of the owner's alone, with identity, key and limits, and says what comes next", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation());
 
@@ -85,9 +95,7 @@ describe("join", () => {
   });
 
   it("run again changes nothing, and with --again becomes a new member", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const before = readFileSync(join(home, "membership.json"), "utf8");
     const { publicKey } = openIdentity(home);
 
@@ -106,8 +114,7 @@ describe("join", () => {
   });
 
   it("takes a link for the folder that it leads to, as systemd's state folders are", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(`${home}-private`);
     symlinkSync(`${home}-private`, home);
 
@@ -118,8 +125,7 @@ describe("join", () => {
   });
 
   it("tells programs in JSON where everything is", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { text } = await run("join", world.invitation(), "--json");
 
@@ -135,8 +141,7 @@ describe("join", () => {
 
   // Issue 41: 50 GiB a day at any speed, of which nobody was told.
   it("proposes limits by what it measured, says what they come to, and has them in force; nobody has to be asked", async () => {
-    const world = await coordinator({ program: Buffer.alloc(1_000_000) });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ program: Buffer.alloc(1_000_000) });
 
     const { code, text } = await run("join", world.invitation());
 
@@ -188,8 +193,7 @@ describe("join", () => {
   });
 
   it("keeps the settings that somebody has put there before", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(home);
     writeFileSync(join(home, "settings.toml"), "[limits]\npagesPerDay = 77\n");
 
@@ -232,8 +236,7 @@ describe("a join that was cut short", () => {
     ["after the settings", ["identity.json", "settings.toml"]],
     ["after the invitation's secret", ["identity.json", "settings.toml", "membership.json"]],
   ])("%s goes on, as whom it began", async (_when, left) => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(home);
     if (left.includes("identity.json.4711.new")) writeFileSync(join(home, "identity.json.4711.new"), '{"pub');
     const identity = left.includes("identity.json") ? openIdentity(home).publicKey : null;
@@ -249,8 +252,7 @@ describe("a join that was cut short", () => {
   });
 
   it("by a lost link between welcome and key says so, and goes on when it is run again", async () => {
-    const world = await coordinator({ cutsAfterWelcome: 1 });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ cutsAfterWelcome: 1 });
 
     const first = await run("join", world.invitation());
     const second = await run("join", world.invitation());
@@ -265,8 +267,7 @@ describe("a join that was cut short", () => {
   });
 
   it("by a kill while it waits for its key goes on when it is run again", async () => {
-    const world = await coordinator({ keyNeverFirst: true });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ keyNeverFirst: true });
     await builtDoors();
     const child = spawnJoin(world.invitation(), home);
     await until(() => world.hellos.length === 1, 20_000);
@@ -306,9 +307,7 @@ describe("a join with --again", () => {
     ["identity.json", "membership.json"].map((name) => readFileSync(join(home, name), "utf8"));
 
   it("that is refused leaves the crawler who it was", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const before = filesOf(home);
     writeFileSync(join(home, "releases/state.json"), "what its dock knows");
 
@@ -324,9 +323,7 @@ describe("a join with --again", () => {
     ["the membership was set aside", ["membership.json"]],
     ["both were set aside", ["membership.json", "identity.json"]],
   ])("cut short when %s goes on as a new member", async (_when, asideFiles) => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const { publicKey } = openIdentity(home);
     writeFileSync(join(home, "releases/state.json"), "what the dock of the old one knows");
     for (const name of asideFiles) renameSync(join(home, name), join(home, `${name}.before`));
@@ -340,9 +337,7 @@ describe("a join with --again", () => {
   });
 
   it("waits for nobody: a crawler that runs is to be stopped first", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const spool = new Spool({ home, maxBytes: 1024 * 1024 });
 
     const { code, text } = await run("join", world.invitation(), "--again");
@@ -355,8 +350,7 @@ describe("a join with --again", () => {
 
 describe("join refuses", () => {
   it("an invitation that has run out, and makes nothing", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation({ expiresAt: "2026-01-02T03:04:05.000Z" }));
 
@@ -366,9 +360,7 @@ describe("join refuses", () => {
   });
 
   it("a folder that belongs to another crawler, and leaves it as it is", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const before = readFileSync(join(home, "membership.json"), "utf8");
 
     const { code, text } = await run("join", world.invitation({ name: "birch" }));
@@ -381,9 +373,7 @@ describe("join refuses", () => {
   });
 
   it("a folder with a torn membership, and does not write over it", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     writeFileSync(join(home, "membership.json"), '{"coordinatorUrl": "ws');
 
     const { code, text } = await run("join", world.invitation());
@@ -394,8 +384,7 @@ describe("join refuses", () => {
   });
 
   it("a folder with somebody's files in it", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(home);
     writeFileSync(join(home, "thesis.tex"), "years of work");
 
@@ -408,8 +397,7 @@ describe("join refuses", () => {
   });
 
   it("a folder in another that does not exist, and makes neither", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation(), "--home", join(home, "crawler"));
 
@@ -429,8 +417,7 @@ describe("join refuses", () => {
   ] as const)(
     "what the coordinator refuses as %s, with what to do, and exit code 4",
     async (refuse, advice) => {
-      const world = await coordinator({ refuse });
-      const { run } = partner();
+      const { world, run } = await invited({ refuse });
 
       const { code, text } = await run("join", world.invitation());
 
@@ -444,8 +431,7 @@ describe("join over TLS", () => {
   const certificatePin = pinOf(tls.cert);
 
   it("trusts a self-signed certificate that the invitation pins", async () => {
-    const world = await coordinator({ tls });
-    const { run } = partner();
+    const { world, run } = await invited({ tls });
 
     const { code, text } = await run("join", world.invitation({ certificatePin }));
 
@@ -454,8 +440,7 @@ describe("join over TLS", () => {
   });
 
   it("says no word to another certificate than the pinned one, and names who issued it", async () => {
-    const world = await coordinator({ tls });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ tls });
 
     const { code, text } = await run("join", world.invitation({ certificatePin: "A".repeat(43) }));
 

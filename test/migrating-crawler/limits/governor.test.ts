@@ -1,6 +1,4 @@
 /** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { Governor, type GovernorSettings } from "#crawler/limits/governor";
@@ -53,19 +51,6 @@ describe("the governor", () => {
     expect(restarted.freeHosts(0)).toBe(0);
     expect(restarted.holdingBack(0)).toEqual(["the day's 2 pages are used up"]);
     expect(tomorrow.mayFetch()).toBe(true);
-  });
-
-  it("goes on, and says so once, when its folder cannot be written", async () => {
-    const home = join(freshHome(), "a-file");
-    writeFileSync(home, "");
-    const warnings: string[] = [];
-    const one = governor(home, { pagesPerDay: 2 }, { warn: (_fields, words) => void warnings.push(words) });
-
-    (await one.admit(soon()))?.end();
-    one.close();
-
-    expect(one.mayFetch()).toBe(true);
-    expect(warnings).toHaveLength(1);
   });
 
   it("stops at the day's bytes, and says once that what is under way is to be broken off", () => {

@@ -13,6 +13,7 @@ import type {
   CoordinatorRefuse,
   CoordinatorWelcome,
 } from "#protocol/coordinator-messages";
+import { challengeHeader } from "#protocol/identity";
 import { packResult } from "#protocol/packed/message-frames";
 import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "../../protocol/generated-results.ts";
@@ -432,6 +433,7 @@ test("a URL that would send the key in the clear is refused at once", () => {
 /** A WebSocket server that greets every client in its own way. */
 async function serverThat(greet: (send: (bytes: Buffer) => void) => void): Promise<string> {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  server.on("headers", (headers) => void headers.push(`${challengeHeader}: ${"c".repeat(43)}`));
   server.on("connection", (socket) => greet((bytes) => socket.send(bytes)));
   await new Promise((resolve) => server.once("listening", resolve));
   atEnd(async () => {

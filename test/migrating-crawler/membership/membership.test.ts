@@ -160,12 +160,6 @@ describe("a member", () => {
       expect(isSignedBy(publicKey, helloText({ challenge, ...said, binding }), signature)).toBe(false);
   });
 
-  it("shows no identity to a coordinator that gives nothing to sign", () => {
-    writeMembership(home, membership);
-
-    expect(openMember(home)?.sign(helloOf("amber"), null).identity).toBeUndefined();
-  });
-
   it("has tickets and keys on the disk before they count", () => {
     writeMembership(home, membership);
     const member = openMember(home)!;

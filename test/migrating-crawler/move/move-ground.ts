@@ -22,7 +22,7 @@ const soonMs = 3_600_000;
 
 export function paceOf(host: string, notBeforeMs: number) {
   const pace = { notBeforeMs, crawlDelayMs: 0, backOffMs: 0, backedOffAtMs: 0, usualMs: 0 };
-  return { host, ...pace, answers: 1, lastMs: 1, stretch: 1, failures: 0 };
+  return { host, ...pace, answers: 1, lastMs: 1, failures: 0 };
 }
 
 export function newMoveGround(): MoveGround {

@@ -23,7 +23,6 @@ const steered = (name = "amber") => ({
   pause() {},
   resume() {},
   drain() {},
-  renewSigningKey: () => "A new signing key was made.",
 });
 
 async function open(home: string, { name = "amber", log = quietLog as CrawlerLog } = {}) {
