@@ -76,7 +76,6 @@ describe("a crawler", () => {
     await vi.waitFor(async () => expect(await read()).toContain(`${dead}robots.txt`), 5000);
     await crawler.stop();
     const lines = (await read()).split("\n").map((line) => JSON.parse(line));
-    partner.close();
 
     expect(lines.map(({ url, how, status, failure }) => [how, url, status ?? failure])).toEqual(
       expect.arrayContaining([
@@ -159,7 +158,6 @@ describe("a crawler", () => {
     const silent = await Promise.all(
       Array.from({ length: 6 }, (_, index) => startRawOrigin(() => {}, `127.0.0.${index + 2}`)),
     );
-    atEnd(() => Promise.all(silent.map((origin) => origin.close())));
     const origin = await site((_request, response) => html(response, "<p>here"));
     const silentLeases = silent.map(({ url }, index) =>
       leaseOf(`${index + 1}`, [`${url}/`], { host: `127.0.0.${index + 2}` }),

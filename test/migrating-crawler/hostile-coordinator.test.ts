@@ -3,7 +3,7 @@
  * a third party, and the real gateway, which sends whatever it is told to send.
  */
 import type { ServerResponse } from "node:http";
-import net, { type AddressInfo } from "node:net";
+import net from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { requestSigner } from "#crawler/fetch/sign-request";
@@ -23,6 +23,7 @@ import type { ProbeOutcome } from "#protocol/messages";
 import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../support/at-end.ts";
 import { leaseOf } from "./support/leasing-gateway.ts";
+import { onLoopback } from "./support/loopback.ts";
 import { closedPort, html, startOrigin } from "./support/origin.ts";
 import { sliceRunner } from "./support/slices.ts";
 import { testConfig } from "./support/test-config.ts";
@@ -33,22 +34,14 @@ const unspied = net.Socket.prototype.connect;
 /** Somebody who has nothing to do with the crawl: what came over each connection, and how many there were. */
 async function startVictim(answer = "") {
   const victim = { port: 0, connections: 0, bytes: "" };
-  const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     victim.connections += 1;
-    sockets.add(socket);
-    socket.on("error", () => {});
     socket.on("data", (piece) => {
       victim.bytes += piece.toString("latin1");
       if (answer !== "") socket.write(answer);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  victim.port = (server.address() as AddressInfo).port;
-  atEnd(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
+  victim.port = (await onLoopback(server)).port;
   return victim;
 }
 

@@ -25,8 +25,8 @@ import { atEnd } from "../../support/at-end.ts";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";
 import { testReleaseKey } from "../../support/releases.ts";
 import { until } from "../../support/until.ts";
-import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
-import { startConnectPasswordProxy, startSocksPasswordProxy } from "../support/password-proxies.ts";
+import { partnerConsole } from "../support/partner-console.ts";
+import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import {
   inviteSecret,
   keyGiven,
@@ -35,21 +35,9 @@ import {
   startSmallCoordinator,
 } from "../support/small-coordinator.ts";
 
-async function coordinator(settings: SmallSettings = {}): Promise<SmallCoordinator> {
-  const world = await startSmallCoordinator(settings);
-  atEnd(() => world.close());
-  return world;
-}
-
-function partner(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
-  const made = partnerConsole(changes);
-  atEnd(() => made.close());
-  return made;
-}
-
 /** A coordinator with an invitation, and a partner's machine. */
 async function invited(settings?: SmallSettings, changes?: Partial<PartnerSurroundings>) {
-  return { world: await coordinator(settings), ...partner(changes) };
+  return { world: await startSmallCoordinator(settings), ...partnerConsole(changes) };
 }
 
 /** The same, joined. */
@@ -156,8 +144,8 @@ describe("join", () => {
   });
 
   it("takes the limits that are named, and lifts those that may be; what cannot be is refused before anything is made", async () => {
-    const world = await coordinator();
-    const [named, wrong] = [partner(), partner()];
+    const world = await startSmallCoordinator();
+    const [named, wrong] = [partnerConsole(), partnerConsole()];
     const flags = ["--kilobytes-per-second", "300.5", "--cpu-share", "0.25", "--memory-bytes", "none"];
 
     const { code } = await named.run("join", world.invitation(), ...flags);
@@ -181,9 +169,9 @@ describe("join", () => {
   });
 
   it("makes nothing where a person does not agree to the limits, and says how others are named", async () => {
-    const world = await coordinator();
+    const world = await startSmallCoordinator();
     const questions: string[] = [];
-    const { home, run } = partner({ ask: async (question) => questions.push(question) > 99 });
+    const { home, run } = partnerConsole({ ask: async (question) => questions.push(question) > 99 });
 
     const { code, text } = await run("join", world.invitation());
 
@@ -453,15 +441,14 @@ describe("join over TLS", () => {
   });
 
   it.each([
-    ["HTTP CONNECT", startConnectPasswordProxy, "HTTPS_PROXY"],
-    ["SOCKS5", startSocksPasswordProxy, "ALL_PROXY"],
+    ["HTTP CONNECT", startConnectProxy, "HTTPS_PROXY"],
+    ["SOCKS5", startSocks5Proxy, "ALL_PROXY"],
   ])(
     "finds a %s proxy with a password in the environment, uses it and keeps it",
     async (_kind, start, variable) => {
-      const world = await coordinator({ tls });
-      const proxy = await start();
-      atEnd(() => proxy.close());
-      const { home, run } = partner({ env: { [variable]: proxy.url } });
+      const world = await startSmallCoordinator({ tls });
+      const proxy = await start({ wantsPassword: true });
+      const { home, run } = partnerConsole({ env: { [variable]: proxy.url } });
       const coordinatorUrl = `wss://coordinator.invalid:${world.port}/crawler`;
 
       const joined = await run("join", world.invitation({ coordinatorUrl, certificatePin }));
@@ -480,10 +467,9 @@ describe("join over TLS", () => {
   );
 
   it("says which proxy did not let it through", async () => {
-    const world = await coordinator({ tls });
-    const proxy = await startConnectPasswordProxy();
-    atEnd(() => proxy.close());
-    const { home, run } = partner();
+    const world = await startSmallCoordinator({ tls });
+    const proxy = await startConnectProxy({ wantsPassword: true });
+    const { home, run } = partnerConsole();
     mkdirSync(home);
     writeFileSync(join(home, "settings.toml"), `coordinatorProxy = "${proxy.urlWithout}"\n`);
 

@@ -128,7 +128,6 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await world?.close();
-  partner?.close();
   await site?.close();
   certificate?.remove();
 });

@@ -1,4 +1,6 @@
 /** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { Governor, type GovernorSettings } from "#crawler/limits/governor";
@@ -105,6 +107,9 @@ describe("the governor", () => {
 
     expect(words).toMatch(/^paused since 20\d\d-.*: by the administrator$/);
     expect([restarted.paused, restarted.silence()]).toEqual([null, ""]);
+    // Better too quiet than too loud: a file that says nothing sensible pauses, too.
+    writeFileSync(join(home, "paused.json"), "yes");
+    expect(governor(home, {}).silence()).toContain(`by ${home}/paused.json`);
   });
 
   it("contacts nobody outside its hours", () => {

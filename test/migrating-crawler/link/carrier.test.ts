@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
 import { Carrier } from "#crawler/link/carrier";
@@ -44,10 +43,7 @@ beforeEach(() => {
   carrier = new Carrier({ spool, link, log: quietLog });
 });
 
-afterEach(() => {
-  spool.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => spool.close());
 
 describe("the carrier", () => {
   it("ships results in order and each once in a session", () => {

@@ -1,6 +1,6 @@
 /** Folders of two hosts: one whose crawler moves, with results that wait, and one that takes it in. */
 
-import { realpathSync, rmSync, writeFileSync } from "node:fs";
+import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeMembership } from "#crawler/core/membership";
 import { openIdentity } from "#crawler/membership/identity";
@@ -15,7 +15,6 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 export interface MoveGround {
   readonly from: string;
   readonly to: string;
-  close(): void;
 }
 
 const soonMs = 3_600_000;
@@ -51,7 +50,7 @@ export function newMoveGround(): MoveGround {
     join(to, "host-paces.json"),
     paces(paceOf("a.example", now + 2 * soonMs), paceOf("b.example", now)),
   );
-  return { from, to, close: () => rmSync(folder, { recursive: true, force: true }) };
+  return { from, to };
 }
 
 function fillSpool(home: string, results: number): void {

@@ -1,11 +1,11 @@
 /** Connections: checked addresses, pinned, straight and through proxies, with TLS verified. */
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { Failure } from "#crawler/core/failure";
 import { Connector } from "#crawler/net/connector";
 import type { CrawlerSettings } from "#crawler/settings/config";
 import { atEnd } from "../../support/at-end.ts";
+import { onLoopback } from "../support/loopback.ts";
 import { closedPort, html, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import { makeCertificate } from "../support/secure-origin.ts";
@@ -183,8 +183,6 @@ describe("TLS", () => {
     const server = createSecureServer({ key, cert: certificate }, (_request, response) =>
       html(response, "<p>x"),
     );
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    atEnd(() => new Promise((resolve) => server.close(resolve)));
-    return { certificateFile: file, port: (server.address() as AddressInfo).port };
+    return { certificateFile: file, port: (await onLoopback(server)).port };
   }
 });

@@ -116,10 +116,6 @@ describe("a connect probe", () => {
   ] as const)("through %s measures the proxy's answer, refusals too", async (_name, startProxy) => {
     const origin = await startOrigin((_request, response) => void response.end());
     const proxy = await startProxy();
-    atEnd(
-      () => origin.close(),
-      () => proxy.close(),
-    );
 
     const open = await probe({ port: origin.port, method: "connect" }, { proxy: proxy.url });
     const closed = await probe({ port: await closedPort(), method: "connect" }, { proxy: proxy.url });

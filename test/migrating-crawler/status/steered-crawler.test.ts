@@ -1,8 +1,3 @@
-/**
- * A crawler at work against a real gateway and a real site, looked at and steered by the partner's commands over its
- * control socket. One crawler for all; the tests follow its life to the end.
- */
-import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { partnerContext } from "#crawler/cli/partner-commands";
 import { watchStatus } from "#crawler/cli/status-command";
@@ -56,8 +51,6 @@ afterAll(async () => {
   await crawler.stop();
   await world.close();
   await origin.close();
-  partner.close();
-  rmSync(config.home, { recursive: true, force: true });
 });
 
 const pagesOf = (leaseId: string, paths: readonly string[]) =>

@@ -37,7 +37,7 @@ describe("the partner's policy", () => {
     [{ policy: "pin", pin: "1.5.0" }, "1.5.0", null],
     [{ policy: "ask" }, "1.5.0", "the partner has not accepted this version yet"],
     [{ policy: "ask", accept: ["1.5.0"] }, "1.5.0", null],
-    [{ policy: "delay", delayHours: 4 }, "1.5.0", "the partner takes it at 2026-11-01T04:00:00.000Z"],
+    [{ policy: "delay", delayHours: 3.001 }, "1.5.0", "the partner takes it at 2026-11-01T03:00:03.600Z"],
     [{ policy: "delay", delayHours: 3 }, "1.5.0", null],
   ])("%j keeps %s out with the words: %s", (policy, version, words) => {
     expect(judged(version, policy, true)).toBe(words);

@@ -4,11 +4,10 @@ import { readFileSync, rmSync } from "node:fs";
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
-import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { onLoopback } from "./loopback.ts";
 
 export interface TestCertificate {
   readonly file: string;
@@ -56,7 +55,6 @@ export async function startHttp2Origin(
 ): Promise<SecureOrigin & { readonly sessions: ServerHttp2Session[] }> {
   const agreed: string[] = [];
   const sessions: ServerHttp2Session[] = [];
-  const sockets = new Set<Socket>();
   const server = createSecureServer({ key, cert: certificate, allowHTTP1: true });
   server.on("request", handle as never);
   server.on("session", (session) => {
@@ -66,17 +64,9 @@ export async function startHttp2Origin(
   server.on("sessionError", () => {});
   server.on("secureConnection", (socket) => {
     agreed.push(socket.alpnProtocol || "none");
-    sockets.add(socket);
     socket.on("error", () => {});
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    for (const session of sessions) session.destroy();
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `https://127.0.0.1:${port}`, agreed, sessions, close };
 }
 
@@ -93,13 +83,7 @@ export async function startHttps1Origin(
     handle(request, response);
   });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `https://127.0.0.1:${port}`, requests, headers, close };
 }
 
@@ -110,20 +94,12 @@ export async function startRawTlsOrigin(
   behave: (socket: tls.TLSSocket) => void,
 ): Promise<SecureOrigin> {
   const agreed: string[] = [];
-  const sockets = new Set<tls.TLSSocket>();
   const server = tls.createServer({ key, cert: certificate, ALPNProtocols: [...protocols] }, (socket) => {
     agreed.push(socket.alpnProtocol || "none");
-    sockets.add(socket);
     socket.on("error", () => {});
     behave(socket);
   });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `https://127.0.0.1:${port}`, agreed, close };
 }
