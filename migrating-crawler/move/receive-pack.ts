@@ -15,7 +15,8 @@ import { robotsFrom } from "../fetch/robots.ts";
 import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
 import { lowerRate } from "../limits/tolerated-rate.ts";
 import { Spool } from "../spool/spool.ts";
-import { isSegment, keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
+import { isSegment } from "../spool/spool-folder.ts";
+import { keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
 
 /** What arrived, beside what this host has, until the coordinator has decided. */
 export const arrivedFolder = (home: string): string => join(movingFolder(home), "new");
