@@ -212,7 +212,7 @@ function welcomeLines({ home, program }: PartnerContext, { name, coordinatorUrl 
     "",
     `Your limits:      ${settingsFile(home)} (nobody else can raise them; changes count while it runs)`,
     `Keep this folder: ${home} (its identity and key are in it; back it up, never run two copies)`,
-    `Look at it:       ${program} status (--watch), ${program} log`,
+    `Look at it:       ${program} status, ${program} log`,
     `For a while:      ${program} pause, and ${program} resume; or stop it (Ctrl-C, SIGTERM, systemctl stop):`,
     "                  its results are kept, its work waits for it",
     `For good:         ${program} leave, or ${program} uninstall, which removes everything`,

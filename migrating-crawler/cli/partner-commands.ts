@@ -116,7 +116,7 @@ const partnerCommands: readonly PartnerCommand[] = [
   {
     name: "status",
     description: "what the crawler does, each of your limits, what holds it back, and what went wrong",
-    options: [["--watch", "look again every few seconds"], json],
+    options: [json],
     after: ["Exit codes: 0 it runs, 2 this is no crawler's folder, 3 no crawler runs."],
     load: async () => (await import("./status-command.ts")).statusCommand,
   },

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { partnerContext } from "#crawler/cli/partner-commands";
-import { watchStatus } from "#crawler/cli/status-command";
 import { quietLog } from "#crawler/core/log";
 import { startCrawler } from "#crawler/main";
 import type { Resident } from "#crawler/resident-crawler";
@@ -102,36 +100,6 @@ describe("a crawler at work", () => {
     expect(code).toBe(0);
     expect(text).toContain("4 URLs: 2 fetched, 1 forbidden by robots.txt, 1 failed");
     expect(text).toContain("Errors today: 0 of sites, 1 of the network");
-  });
-
-  it("is watched on a terminal by drawing over, elsewhere by lines", async () => {
-    const drawn: string[][] = [];
-    const printed: string[] = [];
-    const times = { drawMs: 5, lineMs: 5 };
-    const surroundings = {
-      ...{
-        env: {},
-        program: "nearcrawl-crawler",
-        defaultHome: config.home,
-        ask: null,
-        now: () => new Date(),
-      },
-      ...{ complain: () => {}, setExitCode: () => {}, print: (line: string) => void printed.push(line) },
-    };
-    const context = partnerContext(surroundings, {});
-    const ends = [new AbortController(), new AbortController()] as const;
-    const screen = { draw: (lines: readonly string[]) => void drawn.push([...lines]) };
-
-    const watches = [
-      watchStatus({ ...context, screen }, ends[0].signal, times),
-      watchStatus(context, ends[1].signal, times),
-    ];
-    await until(() => drawn.length >= 2 && printed.length >= 2, 5000);
-    for (const end of ends) end.abort();
-
-    expect(await Promise.all(watches)).toEqual([0, 0]);
-    expect(drawn[1]?.[0]).toMatch(/^amber: /);
-    expect(printed[1]).toMatch(/UTC {2}amber: Connected, /);
   });
 
   it("is paused at once, with the reason, and goes on when it is resumed", async () => {
