@@ -25,7 +25,7 @@ import { completeJoin, joinStart, prepareHome } from "./join.ts";
 /** The limits that can be named at joining, each as a number; `none` lifts one that may be lifted. */
 type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
 
-export interface JoinOptions extends NamedLimits {
+interface JoinOptions extends NamedLimits {
   readonly token: string;
   /** Ask nothing. */
   readonly yes?: boolean;

@@ -22,7 +22,7 @@ interface PartnerOptions {
 }
 
 /** --home wins over NEARCRAWL_CRAWLER_HOME, that over systemd's STATE_DIRECTORY, that over the default. */
-export function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
+function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
   const { env, defaultHome } = surroundings;
   const home = options.home ?? (env.NEARCRAWL_CRAWLER_HOME || env.STATE_DIRECTORY || defaultHome);
   return { ...surroundings, home: resolve(home), json: options.json ?? false };

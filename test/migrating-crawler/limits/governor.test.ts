@@ -160,19 +160,8 @@ describe("the governor", () => {
       resetsAt: new Date("2026-12-01T00:00:00Z"),
     });
     expect(usage.get("concurrentHosts")).toMatchObject({ used: 3, cap: 4 });
-    expect([...usage.keys()]).toEqual([
-      "pause",
-      "pagesPerDay",
-      "bytesPerDay",
-      "bytesPerMonth",
-      "kilobytesPerSecond",
-      "concurrentHosts",
-      "openConnections",
-      "cpuShare",
-      "memoryBytes",
-      "diskBytes",
-      "hours",
-      "onlyWhenIdle",
-    ]);
+    const names =
+      "pause pagesPerDay bytesPerDay bytesPerMonth kilobytesPerSecond concurrentHosts openConnections";
+    expect([...usage.keys()].join(" ")).toBe(`${names} cpuShare memoryBytes diskBytes hours onlyWhenIdle`);
   });
 });

@@ -20,18 +20,14 @@ export function makeCertificate(name = "right.example"): TestCertificate {
   const folder = temporaryFolder("nearcrawl-tls-");
   const file = (part: string) => join(folder, part);
   const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name},IP:127.0.0.1`];
-  const key = [
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-keyout",
-    file("key.pem"),
-  ];
-  execFileSync("openssl", ["req", "-x509", ...key, "-out", file("cert.pem"), ...subject, "-days", "2"], {
-    stdio: "ignore",
-  });
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout".split(" ");
+  execFileSync(
+    "openssl",
+    ["req", "-x509", ...key, file("key.pem"), "-out", file("cert.pem"), ...subject, "-days", "2"],
+    {
+      stdio: "ignore",
+    },
+  );
   return {
     file: file("cert.pem"),
     key: readFileSync(file("key.pem"), "utf8"),
