@@ -6,9 +6,7 @@ import { makeGate } from "../../support/gate.ts";
 import { html, type Origin, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { type SliceRunner, sliceRunner } from "../support/slices.ts";
 
-function runner(changes: Parameters<typeof sliceRunner>[0] = {}): SliceRunner {
-  return sliceRunner(changes);
-}
+const runner = (changes: Parameters<typeof sliceRunner>[0] = {}): SliceRunner => sliceRunner(changes);
 
 interface Seen {
   readonly host: string;

@@ -14,9 +14,7 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
-function freshFolder(): string {
-  return temporaryFolder("nearcrawl-warc-");
-}
+const freshFolder = (): string => temporaryFolder("nearcrawl-warc-");
 
 interface ReadRecord {
   readonly type: string;
