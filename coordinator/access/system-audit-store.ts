@@ -12,7 +12,7 @@ import { isoOrNull } from "../database/cached-read.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { type OptOut, type OptOutStore, stateWords } from "../opt-outs/opt-out.ts";
 import type { StageMove } from "../releases/move-stage.ts";
-import type { TrustStore } from "../trust/comparison.ts";
+import type { TrustStore } from "../trust/trust-store.ts";
 
 interface OwnChangePorts {
   readonly pool: Pool;

@@ -6,7 +6,7 @@ import { blames } from "#protocol/result";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { subnetList } from "../subnets/subnets-api.ts";
-import { trustStandings } from "../trust/judge-crawler.ts";
+import { trustReportSchema } from "../trust/reads.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
@@ -118,36 +118,6 @@ const releaseOffer = z
   })
   .meta({ id: "ReleaseOffer" });
 
-const trustReport = z
-  .strictObject({
-    crawler: z.string(),
-    standing: z.enum(trustStandings),
-    pages: z.number(),
-    comparisons: z.strictObject({
-      agreed: z.int(),
-      alone: z.int(),
-      once: z.int(),
-      untold: z.int().describe("Inconclusive. From five on, and a third of all, the crawler is unproven."),
-    }),
-    score: z.number(),
-    distrusted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-    probesDoubted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-    restoredAt: dateTime().nullable(),
-    connected: z.int(),
-    evidence: z.array(
-      z.strictObject({
-        url: z.string(),
-        at: dateTime(),
-        verdict: z.enum(["alone", "once"]),
-        words: z.string(),
-        counts: z.boolean(),
-        why: z.string(),
-        opinions: z.array(z.strictObject({ crawler: z.string(), at: z.string(), said: z.string() })),
-      }),
-    ),
-  })
-  .meta({ id: "TrustReport" });
-
 const logLine = z
   .strictObject({
     at: dateTime(),
@@ -174,7 +144,7 @@ const crawlerInside = z
     identity: fleetIdentitySchema,
     keys: z.array(crawlerKey),
     offers: z.array(releaseOffer),
-    trust: trustReport.nullable(),
+    trust: trustReportSchema.nullable(),
     incidents: z.array(incident),
     moves: z.array(move),
     log: logPage,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
-import { trustStandings } from "../trust/judge-crawler.ts";
+import { trustLine } from "../trust/reads.ts";
 import { type ApiOperations, answer, dateTime, type ReadOf } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { crawlerReport } from "../who/who-api.ts";
@@ -76,28 +76,6 @@ export const move = z
 const incidents = z
   .strictObject({ incidents: z.array(incident), more: z.boolean() })
   .meta({ id: "Incidents" });
-
-const trustLine = z
-  .strictObject({
-    crawler: z.string(),
-    standing: z.enum(trustStandings),
-    pages: z.number(),
-    comparisons: z.strictObject({
-      agreed: z.int(),
-      alone: z.int(),
-      once: z.int(),
-      untold: z
-        .int()
-        .describe(
-          "Came to nothing that can be concluded. From five on, and a third of all, the crawler is unproven.",
-        ),
-    }),
-    score: z.number(),
-    since: dateTime().nullable(),
-    words: z.string(),
-    restoredAt: dateTime().nullable(),
-  })
-  .meta({ id: "TrustLine" });
 
 const trustLines = z
   .strictObject({ crawlers: z.array(trustLine), history: chartHistorySchema })

@@ -12,7 +12,7 @@ import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
 import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
-import type { CheckLeaseRequest, CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
+import type { CheckLeaseRequest, CheckTarget, NewCheck } from "./comparison.ts";
 import { softwareOf } from "./cross-fetch-verdict-store.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
 
@@ -94,10 +94,16 @@ export async function openChecks(
   return rowCount ?? 0;
 }
 
+export interface PagesOf {
+  readonly crawlerId: CrawlerId;
+  readonly hostHash: HostHash;
+  readonly since: Date;
+}
+
 /** Without pages that were compared before: they have spoken. */
 export async function recentPages(
   pool: Pool,
-  { crawlerId, hostHash, since }: Parameters<TrustStore["recentPages"]>[0],
+  { crawlerId, hostHash, since }: PagesOf,
   most: number,
 ): Promise<{ key: UrlKey; fetchedAt: Date }[]> {
   const { rows } = await pool.query<{ url: string; host: string; url_hash: UrlHash; fetched_at: Date }>(

@@ -10,20 +10,25 @@ import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/addres
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";
-import type { ArrivedOpinion, CheckStep, NewCheck, OpenCheck, StoredOpinion } from "./comparison.ts";
+import type {
+  ArrivedOpinion,
+  CheckStep,
+  NewCheck,
+  NextOfCheck,
+  OpenCheck,
+  StoredOpinion,
+  TakenCheck,
+} from "./comparison.ts";
 import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "./evidence.ts";
-import { readsAs } from "./page-sketch.ts";
+import { readsAs, saysNothing } from "./page-sketch.ts";
 
 interface Taking {
   readonly opinion: ArrivedOpinion;
-  readonly step: (check: OpenCheck) => CheckStep;
+  readonly step: NextOfCheck;
   readonly now: Date;
 }
 
-export async function takeOpinion(
-  pool: Pool,
-  taking: Taking,
-): Promise<{ check: OpenCheck; step: CheckStep } | null> {
+export async function takeOpinion(pool: Pool, taking: Taking): Promise<TakenCheck | null> {
   const { leaseId, crawlerId } = taking.opinion;
   if (!isLeaseNumber(leaseId)) return null;
   const software = await softwareOf(pool, crawlerId);
@@ -35,18 +40,16 @@ export async function takeOpinion(
     const check = await lockCheck(client, taking.opinion, software);
     await freeHost(client, taking.opinion);
     if (check === null) return null;
-    return { check, step: await writeStep(client, { check, step: taking.step(check), now: taking.now }) };
+    return await writeStep(client, { check, step: taking.step(check) }, taking.now);
   });
 }
 
 /** What follows, written; gives it back. */
-async function writeStep(
-  client: PoolClient,
-  { check, step, now }: { readonly check: OpenCheck; readonly step: CheckStep; readonly now: Date },
-): Promise<CheckStep> {
+async function writeStep(client: PoolClient, taken: TakenCheck, now: Date): Promise<TakenCheck> {
+  const { check, step } = taken;
   if (step.type === "ask") await askNext(client, check, step);
   else await decide(client, { check, verdict: step.verdict, now });
-  return step;
+  return taken;
 }
 
 /** Null: the lease is none of this crawler's, or this URL of it has its result. */
@@ -80,9 +83,13 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
   await settleHosts(client, [key.hostHash]);
 }
 
-/** SQL: what the crawler (as this alias) says that it runs: its release, or its software where no dock runs it. */
-const statedVersion = (crawler: string): string =>
-  `coalesce(${crawler}.release_version, ${crawler}.software_version, '')`;
+/** A crawler's row, as `c`. */
+const ofCrawler = {
+  crawlerId: "c.crawler_id",
+  release: "c.release_version",
+  digest: "c.release_digest",
+  software: "c.software_version",
+};
 
 /**
  * SQL: this version, with the digest of its bundle where a dock runs it, is one of ours: a release that was offered to
@@ -103,15 +110,6 @@ export const isOfferedTo = (of: {
            or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
      end`;
 
-/** SQL: the same of a crawler's row. */
-const runsWhatWeOffered = (crawler: string): string =>
-  isOfferedTo({
-    crawlerId: `${crawler}.crawler_id`,
-    release: `${crawler}.release_version`,
-    digest: `${crawler}.release_digest`,
-    software: `${crawler}.software_version`,
-  });
-
 /** What a crawler says that it runs, and whether that is ours: the tables of releases are where the crawlers are registered. */
 interface CrawlerSoftware {
   readonly version: string;
@@ -121,7 +119,7 @@ interface CrawlerSoftware {
 /** Null: there is no such crawler. */
 export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
   const { rows } = await pool.query<CrawlerSoftware>(
-    `select ${statedVersion("c")} as version, ${runsWhatWeOffered("c")} as "isOffered"
+    `select coalesce(c.release_version, c.software_version, '') as version, ${isOfferedTo(ofCrawler)} as "isOffered"
      from crawler c
      where c.crawler_id = $1`,
     [crawlerId],
@@ -204,14 +202,11 @@ async function askNext(
   );
 }
 
-interface Decision {
-  readonly check: OpenCheck;
-  readonly verdict: Verdict;
-  readonly now: Date;
-}
-
 /** What was said is kept where it speaks against somebody, or cannot be told: an operator may want to see it. */
-async function decide(client: PoolClient, { check, verdict, now }: Decision): Promise<void> {
+async function decide(
+  client: PoolClient,
+  { check, verdict, now }: { readonly check: OpenCheck; readonly verdict: Verdict; readonly now: Date },
+): Promise<void> {
   const isAgreed = verdict.type === "agree";
   await client.query(
     `update double_check
@@ -246,34 +241,19 @@ async function decide(client: PoolClient, { check, verdict, now }: Decision): Pr
 }
 
 async function hostRecord(client: PoolClient, hostHash: HostHash): Promise<HostRecord> {
-  const { rows } = await client.query<{
-    agreed: number;
-    by_visit: number;
-    by_place: number;
-    suspects: number[];
-    bits: number;
-    links: number;
-    title: boolean;
-  }>(
-    `select agreed, by_visit, by_place, suspects, bits, links, title
+  const { rows } = await client.query<HostRecord>(
+    `select agreed, by_visit as "byVisit", by_place as "byPlace", suspects,
+       json_build_object('bits', bits, 'links', links, 'title', title) as volatility
      from host_disagreement
      where host_hash = $1`,
     [hostHash],
   );
-  const row = rows[0];
-  if (row === undefined) return newHost;
-  const { agreed, by_visit, by_place, suspects, bits, links, title } = row;
-  return {
-    agreed,
-    byVisit: by_visit,
-    byPlace: by_place,
-    suspects: suspects.map(asCrawlerId),
-    volatility: { bits, links, title },
-  };
+  return rows[0] ?? newHost;
 }
 
 async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord, now: Date): Promise<void> {
   const { agreed, byVisit, byPlace, suspects, volatility } = host;
+  const { bits, links, title } = volatility;
   await client.query(
     `insert into host_disagreement
        (host_hash, agreed, by_visit, by_place, suspects, bits, links, title, silent, changed_at)
@@ -282,18 +262,7 @@ async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord
        set agreed = excluded.agreed, by_visit = excluded.by_visit, by_place = excluded.by_place,
            suspects = excluded.suspects, bits = excluded.bits, links = excluded.links, title = excluded.title,
            silent = excluded.silent, changed_at = excluded.changed_at`,
-    [
-      hostHash,
-      agreed,
-      byVisit,
-      byPlace,
-      suspects,
-      volatility.bits,
-      volatility.links,
-      volatility.title,
-      isSilent(host),
-      now,
-    ],
+    [hostHash, agreed, byVisit, byPlace, suspects, bits, links, title, isSilent(host), now],
   );
 }
 
@@ -309,19 +278,14 @@ export const settlingSeconds = 60;
 /** Decided at a time; open comparisons are far fewer. */
 const mostAtOnce = 1000;
 
-export async function takeSilences(
-  pool: Pool,
-  step: (check: OpenCheck) => CheckStep,
-  now: Date,
-): Promise<{ check: OpenCheck; step: CheckStep }[]> {
-  const taken: { check: OpenCheck; step: CheckStep }[] = [];
+export async function takeSilences(pool: Pool, step: NextOfCheck, now: Date): Promise<TakenCheck[]> {
+  const taken: TakenCheck[] = [];
   for (const silence of await silences(pool, now)) {
     const software = await softwareOf(pool, silence.crawlerId);
     if (software === null) continue;
     const decided = await inTransaction(pool, async (client) => {
       const check = await lockCheck(client, silence, software);
-      if (check === null) return null;
-      return { check, step: await writeStep(client, { check, step: step(check), now }) };
+      return check === null ? null : await writeStep(client, { check, step: step(check) }, now);
     });
     if (decided !== null) taken.push(decided);
   }
@@ -359,7 +323,7 @@ async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {
     crawlerId: asCrawlerId(row.crawler_id),
     leaseId: row.lease_id,
     key: { host: row.host, url: row.url, hostHash: row.host_hash, urlHash: row.url_hash },
-    sketch: { kind: "none", digest: null, simhash: null, titleHash: null, links: [], linkCount: 0 },
+    sketch: saysNothing,
     fetchedAt: now,
     hostNotBefore: now,
   }));

@@ -10,8 +10,8 @@ import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { PeerRtt } from "../crawlers/crawler.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { TrustStore } from "./comparison.ts";
 import { type ProbeLie, type ProbingFleet, probeLies } from "./probe-plausibility.ts";
+import type { TrustStore } from "./trust-store.ts";
 
 interface WatchProbesPorts {
   readonly trust: Pick<TrustStore, "probedSubnets" | "doubtProbes">;
@@ -72,4 +72,5 @@ async function doubt(lie: ProbeLie, ports: WatchProbesPorts): Promise<boolean> {
 }
 
 const lieWords = ({ subnets, tested }: ProbeLie): string =>
-  `it reports round-trip times that are too short to be possible, or it is not where its partner says, on ${subnets.length} of the ${tested} subnets where others can tell`;
+  "it reports round-trip times that are too short to be possible, or it is not where its partner says, " +
+  `on ${subnets.length} of the ${tested} subnets where others can tell`;
