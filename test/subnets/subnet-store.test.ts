@@ -38,11 +38,8 @@ test("subnets of both families come with all that is known of them, without thos
   const { tree } = await readTree();
 
   expect(tree.size).toBe(4);
-  expect([...tree.roots()].map(({ range }) => formatRange(range))).toEqual([
-    "9.0.0.0 - 9.0.0.5",
-    "192.0.2.0/24",
-    "2001:db8::/32",
-  ]);
+  expect(formatRange(subnetAt(tree, "9.0.0.2")!.range)).toBe("9.0.0.0 - 9.0.0.5");
+  expect(formatRange(subnetAt(tree, "2001:db8::7")!.range)).toBe("2001:db8::/32");
   expect(subnetAt(tree, "192.0.2.7")).toMatchObject({
     parentId: wide,
     holderId: expect.any(Number),
