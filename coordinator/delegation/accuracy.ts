@@ -15,12 +15,14 @@ import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { type ProbeMethod, saysNothing } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
+import type { AccuracyStore } from "./accuracy-store.ts";
 import type { AnycastRanges } from "./anycast.ts";
-import type { Delegation, DelegationStore, WaitingSubnet } from "./delegation.ts";
+import type { Delegation, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { isLate } from "./present-owner.ts";
 import { originOf, type ProbeSettings } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
+import type { DelegationStore } from "./store.ts";
 
 export interface SamplingPorts {
   readonly state: CoordinatorState;
@@ -87,7 +89,7 @@ export async function sampleAccuracy(
 
 /** One that its crawler, being there, could measure; anycast has no nearest crawler. */
 function pick({ state, fleet, anycast, random }: SamplingPorts): Delegation | null {
-  const picked = state.delegationAt(Math.floor(random() * state.delegationCount));
+  const picked = state.delegationTable.at(Math.floor(random() * state.delegationTable.size));
   if (!picked?.measured || anycast?.has(picked.subnetId)) return null;
   return fleet.online().includes(picked.crawlerId) ? picked : null;
 }
@@ -224,23 +226,4 @@ export interface AccuracySampleEntry
   readonly owner: string;
   readonly best: string | null;
   readonly sampledAt: string;
-}
-
-export interface AccuracyStore {
-  add(sample: AccuracySample): Promise<void>;
-  /** Whether this address was part of a sample after then. */
-  wasSampled(address: string, after: Date): Promise<boolean>;
-  /** Null: there is no sample. */
-  lastSampledAt(): Promise<Date | null>;
-  counts(after: Date): Promise<AccuracyCounts>;
-  /** The latest first; `farOnly`: those whose owner was not nearly the best. */
-  list(query: {
-    readonly after: Date;
-    readonly most: number;
-    readonly farOnly: boolean;
-  }): Promise<AccuracySampleEntry[]>;
-  /** By the hour (UTC), those with samples, oldest first: how they went. */
-  hours(since: Date, until: Date): Promise<readonly (AccuracyCounts & { readonly hour: Date })[]>;
-  /** Removes what is older; returns how many. */
-  forget(before: Date): Promise<number>;
 }

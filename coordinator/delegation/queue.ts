@@ -14,9 +14,10 @@
 import type { RoundCause } from "#core/delegation-cause";
 import type { SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
+import type { FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { PlaceKey } from "./placement.ts";
 import { delegateSubnet, isUnspoken, type RoundPorts, type RoundSettings } from "./probe-round.ts";
+import type { DelegationStore } from "./store.ts";
 
 export interface QueuePorts extends RoundPorts {
   readonly delegations: Pick<
@@ -131,7 +132,7 @@ export class DelegationQueue {
   #freePlaces(): number {
     if (this.#isStopping()) return 0;
     const { concurrentRounds } = this.#settings;
-    const known = this.#ports.state.delegationCount / 4;
+    const known = this.#ports.state.delegationTable.size / 4;
     const most = Math.min(concurrentRounds, Math.max(fewRounds, Math.floor(known)));
     return most - Math.max(0, this.#running.size - (this.#ports.firstFetches?.waiting ?? 0));
   }

@@ -79,7 +79,7 @@ describe("a coordinator that starts", () => {
 
     await readWhatIsKnown({ ...world, state, budget: new DayBudget() }, noon);
 
-    expect([state.tree.size, state.crawlers, state.delegationCount]).toEqual([0, [], 0]);
+    expect([state.tree.size, state.crawlers, state.delegationTable.size]).toEqual([0, [], 0]);
   });
 });
 

@@ -48,7 +48,7 @@ const subnet = (subnetId: number): Placement => placementOf(tree, asSubnetId(sub
 
 /** The subnet to delegate for a URL at this address. */
 function smallestNonUnary(text: string): number | undefined {
-  return tree.mostSpecificNonUnary(parseAddress(text)!)?.id;
+  return tree.mostSpecificNonUnaryId(parseAddress(text)!) ?? undefined;
 }
 
 /** Who has what in the figure; `elsewhere` has a subnet under no common parent, and was there first. */

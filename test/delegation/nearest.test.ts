@@ -138,17 +138,6 @@ describe("nearest", () => {
     expect(round.how).toEqual(["get", "probe"]);
   });
 
-  it("follows a location hint where nothing else is known", () => {
-    const round = runRound({
-      policy: "nearest",
-      answers: [195, 95, 5, 105],
-      peers: line,
-      locationHint: [9000, 5000, 50, null],
-    });
-
-    expect(round.asked).toEqual([3]);
-  });
-
   it("neither rules out nor prefers a crawler whose distance to the others nobody measured", () => {
     const unknown = [
       [0, 100, null],

@@ -1,16 +1,16 @@
 /**
- * Delegations finer than a subnet, and the store that keeps them: one host whose name resolves differently by
- * place, or a part of a leaf that measures apart. One rule for all: a host is crawled by the crawler of its
+ * Delegations finer than a subnet: one host whose name resolves differently by place, or a part of a leaf that
+ * measures apart. One rule for all: a host is crawled by the crawler of its
  * finer delegation, if it has one, else by its subnet's.
  */
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import type { FinishedRound } from "../delegation.ts";
 import type { DeniedTargets } from "../denied-targets.ts";
 import type { CoordinatorState } from "../state.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 
 declare const brand: unique symbol;
 export type FinerId = number & { readonly [brand]: "FinerId" };
-export const asFinerId = (value: number): FinerId => value as FinerId;
 
 /** Most finer delegations in all; beyond that, hosts go with their subnets. */
 export const maxFinerDelegations = 20_000;
@@ -83,50 +83,6 @@ export interface HostPlace {
   readonly subnetId: SubnetId;
   /** True: it is delegated by itself already. */
   readonly byItself: boolean;
-}
-
-export interface FinerDelegationStore {
-  /** Those of the hosts that are resolved and have a subnet and a URL. */
-  hostPlaces(hosts: readonly HostHash[]): Promise<HostPlace[]>;
-  saveRound(round: FinerRound): Promise<RoundId>;
-  /** Delegates a host by itself, or decides anew for one that is; false when there is no room for more. */
-  setHost(host: DelegatedHost, times: ReviewTimes): Promise<boolean>;
-  partsOf(subnetId: SubnetId): Promise<FinerDelegation[]>;
-  /**
-   * The parts of a leaf from now on; without any it is joined again. Null, and nothing happens, when the leaf
-   * has passed to another crawler than `subnetCrawlerId` meanwhile. Counts what was added and what ended.
-   */
-  setParts(
-    leaf: {
-      readonly subnetId: SubnetId;
-      readonly subnetCrawlerId: CrawlerId;
-      readonly parts: readonly PlannedPart[];
-    },
-    times: ReviewTimes,
-  ): Promise<{ readonly added: number; readonly ended: number } | null>;
-  /** Those whose review is due, longest due first. */
-  dueForReview(limit: number, now: Date): Promise<FinerDelegation[]>;
-  /** A review confirmed the crawler or found another; null as the decision only puts the next review off. */
-  reviewed(
-    finerId: FinerId,
-    decision: (FinerDecision & { readonly reason: string }) | null,
-    times: ReviewTimes,
-  ): Promise<void>;
-  /** It goes with its subnet again. */
-  end(finerId: FinerId, reason: string, now: Date): Promise<void>;
-  /** Crawlers that have any. */
-  crawlers(): Promise<CrawlerId[]>;
-  /**
-   * Hands over what a crawler that is gone has: to the nearest of the heirs by its latest round, else to the
-   * subnet's crawler, if that is an heir, until a review. The rest stays where it is.
-   */
-  inherit(
-    gone: CrawlerId,
-    heirs: readonly CrawlerId[],
-    now: Date,
-  ): Promise<{ readonly moved: number; readonly left: number }>;
-  /** Ends the parts of ranges that are no leaves any more, after the registry changed; gives their number. */
-  endOutdated(now: Date): Promise<number>;
 }
 
 export interface ReviewTimes {

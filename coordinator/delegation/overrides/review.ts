@@ -6,13 +6,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { areasOf, type DelegateHostsPorts, hearVantages } from "./hosts.ts";
-import {
-  type FinerDecision,
-  type FinerDelegation,
-  type FinerDelegationStore,
-  type HostPlace,
-  reviewTimes,
-} from "./override.ts";
+import { type FinerDecision, type FinerDelegation, type HostPlace, reviewTimes } from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 import { type FinerOutcome, finerRound } from "./round.ts";
 
 interface ReviewFinerPorts extends Omit<DelegateHostsPorts, "names"> {
