@@ -6,7 +6,8 @@ import { column, dataTable, numberColumn } from "../web/components.ts";
 import { ago, askAbout, country, crawlerLink, msOrDash, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
 import { historySection } from "../web/time-chart.ts";
-import type { AccuracyEstimate, AccuracySampleEntry } from "./accuracy.ts";
+import type { AccuracyEstimate } from "./accuracy.ts";
+import type { AccuracySampleEntry } from "./delegation.ts";
 
 interface AccuracyView {
   readonly at: string;

@@ -7,7 +7,7 @@ import {
   type AccuracySample,
   type AccuracySampleEntry,
   nearlyBestMs,
-} from "./accuracy.ts";
+} from "./delegation.ts";
 
 export type AccuracyStore = ReturnType<typeof createAccuracyStore>;
 

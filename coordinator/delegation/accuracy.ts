@@ -13,11 +13,17 @@ import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
-import { type ProbeMethod, saysNothing } from "#protocol/messages";
+import { saysNothing } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { AccuracyStore } from "./accuracy-store.ts";
 import type { AnycastRanges } from "./anycast.ts";
-import type { Delegation, WaitingSubnet } from "./delegation.ts";
+import {
+  type AccuracyCounts,
+  type AccuracySample,
+  type Delegation,
+  nearlyBestMs,
+  type WaitingSubnet,
+} from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { isLate } from "./present-owner.ts";
 import { originOf, type ProbeSettings } from "./round-questions.ts";
@@ -56,9 +62,6 @@ const tries = 5;
 // How near the delegations are: of sampled subnets (delegation/accuracy), the share whose crawler is within a few
 // milliseconds of the nearest. Samples that nobody got an answer for say nothing and are not counted; one where
 // others got an answer and the subnet's crawler did not counts as far off.
-
-/** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
-export const nearlyBestMs = 5;
 
 /** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
 const farOffMs = 4 * nearlyBestMs;
@@ -169,13 +172,6 @@ function isFarOff({ ownerRttMs, bestRttMs }: AccuracySample): boolean {
 /** Older samples say little of the delegations of today: each is decided anew after so long (recalibration.refreshDays). */
 export const accuracyDays = 30;
 
-export interface AccuracyCounts {
-  /** With an answer by anybody. */
-  readonly samples: number;
-  /** Of those, with an owner within `nearlyBestMs` of the best. */
-  readonly nearlyBest: number;
-}
-
 export interface AccuracyEstimate extends AccuracyCounts {
   readonly withinMs: number;
   readonly days: number;
@@ -196,34 +192,4 @@ export function accuracyEstimate({ samples, nearlyBest }: AccuracyCounts): Accur
     share,
     ...wilsonInterval(nearlyBest, samples),
   };
-}
-
-// What is kept of samples of how near the delegations are.
-
-/** One subnet, measured by every crawler at about the same time, by one method. */
-export interface AccuracySample {
-  readonly subnetId: SubnetId;
-  readonly targetAddress: string;
-  readonly targetHost: string;
-  readonly method: ProbeMethod;
-  /** Who has the subnet, and what it measured; null: it got no answer. */
-  readonly ownerId: CrawlerId;
-  readonly ownerRttMs: number | null;
-  /** Null: nobody got an answer. */
-  readonly bestId: CrawlerId | null;
-  readonly bestRttMs: number | null;
-  readonly asked: number;
-  readonly answered: number;
-  readonly sampledAt: Date;
-}
-
-/** A sample as people read it. */
-export interface AccuracySampleEntry
-  extends Omit<AccuracySample, "subnetId" | "ownerId" | "bestId" | "sampledAt"> {
-  readonly range: string;
-  readonly name: string;
-  readonly country: string | null;
-  readonly owner: string;
-  readonly best: string | null;
-  readonly sampledAt: string;
 }

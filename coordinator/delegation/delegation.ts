@@ -119,3 +119,43 @@ export interface UnmeasuredSubnet {
   readonly subnetId: SubnetId;
   readonly pagesPerDay: number;
 }
+
+// What is kept of samples of how near the delegations are (accuracy.ts).
+
+/** One subnet, measured by every crawler at about the same time, by one method. */
+export interface AccuracySample {
+  readonly subnetId: SubnetId;
+  readonly targetAddress: string;
+  readonly targetHost: string;
+  readonly method: ProbeMethod;
+  /** Who has the subnet, and what it measured; null: it got no answer. */
+  readonly ownerId: CrawlerId;
+  readonly ownerRttMs: number | null;
+  /** Null: nobody got an answer. */
+  readonly bestId: CrawlerId | null;
+  readonly bestRttMs: number | null;
+  readonly asked: number;
+  readonly answered: number;
+  readonly sampledAt: Date;
+}
+
+/** A sample as people read it. */
+export interface AccuracySampleEntry
+  extends Omit<AccuracySample, "subnetId" | "ownerId" | "bestId" | "sampledAt"> {
+  readonly range: string;
+  readonly name: string;
+  readonly country: string | null;
+  readonly owner: string;
+  readonly best: string | null;
+  readonly sampledAt: string;
+}
+
+/** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
+export const nearlyBestMs = 5;
+
+export interface AccuracyCounts {
+  /** With an answer by anybody. */
+  readonly samples: number;
+  /** Of those, with an owner within `nearlyBestMs` of the best. */
+  readonly nearlyBest: number;
+}

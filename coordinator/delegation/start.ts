@@ -34,10 +34,10 @@ import {
 import { type DelegateHostsPorts, delegateHosts, NameWatch } from "./overrides/hosts.ts";
 import { LeafWatch } from "./overrides/leaf-watch.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
-import { type FinerRound, replaceFiner } from "./overrides/override.ts";
+import type { FinerRound } from "./overrides/override.ts";
 import type { FinerDelegationStore } from "./overrides/override-store.ts";
 import { createFinerDelegationStore } from "./overrides/override-store.ts";
-import { reviewFiner } from "./overrides/review.ts";
+import { replaceFiner, reviewFiner } from "./overrides/review.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import { FirstFetches } from "./probe-round.ts";

@@ -25,7 +25,6 @@ import type {
   UnmeasuredAsked,
 } from "./delegation.ts";
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
-import { retryWaitMs } from "./queue.ts";
 import type { MoveRates } from "./recalibration/ageing.ts";
 import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";
 import { decidedByMeasuring, isFromHere } from "./round-reads.ts";
@@ -285,6 +284,17 @@ async function delegate(
      values ($1, $2, $3, $4, $5, $6, $7)`,
     [round.subnetId, round.decidedAt, before, round.crawlerId, round.cause, roundId, historyReason(round)],
   );
+}
+
+/** A subnet that nobody could measure is probed again soon at first, then less and less often. */
+const firstMs = 5 * 60_000;
+
+/** What has been silent for long is asked twice a day, so that it is found when it speaks again. */
+const longestMs = 12 * 3_600_000;
+
+/** The wait in ms after so many rounds in a row (1 and up) that nobody answered: doubled each time. */
+function retryWaitMs(unansweredRounds: number): number {
+  return Math.min(longestMs, firstMs * 2 ** Math.min(30, Math.max(0, unansweredRounds - 1)));
 }
 
 /** What led to the round goes first, where it is known. */

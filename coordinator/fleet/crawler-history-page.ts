@@ -5,7 +5,7 @@ import type { Absence } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import type { MoveStep } from "../crawlers/moves.ts";
 import { incidentTable } from "../overview/incidents-page.ts";
-import { standingWords, type TrustEvidence, type TrustReport, unprovenWords } from "../trust/reads.ts";
+import { standingWords, type TrustEvidence, type TrustReport, unprovenWords } from "../trust/trust-api.ts";
 import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, pager, titleRow } from "../web/components.ts";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";

@@ -4,7 +4,7 @@ import type { IncidentEntry, IncidentStore } from "#core/incidents";
 import type { IssuedKey } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
-import type { TrustReport } from "../trust/reads.ts";
+import type { TrustReport } from "../trust/trust-api.ts";
 import type { CrawlerLogPage, OfferEntry, Operation } from "./crawler-api.ts";
 import type { FleetReads } from "./crawler-reads.ts";
 import { type FleetEntry, stateWords } from "./fleet-entry.ts";

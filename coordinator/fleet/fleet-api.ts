@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
-import { trustLine } from "../trust/reads.ts";
+import { trustLine } from "../trust/trust-api.ts";
 import { type ApiOperations, answer, dateTime, type ReadOf } from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { crawlerReport } from "../who/who-api.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
-import { trustStandings } from "../trust/reads.ts";
+import { trustStandings } from "../trust/trust-api.ts";
 import { dateTime, type ReadOf } from "../web/api-operation.ts";
 
 export const budgetSchema = z

@@ -4,7 +4,7 @@ import { howMany } from "#core/format";
 import type { InvitationRecord } from "../crawlers/identity.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import type { FleetLine } from "../overview/overview.ts";
-import { standingWords } from "../trust/reads.ts";
+import { standingWords } from "../trust/trust-api.ts";
 import { empty, onlyOperators, options, pager, tile, titleRow } from "../web/components.ts";
 import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";

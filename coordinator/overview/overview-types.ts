@@ -2,7 +2,7 @@
 
 import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
-import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
+import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/delegation.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import type {
   GatedHosts,

@@ -3,9 +3,9 @@
  * in one transaction. A result that arrives twice finds its lease closed, or its URL no longer waited for.
  */
 import type { Pool, PoolClient } from "pg";
-import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { inTransaction } from "../database/transaction.ts";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
@@ -13,7 +13,6 @@ import type { Verdict } from "./arbitration.ts";
 import type {
   ArrivedOpinion,
   CheckStep,
-  NewCheck,
   NextOfCheck,
   OpenCheck,
   StoredOpinion,
@@ -127,14 +126,8 @@ export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<Craw
   return rows[0] ?? null;
 }
 
-interface CheckRow {
-  readonly check_id: string;
-  readonly crawler_id: number;
-  readonly cause: NewCheck["cause"];
-  readonly opinions: StoredOpinion[];
-  readonly address: string | null;
-  readonly subnet_id: number | null;
-}
+type CheckRow = Pick<OpenCheck, "checkId" | "crawlerId" | "cause"> &
+  OpenCheck["target"] & { readonly opinions: readonly StoredOpinion[] };
 
 /** With the new opinion; the host first, as everywhere. Null: it is decided, or others are asked by now. */
 async function lockCheck(
@@ -145,26 +138,25 @@ async function lockCheck(
   const { key, leaseId, crawlerId, sketch, fetchedAt } = opinion;
   await lockHosts(client, [key.hostHash]);
   const { rows } = await client.query<CheckRow>(
-    `select c.check_id, c.crawler_id, c.cause, c.opinions, host(h.addresses[1]) as address, h.subnet_id
+    `select c.check_id as "checkId", c.crawler_id as "crawlerId", c.cause, c.opinions,
+       coalesce(host(h.addresses[1]), '') as address, coalesce(h.subnet_id, 0) as "subnetId"
      from double_check c
      join frontier_host h on h.host_hash = c.host_hash
      where c.host_hash = $1 and c.url_hash = $2 and c.lease_id = $3 and c.verdict is null
      for update of c`,
     [key.hostHash, key.urlHash, leaseId],
   );
-  const row = rows[0];
-  if (row === undefined) return null;
+  if (rows[0] === undefined) return null;
+  const { address, subnetId, ...row } = rows[0];
   const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version, isOffered, sketch };
   const opinions = [...row.opinions, added];
   return {
-    checkId: row.check_id,
+    ...row,
     key,
-    crawlerId: asCrawlerId(row.crawler_id),
-    cause: row.cause,
     opinions,
     host: await hostRecord(client, key.hostHash),
     isErrorPage: await isErrorPage(client, key, opinions),
-    target: { address: row.address ?? "", subnetId: row.subnet_id ?? 0 },
+    target: { address, subnetId },
   };
 }
 
@@ -229,13 +221,7 @@ async function decide(
      select given.crawler_id, $1, $2, given.outcome, $5
      from unnest($3::int[], $4::text[]) as given (crawler_id, outcome)
      on conflict (crawler_id, check_id) do nothing`,
-    [
-      check.checkId,
-      check.key.hostHash,
-      outcomes.map(({ crawlerId }) => crawlerId),
-      outcomes.map(({ outcome }) => outcome),
-      now,
-    ],
+    [check.checkId, check.key.hostHash, ...columnsOf(outcomes, ["crawlerId", "outcome"]), now],
   );
   await saveHost(client, check.key.hostHash, withVerdict(check.host, verdict), now);
 }
@@ -293,15 +279,9 @@ export async function takeSilences(pool: Pool, step: NextOfCheck, now: Date): Pr
 }
 
 async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {
-  const { rows } = await pool.query<{
-    crawler_id: number;
-    lease_id: LeaseId;
-    host: string;
-    url: string;
-    host_hash: HostHash;
-    url_hash: UrlHash;
-  }>(
-    `select l.crawler_id, c.lease_id, c.host, c.url, c.host_hash, c.url_hash
+  const { rows } = await pool.query<UrlKey & Pick<ArrivedOpinion, "crawlerId" | "leaseId">>(
+    `select l.crawler_id as "crawlerId", c.lease_id as "leaseId", c.host, c.url, c.host_hash as "hostHash",
+       c.url_hash as "urlHash"
      from double_check c
      join lease l on l.lease_id = c.lease_id
      join crawler w on w.crawler_id = l.crawler_id
@@ -319,12 +299,8 @@ async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {
      limit $2`,
     [now, mostAtOnce],
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    leaseId: row.lease_id,
-    key: { host: row.host, url: row.url, hostHash: row.host_hash, urlHash: row.url_hash },
-    sketch: saysNothing,
-    fetchedAt: now,
-    hostNotBefore: now,
+  return rows.map(({ crawlerId, leaseId, ...key }) => ({
+    ...{ crawlerId, leaseId, key, sketch: saysNothing },
+    ...{ fetchedAt: now, hostNotBefore: now },
   }));
 }

@@ -14,7 +14,7 @@ import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
-import { standingWords, type TrustLine } from "./reads.ts";
+import { standingWords, type TrustLine } from "./trust-api.ts";
 
 export function trustBody(lines: readonly TrustLine[], history: ChartHistory, viewer: PageViewer): Html {
   return html`${titleRow("Trust")}

@@ -170,14 +170,13 @@ it("a crawler that comes back with IPv6 is given what is nearest to it there, as
 
 it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does not speak it", async () => {
   const [full, gone] = [await arrived("full", true, 1), await arrived("gone", true)];
-  const [heavy, left, empty] = [
-    await ipv6Site(1, "a", "b"),
-    await ipv6Site(2),
-    await world.subnet("2a00:1:3::", "2a00:1:3::ff"),
-  ];
+  const [heavy, left, silent] = [await ipv6Site(1, "a", "b"), await ipv6Site(2), await ipv6Site(4)];
+  const empty = await world.subnet("2a00:1:3::", "2a00:1:3::ff");
   const rtts = (owner: CrawlerId) => eachMs([owner, 10], [north, 11]);
   await world.delegations.saveRound(roundOf(heavy, rtts(full)));
-  await world.delegations.saveRound(roundOf(left, rtts(gone)));
+  for (const subnetId of [left, silent]) await world.delegations.saveRound(roundOf(subnetId, rtts(gone)));
+  // Of what was measured once, and has nothing to probe any more, its addresses speak.
+  await world.pool.query("delete from frontier_url where url like '%v4.%'");
   await world.delegations.delegateOwnSubnet(empty, gone, noon);
   const state = await world.state();
   const ports = { ...world, state, denied: deniedOf(state), fleet: new TableFleet([north, full]) };
@@ -187,7 +186,7 @@ it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does
 
   expect(moved).toEqual([]);
   expect(replaced).toMatchObject({ moved: [], orphans: [left] });
-  expect(state.ownerOf(empty)).toBe(gone);
+  expect([empty, silent].map((subnetId) => state.ownerOf(subnetId))).toEqual([gone, gone]);
 });
 
 it("a crawler at an IPv6 address has the subnet that it stands in only if it speaks IPv6 to sites", async () => {

@@ -36,6 +36,12 @@ export function peerTable(matrix: readonly (readonly (number | null)[])[]): Peer
   );
 }
 
+/** So many crawlers, each so far from every other. */
+export const everyPair = (crawlers: number, rttMs: number): number[][] =>
+  Array.from({ length: crawlers }, (_, a) =>
+    Array.from({ length: crawlers }, (_, b) => (a === b ? 0 : rttMs)),
+  );
+
 export interface RoundSetup {
   readonly policy: PolicyName;
   /** What crawler 1, 2, 3 … would measure, or why it fails. */

@@ -2,8 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { SubnetId } from "#core/ids";
 import { columnsOf } from "../../database/transaction.ts";
-import { nearlyBestMs } from "../accuracy.ts";
-import type { AgedDelegation } from "../delegation.ts";
+import { type AgedDelegation, nearlyBestMs } from "../delegation.ts";
 import { decidedByMeasuring } from "../round-reads.ts";
 import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./ageing.ts";
 

@@ -9,7 +9,7 @@
  * so many fetches; the others (another crawler became nearer, or the path shorter) show in no fetch.
  */
 
-import { nearlyBestMs } from "#coordinator/delegation/accuracy";
+import { nearlyBestMs } from "#coordinator/delegation/delegation";
 import {
   type Ageing,
   AgeingTally,
