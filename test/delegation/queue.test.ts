@@ -53,13 +53,14 @@ it("runs one round for a subnet, however many URLs and hosts wait in it and howe
   expect(decided).toMatchObject([{ subnetId, crawlerId: north, cause: "new-subnet" }]);
 });
 
-it("does not start a subnet again that was decided while another fill was asking", async () => {
-  const subnetId = await world.site(1);
+it("does not start a subnet again that was decided, or that nobody could take, while another fill was asking", async () => {
+  const [decided, refused] = [await world.site(1), await world.site(2)];
   const fleet = new TableFleet([north], { "5.1.1.7": near(north) });
   const late = makeGate();
   let asked = 0;
   const { queue } = await newQueue(fleet, {
     ports: {
+      excluded: ({ subnetId }) => new Set(subnetId === refused ? [north] : []),
       delegations: {
         ...world.delegations,
         // The second question is answered after the first round has ended.
@@ -81,7 +82,10 @@ it("does not start a subnet again that was decided while another fill was asking
   await Promise.all(fills);
   await queue.idle();
 
-  expect(await world.rows("select subnet_id from probe_round")).toEqual([{ subnet_id: subnetId }]);
+  expect(await world.rows("select subnet_id, crawler_id from probe_round order by subnet_id")).toEqual([
+    { subnet_id: decided, crawler_id: north },
+    { subnet_id: refused, crawler_id: null },
+  ]);
 });
 
 it("keeps to its number of rounds at once, and one a subnet, also when it is filled twenty times at once", async () => {
