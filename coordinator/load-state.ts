@@ -11,7 +11,7 @@ import { defaultParameters } from "./delegation/policies/round.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import type { DelegationStore } from "./delegation/store.ts";
 import { createDelegationStore } from "./delegation/store.ts";
-import type { FrontierStore } from "./frontier/frontier.ts";
+import type { FrontierStore } from "./frontier/frontier-store.ts";
 import type { ResultStore } from "./results/result-store.ts";
 import { SubnetRows } from "./subnets/subnet-rows.ts";
 import { createSubnetStore, type RegistryInForce, type SubnetStore } from "./subnets/subnet-store.ts";

@@ -2,7 +2,6 @@
 
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
-import { identityVersion } from "#protocol/coordinator-messages";
 import { keySetUrlAt } from "#protocol/identity";
 import { contactPageOf, userAgentOf } from "#protocol/user-agent";
 import type { CoordinatorConfig } from "./config.ts";
@@ -38,11 +37,11 @@ export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
 
 /** How a crawler is to introduce itself to sites; only one with a key of its own can sign, and knows how. */
 export function introductionOf(
-  { hello, version, publicKey }: Pick<Arrival, "hello" | "version" | "publicKey">,
+  { hello, publicKey }: Pick<Arrival, "hello" | "publicKey">,
   config: Pick<CoordinatorConfig, "userAgent" | "publicUrl" | "signRequests">,
 ): Pick<WelcomeExtras, "userAgent" | "signatureAgent" | "signingKeys"> {
   const signatureAgent = publishedKeySet(config);
-  const signs = config.signRequests && version >= identityVersion && publicKey !== null;
+  const signs = config.signRequests && publicKey !== null;
   return {
     ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(config.userAgent, hello.contact) }),
     ...(signs && signatureAgent !== null

@@ -309,7 +309,7 @@ async function copyBetween(
   writeFileSync(join(to, "backup_label"), stopped.label, { mode: 0o600, flag: "wx" });
   const label = await copyFile(join(to, "backup_label"), null);
   if (label !== null) files.push({ path: "backup_label", ...label });
-  await copyLog(started, stopped.lsn, copy, join(from, "pg_wal"));
+  await copyLog(client, started, stopped.lsn, copy, join(from, "pg_wal"));
 
   const manifest: BackupManifest = {
     format: backupFormat,
@@ -388,45 +388,27 @@ async function copyControlFile(
 
 /** The segments from the start to the stop, and the histories of the timelines. */
 async function copyLog(
-  { lsn, timeline, segmentBytes }: StartedBackup,
+  client: PoolClient,
+  { lsn, segmentBytes }: StartedBackup,
   stopLsn: string,
   copy: (path: string, source: string) => Promise<boolean>,
   logFolder: string,
 ): Promise<void> {
   for (const name of readdirSync(logFolder).filter((one) => /^[0-9A-F]{8}\.history$/.test(one)))
     await copy(`pg_wal/${name}`, join(logFolder, name));
-  for (const name of segmentsBetween(timeline, lsn, stopLsn, segmentBytes)) {
+  // A position on the border is the end of the segment before.
+  const { rows } = await client.query<{ name: string }>(
+    `select distinct pg_walfile_name(least($1::pg_lsn + step * $3::numeric, $2::pg_lsn)) as name
+     from generate_series(0, ceil(($2::pg_lsn - $1::pg_lsn) / $3)) step
+     order by 1`,
+    [lsn, stopLsn, segmentBytes],
+  );
+  for (const { name } of rows) {
     if (await copy(`pg_wal/${name}`, join(logFolder, name))) continue;
     throw new DatabaseError(
       `the backup failed, and nothing of it was kept: ${name} of the server's log is gone`,
     );
   }
-}
-
-const bytesOfLog = 2n ** 32n;
-
-/** Names of the write-ahead log's files (timeline, then the segment's number in two halves). */
-export function segmentsBetween(
-  timeline: number,
-  startLsn: string,
-  stopLsn: string,
-  segmentBytes: number,
-): string[] {
-  const size = BigInt(segmentBytes);
-  const hex = (value: bigint) => value.toString(16).toUpperCase().padStart(8, "0");
-  const first = positionOf(startLsn) / size;
-  // A position on the border is the end of the segment before.
-  const last = (positionOf(stopLsn) - 1n) / size;
-  const perLog = bytesOfLog / size;
-  return Array.from({ length: Number(last - first) + 1 }, (_, at) => {
-    const segment = first + BigInt(at);
-    return hex(BigInt(timeline)) + hex(segment / perLog) + hex(segment % perLog);
-  });
-}
-
-function positionOf(lsn: string): bigint {
-  const [high = "0", low = "0"] = lsn.split("/");
-  return BigInt(`0x${high}`) * bytesOfLog + BigInt(`0x${low}`);
 }
 
 /** Those that migrations made, in the embedded server's one database. */

@@ -3,16 +3,16 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
+import { within } from "#core/within";
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type CrawlerHello, maxHeldLeases } from "#protocol/messages";
 import { steadyNowMs } from "./core/steady-time.ts";
-import { within } from "./core/within.ts";
 import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
 import { TaskLoop } from "./crawl/task-loop.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/user-agent.ts";
-import { youngMegabytes } from "./limits/heap-room.ts";
 import type { HostGates } from "./limits/host-gate.ts";
+import { youngMegabytes } from "./limits/memory-watch.ts";
 import { ProbeGate } from "./limits/probe-gate.ts";
 import { Carrier } from "./link/carrier.ts";
 import { CoordinatorAddresses } from "./link/coordinator-addresses.ts";
@@ -291,7 +291,7 @@ export class Crawler {
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);
-          this.#surroundings.dock?.onWelcome(welcome.protocolVersion, (message) => this.#link.send(message));
+          this.#surroundings.dock?.onWelcome((message) => this.#link.send(message));
         },
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),

@@ -2,18 +2,10 @@
  * Who publishes what is imported, and on which terms: hints for operators, with the place where the terms stand. They
  * are no advice; the terms are what counts.
  */
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { registryOverview } from "#coordinator/registry/registry-api";
+import type { ToldOf } from "#coordinator/web/api-operation";
 
-export interface RegistryPublisher {
-  readonly registry: Registry;
-  readonly name: string;
-  readonly region: string;
-  readonly publishes: string;
-  readonly terms: string;
-  readonly termsUrl: string;
-}
-
-export const registryPublishers: readonly RegistryPublisher[] = [
+export const registryPublishers: ToldOf<typeof registryOverview>["publishers"] = [
   {
     registry: "iana",
     name: "IANA",

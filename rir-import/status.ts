@@ -1,52 +1,21 @@
 /** What the tree in force was made from and how old that is, and the imports before it. */
+import type { registryOverview as registryOverviewForm } from "#coordinator/registry/registry-api";
+import type { ToldOf } from "#coordinator/web/api-operation";
 import type { Database } from "#db/server-database";
 import type { RegistryCounts } from "./database/change-breakdown.ts";
 import { isImportRunning } from "./database/import-lock.ts";
 import { publishedFormats } from "./formats/published.ts";
 import { canRollForward } from "./rollback.ts";
 
-export interface SourceStatus {
-  readonly file: string;
-  readonly format: string;
-  readonly registry: string | null;
-  readonly fileDate: string | null;
-  /** Days since the data's date. */
-  readonly ageDays: number | null;
-  readonly kept: number;
-  readonly malformed: number;
-  /** Hex, of the file as it was imported. */
-  readonly sha256: string;
-}
-
-export interface GenerationStatus {
-  readonly generation: number;
-  readonly state: "applied" | "rolled-back";
-  readonly appliedAt: string | null;
-  readonly changes: Readonly<Record<string, number>>;
-  /** It was rolled back, and can be put in force again as things are. */
-  readonly canRollForward: boolean;
-}
+type Told = ToldOf<typeof registryOverviewForm>;
+export type SourceStatus = Told["sources"][number];
+export type GenerationStatus = Omit<Told["history"][number], "appliedBy" | "rolledBackBy">;
 
 /** What is known without counting rows. */
-export interface RegistryOverview {
-  readonly generation: number | null;
-  readonly appliedAt: string | null;
-  /** As counted when the latest whole import up to the one in force was applied; null: it was by an older version. */
-  readonly counted: {
-    readonly generation: number;
-    readonly crossings: number;
-    readonly registries: readonly RegistryCounts[];
-  } | null;
-  readonly sources: readonly SourceStatus[];
-  /** Registries whose data are older than a quarter: time for the next import. */
-  readonly outdated: readonly string[];
-  /** An import that has begun and not ended: it runs, or it was interrupted. */
-  readonly unfinished: { readonly begunAt: string; readonly isRunning: boolean } | null;
-  /** An import or a rollback is at work, whoever started it. */
-  readonly isImportRunning: boolean;
-  /** The newest first, at most twenty. */
-  readonly history: readonly GenerationStatus[];
-}
+export type RegistryOverview = Pick<
+  Told,
+  "generation" | "appliedAt" | "counted" | "sources" | "outdated" | "unfinished" | "isImportRunning"
+> & { readonly history: readonly GenerationStatus[] };
 
 export interface RegistryStatus extends RegistryOverview {
   readonly ipv4Subnets: number;

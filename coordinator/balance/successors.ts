@@ -10,7 +10,7 @@ import type { DelegationMove } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { deniedIn, type FleetLoad, fleetLoad, roomsOf } from "./input.ts";
 import { planPlacement } from "./placement.ts";
 import { type BalanceInput, type Move, noHysteresis, overloads } from "./plan.ts";

@@ -8,11 +8,7 @@ import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
-import {
-  type CoordinatorMessage,
-  type CoordinatorRefuse,
-  identityVersion,
-} from "#protocol/coordinator-messages";
+import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
 import { helloText, isSignedBy } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerStore } from "./crawler-store.ts";
@@ -24,8 +20,6 @@ export type Refusal = Omit<CoordinatorRefuse, "type">;
 /** Who came, before it was believed. */
 export interface Introduction {
   readonly hello: CrawlerHello;
-  /** Of the protocol, as agreed on. */
-  readonly version: number;
   /** What this connection was given to sign. */
   readonly challenge: string;
   /** Of its TLS connection; null where TLS ends before this coordinator, or there is none. */
@@ -85,8 +79,8 @@ async function readmit(
   { identities, secrets }: AdmissionPorts,
   now: Date,
 ): Promise<Admitted | { readonly refuse: Refusal } | null> {
-  const { hello, version } = introduction;
-  const publicKey = version < identityVersion ? undefined : hello.identity?.publicKey;
+  const { hello } = introduction;
+  const publicKey = hello.identity?.publicKey;
   if (publicKey === undefined || isPassedOn(introduction) || !isHelloSigned(introduction, publicKey))
     return null;
   const known = await identities.readmitted(hello.name, publicKey);
@@ -105,15 +99,17 @@ interface IdentityFault {
 }
 
 function identityFault(introduction: Introduction, { publicKey }: KeyHolder): IdentityFault | null {
-  const { hello, version } = introduction;
-  const shown = version < identityVersion ? undefined : hello.identity;
+  const { hello } = introduction;
+  const shown = hello.identity;
   if (shown === undefined) {
     if (publicKey === null) return null;
-    const words = `${hello.name} has an identity, and this hello shows none: run it from its own folder, with a release that speaks protocol version ${identityVersion}`;
+    const words = `${hello.name} has an identity, and this hello shows none: run it from its own folder`;
     return { kind: "no-identity", words };
   }
   if (publicKey !== null && shown.publicKey !== publicKey) {
-    const words = `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the operator can reinvite it (nearcrawl fleet reinvite)`;
+    const words =
+      `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the ` +
+      "operator can reinvite it (nearcrawl fleet reinvite)";
     return { kind: "stolen-key", words };
   }
   if (isPassedOn(introduction)) {
@@ -171,8 +167,8 @@ async function redeem(
   { identities, secrets, incidents }: AdmissionPorts,
   now: Date,
 ): Promise<Admitted | { readonly refuse: Refusal }> {
-  const { hello, version } = introduction;
-  const publicKey = version < identityVersion ? undefined : hello.identity?.publicKey;
+  const { hello } = introduction;
+  const publicKey = hello.identity?.publicKey;
   if (publicKey === undefined || isPassedOn(introduction) || !isHelloSigned(introduction, publicKey)) {
     return { refuse: badSignature("an invitation is redeemed by a hello that its new identity has signed") };
   }
@@ -280,7 +276,9 @@ export function noteCopy(
   evidence: string,
   { incidents, now }: { readonly incidents: IncidentNotes; readonly now: Date },
 ): Refusal {
-  const words = `the folder of ${hello.name} was copied: ${evidence}. Stop one of the two; if the right one is refused, reinvite it (nearcrawl fleet reinvite ${hello.name})`;
+  const words =
+    `the folder of ${hello.name} was copied: ${evidence}. Stop one of the two; if the right one is ` +
+    `refused, reinvite it (nearcrawl fleet reinvite ${hello.name})`;
   incidents.note({ crawlerId, kind: "copied-folder", words, remoteAddress, at: now });
   const reason = `two machines have the identity of ${hello.name}: ${evidence}. Stop the other one and ask the operator for a new invitation`;
   return { code: "copied-folder", reason, retry: false };

@@ -1,7 +1,7 @@
 /** How near the delegations are: the estimate, how it is made, and the samples behind it. */
 
-import type { ChartHistory } from "#core/chart-history";
 import { howMany, leastSamples, msText } from "#core/format";
+import type { ChartHistory } from "../web/chart-history.ts";
 import { column, dataTable, numberColumn } from "../web/components.ts";
 import { ago, askAbout, country, crawlerLink, msOrDash, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";

@@ -1,14 +1,12 @@
 /**
- * Every delegation, in columns: 29 bytes a subnet and 11 to 16 for finding it by its
- * id, plus at most half as much room to grow; a map of records and a set for each crawler take 200. A delegation
- * stands in a row; the rows of one crawler are a ring in the order in which they came to it.
+ * Every delegation, in columns: 29 bytes a subnet, plus at most half as much room to grow, and some 30 for finding it by its
+ * id; a map of records and a set for each crawler take 200. A delegation stands in a row; the rows of one crawler are a ring in the order in which they came to it.
  *
  *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
  *               ▲                            │        RTTs are rounded as the database's `real` is
  *               └────────────────────────────┘
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { NumberMap } from "#core/small-collections";
 import type { Delegation } from "./delegation.ts";
 
 /** Every field is in a column: a new one that is optional does not get lost unseen. */
@@ -23,8 +21,7 @@ const noRow = -1;
 const measuredFlag = 1;
 
 export class DelegationTable {
-  /** Row + 1 by subnet. */
-  readonly #rows = new NumberMap();
+  readonly #rows = new Map<SubnetId, number>();
   readonly #rings = new Map<CrawlerId, Ring>();
   #columns = columnsFor(firstRoom);
   #size = 0;
@@ -34,9 +31,9 @@ export class DelegationTable {
     return this.#size;
   }
 
-  /** Besides a few for each crawler. */
+  /** Of the columns. */
   get bytes(): number {
-    return Object.values(this.#columns).reduce((sum, column) => sum + column.byteLength, this.#rows.bytes);
+    return Object.values(this.#columns).reduce((sum, column) => sum + column.byteLength, 0);
   }
 
   get(subnetId: SubnetId): WholeDelegation | null {
@@ -57,7 +54,7 @@ export class DelegationTable {
 
   /** The subnet's row, which it keeps; −1 for none. What goes over millions reads rows, not records. */
   rowOf(subnetId: SubnetId): number {
-    return this.#rows.get(subnetId) - 1;
+    return this.#rows.get(subnetId) ?? noRow;
   }
 
   subnetAt(row: number): SubnetId {
@@ -138,7 +135,7 @@ export class DelegationTable {
     if (row === this.#columns.subnetIds.length) this.#columns = grownColumns(this.#columns);
     this.#size += 1;
     this.#columns.subnetIds[row] = subnetId;
-    this.#rows.set(subnetId, row + 1);
+    this.#rows.set(subnetId, row);
     return row;
   }
 

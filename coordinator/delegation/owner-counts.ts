@@ -6,7 +6,6 @@
  *   slot · 2^19 + count     one owner
  *   below 0                 less the number of a list
  */
-import { NumberMap } from "#core/small-collections";
 import type { PlaceKey } from "./placement.ts";
 
 /** 12 bits of slot above 19 bits of count stay below 2^31; beyond either, a list. */
@@ -16,9 +15,7 @@ const mostPacked = 2 ** countBits - 1;
 const lastPackedSlot = 2 ** 12 - 1;
 
 export class OwnerCounts {
-  /** Keys of 32 bits, as subnets and holders have; all others are in a map. */
-  readonly #byNumber = new NumberMap();
-  readonly #byText = new Map<PlaceKey, number>();
+  readonly #cells = new Map<PlaceKey, number>();
   readonly #lists: OwnerLists;
 
   /** The lists may serve several kinds of keys. */
@@ -71,19 +68,13 @@ export class OwnerCounts {
   }
 
   #get(key: PlaceKey): number {
-    return isSmall(key) ? this.#byNumber.get(key) : (this.#byText.get(key) ?? 0);
+    return this.#cells.get(key) ?? 0;
   }
 
-  /** Numbers are looked for once: a million subnets are learned anew after an import. */
   #change(key: PlaceKey, slot: number, change: (cell: number, slot: number) => number): void {
-    if (isSmall(key)) {
-      const place = this.#byNumber.placeOf(key);
-      this.#byNumber.put(place, key, change(this.#byNumber.valueAt(place), slot));
-      return;
-    }
-    const cell = change(this.#byText.get(key) ?? 0, slot);
-    if (cell === 0) this.#byText.delete(key);
-    else this.#byText.set(key, cell);
+    const cell = change(this.#get(key), slot);
+    if (cell === 0) this.#cells.delete(key);
+    else this.#cells.set(key, cell);
   }
 
   readonly #raised = (cell: number, slot: number): number => {
@@ -112,8 +103,6 @@ export class OwnerCounts {
 }
 
 const packed = (slot: number, count: number): number => slot * 2 ** countBits + count;
-
-const isSmall = (key: PlaceKey): key is number => typeof key === "number" && (key | 0) === key;
 
 /** Lists of crawler slots with their counts, first come first, for the keys that several crawlers share. */
 export class OwnerLists {

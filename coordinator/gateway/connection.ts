@@ -34,7 +34,7 @@ interface ConnectionSettings {
 interface ConnectionHandlers {
   /** A stranger's message has come whole, and is read in its turn. */
   onArrived(): void;
-  /** May throw ProtocolError, which refuses the crawler. `numbers` are empty before protocol version 2. */
+  /** May throw ProtocolError, which refuses the crawler. `numbers` are empty before the welcome. */
   onMessage(message: ReceivedParts, size: MessageSize): void;
   /** Something of ours failed on a message; the crawler gets refused. */
   onFault(error: unknown): void;
@@ -66,7 +66,6 @@ export class CrawlerConnection {
   #inflater: MessageInflater = new NodeInflater();
   #frames: Buffer[] = [];
   #accepted = false;
-  #packed = false;
   #held = false;
   #ended = false;
   #draining = false;
@@ -99,10 +98,9 @@ export class CrawlerConnection {
     return (this.#stream as Duplex & { readonly bytesRead?: number }).bytesRead ?? 0;
   }
 
-  /** The peer is known: the limits of messages apply in place of those of a hello, and the version agreed on. */
-  accept(pool: InflaterPool, protocolVersion: number): void {
+  /** The peer is known: the limits of messages apply in place of those of a hello, and what it says is packed. */
+  accept(pool: InflaterPool): void {
     this.#accepted = true;
-    this.#packed = protocolVersion >= 2;
     this.#inflater = pool.take(this.#inflater);
   }
 
@@ -252,7 +250,7 @@ export class CrawlerConnection {
   #take(frame: Buffer | undefined): void {
     if (!frame) return;
     try {
-      const { numbers, deflated } = this.#packed ? splitFrame(frame) : { numbers: none, deflated: frame };
+      const { numbers, deflated } = this.#accepted ? splitFrame(frame) : { numbers: none, deflated: frame };
       const limit = this.#accepted ? maxMessageBytes : maxHelloBytes;
       const text = this.#inflater.inflate(deflated, limit);
       const inflatedBytes = text.length + numbers.length;

@@ -282,7 +282,7 @@ export class CrawlerGateway implements Fleet {
       this.#waiting.add(session);
       const admitted = await this.#line.take(isGone(session), async () => {
         this.#waiting.delete(session);
-        return await this.#handlers.admit({ hello, version, challenge, tlsBinding, remoteAddress });
+        return await this.#handlers.admit({ hello, challenge, tlsBinding, remoteAddress });
       });
       if (admitted === null) return;
       if ("refuse" in admitted) {

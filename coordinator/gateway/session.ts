@@ -11,7 +11,7 @@ import type { WebSocket } from "ws";
 import type { LoopTurns } from "#core/clock";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
+import { decodeHello, decodePackedMessage } from "#protocol/codec";
 import {
   type CoordinatorMessage,
   type CoordinatorWelcome,
@@ -84,8 +84,7 @@ export class CrawlerSession {
   #crawlerId: CrawlerId | null = null;
   #version = 0;
   #watch: HeartbeatWatch | undefined;
-  /** From protocol version 2 on. */
-  #frames: FrameReader | null = null;
+  readonly #frames = new FrameReader();
   /** Null: this crawler has no key to sign with. */
   #sealCheck: SealCheck | null = null;
   #hasUnread = false;
@@ -157,8 +156,7 @@ export class CrawlerSession {
     clearInterval(this.#waiting);
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
     this.#mostCredits = welcome.resultCredits;
-    if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
-    this.connection.accept(this.#settings.pool, welcome.protocolVersion);
+    this.connection.accept(this.#settings.pool);
     this.connection.send(welcome);
     this.connection.resume();
     this.#watch = new HeartbeatWatch({
@@ -204,8 +202,7 @@ export class CrawlerSession {
   #receive(received: ReceivedParts, size: MessageSize): void {
     if (this.#state === "awaiting-hello") this.#takeHello(received.text);
     else if (this.#state !== "open") throw new ProtocolError("a message before the welcome");
-    else if (this.#frames) this.#takePacked(decodePackedMessage(received, this.#frames), size, received);
-    else this.#take(decodeCrawlerMessage(received.text), size, received);
+    else this.#take(decodePackedMessage(received, this.#frames), size, received);
   }
 
   /** What is late from now on is our look at it. */
@@ -230,14 +227,11 @@ export class CrawlerSession {
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
-  /** A few numbers can refer to much that was sent before: it counts as if it had been sent now. */
-  #takePacked(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {
+  #take(message: CrawlerMessage, arrived: MessageSize, received: ReceivedParts): void {
+    // A few numbers can refer to much that was sent before: it counts as if it had been sent now.
     const referred = referredBytes(message);
     this.connection.charge(referred);
-    this.#take(message, { ...size, inflatedBytes: size.inflatedBytes + referred }, received);
-  }
-
-  #take(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {
+    const size = { ...arrived, inflatedBytes: arrived.inflatedBytes + referred };
     this.#watch?.heard();
     if (message.type === "crawler:hello") throw new ProtocolError("crawler:hello: a second one");
     if (message.type === "crawler:probe-report") {

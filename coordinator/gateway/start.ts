@@ -10,7 +10,7 @@ import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { OwnClock } from "#core/own-clock";
-import { type CoordinatorMessage, identityVersion, wakeVersion } from "#protocol/coordinator-messages";
+import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
 import type { CoordinatorConfig } from "../config.ts";
@@ -20,13 +20,14 @@ import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { Heartbeats } from "../crawlers/heartbeats.ts";
 import type { IdentityStore } from "../crawlers/identity-store.ts";
 import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-crawlers.ts";
-import { SigningKeyDesk, type SigningKeyStore } from "../crawlers/signing-keys.ts";
+import type { SigningKeyStore } from "../crawlers/signing-key-store.ts";
+import { SigningKeyDesk } from "../crawlers/signing-keys.ts";
 import { takePeerReport } from "../delegation/measure-peers.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { DelegationStore } from "../delegation/store.ts";
 import { domainSetFault } from "../domain-sets/assign.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { handOutTasks, nothing, withoutWork } from "../frontier/hand-out-tasks.ts";
 import type { IdleCrawlers } from "../frontier/idle-crawlers.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
@@ -39,7 +40,7 @@ import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.
 import { withoutChecks } from "../trust/double-checks.ts";
 import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
 import type { Refusal } from "./connection.ts";
-import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
+import type { GatewayHandlers } from "./gateway-settings.ts";
 
 interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;
@@ -150,13 +151,13 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
       ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
-      ports.idle.arrived(crawlerId, arrival.version >= wakeVersion);
+      ports.idle.arrived(crawlerId, isKnownTo(arrival.version, { type: "coordinator:wake" }));
       ports.onFleetChange();
-      const welcome = welcomeExtras(arrival.version, taken.ticket, ports.now());
       return {
         acknowledgedSequence,
         welcome: {
-          ...welcome,
+          time: ports.now().toISOString(),
+          ...(taken.ticket === null ? {} : { ticket: taken.ticket }),
           ...seenFrom(arrival),
           ...introductionOf(arrival, config),
           ...(ports.addresses === undefined ? {} : { coordinators: [...ports.addresses()] }),
@@ -291,11 +292,6 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
 
 /** A crawler without work asks again so soon while the clock is wrong. */
 const whileWrongMs = 5000;
-
-function welcomeExtras(version: number, ticket: string | null, now: Date): WelcomeExtras {
-  if (version < identityVersion) return {};
-  return { time: now.toISOString(), ...(ticket === null ? {} : { ticket }) };
-}
 
 /** What the pages took from the sites; a batch of which a part arrived before counts in full. */
 function wireBytesOf({ results }: ResultBatch): number {

@@ -1,8 +1,8 @@
 /** What changed in a range of time and may be why a line of a chart bends: policies, releases, registries, crawlers. */
 import type { Pool } from "pg";
-import type { HistoryMark, Marks } from "#core/chart-history";
 import { howMany } from "#core/format";
 import type { TimeRange } from "#core/time-range";
+import type { HistoryMark, Marks } from "../web/chart-history.ts";
 
 /** The latest are shown, the rest is counted. */
 const mostMarks = 50;

@@ -50,12 +50,10 @@ export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): str
   return text;
 }
 
-/** Throws ProtocolError for anything but a message that a crawler may send; a bad result is none (`soundMessage`). */
-export function decodeCrawlerMessage(received: Uint8Array | string): CrawlerMessage {
-  return soundMessage(parseBounded(received));
-}
-
-/** The same for a packed message, in the order in which they came (`reader` remembers what they refer to). */
+/**
+ * What a crawler says after its hello, in the order in which it came (`reader` remembers what messages refer to). Throws
+ * ProtocolError for anything but a message that a crawler may send; a bad result is none (`soundMessage`).
+ */
 export function decodePackedMessage(received: ReceivedParts, reader: FrameReader): CrawlerMessage {
   const { numbers, text } = received;
   return soundMessage(reader.message({ numbers, text: storable(decodeText(text)) }));
@@ -143,21 +141,17 @@ type DecodedHello =
  * time is told so and not that some field of its hello is wrong. Throws ProtocolError for anything else.
  */
 export function decodeHello(received: Uint8Array | string): DecodedHello {
-  const value = parseBounded(received);
+  const text = typeof received === "string" ? received : decodeText(received);
+  boundStructure(text, { values: maxMessageValues, depth: maxMessageDepth });
+  const value = parse(text);
   const type = typeOf(value);
   if (type !== "crawler:hello") throw new ProtocolError(`${type}: the first message must be crawler:hello`);
   const { protocolVersions: offered } = check(crawlerHello.pick({ protocolVersions: true }), value);
   const version = agreeOnVersion(offered);
   if (version !== null) return { type: "hello", version, hello: check(crawlerHello, value) };
-  const reason = `the crawler speaks protocol ${offered.join(", ")}, the coordinator ${protocolVersions.join(", ")}`;
+  const behind = Math.max(...offered) < Math.max(...protocolVersions) ? "crawler" : "coordinator";
+  const reason = `the crawler speaks protocol ${offered.join(", ")}, the coordinator ${protocolVersions.join(", ")}: update the ${behind}`;
   return { type: "wrong-version", reason };
-}
-
-/** Throws ProtocolError for more values, or nested deeper, than any message of a crawler. */
-function parseBounded(received: Uint8Array | string): unknown {
-  const text = typeof received === "string" ? received : decodeText(received);
-  boundStructure(text, { values: maxMessageValues, depth: maxMessageDepth });
-  return parse(text);
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -50,8 +50,7 @@ const coordinatorWelcome = z.object({
 });
 
 /**
- * From version 5 on: the coordinators that a crawler of this fleet may connect to have changed. As `coordinators` of the
- * welcome, which older crawlers leave unread.
+ * The coordinators that a crawler of this fleet may connect to have changed. As `coordinators` of the welcome.
  */
 const coordinatorAddresses = z.object({
   type: z.literal("coordinator:addresses"),
@@ -77,7 +76,7 @@ const coordinatorRefuse = z.object({
     "moved",
     /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
     "internal-error",
-    /** From version 5 on (`internal-error` before): more crawlers come at once than can be let in, or the one before is not gone yet. */
+    /** `internal-error` to version 4: more crawlers come at once than can be let in, or the one before is not gone yet. */
     "busy",
   ]),
   reason: coordinatorWords,
@@ -101,7 +100,10 @@ const coordinatorProbe = z.object({
   deadlineMs: z.int().min(1).max(60_000),
 });
 
-/** Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says why in words and when asking again makes sense. */
+/**
+ * Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says
+ * why in words and when asking again makes sense.
+ */
 const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
   leases: z.array(offeredLease).max(1000),
@@ -109,10 +111,7 @@ const coordinatorTasks = z.object({
   reason: coordinatorWords,
 });
 
-/**
- * From version 5 on, to a crawler that was told that nothing is due: something may be now, so it is not to wait until the
- * time it was told, and asks.
- */
+/** To a crawler that was told that nothing is due: something may be now, and it asks before the time that it was told. */
 const coordinatorWake = z.object({ type: z.literal("coordinator:wake") });
 
 /** Everything up to this sequence is committed. */
@@ -129,7 +128,7 @@ const coordinatorPace = z.object({
 });
 
 /**
- * From version 4 on: the crawler has little due work, or much, and is to have fewer or more hosts under way at a time,
+ * The crawler has little due work, or much, and is to have fewer or more hosts under way at a time,
  * always inside its host's limits: one for each due slice, on `hurry-up` as many as the limits allow.
  */
 const coordinatorWorkPace = z.object({
@@ -223,41 +222,24 @@ export type CoordinatorWelcome = z.infer<typeof coordinatorWelcome>;
 export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;
 
 /**
- * Protocol versions that this build speaks, newest first. The crawler offers its list, the coordinator
- * picks the newest that both know. Versions before the newest are served beside it, so that a fleet can be
- * upgraded crawler by crawler.
+ * Protocol versions that this build speaks, newest first: its own, and that of the release before it, so that a fleet can be
+ * upgraded crawler by crawler. The crawler offers its list, the coordinator picks the newest that both know.
  *
- *   1  every message is JSON in the deflate stream of its direction
- *   2  from the welcome on, what the crawler says is packed (packed/message-frames.ts); the rest as in 1
- *   3  identities, seals, keys, stopped hosts, releases and moves: messages that an older crawler does not know
- *   4  the pace of work: a message that an older crawler does not know
- *   5  crawlers without work are woken, those that come too many at once are told that the coordinator is busy, and the
- *      fleet's coordinators change: messages that an older crawler does not know
- *   6  parts of sites that are stopped or erased: a message that an older crawler does not know
+ *   4  release 0.2.0
+ *   6  crawlers without work are woken, those that come too many at once are told that the coordinator is busy, the fleet's
+ *      coordinators change, and parts of sites are stopped or erased: words that a crawler of version 4 does not know
  */
-export const protocolVersions = [6, 5, 4, 3, 2, 1] as const;
+export const protocolVersions = [6, 4] as const;
 
-/** From this version on a crawler knows what version 3 adds. */
-export const identityVersion = 3;
-
-/** From this version on a crawler without work is woken. */
-export const wakeVersion = 5;
-
-/** The version from which on a crawler knows a message; of all others, the first. */
-const knownSince: Readonly<Record<string, number>> = {
-  "coordinator:key": identityVersion,
-  "coordinator:stop-hosts": identityVersion,
-  "coordinator:release": identityVersion,
-  "coordinator:move": identityVersion,
-  "coordinator:work-pace": 4,
-  "coordinator:wake": wakeVersion,
-  "coordinator:addresses": 5,
-  "coordinator:stop-parts": 6,
-};
+const unknownToFour: ReadonlySet<string> = new Set([
+  "coordinator:wake",
+  "coordinator:addresses",
+  "coordinator:stop-parts",
+]);
 
 /** Whether a crawler that speaks this version knows what to do with such a message. */
-export function isKnownTo(version: number, message: { readonly type: string }): boolean {
-  return version >= (knownSince[message.type] ?? 1);
+export function isKnownTo(version: number, { type }: Pick<CoordinatorMessage, "type">): boolean {
+  return version > 4 || !unknownToFour.has(type);
 }
 
 /** A refusal in the words of that version. */
@@ -265,8 +247,7 @@ export function inVersion<Refusal extends Pick<CoordinatorRefuse, "code">>(
   version: number,
   refusal: Refusal,
 ): Refusal {
-  const isUnknown = refusal.code === "busy" && version < wakeVersion;
-  return isUnknown ? { ...refusal, code: "internal-error" } : refusal;
+  return refusal.code === "busy" && version <= 4 ? { ...refusal, code: "internal-error" } : refusal;
 }
 
 /** The newest version both sides know, or null. */

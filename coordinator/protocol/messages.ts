@@ -124,7 +124,7 @@ export const crawlerHello = z.object({
   contact: partnerContact.optional(),
   /** False: its address is not to be in the list by which sites verify that a request is ours. Absent: it may be. */
   listAddress: z.boolean().optional(),
-  /** Absent: a crawler without an identity of its own (an older one, or one for tests). */
+  /** Absent: a crawler without an identity of its own (one for tests). */
   identity: helloIdentity.optional(),
   /** It makes signing keys of its own (signing-key.ts). Absent: it signs requests with its identity, if at all. */
   signingKeys: z.boolean().optional(),
@@ -201,7 +201,7 @@ const crawlerGoodbye = z.object({
   forGood: z.boolean().optional(),
 });
 
-/** From version 3 on, after the results up to `last`: signed with the crawler's key (`sealText`). */
+/** After the results up to `last`: signed with the crawler's key (`sealText`). */
 const crawlerSeal = z.object({
   type: z.literal("crawler:seal"),
   /** The results after the seal before it, as sequences. */

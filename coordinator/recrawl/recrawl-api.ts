@@ -1,7 +1,7 @@
 /** The API of recrawl plans: what it answers. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
-import { chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
+import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
 export const recrawlGroup = z
@@ -53,8 +53,6 @@ export const recrawlApi = {
     summary: "How often pages are fetched again: the current plan and earlier ones, latest first",
     description: "An empty list: every page is fetched again after the same interval.",
     parameters: { query: rangeParameters },
-    answers: {
-      200: answer(recrawlAnswer, "The same as its page"),
-    },
+    answers: { 200: answer(recrawlAnswer, "The same as its page") },
   },
 } satisfies ApiOperations;

@@ -18,47 +18,53 @@ export const registryCounts = z
   })
   .meta({ id: "RegistryCounts" });
 
-const registryFilesPlace = z
-  .strictObject({
-    from: z.enum(["cache", "folder"]),
-    name: z
-      .string()
-      .describe("Of a folder in the one that the settings allow; empty: that one itself.")
-      .optional(),
-  })
+export const registryFilesPlace = z
+  .discriminatedUnion("from", [
+    z.strictObject({ from: z.literal("cache") }),
+    z.strictObject({
+      from: z.literal("folder"),
+      name: z.string().describe("Of a folder in the one that the settings allow; empty: that one itself."),
+    }),
+  ])
   .meta({ id: "RegistryFilesPlace" });
 
-const registryOrder = z
-  .strictObject({
-    type: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
-    acceptSmaller: z.boolean().optional(),
-    files: registryFilesPlace.optional(),
-    planId: z.int().optional(),
-    fingerprint: z
-      .string()
-      .describe("The plan's: files or a tree that changed since stop the job.")
-      .optional(),
-    generation: z
-      .int()
-      .describe("In force when it was asked for; of a rollforward the one that is to be.")
-      .optional(),
-    toEmpty: z.boolean().describe("Of a rollback: the tree may be empty afterwards.").optional(),
-    removeInUse: z.int().describe("So many subnets in use are meant to go.").optional(),
-    loseFacts: z
-      .int()
-      .describe("So many holders, countries and published ranges are meant to be lost.")
-      .optional(),
-  })
-  .meta({
-    id: "RegistryOrder",
-    description: "What was asked for; which fields there are depends on the type.",
-  });
+const meantToGo = z.int().optional().describe("So many subnets in use are meant to go.");
 
-const registryJobProgress = z
+export const registryOrder = z
+  .discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("fetch"), acceptSmaller: z.boolean() }),
+    z.strictObject({ type: z.literal("plan"), files: registryFilesPlace }),
+    z.strictObject({
+      type: z.literal("apply"),
+      planId: z.int(),
+      fingerprint: z.string().describe("The plan's: files or a tree that changed since stop the job."),
+      files: registryFilesPlace,
+      removeInUse: meantToGo,
+      loseFacts: z
+        .int()
+        .optional()
+        .describe("So many holders, countries and published ranges in all are meant to be lost."),
+    }),
+    z.strictObject({
+      type: z.literal("rollback"),
+      generation: z.int().describe("In force when it was asked for: it stops when another one is by then."),
+      toEmpty: z.boolean().describe("The tree may be empty afterwards."),
+      removeInUse: meantToGo,
+    }),
+    z.strictObject({
+      type: z.literal("rollforward"),
+      generation: z
+        .int()
+        .describe("It stops when another one is in force by then than the one that it follows."),
+    }),
+  ])
+  .meta({ id: "RegistryOrder", description: "What was asked for." });
+
+export const registryJobProgress = z
   .strictObject({
     text: z.string().describe("How far, how fast, how long still."),
     share: z.number().nullable().describe("0 to 1 of the present step; null: not known."),
-    lines: z.array(z.string()).describe("Steps behind it, at most 60."),
+    lines: z.array(z.string()).describe("Steps behind it, the first one first, at most 60."),
   })
   .meta({ id: "RegistryJobProgress" });
 
@@ -78,33 +84,40 @@ export const registryJob = z
   })
   .meta({ id: "RegistryJob" });
 
-const registryJobReport = z
-  .strictObject({
-    type: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
-    results: z
-      .array(
-        z.strictObject({
+const changesMade = z.record(z.string(), z.int());
+
+export const registryJobReport = z
+  .discriminatedUnion("type", [
+    z.object({
+      type: z.literal("fetch"),
+      results: z.array(
+        z.object({
           source: z.string(),
           type: z.enum(["fetched", "unchanged", "left out", "failed"]),
           bytes: z.int().optional(),
           note: z.string().optional(),
           reason: z.string().optional(),
         }),
-      )
-      .optional(),
-    generation: z.int().nullable().describe("In force afterwards.").optional(),
-    isNew: z.boolean().describe("False: the same files again, and nothing to do.").optional(),
-    isInForce: z.boolean().optional(),
-    changes: z.record(z.string(), z.int()).optional(),
-    seconds: z.number().optional(),
-    rolledBack: z.array(z.int()).optional(),
-    undone: z.record(z.string(), z.int()).optional(),
-    redone: z.record(z.string(), z.int()).optional(),
-  })
-  .meta({
-    id: "RegistryJobReport",
-    description: "What came of it; which fields there are depends on the type.",
-  });
+      ),
+    }),
+    z.object({ type: z.literal("plan") }),
+    z.object({
+      type: z.literal("apply"),
+      generation: z.int(),
+      isNew: z.boolean().describe("False: the same files again, and nothing to do."),
+      changes: changesMade,
+      seconds: z.number(),
+      isInForce: z.boolean().describe("False: another has taken its place since."),
+    }),
+    z.object({
+      type: z.literal("rollback"),
+      rolledBack: z.array(z.int()),
+      generation: z.int().nullable().describe("In force afterwards."),
+      undone: changesMade,
+    }),
+    z.object({ type: z.literal("rollforward"), generation: z.int(), redone: changesMade }),
+  ])
+  .meta({ id: "RegistryJobReport", description: "What came of it." });
 
 const registryJobShown = registryJob
   .extend({ report: registryJobReport.nullable() })
@@ -224,7 +237,7 @@ const registryImportPlan = z
     description: "As nearcrawl rir plan --json prints it, with at most 300 samples of each kind of change.",
   });
 
-const registryPlan = z
+export const registryPlan = z
   .strictObject({
     jobId: z.int(),
     madeAt: dateTime(),

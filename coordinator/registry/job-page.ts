@@ -1,38 +1,18 @@
 /** /registry/jobs and /registry/jobs/:id: what was asked for, how far it is, how it ended and what came of it. */
 
 import { bytesText, spanWords } from "#core/format";
-import type { FetchResult } from "#rir-import/download/fetch-sources";
+import type { ToldOf } from "../web/api-operation.ts";
 import { pageScript } from "../web/assets.ts";
+import { column, dataTable, numberColumn, type TableColumn } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { registryJobReport } from "./job-api.ts";
 import { orderWords } from "./jobs.ts";
 import type { SeenJob } from "./registry-view.ts";
 
 /** What a job's command printed, as far as the pages show it. */
-export type JobReport =
-  | { readonly type: "fetch"; readonly results: readonly FetchResult[] }
-  | { readonly type: "plan" }
-  | {
-      readonly type: "apply";
-      readonly generation: number;
-      readonly isNew: boolean;
-      readonly changes: Readonly<Record<string, number>>;
-      readonly seconds: number;
-      /** False: another has taken its place since. */
-      readonly isInForce: boolean;
-    }
-  | {
-      readonly type: "rollback";
-      readonly rolledBack: readonly number[];
-      readonly generation: number | null;
-      readonly undone: Readonly<Record<string, number>>;
-    }
-  | {
-      readonly type: "rollforward";
-      readonly generation: number;
-      readonly redone: Readonly<Record<string, number>>;
-    };
+export type JobReport = ToldOf<typeof registryJobReport>;
 
 export interface JobPage {
   readonly job: SeenJob;
@@ -73,12 +53,17 @@ function reportSection(report: JobReport, job: SeenJob): Html {
   }
 }
 
-function fetchReport(results: readonly FetchResult[]): Html {
-  const rows = results.map(
-    (one) =>
-      html`<tr><th scope="row">${one.source}</th><td>${one.type}</td><td class="number">${one.type === "failed" ? "–" : bytesText(one.bytes)}</td><td class="break">${one.type === "failed" ? one.reason : one.note}</td></tr>`,
-  );
-  return html`<section><h2>Sources</h2><div class="scroll" tabindex="0" role="region" aria-label="Sources fetched"><table><thead><tr><th scope="col">Source</th><th scope="col">Outcome</th><th scope="col" class="number">Size</th><th scope="col">Remark</th></tr></thead><tbody>${rows}</tbody></table></div>
+type Fetched = Extract<JobReport, { type: "fetch" }>["results"];
+
+const fetchColumns: readonly TableColumn<Fetched[number]>[] = [
+  column("Source", ({ source }) => source),
+  column("Outcome", ({ type }) => type),
+  numberColumn("Size", ({ bytes }) => (bytes === undefined ? "–" : bytesText(bytes))),
+  column("Remark", ({ reason, note = "" }) => html`<span class="break">${reason ?? note}</span>`),
+];
+
+function fetchReport(results: Fetched): Html {
+  return html`<section><h2>Sources</h2>${dataTable("Sources fetched", fetchColumns, results)}
 <p class="below">Next: <a href="/registry">plan the import</a>.</p></section>`;
 }
 
@@ -140,13 +125,17 @@ function jobState(state: SeenJob["state"]): Html {
   return html`<span class="state look-${looks[state]} nowrap">${state.replace("-", " ")}</span>`;
 }
 
-export function jobTable(jobs: readonly SeenJob[]): Html {
-  const rows = jobs.map(
-    (job) =>
-      html`<tr><th scope="row" class="number"><a href="/registry/jobs/${job.jobId}">${job.jobId}</a></th><td>${orderWords(job.order)}</td><td>${jobState(job.state)}</td><td>${instant(job.startedAt)}</td><td class="number">${tookWords(job)}</td><td>${job.askedBy ?? "–"}</td><td class="break">${job.words ?? nothing}</td></tr>`,
-  );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Jobs"><table><thead><tr><th scope="col" class="number">Job</th><th scope="col">What</th><th scope="col">State</th><th scope="col">Started</th><th scope="col" class="number">Took</th><th scope="col">By</th><th scope="col">Words</th></tr></thead><tbody>${rows}</tbody></table></div>`;
-}
+const jobColumns: readonly TableColumn<SeenJob>[] = [
+  numberColumn("Job", ({ jobId }) => html`<a href="/registry/jobs/${jobId}">${jobId}</a>`),
+  column("What", ({ order }) => orderWords(order)),
+  column("State", ({ state }) => jobState(state)),
+  column("Started", ({ startedAt }) => instant(startedAt)),
+  numberColumn("Took", tookWords),
+  column("By", ({ askedBy }) => askedBy ?? "–"),
+  column("Words", ({ words }) => html`<span class="break">${words ?? nothing}</span>`),
+];
+
+export const jobTable = (jobs: readonly SeenJob[]): Html => dataTable("Jobs", jobColumns, jobs);
 
 function tookWords({ startedAt, endedAt }: SeenJob): string {
   if (endedAt === null) return "–";

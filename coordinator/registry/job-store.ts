@@ -10,7 +10,6 @@ import type {
   JobEnd,
   JobProgress,
   RegistryJob,
-  RegistryJobState,
   RegistryJobStore,
   RegistryJobWithResult,
   RegistryOrder,
@@ -166,7 +165,7 @@ interface JobRow {
   readonly asked: Readonly<Record<string, unknown>>;
   readonly asked_by: string;
   readonly via: Asker["via"];
-  readonly state: RegistryJobState;
+  readonly state: RegistryJob["state"];
   readonly started_at: Date;
   readonly seen_at: Date;
   readonly ended_at: Date | null;

@@ -7,6 +7,8 @@
  *                └─────► broken-off    the coordinator stopped, or lost the database
  */
 import type { Log } from "#core/log";
+import type { ToldOf } from "../web/api-operation.ts";
+import type { registryFilesPlace, registryJob, registryJobProgress, registryOrder } from "./job-api.ts";
 
 export interface RegistryJobsPorts {
   readonly store: RegistryJobStore;
@@ -144,64 +146,16 @@ class FollowedJob {
 // Work on the registry that people ask for: fetch the registries' files, plan an import, apply a plan, roll one back
 // or forward. It runs in a process of its own beside the coordinator; one at a time, however many coordinators there are.
 
-/** `folder`: below the folder of files that the settings allow; an empty name is that folder itself. */
-export type FilesPlace = { readonly from: "cache" } | { readonly from: "folder"; readonly name: string };
-
-export type RegistryOrder =
-  | { readonly type: "fetch"; readonly acceptSmaller: boolean }
-  | { readonly type: "plan"; readonly files: FilesPlace }
-  /** `fingerprint`: the plan's; files or a tree that changed since stop the job. */
-  | {
-      readonly type: "apply";
-      readonly planId: number;
-      readonly fingerprint: string;
-      readonly files: FilesPlace;
-      /** So many subnets in use are meant to go; left out: nobody had to say. */
-      readonly removeInUse?: number;
-      /** So many holders, countries and published ranges in all are meant to be lost; left out: nobody had to say. */
-      readonly loseFacts?: number;
-    }
-  /** Stops when another generation is in force by then. */
-  | {
-      readonly type: "rollback";
-      readonly generation: number;
-      readonly toEmpty: boolean;
-      readonly removeInUse?: number;
-    }
-  /** Stops when another generation is in force by then than the one that it follows. */
-  | { readonly type: "rollforward"; readonly generation: number };
-
-const registryJobStates = ["running", "done", "failed", "cancelled", "broken-off"] as const;
-export type RegistryJobState = (typeof registryJobStates)[number];
-
-export interface JobProgress {
-  /** How far, how fast, how long still: "reading 43 % · 120,000 records · 51,000/s · 12 s left". */
-  readonly text: string;
-  /** 0 to 1 of the present step; null: not known. */
-  readonly share: number | null;
-  /** Steps that lie behind it, the first one first; bounded. */
-  readonly lines: readonly string[];
-}
+export type FilesPlace = ToldOf<typeof registryFilesPlace>;
+export type RegistryOrder = ToldOf<typeof registryOrder>;
+export type JobProgress = ToldOf<typeof registryJobProgress>;
 
 export interface Asker {
   readonly by: string;
   readonly via: "page" | "api";
 }
 
-export interface RegistryJob {
-  readonly jobId: number;
-  readonly order: RegistryOrder;
-  readonly askedBy: string;
-  readonly via: Asker["via"];
-  readonly state: RegistryJobState;
-  readonly startedAt: string;
-  readonly endedAt: string | null;
-  readonly progress: JobProgress;
-  readonly cancelAskedBy: string | null;
-  readonly exitCode: number | null;
-  /** Why it failed, or what else is to be known of its end. */
-  readonly words: string | null;
-}
+export type RegistryJob = ToldOf<typeof registryJob> & { readonly askedBy: string };
 
 /** `result`: the JSON that the command printed; its form is that of the command. Null: none. */
 export interface RegistryJobWithResult extends RegistryJob {
@@ -209,7 +163,7 @@ export interface RegistryJobWithResult extends RegistryJob {
 }
 
 export interface JobEnd {
-  readonly state: Exclude<RegistryJobState, "running">;
+  readonly state: Exclude<RegistryJob["state"], "running">;
   readonly exitCode: number | null;
   readonly words: string | null;
   readonly result: unknown;

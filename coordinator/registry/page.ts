@@ -1,9 +1,8 @@
 /** /registry: the generation in force and how old it is, the three steps of a refresh, and what a rollback would do. */
 import { bytesText, howMany } from "#core/format";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
-import type { CopyState, SourceRow } from "#rir-import/download/source-status";
-import type { RegistryPublisher } from "#rir-import/registry-publishers";
 import { pageScript } from "../web/assets.ts";
+import { column, dataTable, numberColumn, type TableColumn, tile } from "../web/components.ts";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -70,8 +69,6 @@ function tiles({ counted, generation, ageDays }: RegistryValue): Html {
   }
   const sum = (name: "subnets" | "ipv4Addresses" | "ipv6Slash48s") =>
     counted.registries.reduce((total, one) => total + (one.registry === "iana" ? 0 : one[name]), 0);
-  const tile = (name: string, figure: string, words: string) =>
-    html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span><span class="small">${words}</span></dd></div>`;
   return html`<dl class="tiles">
 ${tile("Age", howMany(ageDays ?? 0, "day"), "a quarter has 92")}
 ${tile("Subnets", countText(sum("subnets")), "of the five registries")}
@@ -157,17 +154,25 @@ interface Acting {
 function historySection({ history, runningJob }: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
   const acting = mayAct ? { viewer, runningJob } : null;
   if (history.length === 0) return nothing;
+  const counted = (title: string, ...kinds: readonly string[]) =>
+    numberColumn<PastGeneration>(title, ({ changes }) =>
+      countText(kinds.reduce((sum, kind) => sum + (changes[kind] ?? 0), 0)),
+    );
+  const columns = [
+    numberColumn<PastGeneration>("Generation", ({ generation }) => generation),
+    column<PastGeneration>("State", (past) => html`${stateWords(past)}${forwardButton(past, acting)}`),
+    column<PastGeneration>("Applied", ({ appliedAt }) => (appliedAt === null ? "–" : instant(appliedAt))),
+    column<PastGeneration>("By", ({ appliedBy }) => appliedBy ?? "–"),
+    counted("Added", "added", "returned"),
+    ...[counted("Removed", "removed"), counted("Changed", "changed"), counted("Moved", "moved")],
+  ];
   return html`<section><h2>Generations</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Generations"><table><thead><tr><th scope="col" class="number">Generation</th><th scope="col">State</th><th scope="col">Applied</th><th scope="col">By</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${history.map((one) => historyRow(one, acting))}</tbody></table></div></section>`;
+${dataTable("Generations", columns, history)}</section>`;
 }
 
-function historyRow(past: PastGeneration, acting: Acting | null): Html {
-  const { generation, state, appliedAt, changes, appliedBy, rolledBackBy } = past;
-  const count = (name: string) => countText(changes[name] ?? 0);
-  const undone = state === "rolled-back";
-  return html`<tr><th scope="row" class="number">${generation}</th><td>${undone ? html`rolled back${rolledBackBy === null ? nothing : html` by ${rolledBackBy}`}` : "applied"}${forwardButton(past, acting)}</td>
-<td>${appliedAt === null ? "–" : instant(appliedAt)}</td><td>${appliedBy ?? "–"}</td>
-<td class="number">${countText((changes.added ?? 0) + (changes.returned ?? 0))}</td><td class="number">${count("removed")}</td><td class="number">${count("changed")}</td><td class="number">${count("moved")}</td></tr>`;
+function stateWords({ state, rolledBackBy }: PastGeneration): string {
+  if (state === "applied") return "applied";
+  return rolledBackBy === null ? "rolled back" : `rolled back by ${rolledBackBy}`;
 }
 
 function jobsSection({ jobs }: RegistryValue): Html {
@@ -179,15 +184,25 @@ function jobsSection({ jobs }: RegistryValue): Html {
 
 function countsSection({ counted, sources }: RegistryValue): Html {
   if (counted === null) return nothing;
-  const rows = counted.registries.map(
-    (
-      one,
-    ) => html`<tr><th scope="row"><a href="${pathWith("/explore", { registry: one.registry })}">${one.registry}</a></th>
-<td class="number">${countText(one.subnets)}</td><td class="number">${countText(one.ipv4Subnets)}</td><td class="number">${countText(one.ipv6Subnets)}</td><td class="number">${countText(one.holders)}</td>
-<td class="number">${countText(one.ipv4Addresses)}</td><td class="number">${countText(one.ipv6Slash48s)}</td><td class="number">${countText(one.crossing)}</td><td class="number">${newestAge(sources, one.registry)}</td></tr>`,
-  );
+  type Counts = (typeof counted.registries)[number];
+  const number = (title: string, count: (one: Counts) => number) =>
+    numberColumn<Counts>(title, (one) => countText(count(one)));
+  const columns = [
+    column<Counts>(
+      "Registry",
+      ({ registry }) => html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`,
+    ),
+    number("Subnets", ({ subnets }) => subnets),
+    number("IPv4", ({ ipv4Subnets }) => ipv4Subnets),
+    number("IPv6", ({ ipv6Subnets }) => ipv6Subnets),
+    number("Holders", ({ holders }) => holders),
+    number("IPv4 addresses", ({ ipv4Addresses }) => ipv4Addresses),
+    number("IPv6 /48s", ({ ipv6Slash48s }) => ipv6Slash48s),
+    number("Crossing", ({ crossing }) => crossing),
+    numberColumn<Counts>("Data, days old", ({ registry }) => newestAge(sources, registry)),
+  ];
   return html`<section><h2>What it is made of</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Counts by registry"><table><thead><tr><th scope="col">Registry</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">IPv4</th><th scope="col" class="number">IPv6</th><th scope="col" class="number">Holders</th><th scope="col" class="number">IPv4 addresses</th><th scope="col" class="number">IPv6 /48s</th><th scope="col" class="number">Crossing</th><th scope="col" class="number">Data, days old</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+${dataTable("Counts by registry", columns, counted.registries)}</section>`;
 }
 
 /** A single answer of a registry says nothing of the age of its files. */
@@ -198,14 +213,21 @@ function newestAge(sources: RegistryValue["sources"], registry: string): string 
   return ages.length === 0 ? "–" : countText(Math.min(...ages));
 }
 
+const fileColumns: readonly TableColumn<RegistryValue["sources"][number]>[] = [
+  column("File", ({ file }) => html`<span title="${file}">${file.split("/").at(-1) ?? file}</span>`),
+  column("Format", ({ format }) => format),
+  column("Registry", ({ registry }) => registry ?? "–"),
+  column("Data of", ({ fileDate }) => html`<span class="nowrap">${fileDate ?? "–"}</span>`),
+  numberColumn("Days old", ({ ageDays }) => (ageDays === null ? "–" : countText(ageDays))),
+  numberColumn("Records kept", ({ kept }) => countText(kept)),
+  numberColumn("Refused", ({ malformed }) => countText(malformed)),
+];
+
 function sourcesSection({ sources }: RegistryValue): Html {
   if (sources.length === 0) return nothing;
-  const rows = sources.map(
-    ({ file, format, registry, fileDate, ageDays, kept, malformed }) =>
-      html`<tr><th scope="row" title="${file}">${file.split("/").at(-1) ?? file}</th><td>${format}</td><td>${registry ?? "–"}</td><td class="nowrap">${fileDate ?? "–"}</td><td class="number">${ageDays === null ? "–" : countText(ageDays)}</td><td class="number">${countText(kept)}</td><td class="number">${countText(malformed)}</td></tr>`,
-  );
-  return html`<details class="listed"><summary>The ${sources.length === 1 ? "file" : `${sources.length} files`} that it was made from</summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Files in force"><table><thead><tr><th scope="col">File</th><th scope="col">Format</th><th scope="col">Registry</th><th scope="col">Data of</th><th scope="col" class="number">Days old</th><th scope="col" class="number">Records kept</th><th scope="col" class="number">Refused</th></tr></thead><tbody>${rows}</tbody></table></div></details>`;
+  const files = sources.length === 1 ? "file" : `${sources.length} files`;
+  return html`<details class="listed"><summary>The ${files} that it was made from</summary>
+${dataTable("Files in force", fileColumns, sources)}</details>`;
 }
 
 function cacheSection({ cache }: RegistryValue): Html {
@@ -213,11 +235,17 @@ function cacheSection({ cache }: RegistryValue): Html {
   const there = cache.sources.filter(({ bytes }) => bytes !== null);
   const bytes = there.reduce((sum, source) => sum + (source.bytes ?? 0), 0);
   return html`<section><h2>Download cache</h2>
-<p class="small break">${completeWords(cache.sources)} ${there.length === 0 ? nothing : `${there.length} files, ${bytesText(bytes)}. `}Kept in <span class="mono">${cache.folder}</span>. Told to the registries as our contact: ${cache.contact ?? "nobody"}.</p>
-<div class="scroll cache" tabindex="0" role="region" aria-label="Download cache"><table><thead><tr><th scope="col">Source</th><th scope="col">Registry</th><th scope="col">Our copy</th><th scope="col" class="number">Size</th><th scope="col">Data of</th><th scope="col" class="number">Days old</th><th scope="col" class="number">Asked, days ago</th></tr></thead><tbody>${cache.sources.map(sourceRow)}</tbody></table></div></section>`;
+<p class="small break">${completeWords(cache.sources)} ${
+    there.length === 0 ? nothing : `${there.length} files, ${bytesText(bytes)}. `
+  }Kept in <span class="mono">${cache.folder}</span>. Told to the registries as our contact: ${
+    cache.contact ?? "nobody"
+  }.</p>
+${dataTable("Download cache", cacheColumns, cache.sources, "cache")}</section>`;
 }
 
-function completeWords(sources: readonly SourceRow[]): string {
+type CachedSource = NonNullable<RegistryValue["cache"]>["sources"][number];
+
+function completeWords(sources: readonly CachedSource[]): string {
   const missing = sources.filter(({ state }) => state === "missing" || state === "changed on disk");
   if (missing.length === 0) return "Complete.";
   const wanted = sources.filter(({ state }) => state !== "off" && state !== "not set up");
@@ -225,7 +253,7 @@ function completeWords(sources: readonly SourceRow[]): string {
   return `Not complete, ${missing.map(({ name }) => name).join(", ")} ${missing.length === 1 ? "is" : "are"} missing.`;
 }
 
-const stateLooks: Readonly<Record<CopyState, string>> = {
+const stateLooks: Readonly<Record<CachedSource["state"], string>> = {
   fresh: "good",
   stale: "warm",
   "old at its source": "warm",
@@ -236,17 +264,24 @@ const stateLooks: Readonly<Record<CopyState, string>> = {
   "not in the list": "none",
 };
 
-function sourceRow(source: SourceRow): Html {
-  const { name, registry, access, url, state, bytes, dataDate, dataAgeDays, checkedDaysAgo } = source;
-  const how =
-    access.type === "on-request" && state === "not set up"
-      ? html`<span class="small">on request: ${access.how}</span>`
-      : html`<span class="small published-at">${url ?? nothing}</span>`;
-  return html`<tr><th scope="row">${name}${how}</th><td>${registry ?? "–"}</td><td><span class="state look-${stateLooks[state]} nowrap">${state}</span></td>
-<td class="number">${bytes === null ? "–" : bytesText(bytes)}</td><td class="nowrap">${dataDate === null ? "–" : instant(dataDate)}</td><td class="number">${dataAgeDays ?? "–"}</td><td class="number">${checkedDaysAgo ?? "–"}</td></tr>`;
-}
+const cacheColumns: readonly TableColumn<CachedSource>[] = [
+  column("Source", ({ name, access, state, url }) =>
+    access.how !== undefined && state === "not set up"
+      ? html`${name}<span class="small">on request: ${access.how}</span>`
+      : html`${name}<span class="small published-at">${url ?? nothing}</span>`,
+  ),
+  column("Registry", ({ registry }) => registry ?? "–"),
+  column(
+    "Our copy",
+    ({ state }) => html`<span class="state look-${stateLooks[state]} nowrap">${state}</span>`,
+  ),
+  numberColumn("Size", ({ bytes }) => (bytes === null ? "–" : bytesText(bytes))),
+  column("Data of", ({ dataDate }) => (dataDate === null ? "–" : instant(dataDate))),
+  numberColumn("Days old", ({ dataAgeDays }) => dataAgeDays ?? "–"),
+  numberColumn("Asked, days ago", ({ checkedDaysAgo }) => checkedDaysAgo ?? "–"),
+];
 
-function publisherSection(publishers: readonly RegistryPublisher[]): Html {
+function publisherSection(publishers: RegistryValue["publishers"]): Html {
   const items = publishers.map(
     ({ name, region, publishes, terms, termsUrl }) =>
       html`<div><dt>${name}</dt><dd>${region}: ${publishes}. ${terms} <a href="${termsUrl}" rel="noreferrer">Terms</a></dd></div>`,

@@ -5,6 +5,7 @@ import type { ImportPlan } from "#rir-import/plan";
 import type { FileReport } from "#rir-import/read/file-report";
 import type { Shrinkage } from "#rir-import/shrinkage";
 import { lossText } from "#rir-import/shrinkage";
+import { column, dataTable, numberColumn, type TableColumn, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -104,17 +105,20 @@ const refusedShown = 20;
 
 const nameOf = (file: string) => file.split("/").at(-1) ?? file;
 
-function planFiles(files: readonly FileReport[]): Html {
-  const rows = files.map(
-    (
-      file,
-    ) => html`<tr><th scope="row" title="${file.file}">${nameOf(file.file)}</th><td>${file.format}</td><td>${file.registry ?? "–"}</td>
-<td class="nowrap">${file.fileDate ?? "–"}</td><td class="number">${countText(file.read)}</td><td class="number">${countText(file.kept)}</td><td class="number">${countText(ignoredOf(file))}</td><td class="number">${countText(file.malformed)}</td></tr>`,
-  );
-  return html`<section><h2>Files</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Files of the plan"><table><thead><tr><th scope="col">File</th><th scope="col">Format</th><th scope="col">Registry</th><th scope="col">Data of</th><th scope="col" class="number">Records</th><th scope="col" class="number">Kept</th><th scope="col" class="number">Ignored</th><th scope="col" class="number">Refused</th></tr></thead><tbody>${rows}</tbody></table></div>
+const fileColumns: readonly TableColumn<FileReport>[] = [
+  column("File", ({ file }) => html`<span title="${file}">${nameOf(file)}</span>`),
+  column("Format", ({ format }) => format),
+  column("Registry", ({ registry }) => registry ?? "–"),
+  column("Data of", ({ fileDate }) => html`<span class="nowrap">${fileDate ?? "–"}</span>`),
+  numberColumn("Records", ({ read }) => countText(read)),
+  numberColumn("Kept", ({ kept }) => countText(kept)),
+  numberColumn("Ignored", (file) => countText(ignoredOf(file))),
+  numberColumn("Refused", ({ malformed }) => countText(malformed)),
+];
+
+const planFiles = (files: readonly FileReport[]): Html => html`<section><h2>Files</h2>
+${dataTable("Files of the plan", fileColumns, files)}
 ${files.map(remarks)}</section>`;
-}
 
 function ignoredOf({ ignored }: FileReport): number {
   return Object.values(ignored).reduce((sum, count) => sum + count, 0);
@@ -164,15 +168,21 @@ ${planFiles(plan.files)}`;
 
 function planTiles({ changes, holders, delegations, state }: ImportPlan): Html {
   const { added, returned, removed, changed, moved, unchanged } = changes;
+  const count = (name: string, figure: number, words: string) => tile(name, countText(figure), words);
+  const gone = `new; ${countText(holders.gone)} gone, ${countText(holders.renamed)} renamed`;
   return html`<dl class="tiles">
-${tile("Added", added + returned, returned === 0 ? "subnets" : `${countText(returned)} of them were there before`)}
-${tile("Removed", removed, "subnets")}
-${tile("Changed", changed, "in holder, country, registry or name")}
-${tile("Moved", moved, "only to another place in the tree")}
-${tile("Unchanged", unchanged, `of ${countText(state.subnets)} subnets afterwards`)}
-${tile("Holders", holders.added, `new; ${countText(holders.gone)} gone, ${countText(holders.renamed)} renamed`)}
-${tile("Delegations kept", delegations.kept, delegations.returned === 0 ? "as they are" : `and ${countText(delegations.returned)} that return`)}
-${tile("Delegations lost", delegations.lost, `${countText(delegations.inherited)} pass to the subnet above`)}
+${count("Added", added + returned, returned === 0 ? "subnets" : `${countText(returned)} of them were there before`)}
+${count("Removed", removed, "subnets")}
+${count("Changed", changed, "in holder, country, registry or name")}
+${count("Moved", moved, "only to another place in the tree")}
+${count("Unchanged", unchanged, `of ${countText(state.subnets)} subnets afterwards`)}
+${count("Holders", holders.added, gone)}
+${count(
+  "Delegations kept",
+  delegations.kept,
+  delegations.returned === 0 ? "as they are" : `and ${countText(delegations.returned)} that return`,
+)}
+${count("Delegations lost", delegations.lost, `${countText(delegations.inherited)} pass to the subnet above`)}
 </dl>`;
 }
 
@@ -185,28 +195,43 @@ function inUseWords({ inUse }: ImportPlan): Html {
     : html`<p class="small">${words}</p>`;
 }
 
-function tile(name: string, count: number, words: string): Html {
-  return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${countText(count)}</span><span class="small">${words}</span></dd></div>`;
-}
-
 /** Plans of older versions know of none. */
 function publishedSection({ published }: ImportPlan): Html {
   if (published === undefined || (published.lists === 0 && published.sources.length === 0)) return nothing;
   const { lists, ranges, sources, geofeeds } = published;
-  const rows = sources.map(
-    (
-      one,
-    ) => html`<tr><th scope="row" class="break">${one.source}</th><td class="nowrap">${one.listDate ?? "–"}</td>
-<td class="number">${countText(one.ranges)}</td><td class="number">${countText(one.places)}</td><td class="number">${countText(one.withoutPlace)}</td>
-<td class="number">${countText(one.added)}</td><td class="number">${countText(one.removed)}</td><td class="number">${countText(one.moved)}</td></tr>`,
+  const samples = sources
+    .flatMap(({ movedSamples }) => movedSamples)
+    .map(
+      ({ range, before, after }) =>
+        html`<li>${askAbout(range)} ${before ?? "no place"} → ${after ?? "no place"}</li>`,
+    );
+  const heldBack = published.heldBack.map(
+    (source) => html`<div class="warning" role="note"><p><strong>Held back.</strong> ${source}
+moves more than 30 % of its ranges to other places. What is in force goes on; if that is meant:
+<span class="mono">nearcrawl rir apply … --yes-moved "${source}"</span>.</p></div>`,
   );
-  const samples = sources.flatMap(({ movedSamples }) => movedSamples);
   return html`<section><h2>Published places</h2>
-<p>${countText(lists)} lists with ${countText(ranges)} ranges say where networks place them; ${countText(geofeeds.lists)} of the lists are geofeeds that registry objects name.</p>
-${published.heldBack.map((source) => html`<div class="warning" role="note"><p><strong>Held back.</strong> ${source} moves more than 30 % of its ranges to other places. What is in force goes on; if that is meant: <span class="mono">nearcrawl rir apply … --yes-moved "${source}"</span>.</p></div>`)}
-<div class="scroll" tabindex="0" role="region" aria-label="Published places"><table><thead><tr><th scope="col">Source</th><th scope="col">List of</th><th scope="col" class="number">Ranges</th><th scope="col" class="number">Places</th><th scope="col" class="number">Without place</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${rows}</tbody></table></div>
-${samples.length === 0 ? nothing : html`<ul class="plain">${samples.map(({ range, before, after }) => html`<li>${askAbout(range)} ${before ?? "no place"} → ${after ?? "no place"}</li>`)}</ul>`}</section>`;
+<p>${countText(lists)} lists with ${countText(ranges)} ranges say where networks place them;
+${countText(geofeeds.lists)} of the lists are geofeeds that registry objects name.</p>
+${heldBack}
+${dataTable("Published places", publishedColumns, sources)}
+${samples.length === 0 ? nothing : html`<ul class="plain">${samples}</ul>`}</section>`;
 }
+
+type PublishedSource = ImportPlan["published"]["sources"][number];
+const publishedCount = (title: string, count: (one: PublishedSource) => number) =>
+  numberColumn<PublishedSource>(title, (one) => countText(count(one)));
+
+const publishedColumns: readonly TableColumn<PublishedSource>[] = [
+  column("Source", ({ source }) => html`<span class="break">${source}</span>`),
+  column("List of", ({ listDate }) => html`<span class="nowrap">${listDate ?? "–"}</span>`),
+  publishedCount("Ranges", ({ ranges }) => ranges),
+  publishedCount("Places", ({ places }) => places),
+  publishedCount("Without place", ({ withoutPlace }) => withoutPlace),
+  publishedCount("Added", ({ added }) => added),
+  publishedCount("Removed", ({ removed }) => removed),
+  publishedCount("Moved", ({ moved }) => moved),
+];
 
 /** Null: no registry loses suspiciously much. */
 export function shrinkageWarning(shrunk: readonly Shrinkage[]): Html | null {
@@ -219,20 +244,24 @@ export function shrinkageWarning(shrunk: readonly Shrinkage[]): Html | null {
 }
 
 function registrySection({ registries, generation }: ImportPlan): Html {
-  const rows = registries.map(
-    ({ registry, before, after, added, removed, changed, moved }) => html`<tr>
-<th scope="row">${registryLink(registry)}</th>
-<td class="number">${countText(before?.subnets ?? 0)}</td><td class="number">${countText(after?.subnets ?? 0)}</td>
-<td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td>
-<td class="number">${countText(changed)}</td><td class="number">${countText(moved)}</td>
-<td class="number">${change(before?.ipv4Addresses, after?.ipv4Addresses)}</td>
-<td class="number">${change(before?.ipv6Slash48s, after?.ipv6Slash48s)}</td></tr>`,
-  );
+  type Change = (typeof registries)[number];
+  const number = (title: string, count: (one: Change) => number) =>
+    numberColumn<Change>(title, (one) => countText(count(one)));
+  const columns = [
+    column<Change>("Registry", ({ registry }) => registryLink(registry)),
+    number(generation === null ? "Now" : `In generation ${generation}`, ({ before }) => before?.subnets ?? 0),
+    number("Afterwards", ({ after }) => after?.subnets ?? 0),
+    number("Added", ({ added }) => added),
+    number("Removed", ({ removed }) => removed),
+    number("Changed", ({ changed }) => changed),
+    number("Moved", ({ moved }) => moved),
+    numberColumn<Change>("IPv4 addresses", (one) =>
+      change(one.before?.ipv4Addresses, one.after?.ipv4Addresses),
+    ),
+    numberColumn<Change>("IPv6 /48s", (one) => change(one.before?.ipv6Slash48s, one.after?.ipv6Slash48s)),
+  ];
   return html`<section><h2>By registry</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Changes by registry"><table><thead><tr>
-<th scope="col">Registry</th><th scope="col" class="number">${generation === null ? "Now" : `In generation ${generation}`}</th><th scope="col" class="number">Afterwards</th>
-<th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Moved</th>
-<th scope="col" class="number">IPv4 addresses</th><th scope="col" class="number">IPv6 /48s</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+${dataTable("Changes by registry", columns, registries)}</section>`;
 }
 
 /** "+1,024", "−256", "±0": how many more or fewer there are. */
@@ -247,13 +276,22 @@ function largestSection({ largest }: ImportPlan): Html {
   return html`<section><h2>The largest changes</h2>${differenceTable(largest, "The largest changes")}</section>`;
 }
 
-function differenceTable(differences: readonly Difference[], label: string): Html {
-  const rows = differences.map(
-    ({ kind, range, before, after }) => html`<tr><th scope="row">${askAbout(range)}</th><td>${kind}</td>
-<td class="break">${kind === "moved" ? under(before) : words(before)}</td><td class="break">${kind === "moved" ? under(after) : words(after)}</td></tr>`,
-  );
-  return html`<div class="scroll differences" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Range</th><th scope="col">Change</th><th scope="col">Was</th><th scope="col">Is then</th></tr></thead><tbody>${rows}</tbody></table></div>`;
-}
+const differenceColumns: readonly TableColumn<Difference>[] = [
+  column("Range", ({ range }) => askAbout(range)),
+  column("Change", ({ kind }) => kind),
+  column(
+    "Was",
+    ({ kind, before }) =>
+      html`<span class="break">${kind === "moved" ? under(before) : words(before)}</span>`,
+  ),
+  column(
+    "Is then",
+    ({ kind, after }) => html`<span class="break">${kind === "moved" ? under(after) : words(after)}</span>`,
+  ),
+];
+
+const differenceTable = (differences: readonly Difference[], label: string): Html =>
+  dataTable(label, differenceColumns, differences, "differences");
 
 const words = (subnet: SubnetWords | null) =>
   subnet === null

@@ -57,23 +57,27 @@ const registryCachedSource = z
     url: z.string().nullable(),
     mirrors: z.array(z.string()),
     file: z.string(),
-    state: z.enum([
-      "fresh",
-      "stale",
-      "old at its source",
-      "missing",
-      "changed on disk",
-      "not set up",
-      "off",
-      "not in the list",
-    ]),
-    bytes: z.int().nullable(),
+    state: z
+      .enum([
+        "fresh",
+        "stale",
+        "old at its source",
+        "missing",
+        "changed on disk",
+        "not set up",
+        "off",
+        "not in the list",
+      ])
+      .describe(
+        "stale: a quarter has passed since we last asked. old at its source: its publisher has had nothing newer for a quarter. not in the list: the settings name it no more.",
+      ),
+    bytes: z.int().nullable().describe("Of our copy; null without one, as are the others below."),
     sha256: z.string().nullable(),
     checksumAgreed: z.boolean().nullable(),
-    dataDate: dateTime().nullable(),
+    dataDate: dateTime().nullable().describe("The server's Last-Modified, else when we fetched it."),
     dataAgeDays: z.int().nullable(),
     fetchedAt: dateTime().nullable(),
-    checkedDaysAgo: z.int().nullable(),
+    checkedDaysAgo: z.int().nullable().describe("Since the server last said that ours is its newest."),
   })
   .meta({ id: "RegistryCachedSource" });
 
@@ -97,7 +101,7 @@ const registryPublisher = z
   })
   .meta({ id: "RegistryPublisher" });
 
-const registryOverview = z
+export const registryOverview = z
   .strictObject({
     now: dateTime(),
     generation: z.int().nullable().describe("In force; null before the first import."),

@@ -4,12 +4,13 @@ import { type Actor, mayDo } from "#core/actor";
 import type { AuditLog } from "#core/audit";
 import { NearcrawlError } from "#core/errors";
 import type { SubnetsInUse } from "#rir-import/database/subnets-in-use";
-import type { SourceRow } from "#rir-import/download/source-status";
 import { isPublishedFormat } from "#rir-import/formats/published";
 import type { ImportPlan } from "#rir-import/plan";
-import { type RegistryPublisher, registryPublishers } from "#rir-import/registry-publishers";
-import { type Shrinkage, shrunkRegistries } from "#rir-import/shrinkage";
+import { registryPublishers } from "#rir-import/registry-publishers";
+import { shrunkRegistries } from "#rir-import/shrinkage";
 import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
+import type { ToldOf } from "../web/api-operation.ts";
+import type { registryJob, registryPlan } from "./job-api.ts";
 import type {
   FilesPlace,
   RegistryCommands,
@@ -18,6 +19,7 @@ import type {
   RegistryJobs,
   RegistryJobWithResult,
 } from "./jobs.ts";
+import type { registryOverview } from "./registry-api.ts";
 
 export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
@@ -106,7 +108,7 @@ function warningsOf(
 }
 
 /** Of the newest imports, so many at once; null: nothing is in force. */
-export function rollbackPreview(history: readonly GenerationStatus[], imports = 1): RollbackPreview | null {
+export function rollbackPreview(history: readonly GenerationStatus[], imports = 1) {
   const applied = history.filter(({ state }) => state === "applied");
   const [current] = applied;
   if (current === undefined) return null;
@@ -156,92 +158,26 @@ async function withNames(
 // What the machine that a coordinator runs on gives the registry's pages: commands in processes of their own, and the
 // files that imports read. The entry point makes it, since it knows how the software was started.
 
-interface CacheState {
-  readonly folder: string;
-  /** Told to the registries with each request; null: nobody is named. */
-  readonly contact: string | null;
-  readonly sources: readonly SourceRow[];
-}
-
 export interface RegistryHost {
   readonly commands: RegistryCommands;
   /** Throws a NearcrawlError, in words, when the settings or the cache's list cannot be read. */
-  cache(now: Date): Promise<CacheState>;
+  cache(now: Date): Promise<Omit<CacheValue, "fault">>;
   /** The folder of files that the settings allow, and the folders in it, by name; null: none is allowed. */
   filesFolder(): Promise<{ readonly path: string; readonly names: readonly string[] } | null>;
 }
 
-// What the registry's pages show, and their API answers with.
-
-export interface RegistryValue extends Omit<RegistryOverview, "history"> {
-  readonly now: string;
-  /** Days since the generation in force was applied. */
-  readonly ageDays: number | null;
-  /** Plain sentences: what is old, unfinished or missing. */
-  readonly warnings: readonly string[];
-  /** What rolling back the generation in force would do; null: there is none. */
-  readonly rollback: (RollbackPreview & { readonly inUse: SubnetsInUse | null }) | null;
-  readonly history: readonly PastGeneration[];
-  readonly cache: CacheValue | null;
-  /** Where files besides the cache may be imported from. */
-  readonly filesFolder: { readonly path: string; readonly names: readonly string[] } | null;
-  readonly publishers: readonly RegistryPublisher[];
-  /** The latest first. */
-  readonly jobs: readonly SeenJob[];
-  /** Null: none runs. */
-  readonly runningJob: SeenJob | null;
-  readonly canStartJobs: boolean;
-}
+export type RegistryValue = ToldOf<typeof registryOverview>;
+type CacheValue = NonNullable<RegistryValue["cache"]>;
+export type PastGeneration = RegistryValue["history"][number];
+/** Who asked is for those who may read the audit log. */
+export type SeenJob = ToldOf<typeof registryJob>;
+export type KnownPlan = Omit<ToldOf<typeof registryPlan>, "plan"> & { readonly plan: ImportPlan };
 
 /** Typed by whoever means to be left without a tree. */
 export const emptyConfirmation = "empty the tree";
 
 /** What people type before a generation is rolled back; in place of it the number of subnets in use, where many go. */
 export const rollbackConfirmation = (generation: number) => `roll back ${generation}`;
-
-interface RollbackPreview {
-  readonly generation: number;
-  /** Null: no registry would be in force. */
-  readonly becomes: number | null;
-  readonly becomesAppliedAt: string | null;
-  /** Subnets that would go, come back, or be again what they were. */
-  readonly removed: number;
-  readonly broughtBack: number;
-  readonly restored: number;
-}
-
-export interface PastGeneration extends GenerationStatus {
-  /** As the audit log has it; null: it does not know, or the reader may not. */
-  readonly appliedBy: string | null;
-  readonly rolledBackBy: string | null;
-}
-
-interface CacheValue {
-  readonly folder: string;
-  readonly contact: string | null;
-  readonly sources: readonly SourceRow[];
-  /** Why the cache cannot be read; null: it can. */
-  readonly fault: string | null;
-}
-
-/** Who asked is for those who may read the audit log. */
-export type SeenJob = Omit<RegistryJob, "askedBy" | "cancelAskedBy"> & {
-  readonly askedBy: string | null;
-  readonly cancelAskedBy: string | null;
-};
-
-export interface KnownPlan {
-  readonly jobId: number;
-  readonly madeAt: string;
-  readonly plan: ImportPlan;
-  readonly files: FilesPlace;
-  /** Why it cannot be applied any more; null: as far as can be seen, it can. */
-  readonly outdated: string | null;
-  /** Registries that would lose suspiciously much: to be confirmed. */
-  readonly shrunk: readonly Shrinkage[];
-  /** The latest job that was to apply it; null: none was. */
-  readonly appliedBy: { readonly jobId: number; readonly state: string } | null;
-}
 
 // A plan that a job made: what it found, whether it still holds, and what has to be confirmed before it is applied.
 

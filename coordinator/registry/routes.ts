@@ -1,14 +1,13 @@
 /** The registry's pages and their API: what is in force, the jobs, and the plans that jobs made. */
 
-import { z } from "zod";
 import { mayDo } from "#core/actor";
-import type { FetchResult } from "#rir-import/download/fetch-sources";
+import type { AppliedImport } from "#rir-import/apply";
 import type { Visit } from "../web/access.ts";
 import type { WebPart } from "../web/actions.ts";
 import { html } from "../web/html.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { addRegistryActions } from "./action-routes.ts";
-import { registryJobApi } from "./job-api.ts";
+import { registryJobApi, registryJobReport } from "./job-api.ts";
 import { type JobReport, jobPage, jobsPage } from "./job-page.ts";
 import type { RegistryJobWithResult } from "./jobs.ts";
 import { registryPage } from "./page.ts";
@@ -71,45 +70,19 @@ async function showJob({ visit, param, now }: AskedView, ports: RegistryPorts) {
   };
 }
 
-const applied = z.object({
-  generation: z.int(),
-  isNew: z.boolean(),
-  plan: z.object({ changes: z.record(z.string(), z.number()) }),
-  seconds: z.object({ total: z.number() }),
-});
-const rolledBack = z.object({
-  rolledBack: z.array(z.int()),
-  generation: z.int().nullable(),
-  undone: z.record(z.string(), z.number()),
-});
-const rolledForward = z.object({ generation: z.int(), redone: z.record(z.string(), z.number()) });
-const fetched = z.object({ results: z.array(z.custom<FetchResult>()) });
-
 /** From what the command printed. */
 function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
-  switch (order.type) {
-    case "plan":
-      return state === "done" ? { type: "plan" } : null;
-    case "fetch": {
-      const { data } = fetched.safeParse(result);
-      return data ? { type: "fetch", ...data } : null;
-    }
-    case "rollback": {
-      const { data } = rolledBack.safeParse(result);
-      return data ? { type: "rollback", ...data } : null;
-    }
-    case "rollforward": {
-      const { data } = rolledForward.safeParse(result);
-      return data ? { type: "rollforward", ...data } : null;
-    }
-    case "apply": {
-      const { data } = applied.safeParse(result);
-      if (!data) return null;
-      const { generation, isNew, plan, seconds } = data;
-      const facts = { generation, isNew, changes: plan.changes, seconds: seconds.total };
-      return { type: "apply", ...facts, isInForce: generation === inForce };
-    }
-  }
+  const { type } = order;
+  if (type === "plan") return state === "done" ? { type } : null;
+  const printed = typeof result === "object" && result !== null ? result : {};
+  const facts = type === "apply" ? appliedFacts(printed, inForce) : printed;
+  return registryJobReport.safeParse({ ...facts, type }).data ?? null;
+}
+
+function appliedFacts(printed: Partial<AppliedImport>, inForce: number | null) {
+  const { generation, isNew, plan, seconds } = printed;
+  const isInForce = generation === inForce;
+  return { generation, isNew, changes: plan?.changes, seconds: seconds?.total, isInForce };
 }
 
 async function showPlan(asked: AskedView, ports: RegistryPorts) {

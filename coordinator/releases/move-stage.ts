@@ -4,7 +4,7 @@
  */
 import { UsageError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
-import { agreeOnVersion, type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { automaticPercent, decideStage, type StageDecision } from "./decide-stage.ts";
 import type { ReleaseFleetStore } from "./fleet-store.ts";
@@ -232,8 +232,7 @@ export class ReleaseOffers {
 
   /** A crawler came: kept for the fleet's list, and for the next pass. */
   async arrived(crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> {
-    const speaks = agreeOnVersion(hello.protocolVersions) ?? 0;
-    const runs = speaks >= identityVersion ? (hello.release ?? null) : null;
+    const runs = hello.release ?? null;
     if (runs) this.#sessions.set(crawlerId, { heardOf: null });
     else this.#sessions.delete(crawlerId);
     await this.#ports.releaseFleet.arrived(crawlerId, runs);

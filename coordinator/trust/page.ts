@@ -1,6 +1,6 @@
 /** Whether each crawler is trusted: comparisons of its pages with others', those that are not trusted first. */
 import { mayDo } from "#core/actor";
-import type { ChartHistory } from "#core/chart-history";
+import type { ChartHistory } from "../web/chart-history.ts";
 import {
   buttonForm,
   column,
@@ -60,10 +60,7 @@ function standingCell(line: TrustLine): Html {
   const name = standingWords[standing];
   if (!isDoubted(line))
     return html`${name}${standing === "unproven" ? html`<span class="small">${words}</span>` : nothing}`;
-  const why =
-    since === null
-      ? nothing
-      : html`<span class="small">since ${instant(since.toISOString())}: ${words}</span>`;
+  const why = since === null ? nothing : html`<span class="small">since ${instant(since)}: ${words}</span>`;
   return html`<strong class="warn">${name}</strong>${why}`;
 }
 

@@ -1,6 +1,6 @@
 /** Whether crawlers are believed and why, as pages, commands and the API show it. */
 import { z } from "zod";
-import { dateTime, type ReadOf } from "../web/api-operation.ts";
+import { dateTime, type ReadOf, record } from "../web/api-operation.ts";
 
 /**
  * not-compared: no page of it was yet. watched: it stood alone of late, and more of its pages are compared. unproven:
@@ -40,15 +40,13 @@ const standing = {
   restoredAt: dateTime().nullable(),
 };
 
-export const trustLine = z
-  .strictObject({
-    ...standing,
-    since: dateTime()
-      .nullable()
-      .describe("Since when it is not trusted, and why; null with words: why it is unproven."),
-    words: z.string(),
-  })
-  .meta({ id: "TrustLine" });
+export const trustLine = record("TrustLine", {
+  ...standing,
+  since: dateTime()
+    .nullable()
+    .describe("Since when it is not trusted, and why; null with words: why it is unproven."),
+  words: z.string(),
+});
 
 const doubt = z.strictObject({ since: dateTime(), words: z.string() }).nullable();
 
@@ -64,15 +62,13 @@ const trustEvidence = z.strictObject({
   opinions: z.array(z.strictObject({ crawler: z.string(), at: z.string(), said: z.string() })),
 });
 
-export const trustReportSchema = z
-  .strictObject({
-    ...standing,
-    distrusted: doubt,
-    probesDoubted: doubt,
-    connected: z.int().describe("Connected crawlers. With fewer than three nobody can say who is right."),
-    evidence: z.array(trustEvidence).describe("The latest first."),
-  })
-  .meta({ id: "TrustReport" });
+export const trustReportSchema = record("TrustReport", {
+  ...standing,
+  distrusted: doubt,
+  probesDoubted: doubt,
+  connected: z.int().describe("Connected crawlers. With fewer than three nobody can say who is right."),
+  evidence: z.array(trustEvidence).describe("The latest first."),
+});
 
 export type TrustLine = ReadOf<typeof trustLine>;
 export type TrustReport = ReadOf<typeof trustReportSchema>;

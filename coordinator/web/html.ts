@@ -1,38 +1,9 @@
-/**
- * Templates that escape by default: every value put into `html` is text unless it was made by `html` itself.
- * Attribute values must stand in double quotes in the template; then no value can leave its attribute.
- */
-const brand: unique symbol = Symbol("html");
+/** What pages and tables for programs are made of besides the template that escapes (#core/html). */
+import { type Html, type HtmlValue, html, safeHref } from "#core/html";
 
-export interface Html {
-  readonly [brand]: true;
-  readonly markup: string;
-}
-
-export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[];
-
-export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  let markup = strings[0] ?? "";
-  for (let index = 0; index < values.length; index++) {
-    markup += markupOf(values[index]) + (strings[index + 1] ?? "");
-  }
-  return { [brand]: true, markup };
-}
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
+export { type Html, type HtmlValue, html, safeHref };
 
 export const nothing: Html = html``;
-
-/** A link target from outside: only the web's own schemes, never a script. Null when it is none of them. */
-export function safeHref(url: string): string | null {
-  return /^https?:\/\//i.test(url) ? url : null;
-}
 
 /** A path of our own with a query; every value is encoded. */
 export function pathWith(
@@ -56,22 +27,6 @@ function encoded(text: string): string {
   return /^[\w.* -]*$/.test(text)
     ? text.replaceAll(" ", "+")
     : `${new URLSearchParams([["", text]])}`.slice(1);
-}
-
-function markupOf(value: HtmlValue): string {
-  if (value === null || value === undefined || value === false) return "";
-  if (typeof value === "string") return escapeText(value);
-  if (typeof value === "number") return String(value);
-  if (isHtml(value)) return value.markup;
-  return value.map(markupOf).join("");
-}
-
-function isHtml(value: Html | readonly HtmlValue[]): value is Html {
-  return brand in value;
-}
-
-function escapeText(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
 /** Tables for programs and spreadsheets (RFC 4180). */

@@ -2,7 +2,7 @@
  * Output that nobody reads any more (`… | head`), for every command of both programs: Node reports it as an error event
  * (EPIPE), which without a listener ends the process with a stack. What is being done goes on to its end without a word,
  * with the exit code that it would have had: a run is not broken off because a pager was closed. A view without an end
- * (--watch, --follow) ends. Output that cannot be written for another reason (a full disk) ends the process with one line.
+ * (status --watch) ends. Output that cannot be written for another reason (a full disk) ends the process with one line.
  */
 import { writeSync } from "node:fs";
 

@@ -8,6 +8,7 @@ import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { softwareVersion } from "#protocol/software-version";
+import { jsonOf } from "../core/json.ts";
 import { quietLog } from "../core/log.ts";
 import { isJoining, readMembership } from "../core/membership.ts";
 import type { PartnerContext } from "../core/partner-context.ts";
@@ -104,14 +105,6 @@ function printable(text: string): string {
     .replace(/\p{C}+/gu, " ")
     .trim()
     .slice(0, 500);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 const failed = (why: string): LeaveOutcome => ({ type: "failed", reason: why });

@@ -1,31 +1,22 @@
-/** `log`: the last lines of what the crawler and its dock wrote, in words, and those that follow. */
-
-import { setTimeout as delay } from "node:timers/promises";
+/** `log`: the last lines of what the crawler and its dock wrote, in words. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { UsageError } from "#core/errors";
 import { plainWords } from "#protocol/fields";
+import { jsonOf } from "../core/json.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { checkCrawlerHome } from "../membership/home-folder.ts";
-import { LogFollower, lastLogLines } from "../status/control-server.ts";
-import { readerGone } from "./closed-output.ts";
 
-interface LogOptions {
-  readonly lines: string;
-  readonly follow?: boolean;
-}
-
-const lookEveryMs = 500;
-
-export async function logCommand(context: PartnerContext, options: LogOptions): Promise<PartnerExitCode> {
-  const { home, json, print, complain } = context;
+export async function logCommand(
+  { home, json, print, complain }: PartnerContext,
+  options: { readonly lines: string },
+): Promise<PartnerExitCode> {
   const count = Number(options.lines);
   if (!/^\d{1,5}$/.test(options.lines) || count < 1 || count > 10_000)
     throw new UsageError(`--lines ${options.lines}: a whole number from 1 to 10000 is expected`);
   checkCrawlerHome(home);
-  const follower = options.follow ? new LogFollower(home) : null;
-  const gone = readerGone();
-  const lines = lastLogLines(home, count);
+  const lines = lastLines(home, count);
   for (const line of lines) print(json ? line : readable(line));
-  if (follower !== null) await followLog(context, follower, gone);
   if (lines.length > 0) return partnerExitCodes.done;
   complain(
     `There is no log in ${home}: the supervisor writes it (run). A crawler that was started by hand writes to its terminal.`,
@@ -33,16 +24,14 @@ export async function logCommand(context: PartnerContext, options: LogOptions): 
   return partnerExitCodes.notFound;
 }
 
-/** Until the signal. */
-async function followLog(
-  { json, print }: PartnerContext,
-  follower: LogFollower,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    for (const line of follower.next()) print(json ? line : readable(line));
-    await delay(lookEveryMs, undefined, { signal }).catch(() => {});
-  }
+/** The oldest first. The supervisor begins a new file at 4 MiB (run-supervisor.ts): what the newest lacks, the one before it has. */
+function lastLines(home: string, count: number): string[] {
+  const files = ["crawler.1.log", "crawler.log"].map((name) => join(home, "log", name)).filter(existsSync);
+  const text = files.map((file) => readFileSync(file, "utf8")).join("");
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .slice(-count);
 }
 
 /** `2026-11-22 12:40:11 warn: what happened host=example.org`; a line that is no JSON as it is. */
@@ -55,12 +44,8 @@ export function readable(line: string): string {
 }
 
 function fieldsOf(line: string): Record<string, unknown> {
-  try {
-    const fields: unknown = JSON.parse(line);
-    return typeof fields === "object" && fields !== null ? { ...fields } : {};
-  } catch {
-    return {};
-  }
+  const fields = jsonOf(line);
+  return typeof fields === "object" && fields !== null ? { ...fields } : {};
 }
 
 function inWords(value: unknown): string {

@@ -152,11 +152,7 @@ const partnerCommands: readonly PartnerCommand[] = [
   {
     name: "log",
     description: "the last lines of the crawler's log",
-    options: [
-      ["--lines <number>", "how many, at most 10000", "50"],
-      ["--follow", "and those that come, until Ctrl-C"],
-      linesAsJson,
-    ],
+    options: [["--lines <number>", "how many, at most 10000", "50"], linesAsJson],
     after: ["Exit codes: 0 done, 3 there is no log."],
     load: async () => (await import("./log-command.ts")).logCommand,
   },

@@ -1,10 +1,9 @@
 /** `pause` and `resume`: at once where a crawler runs, else by the file that the next one looks at. */
 
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { pauseCrawler, resumeCrawler } from "../limits/pause.ts";
+import { forgetAsked, keepAsked } from "../limits/pause.ts";
 import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
-import { endDrain } from "../status/drain.ts";
 
 interface PauseOptions {
   readonly reason?: string;
@@ -16,7 +15,7 @@ export async function pauseCommand(context: PartnerContext, options: PauseOption
   const reason = (options.reason ?? "by hand").slice(0, 300);
   const path = `/pause?reason=${encodeURIComponent(reason)}`;
   const isRunning = (await askCrawler(home, { method: "POST", path })) !== null;
-  if (!isRunning) inFolder(home, () => pauseCrawler(home, reason));
+  if (!isRunning) inFolder(home, () => keepAsked("pause", home, reason));
   const now = isRunning
     ? "it contacts no site any more, and keeps its link to the coordinator"
     : "no crawler runs here just now; one that is started contacts no site";
@@ -30,8 +29,7 @@ export async function resumeCommand(context: PartnerContext): Promise<PartnerExi
   const isRunning = (await askCrawler(home, { method: "POST", path: "/resume" })) !== null;
   if (!isRunning) {
     inFolder(home, () => {
-      resumeCrawler(home);
-      endDrain(home);
+      for (const what of ["pause", "drain"] as const) forgetAsked(what, home);
     });
   }
   const now = isRunning ? "the crawler goes on" : "no crawler runs here just now; one that is started crawls";

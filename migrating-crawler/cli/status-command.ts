@@ -2,10 +2,12 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { plainWords } from "#protocol/fields";
+import { jsonOf } from "../core/json.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
-import { statusLine, statusText } from "../status/status-text.ts";
+import { minuteOf } from "../status/running-report.ts";
+import { statusText } from "../status/status-text.ts";
 import { restingReport } from "../supervisor/resting-report.ts";
 import { readerGone } from "./closed-output.ts";
 
@@ -27,12 +29,12 @@ export async function statusCommand(
   checkCrawlerHome(context.home);
   if (options.watch) return await watchStatus(context, readerGone());
   if (context.json) return await printJson(context);
-  const { lines, isRunning } = await textOf(context, "text");
+  const { lines, isRunning } = await textOf(context);
   for (const line of lines) context.print(line);
   return isRunning ? partnerExitCodes.done : partnerExitCodes.notFound;
 }
 
-/** Drawn over on a terminal; a line now and then elsewhere. Until the signal. */
+/** Drawn over on a terminal; elsewhere the first line now and then. Until the signal. */
 export async function watchStatus(
   context: PartnerContext,
   signal: AbortSignal,
@@ -40,9 +42,9 @@ export async function watchStatus(
 ): Promise<PartnerExitCode> {
   const { screen, print } = context;
   while (!signal.aborted) {
-    const { lines } = await textOf(context, screen ? "text" : "line");
+    const { lines } = await textOf(context);
     if (screen) screen.draw([...lines, "", "Ctrl-C ends this view; the crawler goes on."]);
-    else for (const line of lines) print(line);
+    else print(`${minuteOf(context.now().toISOString())}  ${lines[0]}`);
     await delay(screen ? times.drawMs : times.lineMs, undefined, { signal }).catch(() => {});
   }
   return partnerExitCodes.done;
@@ -51,26 +53,17 @@ export async function watchStatus(
 async function printJson({ home, program, now, print }: PartnerContext): Promise<PartnerExitCode> {
   const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
   const report = answer === null ? restingReport(home, program, now()) : jsonOf(answer);
+  if (report === null) throw new ControlError("the crawler's answer is no JSON");
   print(JSON.stringify(report, null, 2));
   return answer === null ? partnerExitCodes.notFound : partnerExitCodes.done;
 }
 
 /** The crawler puts its own report into words: its release may know more than this program. */
-async function textOf(
-  { home, program, now }: PartnerContext,
-  form: "text" | "line",
-): Promise<{ readonly lines: readonly string[]; readonly isRunning: boolean }> {
-  const path = form === "text" ? "/status.txt" : "/status.txt?line";
-  const answer = await askCrawler(home, { method: "GET", path });
-  if (answer !== null) return { lines: answer.trimEnd().split("\n").map(plainWords), isRunning: true };
-  const report = restingReport(home, program, now());
-  return { lines: form === "text" ? statusText(report) : [statusLine(report)], isRunning: false };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ControlError("the crawler's answer is no JSON", { cause: error });
-  }
+async function textOf({ home, program, now }: PartnerContext) {
+  const answer = await askCrawler(home, { method: "GET", path: "/status.txt" });
+  const lines =
+    answer === null
+      ? statusText(restingReport(home, program, now()))
+      : answer.trimEnd().split("\n").map(plainWords);
+  return { lines, isRunning: answer !== null };
 }

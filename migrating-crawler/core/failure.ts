@@ -7,42 +7,46 @@ import type { FetchOutcome } from "#protocol/result";
 
 type Blame = Extract<FetchOutcome, { type: "failed" }>["blame"];
 
-export type FailureCode =
-  | "dns-no-such-name"
-  | "dns-no-answer"
-  | "refused-address"
+/** Every code, and who is to blame for it. */
+const blameOf = {
+  "dns-no-such-name": "target",
+  "dns-no-answer": "network",
+  "refused-address": "target",
   /** robots.txt was answered with 5xx or 429: everything is forbidden, for the time being. */
-  | "robots-closed"
+  "robots-closed": "target",
   /** A bot gate answered, to the page or to robots.txt. */
-  | "challenged"
+  challenged: "target",
   /** The partner's deny-list holds it; another crawler may fetch it. */
-  | "not-allowed"
-  | "connect-refused"
-  | "connect-unreachable"
-  | "connect-timeout"
-  | "connection-lost"
-  | "proxy"
-  | "tls"
-  | "first-byte-timeout"
-  | "idle-timeout"
-  | "total-timeout"
-  | "headers-too-large"
-  | "bad-response"
-  | "bad-encoding"
+  "not-allowed": "crawler",
+  "connect-refused": "target",
+  "connect-unreachable": "network",
+  "connect-timeout": "network",
+  "connection-lost": "network",
+  proxy: "crawler",
+  tls: "target",
+  "first-byte-timeout": "target",
+  "idle-timeout": "target",
+  "total-timeout": "target",
+  "headers-too-large": "target",
+  "bad-response": "target",
+  "bad-encoding": "target",
   /** Inflates beyond any ratio that real pages have. */
-  | "decompression-bomb"
+  "decompression-bomb": "target",
   /** Bytes come, but at less than any working line's rate. */
-  | "too-slow"
-  | "bad-redirect"
-  | "redirect-loop"
-  | "too-many-redirects"
+  "too-slow": "target",
+  "bad-redirect": "target",
+  "redirect-loop": "target",
+  "too-many-redirects": "target",
   /** The page could not be extracted, or not in time: our software's fault, whatever the page is. */
-  | "extraction-failed"
-  | "extraction-timeout"
-  | "stopped"
+  "extraction-failed": "us",
+  "extraction-timeout": "us",
+  stopped: "crawler",
   /** A limit of the crawler's host: nothing is known of the target, which may be asked later. */
-  | "held-back"
-  | "internal";
+  "held-back": "crawler",
+  internal: "us",
+} as const satisfies Readonly<Record<string, Blame>>;
+
+export type FailureCode = keyof typeof blameOf;
 
 export class Failure extends Error {
   readonly code: FailureCode;
@@ -60,7 +64,7 @@ export class Failure extends Error {
     super(reason, options);
     this.name = "Failure";
     this.code = code;
-    this.blame = blameOf(code);
+    this.blame = blameOf[code];
     this.address = options?.address ?? null;
     this.challenge = options?.challenge ?? null;
   }
@@ -68,43 +72,6 @@ export class Failure extends Error {
 
 export const challenged = (challenge: Challenge): Failure =>
   new Failure("challenged", challengeWords(challenge), { challenge });
-
-function blameOf(code: FailureCode): Blame {
-  switch (code) {
-    case "dns-no-such-name":
-    case "refused-address":
-    case "robots-closed":
-    case "challenged":
-    case "connect-refused":
-    case "tls":
-    case "first-byte-timeout":
-    case "idle-timeout":
-    case "total-timeout":
-    case "headers-too-large":
-    case "bad-response":
-    case "bad-encoding":
-    case "decompression-bomb":
-    case "too-slow":
-    case "bad-redirect":
-    case "redirect-loop":
-    case "too-many-redirects":
-      return "target";
-    case "dns-no-answer":
-    case "connect-unreachable":
-    case "connect-timeout":
-    case "connection-lost":
-      return "network";
-    case "not-allowed":
-    case "proxy":
-    case "stopped":
-    case "held-back":
-      return "crawler";
-    case "extraction-failed":
-    case "extraction-timeout":
-    case "internal":
-      return "us";
-  }
-}
 
 /** Any error as a Failure: socket and TLS errors by their code, the unknown as our own fault. */
 export function failureOf(error: unknown): Failure {

@@ -6,7 +6,7 @@
  */
 
 import { Failure } from "../core/failure.ts";
-import { youngMegabytes } from "../limits/heap-room.ts";
+import { youngMegabytes } from "../limits/memory-watch.ts";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
 import { type ExtractionTask, ExtractionThread } from "./extraction-thread.ts";
 

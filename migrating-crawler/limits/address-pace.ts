@@ -28,34 +28,26 @@ import {
   unlimitedRate,
 } from "./tolerated-rate.ts";
 
-const amount = z.number().min(0);
+const amount = z.number().min(0).default(0);
 
 /** As it lies on the disk, too. */
 export const addressPace = z.object({
   notBeforeMs: amount,
   /** When the last request ended. */
   endedAtMs: amount,
-  rate: toleratedRate,
+  rate: toleratedRate.default(unlimitedRate),
   /** The host that refused last, and when. */
-  refusedBy: z.string().max(253),
+  refusedBy: z.string().max(253).default(""),
   refusedAtMs: amount,
   /** The virtual time: what the domain asked last had had before. */
-  virtualMs: amount.default(0),
+  virtualMs: amount,
   /** By registrable domain, what it has had; of those left out, the virtual time. */
-  hadMs: z.record(z.string().max(300), amount).default({}),
+  hadMs: z.record(z.string().max(300), z.number().min(0)).default({}),
 });
 
 export type AddressPace = Readonly<z.infer<typeof addressPace>>;
 
-export const newAddressPace: AddressPace = {
-  notBeforeMs: 0,
-  endedAtMs: 0,
-  rate: unlimitedRate,
-  refusedBy: "",
-  refusedAtMs: 0,
-  virtualMs: 0,
-  hadMs: {},
-};
+export const newAddressPace: AddressPace = addressPace.parse({});
 
 /** Of whom more is kept the least is forgotten, which is nobody's gain: they have had the virtual time then. */
 const mostDomains = 32;

@@ -26,7 +26,7 @@ interface AdmissionRules {
   /** True: nobody is let in any more; those who wait leave without a grant. */
   readonly isClosed: () => boolean;
   /** Milliseconds until another may begin; infinite: not before one of those under way has ended. */
-  readonly waitMs: (circumstances: { readonly underWay: number; readonly expectedBytes: number }) => number;
+  readonly waitMs: (underWay: number, expectedBytes: number) => number;
   /** Pays in advance; negative: gives back. */
   readonly pay: (bytes: number) => void;
   readonly take: (bytes: number) => Promise<void> | null;
@@ -80,7 +80,7 @@ export class Admission {
         end(null);
         continue;
       }
-      const waitMs = this.#rules.waitMs({ underWay: this.#underWay, expectedBytes: this.#expectedBytes });
+      const waitMs = this.#rules.waitMs(this.#underWay, this.#expectedBytes);
       if (waitMs > 0) {
         this.#timer = setTimeout(() => this.look(), timerMs(Math.min(lookEveryMs, waitMs)));
         return;

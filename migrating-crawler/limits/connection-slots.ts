@@ -1,6 +1,6 @@
 /** Connections open at a time: each is waited for when all are taken, first come first served. */
 import { timerMs } from "#core/timer-ms";
-import type { LimitUsage } from "./limit-usage.ts";
+import { type LimitUsage, limitUsage } from "./limit-usage.ts";
 
 /** The link to the coordinator is always open. */
 const forLink = 1;
@@ -36,10 +36,8 @@ export class ConnectionSlots {
   usage(): LimitUsage {
     const used = this.#open + forLink;
     const words = `all ${this.#most} connections are open, and ${this.#waiting.size} more are waited for`;
-    return {
-      ...{ limit: "openConnections", unit: "connections", used, cap: this.#most, resetsAt: null },
-      holdingBack: this.#waiting.size > 0 ? words : "",
-    };
+    const holdingBack = this.#waiting.size > 0 ? words : "";
+    return limitUsage("openConnections", holdingBack, { unit: "connections", used, cap: this.#most });
   }
 
   #begin(): EndConnection {

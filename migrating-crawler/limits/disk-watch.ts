@@ -5,7 +5,7 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { CrawlerLimits } from "../settings/limits-config.ts";
-import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
+import { bytesInWords, type LimitUsage, limitUsage } from "./limit-usage.ts";
 
 type Disk = Pick<CrawlerLimits, "diskBytes" | "spoolBytes">;
 
@@ -53,10 +53,7 @@ export class DiskWatch {
     const cap = this.#disk.diskBytes;
     const used = cap === null ? null : this.#used();
     const words = `the crawler's folder has ${bytesInWords(used ?? 0)}, and ${bytesInWords(cap ?? 0)} are allowed`;
-    return {
-      ...{ limit: "diskBytes", unit: "bytes", used, cap, resetsAt: null },
-      holdingBack: this.isFull() ? words : "",
-    };
+    return limitUsage("diskBytes", this.isFull() ? words : "", { unit: "bytes", used, cap });
   }
 
   /** Free where the folder lies, for this user; null: the system does not tell. */

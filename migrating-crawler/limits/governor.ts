@@ -13,9 +13,9 @@ import { ConnectionSlots } from "./connection-slots.ts";
 import { type CpuClock, CpuShare } from "./cpu-share.ts";
 import { DiskWatch } from "./disk-watch.ts";
 import { IdleWatch, type MachineSigns } from "./idle-watch.ts";
-import type { LimitUsage } from "./limit-usage.ts";
+import { type LimitUsage, limitUsage } from "./limit-usage.ts";
 import { type MemorySigns, MemoryWatch } from "./memory-watch.ts";
-import { type Paused, pauseCrawler, readPause, resumeCrawler } from "./pause.ts";
+import { forgetAsked, keepAsked, readAsked, type SinceAndWhy } from "./pause.ts";
 import { Schedule } from "./schedule.ts";
 import type { KeptSettings } from "./state-file.ts";
 import { TransferRate } from "./transfer-rate.ts";
@@ -68,7 +68,7 @@ export class Governor {
   readonly #queuedBytes: () => number;
   readonly #admission: Admission;
   readonly #timers: readonly NodeJS.Timeout[];
-  #paused: Paused | null;
+  #paused: SinceAndWhy | null;
   #wasSpent = false;
   #heldPages = 0;
 
@@ -91,11 +91,11 @@ export class Governor {
     this.#queuedBytes = settings.queuedBytes ?? (() => 0);
     this.#admission = new Admission({
       isClosed: () => this.stop() !== "",
-      waitMs: (circumstances) => this.#waitMs(circumstances),
+      waitMs: (underWay, expectedBytes) => this.#waitMs(underWay, expectedBytes),
       pay: (bytes) => this.#payAhead(bytes),
       take: (bytes) => this.takeBytes(bytes),
     });
-    this.#paused = readPause(kept.home);
+    this.#paused = readAsked("pause", kept.home);
     this.#timers = [
       setInterval(() => this.settle(), settleEveryMs).unref(),
       setInterval(() => this.#lookForPause(), lookForPauseEveryMs).unref(),
@@ -117,18 +117,18 @@ export class Governor {
   }
 
   /** Null when it is not paused. */
-  get paused(): Paused | null {
+  get paused(): SinceAndWhy | null {
     return this.#paused;
   }
 
   /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
   pause(reason: string): void {
-    pauseCrawler(this.#home, reason);
+    keepAsked("pause", this.#home, reason);
     this.#lookForPause();
   }
 
   resume(): void {
-    resumeCrawler(this.#home);
+    forgetAsked("pause", this.#home);
     this.#lookForPause();
   }
 
@@ -236,12 +236,12 @@ export class Governor {
     return this.#disk.spoolMostBytes();
   }
 
-  /** What the limits hold back right now, in words; empty when nothing. */
   /** Null: the system does not tell. */
   get diskFreeBytes(): number | null {
     return this.#disk.freeBytes;
   }
 
+  /** What the limits hold back right now, in words; empty when nothing. */
   holdingBack(openHosts: number): string[] {
     return this.usage(openHosts).flatMap(({ holdingBack }) => (holdingBack === "" ? [] : [holdingBack]));
   }
@@ -288,13 +288,7 @@ export class Governor {
     this.#wasSpent = isSpent;
   }
 
-  #waitMs({
-    underWay,
-    expectedBytes,
-  }: {
-    readonly underWay: number;
-    readonly expectedBytes: number;
-  }): number {
+  #waitMs(underWay: number, expectedBytes: number): number {
     const leftBytes = this.#caps.leftBytes("fetch") - this.#queuedBytes();
     if (this.#heldPages >= mostHeldPages) return Number.POSITIVE_INFINITY;
     const inMemory = underWay + this.#heldPages;
@@ -310,43 +304,32 @@ export class Governor {
   }
 
   #lookForPause(): void {
-    this.#paused = readPause(this.#home);
+    this.#paused = readAsked("pause", this.#home);
     this.#admission.look();
   }
 
   #pauseUsage(): LimitUsage {
     const paused = this.#paused;
-    const words = paused === null ? "" : `paused since ${paused.since.toISOString()}: ${paused.reason}`;
-    return {
-      ...{ limit: "pause", unit: "", used: null, cap: null, resetsAt: null },
-      holdingBack: words,
-    };
+    return limitUsage("pause", paused === null ? "" : `paused since ${paused.since}: ${paused.reason}`);
   }
 
   #rateUsage(): LimitUsage {
     const cap = this.#limits.kilobytesPerSecond;
     const { waiting } = this.#rate;
-    return {
-      ...{ limit: "kilobytesPerSecond", unit: "KiB a second", used: null, cap, resetsAt: null },
-      holdingBack: waiting > 0 ? `${waiting} downloads wait for the rate of ${cap} KB/s` : "",
-    };
+    const words = waiting > 0 ? `${waiting} downloads wait for the rate of ${cap} KB/s` : "";
+    return limitUsage("kilobytesPerSecond", words, { unit: "KiB a second", cap });
   }
 
   #hostUsage(openHosts: number): LimitUsage {
     const cap = this.#limits.concurrentHosts;
-    const words = `all ${cap} places for hosts are taken`;
-    return {
-      ...{ limit: "concurrentHosts", unit: "hosts", used: openHosts, cap, resetsAt: null },
-      holdingBack: openHosts >= cap ? words : "",
-    };
+    const words = openHosts >= cap ? `all ${cap} places for hosts are taken` : "";
+    return limitUsage("concurrentHosts", words, { unit: "hosts", used: openHosts, cap });
   }
 
   #cpuUsage(): LimitUsage {
     const cap = this.#limits.cpuShare;
     const words = `the processor share of ${cap} is used up: ${this.#cpu.waiting} pieces of work wait`;
-    return {
-      ...{ limit: "cpuShare", unit: "processors", used: this.#cpu.recent(), cap, resetsAt: null },
-      holdingBack: this.#cpu.waiting > 0 ? words : "",
-    };
+    const holdingBack = this.#cpu.waiting > 0 ? words : "";
+    return limitUsage("cpuShare", holdingBack, { unit: "processors", used: this.#cpu.recent(), cap });
   }
 }

@@ -280,12 +280,11 @@ export function keptPaces(
   shiftMs = 0,
 ): unknown {
   const shifted = (ms: number) => (ms === 0 ? 0 : Math.max(0, ms + shiftMs));
-  const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
+  const hosts: (HostPace & { readonly host: string })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
-    // Releases that knew no rates read no pace without a stretch: they may have to take over again.
     hosts.push({
-      ...{ host, ...pace, stretch: 1, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
+      ...{ host, ...pace, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
       ...{ notBeforeMs: shifted(pace.notBeforeMs), endedAtMs: shifted(pace.endedAtMs) },
       backedOffAtMs: shifted(pace.backedOffAtMs),
     });

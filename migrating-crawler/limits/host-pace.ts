@@ -35,30 +35,30 @@ export interface PaceSettings {
   readonly responseTimeFactor: number;
 }
 
-const amount = z.number().min(0);
+const amount = (most = Number.MAX_VALUE) => z.number().min(0).max(most).default(0);
 
-/** As it lies on the disk, too; what has a default is not in files of releases that knew no rates. */
+/** As it lies on the disk, too. */
 export const hostPace = z.object({
   /** No request earlier (same clock as `nowMs`). */
-  notBeforeMs: amount,
+  notBeforeMs: amount(),
   /** What robots.txt asks for. */
-  crawlDelayMs: amount.max(3_600_000),
+  crawlDelayMs: amount(3_600_000),
   /** The pause after the last refusal, and when that was; 0 when there was none for long. */
-  backOffMs: amount.max(86_400_000),
-  backedOffAtMs: amount,
+  backOffMs: amount(86_400_000),
+  backedOffAtMs: amount(),
   /** Refusals in a row. */
-  refusals: amount.max(100).default(0),
+  refusals: amount(100),
   /** How long an answer of this host usually takes (a slow moving average), and of how many answers that is. */
-  usualMs: amount,
-  answers: amount,
-  lastMs: amount,
+  usualMs: amount(),
+  answers: amount(),
+  lastMs: amount(),
   /** Answers until slowness may count again: what was lowered has to show first. */
-  slowIn: amount.max(100).default(0),
+  slowIn: amount(100),
   /** When the last request ended. */
-  endedAtMs: amount.default(0),
+  endedAtMs: amount(),
   rate: toleratedRate.default(unlimitedRate),
   /** Requests in a row that nobody answered. */
-  failures: amount.max(100),
+  failures: amount(100),
 });
 
 export type HostPace = Readonly<z.infer<typeof hostPace>>;
@@ -70,20 +70,7 @@ interface PaceCircumstances {
   readonly random: number;
 }
 
-export const newPace: HostPace = {
-  notBeforeMs: 0,
-  crawlDelayMs: 0,
-  backOffMs: 0,
-  backedOffAtMs: 0,
-  refusals: 0,
-  usualMs: 0,
-  answers: 0,
-  lastMs: 0,
-  slowIn: 0,
-  endedAtMs: 0,
-  rate: unlimitedRate,
-  failures: 0,
-};
+export const newPace: HostPace = hostPace.parse({});
 
 const firstBackOffMs = 60_000;
 const mostBackOffMs = 86_400_000;
@@ -92,7 +79,6 @@ const forgivenAfterMs = 86_400_000;
 const mostFailureBackOffMs = 3_600_000;
 /** A report that is no more than so much younger than the last answer here is of that answer. */
 const clocksApartMs = 2000;
-/** A year: what the protocol can tell. */
 /** A very long Crawl-delay makes a host slow, not forgotten. */
 const mostCrawlDelayMs = 3_600_000;
 /** However long an answer took. */

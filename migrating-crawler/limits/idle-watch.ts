@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism, loadavg, platform } from "node:os";
 import { join } from "node:path";
 import type { IdleLimits } from "../settings/limits-config.ts";
-import type { LimitUsage } from "./limit-usage.ts";
+import { type LimitUsage, limitUsage } from "./limit-usage.ts";
 
 const lookEveryMs = 10_000;
 
@@ -47,10 +47,7 @@ export class IdleWatch {
   }
 
   usage(): LimitUsage {
-    return {
-      ...{ limit: "onlyWhenIdle", unit: "", used: null, cap: null, resetsAt: null },
-      holdingBack: this.#busyWith(),
-    };
+    return limitUsage("onlyWhenIdle", this.#busyWith());
   }
 
   /** What was to be watched and the system does not tell, in words. */

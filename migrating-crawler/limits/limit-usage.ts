@@ -14,6 +14,11 @@ export interface LimitUsage {
   readonly holdingBack: string;
 }
 
+/** Of a limit by its name: with nothing measured, no cap and no end of its own, but for what is given. */
+export function limitUsage(limit: string, holdingBack: string, given: Partial<LimitUsage> = {}): LimitUsage {
+  return { limit, unit: "", used: null, cap: null, resetsAt: null, ...given, holdingBack };
+}
+
 /** Bytes as people read them: `1.5 MiB`. */
 export function bytesInWords(bytes: number): string {
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));

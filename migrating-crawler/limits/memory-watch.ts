@@ -1,12 +1,12 @@
 /**
  * The process's memory against its limit. From four fifths of it on fewer hosts are crawled at a time, at nineteen
- * twentieths requests go out one by one (a request takes what it may come to before it begins), and garbage is collected earlier than V8 would
- * by itself. The heap has no
- * hard limit of its own: reaching one ends a process, which is worse for everybody than a slow crawler.
+ * twentieths requests go out one by one (a request takes what it may come to before it begins), and garbage is collected
+ * earlier than V8 would by itself. The heap has no hard limit of its own: reaching one ends a process, which is worse
+ * for everybody than a slow crawler.
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
+import { bytesInWords, type LimitUsage, limitUsage } from "./limit-usage.ts";
 
 const fewerFrom = 0.8;
 const oneByOneFrom = 0.95;
@@ -68,10 +68,8 @@ export class MemoryWatch {
     const words = `${bytesInWords(this.#bytes)} of ${bytesInWords(cap ?? 0)} of memory are used`;
     const effect =
       part >= oneByOneFrom ? "pages are fetched one by one" : "fewer hosts are crawled at a time";
-    return {
-      ...{ limit: "memoryBytes", unit: "bytes", used: this.#signs.residentBytes(), cap, resetsAt: null },
-      holdingBack: part > fewerFrom ? `${words}: ${effect}` : "",
-    };
+    const holdingBack = part > fewerFrom ? `${words}: ${effect}` : "";
+    return limitUsage("memoryBytes", holdingBack, { unit: "bytes", used: this.#signs.residentBytes(), cap });
   }
 
   /** Of the limit; 0 where there is none. */
@@ -102,4 +100,15 @@ function collector(): () => void {
     collecting = runInNewContext("gc") as () => void;
   }
   return collecting;
+}
+
+const mebibyte = 1024 * 1024;
+
+/**
+ * Room for the young objects of an extraction thread (three semi-spaces of V8). With more of it there are fewer collections, and fewer
+ * objects of a page live until they count as old ones: less work for the processor, for memory that a small host does
+ * not have (test/bench/results/crawl.md). No limit is one that the host did not want to set.
+ */
+export function youngMegabytes(memoryBytes: number | null): number {
+  return memoryBytes === null || memoryBytes >= 512 * mebibyte ? 48 : 8;
 }

@@ -2,7 +2,7 @@
 
 import { LocalTime } from "../core/local-time.ts";
 import { type CrawlerLimits, isOpen, type Week } from "../settings/limits-config.ts";
-import type { LimitUsage } from "./limit-usage.ts";
+import { type LimitUsage, limitUsage } from "./limit-usage.ts";
 
 type Hours = Pick<CrawlerLimits, "hours" | "timeZone">;
 
@@ -28,8 +28,7 @@ export class Schedule {
 
   isOpen(): boolean {
     const { hours } = this.#hours;
-    const { weekday, minute } = this.#time.at(this.#now());
-    return hours === null || isOpen(hours, weekday, minute);
+    return hours === null || this.#isOpenAt(hours, this.#now());
   }
 
   usage(): LimitUsage {
@@ -37,10 +36,9 @@ export class Schedule {
     const resetsAt = hours === null ? null : this.#nextChange(hours);
     const isHeld = !this.isOpen();
     const until = resetsAt === null ? "" : ` until ${this.#time.words(resetsAt)}`;
-    return {
-      ...{ limit: "hours", unit: "", used: null, cap: null, resetsAt },
-      holdingBack: isHeld ? `outside the hours that are set for crawling${until}` : "",
-    };
+    return limitUsage("hours", isHeld ? `outside the hours that are set for crawling${until}` : "", {
+      resetsAt,
+    });
   }
 
   /**

@@ -10,22 +10,22 @@
 import { z } from "zod";
 import type { ToleratedReport } from "#protocol/result";
 
-const amount = z.number().min(0);
+const amount = (most = Number.MAX_VALUE) => z.number().min(0).max(most).default(0);
 /** No rate is above one request a millisecond, however low the floor. */
 export const highestPerHour = 3_600_000;
 
 /** As it lies on the disk, too. */
 export const toleratedRate = z.object({
   /** Requests an hour; 0: nothing is known to limit it, so it is the rate of the start. */
-  perHour: amount.max(highestPerHour),
+  perHour: amount(highestPerHour),
   /** Why the rate is below what the settings allow. */
-  limitedBy: z.enum(["refused", "silent", "slow"]).nullable(),
+  limitedBy: z.enum(["refused", "silent", "slow"]).nullable().default(null),
   /** The rate at which it was turned away last, and when; 0: never, or forgotten. */
-  refusedPerHour: amount.max(highestPerHour),
-  refusedAtMs: amount,
+  refusedPerHour: amount(highestPerHour),
+  refusedAtMs: amount(),
   /** Since then: answers, and the time they took with the pauses between them. */
-  answers: amount.max(1e6),
-  activeMs: amount,
+  answers: amount(1e6),
+  activeMs: amount(),
 });
 
 export type ToleratedRate = Readonly<z.infer<typeof toleratedRate>>;
@@ -43,14 +43,7 @@ export interface RateEvent {
   readonly nowMs: number;
 }
 
-export const unlimitedRate: ToleratedRate = {
-  perHour: 0,
-  limitedBy: null,
-  refusedPerHour: 0,
-  refusedAtMs: 0,
-  answers: 0,
-  activeMs: 0,
-};
+export const unlimitedRate: ToleratedRate = toleratedRate.parse({});
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;

@@ -46,10 +46,10 @@ export class TransferRate {
   take(bytes: number): Promise<void> | null {
     this.spend(bytes);
     if (this.waitMs() === 0) return null;
-    const { promise, resolve } = withResolve();
-    this.#waiting.push({ takenBytes: this.#takenBytes, goOn: resolve });
-    this.#letGo();
-    return promise;
+    return new Promise((goOn) => {
+      this.#waiting.push({ takenBytes: this.#takenBytes, goOn });
+      this.#letGo();
+    });
   }
 
   /** Takes without waiting; negative: gives back. */
@@ -100,12 +100,4 @@ export class TransferRate {
 
 function rateOf(kilobytesPerSecond: number | null): number {
   return kilobytesPerSecond === null ? Number.POSITIVE_INFINITY : kilobytesPerSecond * 1024;
-}
-
-function withResolve(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

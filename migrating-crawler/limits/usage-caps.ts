@@ -12,7 +12,7 @@
 import { z } from "zod";
 import { LocalTime } from "../core/local-time.ts";
 import type { CrawlerLimits } from "../settings/limits-config.ts";
-import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
+import { bytesInWords, type LimitUsage, limitUsage } from "./limit-usage.ts";
 import { KeptFile, type KeptSettings } from "./state-file.ts";
 
 type Caps = Pick<CrawlerLimits, "pagesPerDay" | "bytesPerDay" | "bytesPerMonth" | "timeZone">;
@@ -37,35 +37,36 @@ export class UsageCaps {
   #limits: Caps;
   #time: LocalTime;
   readonly #now: () => Date;
-  readonly #usage: KeptUsage;
+  readonly #file: KeptFile;
+  #kept: UsageLedger;
+  /** What is on disk of today is this much. */
+  #written: DayUse = noUse;
+  /** Of requests under way: a killed process never counts what the kernel had received for it. */
+  #expectedBytes = 0;
 
   constructor({ limits, kept, now }: UsageCapsSettings) {
     this.#limits = limits;
     this.#time = new LocalTime(limits.timeZone);
     this.#now = now;
-    this.#usage = new KeptUsage(kept);
-    this.apply(limits);
+    this.#file = new KeptFile({ ...kept, ...keptFile });
+    this.#kept = this.#file.read(ledgerFrom) ?? emptyLedger;
   }
 
   apply(limits: Caps): void {
     if (limits.timeZone !== this.#limits.timeZone) this.#time = new LocalTime(limits.timeZone);
     this.#limits = limits;
-    const least = Math.min(limits.bytesPerDay, limits.bytesPerMonth ?? Number.POSITIVE_INFINITY);
-    this.#usage.step = {
-      pages: Math.floor(limits.pagesPerDay * stepPart),
-      bytes: Math.min(mostStepBytes, Math.max(1024, Math.floor(least * stepPart))),
-    };
   }
 
   count(pages: number, bytes: number): void {
-    this.#ledger();
-    this.#usage.add(pages, bytes);
+    this.#kept = withUse(this.#ledger(), pages, bytes);
+    this.#writeAhead();
   }
 
   /** So many bytes are about to come; negative: they have been counted, or do not come. */
   expect(bytes: number): void {
     this.#ledger();
-    this.#usage.expect(bytes);
+    this.#expectedBytes += bytes;
+    if (bytes > 0) this.#writeAhead();
   }
 
   /** Bytes that may still be carried for this. */
@@ -94,24 +95,19 @@ export class UsageCaps {
     const monthEnd = this.#time.monthEnd(now);
     const monthBytes = bytesOfMonth(ledger);
     return [
-      {
-        ...{ limit: "pagesPerDay", unit: "pages", used: pages, cap: pagesPerDay, resetsAt: dayEnd },
-        holdingBack: pages >= pagesPerDay ? `the day's ${pagesPerDay} pages are used up` : "",
-      },
-      {
-        ...{ limit: "bytesPerDay", unit: "bytes", used: bytes, cap: bytesPerDay, resetsAt: dayEnd },
-        holdingBack: spentWords(bytes, bytesPerDay, "day"),
-      },
-      {
-        ...{
-          limit: "bytesPerMonth",
-          unit: "bytes",
-          used: monthBytes,
-          cap: bytesPerMonth,
-          resetsAt: monthEnd,
+      limitUsage("pagesPerDay", pages >= pagesPerDay ? `the day's ${pagesPerDay} pages are used up` : "", {
+        ...{ unit: "pages", used: pages, cap: pagesPerDay, resetsAt: dayEnd },
+      }),
+      limitUsage("bytesPerDay", spentWords(bytes, bytesPerDay, "day"), {
+        ...{ unit: "bytes", used: bytes, cap: bytesPerDay, resetsAt: dayEnd },
+      }),
+      limitUsage(
+        "bytesPerMonth",
+        bytesPerMonth === null ? "" : spentWords(monthBytes, bytesPerMonth, "month"),
+        {
+          ...{ unit: "bytes", used: monthBytes, cap: bytesPerMonth, resetsAt: monthEnd },
         },
-        holdingBack: bytesPerMonth === null ? "" : spentWords(monthBytes, bytesPerMonth, "month"),
-      },
+      ),
     ];
   }
 
@@ -121,13 +117,28 @@ export class UsageCaps {
     return this.usage().find(({ holdingBack }) => holdingBack !== "")?.holdingBack ?? "";
   }
 
+  /** Writes what was really used. */
   close(): void {
-    this.#usage.close();
+    const { today, others } = this.#kept;
+    if (today.day !== "") this.#file.writeNow({ ...today, others });
   }
 
   #ledger(): UsageLedger {
-    this.#usage.turnTo(this.#time.at(this.#now()).day);
-    return this.#usage.ledger;
+    this.#kept = onDay(this.#kept, this.#time.at(this.#now()).day);
+    return this.#kept;
+  }
+
+  #writeAhead(): void {
+    const { today, others } = this.#kept;
+    const soonBytes = today.bytes + this.#expectedBytes;
+    const { day, pages, bytes } = this.#written;
+    if (day === today.day && today.pages <= pages && soonBytes <= bytes) return;
+    const { pagesPerDay, bytesPerDay, bytesPerMonth } = this.#limits;
+    const least = Math.min(bytesPerDay, bytesPerMonth ?? Number.POSITIVE_INFINITY) * stepPart;
+    const stepBytes = Math.min(mostStepBytes, Math.max(1024, Math.floor(least)));
+    const aheadPages = today.pages + Math.floor(pagesPerDay * stepPart);
+    this.#written = { ...today, pages: aheadPages, bytes: Math.ceil(soonBytes) + stepBytes };
+    this.#file.writeNow({ ...this.#written, others });
   }
 }
 
@@ -158,69 +169,6 @@ type DayUse = Readonly<z.infer<typeof keptDay>>;
 const kept = keptDay.extend({ others: z.array(keptDay).max(10).default([]) });
 
 const keptFile = { name: "day-count.json", maxBytes: 8192, everyMs: 2000 };
-
-/** How much is written down ahead. */
-interface UsageStep {
-  readonly pages: number;
-  readonly bytes: number;
-}
-
-export class KeptUsage {
-  readonly #file: KeptFile;
-  #ledger: UsageLedger;
-  /** What is on disk of today is this much. */
-  #written: DayUse = noUse;
-  #step: UsageStep = { pages: 1, bytes: 4096 };
-  /** Of requests under way: a killed process never counts what the kernel had received for it. */
-  #expectedBytes = 0;
-
-  constructor(settings: KeptSettings) {
-    this.#file = new KeptFile({ ...settings, ...keptFile });
-    this.#ledger = this.#file.read(ledgerFrom) ?? emptyLedger;
-  }
-
-  get ledger(): UsageLedger {
-    return this.#ledger;
-  }
-
-  set step(step: UsageStep) {
-    this.#step = step;
-  }
-
-  turnTo(day: string): void {
-    this.#ledger = onDay(this.#ledger, day);
-  }
-
-  add(pages: number, bytes: number): void {
-    this.#ledger = withUse(this.#ledger, pages, bytes);
-    this.#writeAhead();
-  }
-
-  /** So many bytes are about to come; negative: they have been counted, or do not come. */
-  expect(bytes: number): void {
-    this.#expectedBytes += bytes;
-    if (bytes > 0) this.#writeAhead();
-  }
-
-  #writeAhead(): void {
-    const { today } = this.#ledger;
-    const soonBytes = today.bytes + this.#expectedBytes;
-    const { day, pages: writtenPages, bytes: writtenBytes } = this.#written;
-    if (day === today.day && today.pages <= writtenPages && soonBytes <= writtenBytes) return;
-    this.#written = {
-      ...today,
-      pages: today.pages + this.#step.pages,
-      bytes: Math.ceil(soonBytes) + this.#step.bytes,
-    };
-    this.#file.writeNow({ ...this.#written, others: this.#ledger.others });
-  }
-
-  /** Writes what was really used. */
-  close(): void {
-    const { today, others } = this.#ledger;
-    if (today.day !== "") this.#file.writeNow({ ...today, others });
-  }
-}
 
 function ledgerFrom(json: unknown): UsageLedger | null {
   const read = kept.safeParse(json);

@@ -277,7 +277,7 @@ export class CoordinatorLink {
     if (welcome.coordinators !== undefined) this.#addresses.learn(welcome.coordinators);
     const heartbeatMs = welcome.heartbeatSeconds * 1000;
     this.#returnMs = returnShare * Math.max(0, heartbeatMs - smallFleetHeartbeatMs);
-    this.#connection?.speak(welcome.protocolVersion);
+    this.#connection?.welcomed();
     this.#connection?.expectEvery(missedPings * (welcome.pingSeconds ?? welcome.heartbeatSeconds) * 1000);
     this.#beat = setInterval(() => this.send(this.#settings.heartbeat()), heartbeatMs);
     const { current: coordinatorUrl } = this.#addresses;

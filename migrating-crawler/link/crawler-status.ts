@@ -9,7 +9,6 @@ export interface CrawlerStatus {
   readonly openHosts: number;
   readonly spooledResults: number;
   readonly pages: number;
-  readonly pagesPerMinute: number;
   /** Bodies as they came over the wire, and decoded; everything that was sent to the coordinator. */
   readonly fetchedBytes: number;
   readonly bodyBytes: number;
@@ -24,7 +23,7 @@ export interface CrawlerStatus {
   readonly diskFreeBytes: number | null;
 }
 
-type Counted = "pages" | "pagesPerMinute" | "fetchedBytes" | "bodyBytes" | "timesSmaller";
+type Counted = "pages" | "fetchedBytes" | "bodyBytes" | "timesSmaller";
 
 /** With what was counted since the start. */
 export function crawlerStatus(known: Omit<CrawlerStatus, Counted>, tally: Tally): CrawlerStatus {
@@ -33,7 +32,6 @@ export function crawlerStatus(known: Omit<CrawlerStatus, Counted>, tally: Tally)
   return {
     ...known,
     pages,
-    pagesPerMinute: tally.pagesPerMinute(performance.now()),
     fetchedBytes,
     bodyBytes,
     timesSmaller: shippedBytes === 0 ? null : Math.round((10 * bodyBytes) / shippedBytes) / 10,
@@ -59,36 +57,19 @@ export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
   };
 }
 
-// Counts what the crawler has done since its start, and how fast it goes.
-
-const windowMs = 60_000;
-
+/** What the crawler has done since its start. */
 export class Tally {
   pages = 0;
   /** Bodies as they came over the wire, and decoded. */
   fetchedBytes = 0;
   bodyBytes = 0;
-  /** When the pages of the last minute were fetched, oldest first. */
-  #recent: number[] = [];
 
   /** Refusals without a request (robots, addresses) are no pages. */
-  count(result: Pick<FetchResult, "outcome" | "wireBytes" | "bodyBytes">, nowMs: number): void {
+  count(result: Pick<FetchResult, "outcome" | "wireBytes" | "bodyBytes">): void {
     const { type } = result.outcome;
     if (type === "refused-by-robots" || type === "refused-address" || type === "failed") return;
     this.pages++;
     this.fetchedBytes += result.wireBytes;
     this.bodyBytes += result.bodyBytes;
-    this.#recent.push(nowMs);
-    if (this.#recent.length > 4096) this.#forget(nowMs);
-  }
-
-  pagesPerMinute(nowMs: number): number {
-    this.#forget(nowMs);
-    return this.#recent.length;
-  }
-
-  #forget(nowMs: number): void {
-    const first = this.#recent.findIndex((atMs) => nowMs - atMs < windowMs);
-    this.#recent = first < 0 ? [] : this.#recent.slice(first);
   }
 }

@@ -9,7 +9,7 @@ import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
-import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { plainWords } from "#protocol/fields";
 import {
@@ -22,7 +22,6 @@ import {
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
-import { unpackMessage } from "#protocol/packed/unpack-message";
 import { ResultDigest, sealAfter } from "#protocol/result";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
 
@@ -53,8 +52,6 @@ interface OutgoingParts {
   readonly text: string | Buffer;
 }
 
-type KeptResult = Pick<Extract<CrawlerMessage, { type: "crawler:result" }>, "leaseId" | "result">;
-
 /** More than so much waiting to leave: the coordinator does not read any more. */
 const maxQueuedBytes = 2 * maxMessageBytes;
 
@@ -77,7 +74,7 @@ export class LinkConnection {
   #stream: net.Socket | null = null;
   /** When it was last heard: a long message that is under way over a slow line is a sign of life, too. */
   #bytesHeard = 0;
-  /** From protocol version 2 on. */
+  /** From the welcome on. */
   #frames: FrameWriter | null = null;
   readonly #welcomed: Promise<void>;
   #onWelcomed: () => void = () => {};
@@ -86,7 +83,7 @@ export class LinkConnection {
   #ended = false;
   #challenged: ChallengedConnection | null = null;
   #hello: CrawlerHello | null = null;
-  /** From protocol version 3 on, with an identity. */
+  /** With an identity. */
   #sealer: ResultSealer | null = null;
 
   constructor(settings: ConnectionSettings) {
@@ -118,10 +115,10 @@ export class LinkConnection {
     return this.#sentBytes;
   }
 
-  /** What follows is said in this version of the protocol, which the coordinator's welcome states. */
-  speak(protocolVersion: number): void {
-    if (protocolVersion >= 2) this.#frames = new FrameWriter();
-    if (protocolVersion >= identityVersion) this.#sealer = this.#makeSealer();
+  /** The coordinator has said its welcome: what follows is packed, and results are sealed. */
+  welcomed(): void {
+    this.#frames = new FrameWriter();
+    this.#sealer = this.#makeSealer();
     this.#onWelcomed();
   }
 
@@ -133,11 +130,7 @@ export class LinkConnection {
 
   /** The same for a result, as the spool keeps it. */
   sendResult(sequence: number, packed: PackedMessage): void {
-    if (this.#ended) return;
-    if (this.#frames === null) {
-      this.send({ type: "crawler:result", sequence, ...(unpackMessage(packed) as KeptResult) });
-      return;
-    }
+    if (this.#ended || this.#frames === null) return;
     const { numbers, text } = this.#frames.result(sequence, packed);
     const parts = { numbers, text: Buffer.from(text) };
     this.#queue(parts);
@@ -157,8 +150,7 @@ export class LinkConnection {
 
   /**
    * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
-   * come in meanwhile. Before the welcome nobody knows in which version of the protocol to say it: it is waited
-   * for. Resolves when the socket is closed, within five seconds.
+   * come in meanwhile. The welcome is waited for: only from it on does the coordinator read anything but a hello. Resolves when the socket is closed, within five seconds.
    */
   async close(reason: string, forGood = false): Promise<void> {
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {

@@ -4,7 +4,7 @@
  */
 
 import { timerMs } from "#core/timer-ms";
-import { type CoordinatorRefuse, identityVersion } from "#protocol/coordinator-messages";
+import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import {
   type CrawlerToDock,
@@ -107,11 +107,11 @@ export class DockLine {
     this.#say({ type: "refused", reason: reason.slice(0, 500), ...(code === null ? {} : { code }) });
   }
 
-  /** A session begins. `send`: as the link's; an older coordinator knows nothing of releases. */
-  onWelcome(protocolVersion: number, send: (message: CrawlerMessage) => boolean): void {
+  /** A session begins. `send`: as the link's. */
+  onWelcome(send: (message: CrawlerMessage) => boolean): void {
     this.#say({ type: "healthy" });
     this.#told = 0;
-    this.#send = protocolVersion >= identityVersion ? send : null;
+    this.#send = send;
     this.#tell();
   }
 

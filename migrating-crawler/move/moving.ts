@@ -3,9 +3,9 @@
  * requests, ships what it has, and then only waits for the coordinator's word. Whatever goes wrong, on either side,
  * the crawler is begun anew from its folder, as who the coordinator says it is.
  */
+import { within } from "#core/within";
 import { type CoordinatorMove, type CrawlerMove, moveText } from "#protocol/move";
 import type { CrawlerLog } from "../core/log.ts";
-import { within } from "../core/within.ts";
 import type { FetchTools } from "../crawl/slice-tools.ts";
 import type { TaskLoop } from "../crawl/task-loop.ts";
 import type { Carrier } from "../link/carrier.ts";

@@ -4,21 +4,13 @@
  * read as their owners will read them, and what is not theirs makes the move fail here, before anything was changed.
  */
 import { createHash, type Hash } from "node:crypto";
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, mkdirSync, openSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { ProtocolError } from "#core/errors";
 import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
 import { flushedWrite } from "../core/flushed-write.ts";
+import { jsonIn, jsonOf } from "../core/json.ts";
 import { robotsFrom } from "../fetch/robots.ts";
 import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
 import { lowerRate } from "../limits/tolerated-rate.ts";
@@ -184,18 +176,4 @@ function checkRobots(home: string): void {
   if (robotsFrom(readJson(path), Date.now()) === null) rmSync(path, { force: true });
 }
 
-function readJson(path: string): unknown {
-  try {
-    return jsonOf(readFileSync(path, "utf8"));
-  } catch {
-    return null;
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
+const readJson = (path: string) => jsonIn(path, maxMoveBytes, z.unknown());

@@ -5,6 +5,7 @@
  */
 import { Resolver } from "node:dns/promises";
 import { LRUCache } from "lru-cache";
+import { within } from "#core/within";
 import { Failure } from "../core/failure.ts";
 import { literalAddress } from "./address-guard.ts";
 
@@ -52,7 +53,14 @@ export class NameCache {
     if (known instanceof Failure) throw known;
     if (known) return { addresses: known, dnsMs: null };
     const startedMs = performance.now();
-    const addresses = await inTime(this.#ask(host), host, withinMs);
+    // c-ares asks each of its servers in turn, several times: longer than a connection may take.
+    const addresses = await within(withinMs, this.#ask(host));
+    if (addresses === null) {
+      throw new Failure(
+        "dns-no-answer",
+        `no DNS server answered for ${host} within ${Math.round(withinMs)} ms`,
+      );
+    }
     return { addresses, dnsMs: performance.now() - startedMs };
   }
 
@@ -115,17 +123,6 @@ export class NameCache {
     if (records.length > 0) return records;
     throw (answers[0] as PromiseRejectedResult).reason;
   }
-}
-
-/** c-ares asks each of its servers in turn, several times: longer than a connection may take. */
-async function inTime<T>(asking: Promise<T>, host: string, withinMs: number): Promise<T> {
-  if (withinMs === Number.POSITIVE_INFINITY) return asking;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const words = `no DNS server answered for ${host} within ${Math.round(withinMs)} ms`;
-    timer = setTimeout(() => reject(new Failure("dns-no-answer", words)), withinMs);
-  });
-  return Promise.race([asking, late]).finally(() => clearTimeout(timer));
 }
 
 function dnsFailure(host: string, error: unknown): Failure {

@@ -18,6 +18,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createGunzip, gzip } from "node:zlib";
 import { z } from "zod";
+import { jsonOf } from "../core/json.ts";
 import type { KeptSettings } from "../limits/state-file.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 
@@ -202,11 +203,7 @@ async function* linesOf(path: string): AsyncGenerator<string> {
 
 /** Null: the last line before the machine went down, cut off. */
 function contactIn(line: string): Contact | null {
-  try {
-    return contact.safeParse(JSON.parse(line)).data ?? null;
-  } catch {
-    return null;
-  }
+  return contact.safeParse(jsonOf(line)).data ?? null;
 }
 
 function isAt({ url, address }: Contact, host: string): boolean {

@@ -5,9 +5,7 @@
  */
 import { readFileSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { packResult } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
-import type { FetchResult } from "#protocol/result";
 
 const headerBytes = 16;
 
@@ -40,7 +38,7 @@ export function unframe(framed: Buffer, sequence: number): Buffer | null {
   if (length > maxRecordBytes || framed.length < headerBytes + length) return null;
   const record = framed.subarray(0, headerBytes + length);
   if (crc32(record.subarray(8)) !== record.readUInt32LE(4)) return null;
-  if (Number(record.readBigUInt64LE(8)) !== sequence) return null;
+  if (Number(record.readBigUInt64LE(8)) !== sequence || record[headerBytes] !== form) return null;
   return record.subarray(headerBytes);
 }
 
@@ -67,8 +65,6 @@ export function recoverSegment(file: string): RecoveredSegment {
 // A result as the spool keeps it: packed as it will be shipped, so that it is packed once.
 //
 // form u8 = 2 | lease u64 | length of the numbers u32 | links + 1, or 0 for none, u32 | numbers | lines, UTF-8
-//
-// Crawlers before protocol version 2 kept `{"leaseId", "result"}` as JSON; such records are still read.
 
 const form = 2;
 const [leaseAt, numbersAt, linksAt, headBytes] = [1, 9, 13, 17] as const;
@@ -94,7 +90,6 @@ export function writeRecord({ leaseId, packed }: KeptResult): Buffer {
 
 /** The checksum has been looked at: what is read is what was written. */
 export function readRecord(record: Buffer): KeptResult {
-  if (record[0] !== form) return olderRecord(record);
   const numbersEnd = headBytes + record.readUInt32LE(numbersAt);
   const linkCount = record.readUInt32LE(linksAt) - 1;
   const numbers = Buffer.from(record.subarray(headBytes, numbersEnd));
@@ -103,12 +98,4 @@ export function readRecord(record: Buffer): KeptResult {
   return { leaseId: leaseIdOf(record), packed: { text: lines.join("\n"), numbers, links } };
 }
 
-function leaseIdOf(record: Buffer): string {
-  if (record[0] !== form) return olderRecord(record).leaseId;
-  return String(record.readBigUInt64LE(leaseAt));
-}
-
-function olderRecord(record: Buffer): KeptResult {
-  const { leaseId, result } = JSON.parse(record.toString("utf8")) as { leaseId: string; result: FetchResult };
-  return { leaseId, packed: packResult(leaseId, result) };
-}
+const leaseIdOf = (record: Buffer): string => String(record.readBigUInt64LE(leaseAt));

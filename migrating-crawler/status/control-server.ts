@@ -2,16 +2,16 @@
  * HTTP on HOME/control.sock (a Unix socket, mode 0600): the crawler's own user and root can look and steer, nobody
  * else, and nothing over a network. A socket that was left behind is replaced only when nobody answers on it.
  *
- *   GET  /status.json   the report            GET /status.txt   the same for a terminal; ?line: in one line
- *   GET  /log?lines=    the last lines        POST /pause?reason= · /resume · /drain?reason= · /renew-signing-key
+ *   GET  /status.json   the report            GET /status.txt   the same for a terminal
+ *   POST /pause?reason= · /resume · /drain?reason= · /renew-signing-key
  */
-import { closeSync, fstatSync, openSync, readSync, rmSync, statSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { CrawlerLog } from "../core/log.ts";
 import type { StatusReport } from "./status-report.ts";
-import { statusLine, statusText } from "./status-text.ts";
+import { statusText } from "./status-text.ts";
 
 /** What can be looked at and steered; `Resident` is one. */
 export interface Steered {
@@ -28,6 +28,8 @@ interface ControlSettings {
   readonly home: string;
   readonly crawler: Steered;
   readonly log: CrawlerLog;
+  /** Of the local page, with its key, for whoever may read the socket; null: there is none. */
+  readonly pageUrl?: () => string | null;
 }
 
 const requestMs = 5000;
@@ -118,41 +120,28 @@ export function targetOf({ url = "" }: IncomingMessage): {
   return { path, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark)) };
 }
 
-function controlServer({ home, crawler, log }: ControlSettings): Server {
-  const server = guardedServer({
-    mostConnections,
-    answer: (request, response) => answer({ request, response, crawler, home }),
-    onFault: (error) => log.warn({ error }, "what was asked on the control socket failed"),
-  });
+function controlServer({ crawler, log, pageUrl = () => null }: ControlSettings): Server {
+  const report = () => ({ ...crawler.report(), pageUrl: pageUrl() });
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
+    const { path, query } = targetOf(request);
+    const route = `${request.method} ${path}`;
+    const steer = steering[route];
+    if (steer !== undefined) {
+      steer(crawler, (query.get("reason") || byHand).slice(0, 300));
+      replyJson(response, JSON.stringify(report()));
+    } else if (route === "POST /renew-signing-key") {
+      reply(response, 200, crawler.renewSigningKey());
+    } else if (route === "GET /status.json") {
+      replyJson(response, JSON.stringify(report()));
+    } else if (route === "GET /status.txt") {
+      reply(response, 200, statusText(report()).join("\n"));
+    } else {
+      reply(response, 404, "there is no such thing here");
+    }
+  };
+  const onFault = (error: unknown) => log.warn({ error }, "what was asked on the control socket failed");
+  const server = guardedServer({ mostConnections, answer, onFault });
   return server.on("error", (error) => log.warn({ error }, "the control socket has failed"));
-}
-
-interface Request {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly crawler: Steered;
-  readonly home: string;
-}
-
-function answer({ request, response, crawler, home }: Request): void {
-  const { path, query } = targetOf(request);
-  const route = `${request.method} ${path}`;
-  const steer = steering[route];
-  if (steer !== undefined) {
-    steer(crawler, (query.get("reason") || byHand).slice(0, 300));
-    replyJson(response, JSON.stringify(crawler.report()));
-  } else if (route === "POST /renew-signing-key") {
-    reply(response, 200, crawler.renewSigningKey());
-  } else if (route === "GET /status.json") {
-    replyJson(response, JSON.stringify(crawler.report()));
-  } else if (route === "GET /status.txt") {
-    const report = crawler.report();
-    reply(response, 200, query.has("line") ? statusLine(report) : statusText(report).join("\n"));
-  } else if (route === "GET /log") {
-    reply(response, 200, lastLogLines(home, linesAsked(query)).join("\n"));
-  } else {
-    reply(response, 404, "there is no such thing here");
-  }
 }
 
 const steering: Readonly<Record<string, (crawler: Steered, reason: string) => void>> = {
@@ -160,11 +149,6 @@ const steering: Readonly<Record<string, (crawler: Steered, reason: string) => vo
   "POST /resume": (crawler) => crawler.resume(),
   "POST /drain": (crawler, reason) => crawler.drain(reason),
 };
-
-function linesAsked(query: URLSearchParams): number {
-  const lines = Number(query.get("lines") ?? 100);
-  return Number.isInteger(lines) && lines > 0 ? Math.min(lines, mostLogLines) : 100;
-}
 
 export function replyJson(response: ServerResponse, text: string): void {
   response.writeHead(200, { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
@@ -228,68 +212,4 @@ export function openControlPath(home: string): ControlPath {
   if (process.platform !== "linux") return { path: null, close: () => {} };
   const folder = openSync(home, "r");
   return { path: `/proc/self/fd/${folder}/${fileName}`, close: () => closeSync(folder) };
-}
-
-// The last lines of HOME/log, which the dock writes, and those that follow.
-
-const mostLogLines = 10_000;
-
-/** So much of the end of a file is looked at. */
-const mostTailBytes = 8 * 1024 * 1024;
-
-const logFile = (home: string, age = 0) =>
-  join(home, "log", age === 0 ? "crawler.log" : `crawler.${age}.log`);
-
-/** The oldest first; also from the file before, when the newest has too few. None where there is no log. */
-export function lastLogLines(home: string, count: number): string[] {
-  const newest = tailOf(logFile(home), count);
-  return newest.length >= count ? newest : [...tailOf(logFile(home, 1), count - newest.length), ...newest];
-}
-
-/** Where the log stands, and what was written since; a file that was followed by another is read from its start. */
-export class LogFollower {
-  readonly #path: string;
-  #inode: number;
-  #read: number;
-  #rest = "";
-
-  constructor(home: string) {
-    this.#path = logFile(home);
-    const stats = statSync(this.#path, { throwIfNoEntry: false });
-    this.#inode = stats?.ino ?? 0;
-    this.#read = stats?.size ?? 0;
-  }
-
-  /** Whole lines since the last call. */
-  next(): string[] {
-    const stats = statSync(this.#path, { throwIfNoEntry: false });
-    if (stats === undefined) return [];
-    if (stats.ino !== this.#inode || stats.size < this.#read) this.#read = 0;
-    this.#inode = stats.ino;
-    const text = this.#rest + textFrom(this.#path, this.#read, stats.size);
-    this.#read = stats.size;
-    const lines = text.split("\n");
-    this.#rest = lines.pop() ?? "";
-    return lines;
-  }
-}
-
-function tailOf(path: string, count: number): string[] {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  const from = Math.max(0, size - mostTailBytes);
-  const lines = textFrom(path, from, size).split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines.slice(from > 0 ? 1 : 0).slice(-count);
-}
-
-function textFrom(path: string, from: number, to: number): string {
-  if (to <= from) return "";
-  const file = openSync(path, "r");
-  try {
-    const start = Math.max(from, to - mostTailBytes);
-    const bytes = Buffer.alloc(Math.max(0, Math.min(to, fstatSync(file).size) - start));
-    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, start)).toString("utf8");
-  } finally {
-    closeSync(file);
-  }
 }

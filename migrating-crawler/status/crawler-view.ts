@@ -1,21 +1,25 @@
 /** A running crawler as others see it: its host, its administrator, the coordinator. Looks into its rooms, changes nothing. */
 
+import { contactPageOf } from "#protocol/user-agent";
 import type { TaskLoop } from "../crawl/task-loop.ts";
 import type { Governor } from "../limits/governor.ts";
 import type { HostGates } from "../limits/host-gate.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
+import type { AskedPace } from "../limits/work-pace.ts";
 import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import { type CrawlerStatus, crawlerStatus } from "../link/crawler-status.ts";
 import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
 import type { Member } from "../membership/member.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
+import { policyWords } from "../settings/release-policy.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Warc } from "../warc/open-warc.ts";
 import type { Drain } from "./drain.ts";
-import { runningReport } from "./running-report.ts";
+import { fingerprintOf, limitReport, releasesReport, stateWords } from "./running-report.ts";
+import { contributionOf } from "./status-history.ts";
 import type { StatusRecord } from "./status-record.ts";
-import type { StatusReport } from "./status-report.ts";
+import { type PaceReport, type StatusReport, statusVersion } from "./status-report.ts";
 
 interface CrawlerRooms {
   /** As it is in force now. */
@@ -34,6 +38,7 @@ interface CrawlerRooms {
 }
 
 const mostSlowHosts = 10;
+const mostHoldingBack = 20;
 
 export class CrawlerView {
   readonly #rooms: CrawlerRooms;
@@ -63,24 +68,74 @@ export class CrawlerView {
   }
 
   report(): StatusReport {
-    const { config, surroundings, governor, gates, spool, member, record, drain, loop } = this.#rooms;
-    return runningReport({
-      config: config(),
-      status: this.status(),
-      usage: this.usage(),
+    const { surroundings, governor, gates, spool, member, record, drain, loop } = this.#rooms;
+    const config = this.#rooms.config();
+    const status = this.status();
+    const { story, welcome } = record;
+    const { pages, fetchedBytes, bodyBytes, shippedBytes, timesSmaller } = status;
+    const release = surroundings.dock?.helloParts.release;
+    const userAgent = welcome?.userAgent ?? null;
+    const report = {
+      statusVersion,
+      at: new Date().toISOString(),
+      state: this.#state(status),
+      crawler: {
+        name: status.name,
+        id: status.crawlerId,
+        home: config.home,
+        processId: process.pid,
+        startedAt: record.startedAt.toISOString(),
+        fingerprint: fingerprintOf(member?.identity.publicKey ?? null),
+        publicAddress: config.publicAddress ?? welcome?.seenAddress ?? null,
+      },
+      coordinator: {
+        url: config.coordinatorUrl,
+        contactPage: userAgent === null ? null : (contactPageOf(userAgent)?.href ?? null),
+        userAgent,
+        connectedSince: record.connectedSince?.toISOString() ?? null,
+        notConnectedSince: record.notConnectedSince?.toISOString() ?? null,
+        notConnectedBecause: record.downReason,
+      },
+      pause: governor.paused,
+      drain: drain.asked,
+      contribution: contributionOf(story),
+      holdingBack: status.holdingBack.slice(0, mostHoldingBack),
+      limits: this.usage().map(limitReport),
       notTold: governor.untold(),
-      record,
-      paused: governor.paused,
-      draining: drain.asked,
-      hostsInPlace: loop.hostsInPlace,
-      slowHosts: gates.slowHosts(mostSlowHosts),
-      pace: governor.workPace.asked,
-      spoolBytes: spool.bytes,
-      spoolMostBytes: governor.spoolMostBytes(),
-      publicKey: member?.identity.publicKey ?? null,
-      softwareVersion: surroundings.softwareVersion,
-      dock: surroundings.dock,
-    });
+      work: {
+        openHosts: status.openHosts,
+        hostsWaiting: Math.max(0, status.openHosts - loop.hostsInPlace),
+        slowHosts: gates.slowHosts(mostSlowHosts),
+        pace: paceReport(governor.workPace.asked),
+        lastMinute: record.lastMinute,
+        today: story.urls,
+        probes: record.probes,
+      },
+      shipping: {
+        ...{ pages, fetchedBytes, bodyBytes, shippedBytes, timesSmaller },
+        waitingResults: status.spooledResults,
+        spoolBytes: spool.bytes,
+        spoolMostBytes: governor.spoolMostBytes(),
+      },
+      errors: { today: story.blames, latest: story.errors },
+      versions: {
+        crawler: surroundings.softwareVersion,
+        release: release?.version ?? null,
+        dock: release?.dockVersion ?? null,
+        node: process.versions.node,
+        protocol: welcome?.protocolVersion ?? null,
+      },
+      releases: releasesReport(config.home, policyWords(config.releases)),
+      lastEnds: story.lastEnds,
+    } as const;
+    return { ...report, words: stateWords(report) };
+  }
+
+  #state({ connected, openHosts }: CrawlerStatus): StatusReport["state"] {
+    if (this.#rooms.drain.asked !== null) return "draining";
+    if (this.#rooms.governor.paused !== null) return "paused";
+    if (!connected) return "not-connected";
+    return openHosts > 0 ? "crawling" : "waiting";
   }
 
   #holdingBack(): string[] {
@@ -96,4 +151,10 @@ export class CrawlerView {
       loop.idleReason,
     ];
   }
+}
+
+function paceReport(asked: AskedPace | null): PaceReport | null {
+  if (asked === null) return null;
+  const { pace, places, since, reason } = asked;
+  return { pace, places, since: since.toISOString(), reason };
 }

@@ -5,44 +5,9 @@
  *
  *   off → (asked) draining → (nothing open, nothing waits) left
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { z } from "zod";
-import type { SinceAndWhy } from "./status-report.ts";
+import { forgetAsked, keepAsked, readAsked, type SinceAndWhy } from "../limits/pause.ts";
 
-const mostBytes = 4096;
-const mostWords = 300;
 const lookEveryMs = 500;
-const kept = z.object({ since: z.iso.datetime(), reason: z.string().max(mostWords) });
-
-const drainFile = (home: string) => join(home, "draining.json");
-
-/** Throws the system's error when the folder cannot be written. */
-export function beginDrain(home: string, reason: string): void {
-  const path = drainFile(home);
-  const drain = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
-  if (!existsSync(home)) mkdirSync(home, { recursive: true });
-  // A link in its place is not followed: root may be the one who writes here.
-  rmSync(`${path}.new`, { force: true });
-  writeFileSync(`${path}.new`, JSON.stringify(drain), { mode: 0o600, flag: "wx" });
-  renameSync(`${path}.new`, path);
-}
-
-/** Throws the system's error when the folder cannot be written. */
-export function endDrain(home: string): void {
-  rmSync(drainFile(home), { force: true });
-}
-
-/** Null when it is not draining. A file that says nothing sensible drains nothing: leaving cannot be taken back. */
-export function readDrain(home: string): SinceAndWhy | null {
-  try {
-    const path = drainFile(home);
-    if (statSync(path).size > mostBytes) return null;
-    return kept.safeParse(JSON.parse(readFileSync(path, "utf8"))).data ?? null;
-  } catch {
-    return null;
-  }
-}
 
 interface DrainSettings {
   readonly home: string;
@@ -59,7 +24,7 @@ export class Drain {
 
   constructor(settings: DrainSettings) {
     this.#settings = settings;
-    this.#asked = readDrain(settings.home);
+    this.#asked = readAsked("drain", settings.home);
     if (this.#asked !== null) this.#watch();
   }
 
@@ -70,13 +35,13 @@ export class Drain {
 
   begin(reason: string): void {
     if (this.#asked !== null) return;
-    beginDrain(this.#settings.home, reason);
-    this.#asked = readDrain(this.#settings.home);
+    keepAsked("drain", this.#settings.home, reason);
+    this.#asked = readAsked("drain", this.#settings.home);
     this.#watch();
   }
 
   end(): void {
-    endDrain(this.#settings.home);
+    forgetAsked("drain", this.#settings.home);
     this.#asked = null;
     this.close();
   }

@@ -19,14 +19,7 @@ export async function openStatus(of: {
   const { port } = config.status;
   const page =
     port === 0 ? null : new PageServer({ port, report: () => crawler.report(), steered: crawler, log });
-  const told: Steered = {
-    report: () => ({ ...crawler.report(), pageUrl: page?.url ?? null }),
-    pause: (reason) => crawler.pause(reason),
-    resume: () => crawler.resume(),
-    drain: (reason) => crawler.drain(reason),
-    renewSigningKey: () => crawler.renewSigningKey(),
-  };
-  const control = await openControl({ home: config.home, crawler: told, log });
+  const control = await openControl({ home: config.home, crawler, log, pageUrl: () => page?.url ?? null });
   return {
     close: async () => {
       await Promise.all([control.close(), page?.close()]);

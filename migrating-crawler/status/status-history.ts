@@ -2,11 +2,11 @@
  * What an administrator may ask for after a restart, too, in HOME/status.json: the last errors, today's counts, how
  * earlier processes ended. Pure but for reading; whoever runs the crawler writes it (status-record.ts).
  */
-import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { words } from "#protocol/fields";
 import { blames, type FetchOutcome } from "#protocol/result";
+import { jsonIn } from "../core/json.ts";
 
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
 const mostErrors = 100;
@@ -96,13 +96,7 @@ export function storyFrom(json: unknown): Story | null {
 
 /** The empty one when there is none that can be read. */
 export function readStory(home: string): Story {
-  try {
-    const path = join(home, storyFile.name);
-    if (statSync(path).size > storyFile.maxBytes) return emptyStory;
-    return storyFrom(JSON.parse(readFileSync(path, "utf8"))) ?? emptyStory;
-  } catch {
-    return emptyStory;
-  }
+  return jsonIn(join(home, storyFile.name), storyFile.maxBytes, story) ?? emptyStory;
 }
 
 /** Counts begin anew with each day; those of a day on which something was asked for are kept. */

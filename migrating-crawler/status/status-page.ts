@@ -1,5 +1,6 @@
 /** The report as a page for a browser on this machine: plain sentences, bars, no script, nothing from elsewhere. Pure. */
 import { createHash } from "node:crypto";
+import { type Html, type HtmlValue, html, safeHref } from "#core/html";
 import { minuteOf, plural } from "./running-report.ts";
 import type { StatusReport } from "./status-report.ts";
 import {
@@ -20,15 +21,18 @@ export const refreshSeconds = 5;
 
 const mostErrors = 20;
 
-/** The local page's style sheet: one column on a telephone, two beside each other where there is room; dark is a second set of colours. */
-export const pageStyle = `
+/**
+ * The local page's style sheet: one column on a telephone, two beside each other where there is room; dark is a second
+ * set of colours.
+ */
+const style = html`
 :root{color-scheme:light dark;--ground:#f6f7f6;--card:#fff;--ink:#17201f;--soft:#5a6866;--line:#dfe4e2;--accent:#0b6b66;
 --track:#e6ecea;--warm:#a64b07;--warm-soft:#fdf0dc;--good:#1b7f4b;--bad:#b3261e;--other:#8aa09d}
 @media (prefers-color-scheme:dark){:root{--ground:#0f1514;--card:#171f1e;--ink:#e4ebe9;--soft:#94a5a2;--line:#27312f;
 --accent:#4cc4b8;--track:#27312f;--warm:#f0a94b;--warm-soft:#33260f;--good:#5fd08f;--bad:#ff8a80;--other:#5d726f}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI","Noto Sans","Liberation Sans",sans-serif;
-font-variant-numeric:tabular-nums}
+body{margin:0;background:var(--ground);color:var(--ink);
+font:16px/1.5 system-ui,-apple-system,"Segoe UI","Noto Sans","Liberation Sans",sans-serif;font-variant-numeric:tabular-nums}
 .width{max-width:1200px;margin:0 auto;padding-inline:clamp(16px,4vw,32px)}
 main{padding-block:28px 48px}
 .top{background:var(--card);border-bottom:1px solid var(--line)}
@@ -79,8 +83,11 @@ a{color:var(--accent)}
 `;
 
 /** Nothing may be loaded, run or framed but the style sheet in the page itself; nor sent, but the buttons where they are. */
-export const pagePolicy = (hasButtons: boolean): string =>
-  `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action ${hasButtons ? "'self'" : "'none'"}; frame-ancestors 'none'`;
+export function pagePolicy(hasButtons: boolean): string {
+  const digest = createHash("sha256").update(style.markup).digest("base64");
+  const action = hasButtons ? "'self'" : "'none'";
+  return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action ${action}; frame-ancestors 'none'`;
+}
 
 interface PageView {
   /** It stays as it is until it is loaded again. */
@@ -99,7 +106,7 @@ export function statusPage(report: StatusReport, view: PageView = { isStill: fal
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${crawler.name ?? "crawler"} · Nearcrawl</title>
-<style>${styleOfPage}</style>
+<style>${style}</style>
 </head>
 <body>
 <header class="top"><p class="width brand">${brandMark}Nearcrawl <span>crawler ${crawler.name ?? ""}</span></p></header>
@@ -110,21 +117,53 @@ ${held(report)}
 <div class="cards">
 ${limitCard(report)}
 ${workCard(report)}
-${connectionCard(report)}
+${card("For whom", facts(connectionFacts(report)))}
 ${versionCard(report)}
 ${historyCard(report)}
 ${errorCard(report)}
 ${meaningCard(report)}
 </div>
-<footer>As of ${minuteOf(at)}; ${lookingAgain(view)}. <a href="/status.json">The same as JSON</a>. It is served to this machine alone${view.key === null ? ", and changes nothing: pause and resume by the link that `status` prints, or by command" : null}.</footer>
+<footer>As of ${minuteOf(at)}; ${lookingAgain(view)}. <a href="/status.json">The same as JSON</a>.
+It is served to this machine alone${view.key === null ? readOnlyWords : null}.</footer>
 </main>
 </body>
 </html>
 `;
-  return page.text;
+  return page.markup;
 }
 
-function lookingAgain({ isStill, key }: PageView): Markup {
+const readOnlyWords =
+  ", and changes nothing: pause and resume by the link that `status` prints, or by command";
+
+const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+<path d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
+
+const card = (title: string, content: HtmlValue, name = ""): Html =>
+  html`<section class="${name}"><h2>${title}</h2>${content}</section>`;
+
+const facts = (all: readonly Fact[]): Html => html`<dl>${all.map(row)}</dl>`;
+
+function row([label, words]: Fact): Html | null {
+  if (words === null || words === "") return null;
+  const shown = label === "who and why" ? link(words) : words;
+  return html`<dt>${label[0]!.toUpperCase() + label.slice(1)}</dt><dd>${shown}</dd>`;
+}
+
+/** The coordinator states it. */
+function link(url: string): Html | string {
+  const href = safeHref(url);
+  return href === null ? url : html`<a href="${href}" rel="noreferrer">${url}</a>`;
+}
+
+const tile = (figure: number | string, words: string): Html =>
+  html`<div><span class="figure">${figure.toLocaleString("en")}</span><small>${words}</small></div>`;
+
+function bar(percent: number, label: string): Html {
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"
+ aria-label="${label}"><rect width="${Math.round(10 * percent) / 10}" height="8"/></svg>`;
+}
+
+function lookingAgain({ isStill, key }: PageView): Html {
   const live = key === null ? "/" : `/?key=${key}`;
   const still = key === null ? "/?still" : `/?key=${key}&still`;
   return isStill
@@ -133,145 +172,103 @@ function lookingAgain({ isStill, key }: PageView): Markup {
 }
 
 /** One button: pause, or resume. */
-function steering({ pause }: StatusReport, { key }: PageView): Markup | null {
+function steering({ pause }: StatusReport, { key }: PageView): Html | null {
   if (key === null) return null;
   const [path, words] = pause === null ? ["/pause", "Pause"] : ["/resume", "Resume"];
-  return html`<form class="steer" method="post" action="${path}"><input type="hidden" name="key" value="${key}"><button>${words}</button></form>`;
+  return html`<form class="steer" method="post" action="${path}"><input type="hidden" name="key" value="${key}">
+<button>${words}</button></form>`;
 }
 
-function historyCard(report: StatusReport): Markup {
-  const { days } = report.contribution;
-  const most = Math.max(1, ...days.map(({ pages }) => pages));
-  const bars = days.slice(0, shownDays);
-  return html`<section class="wide"><h2>What it contributed</h2>
-<p>${contributedWords(report)}. They went to the search engine's index, each fetched from nearby and not from afar.</p>
-${
-  bars.length === 0
-    ? html`<p class="soft">The days before today will be listed here.</p>`
-    : html`<div class="days">${bars.map(
-        ({ day, pages, urls }) =>
-          html`<span>${day}</span><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="${plural(pages, "page")}"><rect width="${Math.round((1000 * pages) / most) / 10}" height="8"/></svg><span class="used">${pages.toLocaleString("en")} of ${urls.toLocaleString("en")}</span>`,
-      )}</div>`
-}</section>`;
+function held({ holdingBack, notTold }: StatusReport): Html | null {
+  const all = [...holdingBack, ...notTold].map((words) => html`<li>${words}</li>`);
+  if (all.length === 0) return null;
+  return html`<div class="held"><h2>What holds it back right now</h2><ul>${all}</ul></div>`;
+}
+
+function limitCard({ limits, at }: StatusReport): Html {
+  const rows = limitLines(limits, new Date(at)).map(limitRow);
+  const whose = html`<p class="soft">They stand in settings.toml; nobody else can raise them.</p>`;
+  return card("Your limits", [...rows, whose]);
+}
+
+function limitRow({ name, used, share, resets, holdingBack }: LimitLine): Html {
+  const percent = 100 * (share ?? 0);
+  const [limit, kind] = holdingBack === "" ? ["limit", "note"] : ["limit over", "note warm"];
+  const note = [holdingBack, resets].filter((words) => words !== "").join("; ");
+  return html`<div class="${limit}"><span>${name}</span><span class="used">${used}</span>
+${share === null ? null : bar(percent, `${Math.round(10 * percent) / 10} %`)}
+${note === "" ? null : html`<span class="${kind}">${note}</span>`}</div>`;
+}
+
+function workCard(report: StatusReport): Html | null {
+  const { work, shipping } = report;
+  if (work === null || shipping === null) return null;
+  const { timesSmaller } = shipping;
+  const times = timesSmaller === null || timesSmaller < 1 ? "–" : `1/${timesSmaller.toFixed(1)}`;
+  const tiles = [
+    tile(work.openHosts, "sites open"),
+    tile(work.lastMinute.urls, "URLs in the last minute"),
+    tile(work.today.urls, "URLs today"),
+    tile(times, "of the pages' bytes shipped"),
+  ];
+  return card("What it does", html`<div class="tiles">${tiles}</div>${facts(workFacts(report))}`);
+}
+
+function versionCard(report: StatusReport): Html {
+  const ends = report.lastEnds.slice(0, 1).map(({ at, reason }): Fact => {
+    return ["last end", `${minuteOf(at)}: ${reason}`];
+  });
+  return card("What runs", facts([...versionFacts(report), ...ends]));
 }
 
 /** Days that the page lists; the JSON has all. */
 const shownDays = 14;
 
-function meaningCard({ coordinator }: StatusReport): Markup {
-  return html`<section class="wide"><h2>What hosting it means</h2>
-<p>Web sites see this machine's address: requests come from here, and complaints may come here, too. Each request names the operator
-and a page for webmasters${coordinator.contactPage === null ? null : html` (${safeLink(coordinator.contactPage)})`}; send complaints on to them, they have to answer them. It obeys robots.txt, asks one page at a time of
-a site, signs in nowhere, and fetches public pages alone; what it read it sends on and does not keep. Networks that are private, and those
-that you deny, are never touched. You owe nobody anything: pausing, leaving and removing it take one command each, and nobody can raise your
-limits. Which law holds for copies of public pages differs by country; who runs the search engine answers for the index.</p></section>`;
+function historyCard(report: StatusReport): Html {
+  const { days } = report.contribution;
+  const most = Math.max(1, ...days.map(({ pages }) => pages));
+  const rows = days.slice(0, shownDays).map(({ day, pages, urls }) => {
+    const words = `${pages.toLocaleString("en")} of ${urls.toLocaleString("en")}`;
+    return html`<span>${day}</span>${bar((100 * pages) / most, plural(pages, "page"))}<span class="used">${words}</span>`;
+  });
+  const shown =
+    rows.length === 0
+      ? html`<p class="soft">The days before today will be listed here.</p>`
+      : html`<div class="days">${rows}</div>`;
+  const words = `${contributedWords(report)}. They went to the search engine's index, each fetched from nearby and not from afar.`;
+  return card("What it contributed", html`<p>${words}</p>${shown}`, "wide");
 }
 
-/**
- * Templates for the local page that escape by default: whatever is put into `html` is text, unless `html` made it.
- * Attribute values stand in double quotes; then no value can leave its attribute. (The coordinator's pages have a
- * template of their own; the crawler ships as one file without them.)
- */
-class Markup {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-const styleOfPage = new Markup(pageStyle);
-const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
-
-function held({ holdingBack, notTold }: StatusReport): Markup | null {
-  const all = [...holdingBack, ...notTold];
-  if (all.length === 0) return null;
-  return html`<div class="held"><h2>What holds it back right now</h2><ul>${all.map((words) => html`<li>${words}</li>`)}</ul></div>`;
-}
-
-function limitCard({ limits, at }: StatusReport): Markup {
-  const lines = limitLines(limits, new Date(at));
-  return html`<section><h2>Your limits</h2>${lines.map(limitRow)}<p class="soft">They stand in settings.toml; nobody else can raise them.</p></section>`;
-}
-
-function limitRow({ name, used, share, resets, holdingBack }: LimitLine): Markup {
-  const percent = Math.round(1000 * (share ?? 0)) / 10;
-  const bar = html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="${percent} %"><rect width="${percent}" height="8"/></svg>`;
-  const note = holdingBack === "" ? resets : `${holdingBack}${resets === "" ? "" : `; ${resets}`}`;
-  return html`<div class="${holdingBack === "" ? "limit" : "limit over"}"><span>${name}</span><span class="used">${used}</span>${share === null ? null : bar}${note === "" ? null : html`<span class="${holdingBack === "" ? "note" : "note warm"}">${note}</span>`}</div>`;
-}
-
-function workCard(report: StatusReport): Markup | null {
-  const { work, shipping } = report;
-  if (work === null || shipping === null) return null;
-  const { timesSmaller } = shipping;
-  const times = timesSmaller === null || timesSmaller < 1 ? "–" : `1/${timesSmaller.toFixed(1)}`;
-  return html`<section><h2>What it does</h2>
-<div class="tiles">
-${tile(work.openHosts, "sites open")}
-${tile(work.lastMinute.urls, "URLs in the last minute")}
-${tile(work.today.urls, "URLs today")}
-${tile(times, "of the pages' bytes shipped")}
-</div>
-<dl>
-${workFacts(report).map(row)}
-</dl></section>`;
-}
-
-function connectionCard(report: StatusReport): Markup {
-  return html`<section><h2>For whom</h2><dl>
-${connectionFacts(report).map(row)}
-</dl></section>`;
-}
-
-function versionCard(report: StatusReport): Markup {
-  const [end] = report.lastEnds;
-  return html`<section><h2>What runs</h2><dl>
-${versionFacts(report).map(row)}
-${end === undefined ? null : row(["last end", `${minuteOf(end.at)}: ${end.reason}`])}
-</dl></section>`;
-}
-
-function errorCard({ errors }: StatusReport): Markup {
+function errorCard({ errors }: StatusReport): Html {
   const { target, network, crawler, us } = errors.today;
-  return html`<section class="wide"><h2>Errors</h2>
-<div class="tiles">${tile(target, "of sites today")}${tile(network, "of the network")}${tile(crawler, "of this machine")}${tile(us, "of our software")}</div>
-${errors.latest.length === 0 ? html`<p class="soft">None so far.</p>` : html`<ul class="errors">${groupedErrors(errors.latest).slice(0, mostErrors).map(errorRow)}</ul>`}
-</section>`;
+  const tiles = [
+    tile(target, "of sites today"),
+    tile(network, "of the network"),
+    tile(crawler, "of this machine"),
+    tile(us, "of our software"),
+  ];
+  const rows = groupedErrors(errors.latest).slice(0, mostErrors).map(errorRow);
+  const list =
+    rows.length === 0 ? html`<p class="soft">None so far.</p>` : html`<ul class="errors">${rows}</ul>`;
+  return card("Errors", html`<div class="tiles">${tiles}</div>${list}`, "wide");
 }
 
-function errorRow({ at, blame, host, code, words, times }: GroupedError): Markup {
+function errorRow({ at, blame, host, code, words, times }: GroupedError): Html {
   const often = times === 1 ? null : html` <strong>${times} times in a row</strong>`;
-  return html`<li><time datetime="${at}">${minuteOf(at)}</time><span class="blame">${blameWords[blame]}</span>${host}: ${words} <span class="soft">${code}</span>${often}</li>`;
+  return html`<li><time datetime="${at}">${minuteOf(at)}</time><span class="blame">${blameWords[blame]}</span>${host}:
+${words} <span class="soft">${code}</span>${often}</li>`;
 }
 
-const tile = (figure: number | string, words: string): Markup =>
-  html`<div><span class="figure">${typeof figure === "number" ? figure.toLocaleString("en") : figure}</span><small>${words}</small></div>`;
-
-function row([label, words]: Fact): Markup | null {
-  if (words === null || words === "") return null;
-  const shown = label === "who and why" ? safeLink(words) : words;
-  return html`<dt>${label[0]!.toUpperCase() + label.slice(1)}</dt><dd>${shown}</dd>`;
-}
-
-/** The coordinator states it: the web's own schemes alone. */
-function safeLink(url: string): Markup | string {
-  return /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">${url}</a>` : url;
-}
-
-type MarkupValue = Markup | string | number | null | readonly MarkupValue[];
-
-function html(strings: TemplateStringsArray, ...values: readonly MarkupValue[]): Markup {
-  return new Markup(
-    strings.reduce((text, part, index) => `${text}${textOf(values[index - 1] ?? null)}${part}`),
+function meaningCard({ coordinator: { contactPage } }: StatusReport): Html {
+  const page = contactPage === null ? null : html` (${link(contactPage)})`;
+  return card(
+    "What hosting it means",
+    html`<p>Web sites see this machine's address: requests come from here, and complaints may come here, too. Each request
+names the operator and a page for webmasters${page}; send complaints on to them, they have to answer them. It obeys robots.txt,
+asks one page at a time of a site, signs in nowhere, and fetches public pages alone; what it read it sends on and does not keep.
+Networks that are private, and those that you deny, are never touched. You owe nobody anything: pausing, leaving and removing it
+take one command each, and nobody can raise your limits. Which law holds for copies of public pages differs by country; who runs
+the search engine answers for the index.</p>`,
+    "wide",
   );
-}
-
-function textOf(value: MarkupValue): string {
-  if (value === null) return "";
-  if (value instanceof Markup) return value.text;
-  if (typeof value === "number") return String(value);
-  if (typeof value === "string")
-    return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-  return value.map(textOf).join("");
 }

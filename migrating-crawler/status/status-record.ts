@@ -111,7 +111,7 @@ export class StatusRecord {
 
   fetched(result: FetchResult): void {
     const { outcome, url } = result;
-    this.tally.count(result, performance.now());
+    this.tally.count(result);
     this.#minute.count(outcome.type, performance.now());
     const { story } = this;
     this.#set({ ...story, urls: withUrl(story.urls, outcome.type) });

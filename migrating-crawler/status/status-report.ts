@@ -4,7 +4,7 @@
  *
  * `statusVersion` counts up when a field goes or changes its meaning; new fields come without notice.
  */
-import type { Paused } from "../limits/pause.ts";
+import type { SinceAndWhy } from "../limits/pause.ts";
 import type { Blame, Contribution, ErrorReport, UrlCounts } from "./status-history.ts";
 
 export const statusVersion = 1;
@@ -116,12 +116,6 @@ export interface StatusReport {
   readonly lastEnds: readonly { readonly at: string; readonly reason: string }[];
 }
 
-/** Since when, and who says so and why. */
-export interface SinceAndWhy {
-  readonly since: string;
-  readonly reason: string;
-}
-
 export interface LimitReport {
   /** The setting: `bytesPerDay`. */
   readonly limit: string;
@@ -165,6 +159,3 @@ export interface ReleasesReport {
   /** Releases that gave way to the one before, the latest first; at most 20. */
   readonly returned: readonly { readonly version: string; readonly at: string; readonly reason: string }[];
 }
-
-export const sinceAndWhy = (paused: Paused | null): SinceAndWhy | null =>
-  paused === null ? null : { since: paused.since.toISOString(), reason: paused.reason };

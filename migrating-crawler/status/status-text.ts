@@ -27,15 +27,6 @@ export function statusText(report: StatusReport): string[] {
     .map(plainWords);
 }
 
-/** One line, for where nothing can be drawn over. */
-export function statusLine({ at, words, limits, errors }: StatusReport): string {
-  const pages = limits.find(({ limit }) => limit === "pagesPerDay");
-  const bytes = limits.find(({ limit }) => limit === "bytesPerDay");
-  const today = `today ${plural(pages?.used ?? 0, "page")}, ${bytesInWords(bytes?.used ?? 0)}`;
-  const failed = Object.values(errors.today).reduce((sum, count) => sum + count, 0);
-  return plainWords(`${minuteOf(at)}  ${words} ${today}, ${plural(failed, "error")}`);
-}
-
 function head(report: StatusReport): string[] {
   return [
     `${report.crawler.name ?? "crawler"}: ${report.words}`,

@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { releaseKeys, releaseThreshold } from "#protocol/invitation";
 import { type Envelope, envelope, type Role } from "#protocol/release-envelope";
+import { jsonOf } from "../core/json.ts";
 import type { Membership } from "../core/membership.ts";
 import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 import {
@@ -133,14 +134,6 @@ export class ReleaseShelf {
     } finally {
       closeSync(folder);
     }
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }
 

@@ -11,6 +11,7 @@ import { timerMs } from "#core/timer-ms";
 import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
 import { type Envelope, maxEnvelopeBytes, type Role, readEnvelope } from "#protocol/release-envelope";
+import { jsonOf } from "../core/json.ts";
 import type { CrawlerLog } from "../core/log.ts";
 import { badRelease, type KeptRelease, newestSeen, type ReleaseState } from "../core/release-state.ts";
 import type { ReleaseReport } from "../core/supervisor-messages.ts";
@@ -376,12 +377,4 @@ function refused(version: string, reason: string): Taken {
 function versionIn({ body }: Envelope): string {
   const { data } = z.object({ version: releaseVersion }).safeParse(jsonOf(body));
   return data?.version ?? "0.0";
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

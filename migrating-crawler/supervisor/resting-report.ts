@@ -2,17 +2,16 @@
 import { existsSync } from "node:fs";
 import { LocalTime } from "../core/local-time.ts";
 import { readMembership } from "../core/membership.ts";
-import { readPause } from "../limits/pause.ts";
+import { readAsked } from "../limits/pause.ts";
 import { UsageCaps } from "../limits/usage-caps.ts";
 import { homeSettings } from "../membership/home-settings.ts";
 import { identityFile, openIdentity } from "../membership/identity.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { policyWords } from "../settings/release-policy.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
-import { readDrain } from "../status/drain.ts";
 import { fingerprintOf, limitReport, readReleaseState, releasesReport } from "../status/running-report.ts";
 import { contributionOf, onDay, readStory, type Story, withEnd } from "../status/status-history.ts";
-import { type LimitReport, type StatusReport, sinceAndWhy, statusVersion } from "../status/status-report.ts";
+import { type LimitReport, type StatusReport, statusVersion } from "../status/status-report.ts";
 import { runningDock } from "./supervisor-home.ts";
 
 /** `program`: what to type to start this program, for words that say what to do. */
@@ -33,8 +32,8 @@ export function restingReport(home: string, program: string, now: Date): StatusR
       ...{ contactPage: null, userAgent: null, connectedSince: null, notConnectedSince: null },
       notConnectedBecause: "no crawler runs here",
     },
-    pause: sinceAndWhy(readPause(home)),
-    drain: readDrain(home),
+    pause: readAsked("pause", home),
+    drain: readAsked("drain", home),
     contribution: contributionOf(today),
     holdingBack: [
       ...(waitsFor === null ? [] : [`it waits for ${waitsFor}`]),

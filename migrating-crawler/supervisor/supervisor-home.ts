@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
 import { isRunning } from "#core/running-process";
+import { jsonIn } from "../core/json.ts";
 import type { Membership } from "../core/membership.ts";
 import type { KeptRelease, ReleaseState } from "../core/release-state.ts";
 import type { DockGreeting } from "../core/supervisor-messages.ts";
@@ -244,10 +245,9 @@ function reachesDockFiles(home: string, folder: string): boolean {
 // a container it nearly always is): where the system tells, the start of the process is noted with it.
 
 const processMark = z.object({ pid: z.int().min(1), startTicks: z.string().nullable() });
-type ProcessMark = z.infer<typeof processMark>;
 
 function writeMark(path: string, pid: number): void {
-  const mark: ProcessMark = { pid, startTicks: startTicks(pid) };
+  const mark: z.infer<typeof processMark> = { pid, startTicks: startTicks(pid) };
   writeFileSync(`${path}.draft`, JSON.stringify(mark), { mode: 0o600 });
   renameSync(`${path}.draft`, path);
 }
@@ -277,7 +277,7 @@ export function removeMark(path: string): void {
 
 /** The process that holds it, while it runs; null: nobody does. */
 function holderOf(path: string): number | null {
-  const mark = readMark(path);
+  const mark = jsonIn(path, 1000, processMark);
   if (mark === null || !isRunning(mark.pid)) return null;
   const ticks = startTicks(mark.pid);
   return mark.startTicks === null || ticks === null || ticks === mark.startTicks ? mark.pid : null;
@@ -307,14 +307,6 @@ function moved(from: string, to: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
     throw error;
-  }
-}
-
-function readMark(path: string): ProcessMark | null {
-  try {
-    return processMark.parse(JSON.parse(readFileSync(path, "utf8")));
-  } catch {
-    return null;
   }
 }
 

@@ -22,6 +22,7 @@ import {
   readEnvelope,
 } from "#protocol/release-envelope";
 import { followRoles, keysFile, maxRotations, numberOfLink, type Roles } from "#protocol/release-roles";
+import { jsonOf } from "../core/json.ts";
 import type { KeptRelease } from "../core/release-state.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
@@ -218,9 +219,7 @@ function openedByAny<Opened extends object>(
 }
 
 function rotationsIn(text: string): readonly Envelope[] {
-  try {
-    return keysFile.parse(JSON.parse(text)).rotations;
-  } catch (error) {
-    throw new SourceFailure("keys.json is not a list of key rotations", { cause: error });
-  }
+  const { data } = keysFile.safeParse(jsonOf(text));
+  if (data === undefined) throw new SourceFailure("keys.json is not a list of key rotations");
+  return data.rotations;
 }

@@ -3,9 +3,8 @@
  * for it, and the coordinator that runs here, which knows of itself what no database tells. When neither says anything,
  * that is the alert.
  */
-import { request as requestPlain } from "node:http";
-import { request as requestTls } from "node:https";
 import { TLSSocket } from "node:tls";
+import { Agent, buildConnector, request } from "undici";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { alertSeverities, type OwnFacts } from "#coordinator/overview/alert-facts";
@@ -181,8 +180,7 @@ const standsStill = (url: string, words: string): Alert => ({
 
 function alertNamed(name: AlertName): Alert {
   const rule = alertRules.find((one) => one.name === name)!;
-  const { severity } = rule;
-  const { link = "/alerts", advice = "" } = rule as { readonly link?: string; readonly advice?: string };
+  const { severity, link, advice } = rule;
   return { name, severity, link, advice, words: "", targets: [], count: 1, since: null, toldAt: null };
 }
 
@@ -224,55 +222,45 @@ function ownAlertsIn(asked: Asked): readonly Alert[] | null {
 const mostAnswerBytes = 1_000_000;
 const thisMachine = /^(127\.|localhost$|\[::1\]$|0\.0\.0\.0$|\[::\]$)/;
 
+class UntrustedCertificate extends Error {}
+
+async function ask(webUrl: string, path: string, pin: string | null | undefined): Promise<Asked> {
+  const url = new URL(path, webUrl);
+  const isHere = thisMachine.test(url.hostname);
+  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
+  if (url.hostname === "[::]") url.hostname = "[::1]";
+  const dispatcher = new Agent({ connect: connector(isHere, pin), maxResponseSize: mostAnswerBytes });
+  try {
+    const signal = AbortSignal.timeout(askMs);
+    const headers = { accept: "application/json" };
+    const { statusCode: status, body } = await request(url, { dispatcher, signal, headers });
+    return { type: "answer", status, body: await body.json() };
+  } catch (error) {
+    return { type: "silence", words: wordsOf(error), isUntrusted: error instanceof UntrustedCertificate };
+  } finally {
+    void dispatcher.destroy();
+  }
+}
+
+function wordsOf(error: unknown): string {
+  const { name, message, code } = error as NodeJS.ErrnoException;
+  if (name === "TimeoutError") return `no answer within ${askMs / 1000} s`;
+  return name === "SyntaxError" ? "it does not answer as a coordinator does" : (code ?? message);
+}
+
 /**
  * To this machine by its own address: its certificate is for another name. Elsewhere an authority vouches for it, or its key is
  * the one that is pinned, as crawlers have it.
  */
-function ask(webUrl: string, path: string, pin: string | null | undefined): Promise<Asked> {
-  return new Promise((resolve) => {
-    const url = new URL(path, webUrl);
-    const isHere = thisMachine.test(url.hostname);
-    if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
-    if (url.hostname === "[::]") url.hostname = "[::1]";
-    const silence = (words: string, isUntrusted = false) => resolve({ type: "silence", words, isUntrusted });
-    const options = { headers: { accept: "application/json" }, agent: false as const };
-    const isSecure = url.protocol === "https:";
-    const request = isSecure
-      ? requestTls(url, { ...options, rejectUnauthorized: false })
-      : requestPlain(url, options);
-    request.on("socket", (socket) => {
-      if (!(socket instanceof TLSSocket) || isHere) return;
-      socket.once("secureConnect", () => {
-        const certificate = socket.getPeerX509Certificate();
-        if (socket.authorized || (certificate !== undefined && pinOf(certificate) === pin)) return;
-        silence(`its certificate: ${socket.authorizationError}`, true);
-        request.destroy();
-      });
+function connector(isHere: boolean, pin: string | null | undefined): buildConnector.connector {
+  const connect = buildConnector({ rejectUnauthorized: false });
+  return (options, callback) =>
+    connect(options, (...[error, socket]) => {
+      if (error !== null) return callback(error, null);
+      if (!(socket instanceof TLSSocket) || isHere || socket.authorized) return callback(null, socket);
+      const certificate = socket.getPeerX509Certificate();
+      if (certificate !== undefined && pinOf(certificate) === pin) return callback(null, socket);
+      socket.destroy();
+      callback(new UntrustedCertificate(`its certificate: ${socket.authorizationError}`), null);
     });
-    const late = setTimeout(() => {
-      silence(`no answer within ${askMs / 1000} s`);
-      request.destroy();
-    }, askMs);
-    request.on("error", (error: NodeJS.ErrnoException) => silence(error.code ?? error.message));
-    request.on("close", () => clearTimeout(late));
-    request.on("response", (response) => {
-      const pieces: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (piece: Buffer) => {
-        bytes += piece.length;
-        if (bytes <= mostAnswerBytes) pieces.push(piece);
-        else request.destroy();
-      });
-      response.on("end", () => {
-        try {
-          const body: unknown = JSON.parse(Buffer.concat(pieces).toString("utf8"));
-          resolve({ type: "answer", status: response.statusCode ?? 0, body });
-        } catch {
-          silence("it does not answer as a coordinator does");
-        }
-      });
-      response.on("error", () => silence("its answer broke off"));
-    });
-    request.end();
-  });
 }

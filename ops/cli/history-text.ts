@@ -5,7 +5,7 @@ import {
   type HistoryChart,
   type HistorySeries,
   rangeOf,
-} from "#core/chart-history";
+} from "#coordinator/web/chart-history";
 import { rangeWords } from "#core/time-range";
 import { paint, printable } from "./output.ts";
 

@@ -5,7 +5,7 @@
 import { Command, Option } from "commander";
 import { z } from "zod";
 import type { ApiOperation } from "#coordinator/web/api-operation";
-import type { ChartHistory } from "#core/chart-history";
+import type { ChartHistory } from "#coordinator/web/chart-history";
 import { UsageError } from "#core/errors";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";

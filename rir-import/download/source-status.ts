@@ -1,47 +1,13 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
 
-import type { Registry } from "#coordinator/subnets/subnet";
+import type { registryOverview } from "#coordinator/registry/registry-api";
+import type { ToldOf } from "#coordinator/web/api-operation";
 import { foreignDateMs } from "#core/foreign-dates";
 import { isPublishedFormat } from "../formats/published.ts";
 import { type CachedFile, geofeedFolder, isInPlace, isTooOld, readManifest } from "./cache-manifest.ts";
-import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
+import type { DownloadKind, DownloadSource } from "./download-source.ts";
 
-/**
- * `stale`: a quarter has passed since we last asked. `old at its source`: we asked, and the registry itself has
- * published nothing newer for a quarter. `not in the list`: a copy of a source that the settings no longer name.
- */
-export type CopyState =
-  | "fresh"
-  | "stale"
-  | "old at its source"
-  | "missing"
-  | "changed on disk"
-  | "not set up"
-  | "off"
-  | "not in the list";
-
-export interface SourceRow {
-  readonly name: string;
-  readonly registry: Registry | null;
-  readonly kind: DownloadKind;
-  readonly access: SourceAccess;
-  readonly url: string | null;
-  readonly mirrors: readonly string[];
-  /** In the cache folder. */
-  readonly file: string;
-  readonly state: CopyState;
-  /** Of our copy; null without one, as are the others below. */
-  readonly bytes: number | null;
-  readonly sha256: string | null;
-  readonly checksumAgreed: boolean | null;
-  /** ISO time: the server's Last-Modified, else when we fetched it. */
-  readonly dataDate: string | null;
-  /** Days since that. Registries publish daily; IANA changes its registries a few times a year. */
-  readonly dataAgeDays: number | null;
-  readonly fetchedAt: string | null;
-  /** Days since the server last said that ours is its newest. */
-  readonly checkedDaysAgo: number | null;
-}
+export type SourceRow = NonNullable<ToldOf<typeof registryOverview>["cache"]>["sources"][number];
 
 /** A quarter, in days: how often the registries are to be refreshed. */
 export const quarterDays = 92;
@@ -89,18 +55,8 @@ function namedFacts({ name, registry, kind, access, url, mirrors, file }: Downlo
 
 function unlistedRow(name: string, entry: CachedFile, now: Date): SourceRow {
   const { registry, kind, url, file } = entry;
-  const access = { type: "public" } as const;
-  return {
-    name,
-    registry,
-    kind,
-    access,
-    url,
-    mirrors: [],
-    file,
-    state: "not in the list",
-    ...copyFacts(entry, now),
-  };
+  const unlisted = { access: { type: "public" }, mirrors: [], state: "not in the list" } as const;
+  return { name, registry, kind, url, file, ...unlisted, ...copyFacts(entry, now) };
 }
 
 function copyFacts(entry: CachedFile | null, now: Date) {
@@ -124,7 +80,7 @@ function copyState(
     readonly inPlace: boolean;
     readonly copy: ReturnType<typeof copyFacts>;
   },
-): CopyState {
+): SourceRow["state"] {
   if (source.state === "off") return "off";
   if (at.entry === null) return source.state === "waiting" ? "not set up" : "missing";
   if (!at.inPlace) return "changed on disk";

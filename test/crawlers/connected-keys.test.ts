@@ -4,7 +4,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { killCrawler } from "#coordinator/fleet/crawler-routes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { folderOf, say } from "../gateway/crawler-folder.ts";
+import { folderOf } from "../gateway/crawler-folder.ts";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { until } from "../support/until.ts";
 
@@ -137,7 +137,7 @@ it("a crawler that may only measure is told so when it asks for work, and is giv
   const folder = await world.joined("athens", { scopes: ["probe"] });
   const { crawler } = await world.come(folder);
 
-  await say(crawler, { type: "crawler:ready", freeHosts: 3 });
+  await crawler.send({ type: "crawler:ready", freeHosts: 3 });
   const tasks = await crawler.next("coordinator:tasks");
 
   expect(tasks).toMatchObject({ leases: [], reason: "this crawler's key is for measurements only" });

@@ -9,7 +9,7 @@ import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";
 import { type SigningKeyAnnouncement, signingKeyText } from "#protocol/signing-key";
-import { type CrawlerFolder, say } from "../gateway/crawler-folder.ts";
+import type { CrawlerFolder } from "../gateway/crawler-folder.ts";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type TestIdentity, testIdentity } from "../gateway/sealing-crawler.ts";
 import { until } from "../support/until.ts";
@@ -29,12 +29,7 @@ const withSigningKeys = { change: <Hello extends object>(hello: Hello) => ({ ...
 function announcement(identity: TestIdentity, key: TestIdentity, at = noon): SigningKeyAnnouncement {
   const said = { publicKey: key.publicKey, at: at.toISOString() };
   const text = signingKeyText({ identity: identity.publicKey, ...said });
-  return {
-    type: "crawler:signing-key",
-    ...said,
-    signature: identity.sign(text),
-    possession: key.sign(text),
-  };
+  return { type: "crawler:signing-key", ...said, signature: identity.sign(text), possession: key.sign(text) };
 }
 
 /** A crawler that makes signing keys, and a desk of its own. */
@@ -248,7 +243,7 @@ describe("another signing key", () => {
     const { folder } = await member("athens");
     const { crawler } = await world.come(folder, { ...withSigningKeys, instanceId: randomUUID() });
     const key = testIdentity();
-    await say(crawler, announcement(folder.identity, key, new Date()));
+    await crawler.send(announcement(folder.identity, key, new Date()));
     const answer = await crawler.next("coordinator:signing-key");
 
     await createFleetKeys(world.pool).askSigningKey("athens", new Date());
@@ -264,7 +259,7 @@ describe("another signing key", () => {
     const { crawler, refused } = await world.come(folder, withSigningKeys);
     const good = announcement(folder.identity, testIdentity(), new Date());
 
-    await say(crawler, { ...good, publicKey: "x".repeat(5000) });
+    await crawler.send({ ...good, publicKey: "x".repeat(5000) });
 
     expect((await refused)?.reason).toMatch(/^crawler:signing-key: publicKey/);
     await until(async () => (await world.stateOf("athens")) === "offline", 5000);

@@ -19,7 +19,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { backupFacts } from "#coordinator/overview/alert-reads";
-import { type Backup, backupDatabase, segmentsBetween } from "#db/backup-database";
+import { type Backup, backupDatabase } from "#db/backup-database";
 import { lastBackup, listBackups, removeOldBackups } from "#db/backup-folder";
 import { type BackupManifest, readManifest } from "#db/backup-manifest";
 import { openDatabase } from "#db/connect";
@@ -154,18 +154,6 @@ async function killedIn(args: readonly string[]): Promise<void> {
   const signal = await new Promise((done) => child.once("exit", (_, by) => done(by)));
   expect([signal, said]).toEqual(["SIGKILL", ""]);
 }
-
-it("names the log's segments from the first byte to the last", () => {
-  const size = 16 * 2 ** 20;
-
-  expect(segmentsBetween(1, "0/30000D0", "0/310A608", size)).toEqual(["000000010000000000000003"]);
-  // A stop on the border is the end of the segment before.
-  expect(segmentsBetween(2, "0/FE000028", "1/1000000", size)).toEqual([
-    "0000000200000000000000FE",
-    "0000000200000000000000FF",
-    "000000020000000100000000",
-  ]);
-});
 
 it("is taken while others write, restores into an empty home, and has no gap", async () => {
   expect(await backupFacts(database.pool)).toBeNull();
@@ -428,9 +416,6 @@ it.runIf(hasDisk)(
     await expect(backupDatabase(home, { folder: disk })).rejects.toThrow(
       /disk has [\d.]+ MB free, and the backup takes about [\d.]+ MB: make room/,
     );
-    await expect(planRestore(join(disk, "home"), withManifest("huge", hugeManifest()))).rejects.toThrow(
-      /cut short/,
-    );
     rmSync(filler);
 
     const filled = backupDatabase(home, {
@@ -500,7 +485,8 @@ it("of a server of one's own, of no database or into an odd place, is refused wi
     const { code, err } = await command(...args, "--home", place);
     expect([code, err]).toEqual([
       2,
-      "nearcrawl: the database is postgres://a@db.example.org/nearcrawl, not the embedded one: back it up and restore it with pgBackRest (ops/runbook/backup-and-restore.md)\n",
+      "nearcrawl: the database is postgres://a@db.example.org/nearcrawl, not the embedded one: back it up and " +
+        "restore it with pgBackRest (ops/runbook/backup-and-restore.md)\n",
     ]);
   }
   expect((await command("backups", "--home", place)).code).toBe(3);
@@ -641,7 +627,3 @@ function fill(file: string): void {
     for (;;) appendFileSync(file, Buffer.alloc(1e6));
   } catch {}
 }
-
-const hugeManifest = () => ({
-  files: [...backup.manifest.files, { path: "huge", bytes: 1e15, sha256: "0".repeat(64) }],
-});

@@ -11,11 +11,11 @@ import { ProtocolError } from "#core/errors";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { startCrawler } from "#crawler/main";
-import { decodeCoordinatorMessage, decodeCrawlerMessage, decodeHello } from "#protocol/codec";
+import { decodeCoordinatorMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
 import { type CoordinatorMessage, coordinatorMessage } from "#protocol/coordinator-messages";
 import { lease as leaseSchema } from "#protocol/lease";
 import { type CrawlerHello, crawlerHello, crawlerMessage } from "#protocol/messages";
-import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import { FrameReader, FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import type { Came } from "../gateway/crawler-folder.ts";
 import { startGateway } from "../gateway/gateway-on-loopback.ts";
@@ -23,6 +23,7 @@ import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts"
 import type { RawCrawler } from "../gateway/raw-crawler.ts";
 import { SealingCrawler } from "../gateway/sealing-crawler.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
+import { packedJson } from "../protocol/packed-json.ts";
 import { longOr } from "../support/long.ts";
 import { scope, seeds } from "../support/store-world.ts";
 import { hostileBytes, pick } from "./mutate.ts";
@@ -46,7 +47,10 @@ it(`of ${cases * 5} texts, whole, soiled, cut and broken, each is read or refuse
   timeout: longMs,
 }, () => {
   const ends = [
-    { schema: crawlerMessage, decode: decodeCrawlerMessage },
+    {
+      schema: crawlerMessage,
+      decode: (json: Buffer) => decodePackedMessage(packedJson(json), new FrameReader()),
+    },
     { schema: crawlerHello, decode: decodeHello },
     { schema: coordinatorMessage, decode: decodeCoordinatorMessage },
   ];

@@ -86,7 +86,7 @@ test("who would wait for too long is told when to come back, before or after its
   gate.open();
   await second.next("coordinator:welcome");
 
-  expect(refusal).toMatchObject({ code: "internal-error", retry: true, retryAfterMs: expect.any(Number) });
+  expect(refusal).toMatchObject({ code: "busy", retry: true, retryAfterMs: expect.any(Number) });
   expect(refusal.reason).toContain("1 crawlers wait to be let in");
   expect(answer).toMatchObject({ status: 503, after: expect.stringMatching(/^\d+$/) });
   expect(begun).toEqual(["amber", "birch"]);

@@ -4,7 +4,6 @@
  */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { until } from "../support/until.ts";
-import { say } from "./crawler-folder.ts";
 import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
 
 let world: JoiningWorld;
@@ -50,16 +49,16 @@ it("a heartbeat, a goodbye and a probe report with such texts and numbers end no
   const { crawler } = await world.come(folder);
   const figures = { openHosts: 0, spooledResults: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0 };
 
-  await say(crawler, { type: "crawler:heartbeat", ...figures, holdingBack: [nul, half] });
+  await crawler.send({ type: "crawler:heartbeat", ...figures, holdingBack: [nul, half] });
   const outcome = { type: "measured", method: "connect", rttMs: 5e-324, tries: 1 } as const;
-  await say(crawler, { type: "crawler:peer-rtts", peers: [{ crawlerId, outcome }] });
+  await crawler.send({ type: "crawler:peer-rtts", peers: [{ crawlerId, outcome }] });
   await until(
     async () =>
       (await world.rows("select heartbeat ->> 'holdingBack' as held from crawler where name = 'athens'"))[0]
         ?.held === '["a\ufffdb", "c\ufffdd"]',
     5000,
   );
-  await say(crawler, { type: "crawler:goodbye", reason: nul });
+  await crawler.send({ type: "crawler:goodbye", reason: nul });
   await until(async () => (await world.stateOf("athens")) === "offline", 5000);
 
   expect(crawler.received.filter(({ type }) => type === "coordinator:refuse")).toEqual([]);

@@ -55,18 +55,6 @@ it("who ends between a welcome and the keeping of its ticket is let in again", a
   await world.leave(crawler, "athens");
 });
 
-it("one process that connects anew takes the place of its own session", async () => {
-  const folder = await world.joined("athens");
-  const instanceId = "6b0e7cf4-58ab-4c83-9d0f-2b1a4d6f6a01";
-  const first = await world.come(folder, { instanceId });
-
-  const second = await world.come(folder, { instanceId });
-
-  expect(await first.refused).toMatchObject({ code: "replaced" });
-  expect(second.welcome).not.toBeNull();
-  await world.leave(second.crawler, "athens");
-});
-
 it("what the process before said at its end, and why it was away, are kept", async () => {
   const folder = await world.joined("athens");
   await world.leave((await world.come(folder)).crawler, "athens");

@@ -3,8 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { ClientOptions } from "ws";
 import type { CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
-import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
-import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import type { CrawlerHello } from "#protocol/messages";
 import { helloOf } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 import { type TestIdentity, testIdentity } from "./sealing-crawler.ts";
@@ -35,7 +34,7 @@ export function helloFrom(
     readonly binding?: string | null;
   },
 ): CrawlerHello {
-  const plain = helloOf(name, { key, protocolVersions: [3] });
+  const plain = helloOf(name, { key });
   const text = helloText({ challenge, name, spoolId: plain.spoolId, instanceId, ticket, binding });
   const { publicKey } = identity;
   const signature = identity.sign(text);
@@ -77,12 +76,6 @@ export async function comeFrom(
     welcome,
     refuse,
     refused,
-    keyKept: async () => await say(crawler, { type: "crawler:key-kept" }),
+    keyKept: async () => await crawler.send({ type: "crawler:key-kept" }),
   };
-}
-
-/** In the form that is agreed on from version 2 on; for what holds no strings that are sent once. */
-export async function say(crawler: RawCrawler, message: CrawlerMessage): Promise<void> {
-  const { numbers, text } = new FrameWriter().message(message);
-  crawler.sendBytes(joinFrame(numbers, await crawler.deflater.deflate(text)));
 }

@@ -160,17 +160,9 @@ test("a few bytes that refer to megabytes sent before, sealed, for a coordinator
   await busy.close();
 });
 
-test.each<[string, unknown]>([
-  ["eleven reasons", heartbeat({ holdingBack: Array.from({ length: 11 }, () => "x") })],
-  ["a number beyond all numbers", heartbeat({ pages: 1e300 })],
-  ["a number below zero", heartbeat({ fetchedBytes: -1 })],
-  [
-    "peers beyond the list",
-    { type: "crawler:peer-rtts", peers: Array.from({ length: 1001 }, (_, n) => peer(n)) },
-  ],
-])("a message with %s", async (_what, message) => {
+test("a message with a number below zero", async () => {
   const crawler = await arrive();
-  await crawler.say(message as CrawlerMessage);
+  await crawler.say(heartbeat({ fetchedBytes: -1 }));
 
   expect(await crawler.raw.next("coordinator:refuse")).toMatchObject({ code: "bad-message" });
   expect(kinds()).toEqual([[1, "bad-message"]]);
@@ -233,10 +225,6 @@ function heartbeat(changes: object): CrawlerMessage {
     holdingBack: [],
   };
   return { type: "crawler:heartbeat", ...none, ...changes } as CrawlerMessage;
-}
-
-function peer(crawlerId: number) {
-  return { crawlerId: crawlerId + 1, outcome: failed };
 }
 
 /** Pages with the same two thousand links. */

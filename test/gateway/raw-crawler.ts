@@ -5,6 +5,7 @@ import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader, tlsBindingOf } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import { helloOf } from "./gateway-on-loopback.ts";
 
 type OfType<Type extends CoordinatorMessage["type"]> = Extract<CoordinatorMessage, { type: Type }>;
@@ -18,9 +19,11 @@ export class RawCrawler {
   binding: string | null = null;
   readonly closed: Promise<{ code: number; words: string }>;
   readonly deflater = new MessageDeflater();
+  readonly frames = new FrameWriter();
   readonly #inflater = new NodeInflater();
   #waiting: (() => void)[] = [];
   #isClosed = false;
+  #isWelcomed = false;
 
   constructor(url: string, options: ClientOptions = {}) {
     this.socket = new WebSocket(url, { perMessageDeflate: false, ...options });
@@ -59,17 +62,20 @@ export class RawCrawler {
     return crawler;
   }
 
-  send(message: CrawlerMessage): Promise<void> {
-    return this.sendText(JSON.stringify(message));
+  /** As JSON before the welcome, packed afterwards. */
+  async send(message: CrawlerMessage): Promise<void> {
+    if (!this.#isWelcomed) return await this.sendText(JSON.stringify(message));
+    const { numbers, text } = this.frames.message(message);
+    await this.sendText(text, numbers);
   }
 
   /** What is said as the connection closes is lost. */
-  async sendText(text: string): Promise<void> {
+  async sendText(text: string, numbers: Buffer | null = null): Promise<void> {
     const bytes = await this.deflater.deflate(text).catch((error: unknown) => {
       if (this.#isClosed) return null;
       throw error;
     });
-    if (bytes !== null) this.sendBytes(bytes);
+    if (bytes !== null) this.sendBytes(numbers === null ? bytes : joinFrame(numbers, bytes));
   }
 
   sendBytes(bytes: Buffer): void {
@@ -91,7 +97,9 @@ export class RawCrawler {
   }
 
   #receive(data: Buffer): void {
-    this.received.push(decodeCoordinatorMessage(this.#inflater.inflate(data, maxMessageBytes)));
+    const message = decodeCoordinatorMessage(this.#inflater.inflate(data, maxMessageBytes));
+    this.#isWelcomed ||= message.type === "coordinator:welcome";
+    this.received.push(message);
     this.#wake();
   }
 

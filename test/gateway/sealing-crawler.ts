@@ -1,10 +1,9 @@
 /** A crawler with an identity of its own, without manners: it seals what it likes, as it likes. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { GatewayHandlers } from "#coordinator/gateway/gateway-settings";
-import type { MessageDeflater } from "#protocol/deflate";
 import { type ChallengedConnection, helloText, sealText } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
-import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
+import { packResult } from "#protocol/packed/message-frames";
 import { ResultDigest } from "#protocol/result";
 import { admitted, helloOf, keyOf, knownNames } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
@@ -46,15 +45,13 @@ export function signedHello(
   const ticket = null;
   const signature = signText(helloText({ challenge, name, spoolId, instanceId, ticket }));
   const identity = { publicKey, signature, instanceId, ticket };
-  return helloOf(name, { protocolVersions: [3], key: keyOf(name), spoolId, identity });
+  return helloOf(name, { key: keyOf(name), spoolId, identity });
 }
 
 export class SealingCrawler {
   readonly raw: RawCrawler;
   readonly #identity: TestIdentity;
   readonly #spoolId: string;
-  readonly #deflater: MessageDeflater;
-  readonly #frames = new FrameWriter();
   readonly #digest = new ResultDigest();
 
   /** Welcomed already, with this identity and spool. */
@@ -62,7 +59,6 @@ export class SealingCrawler {
     this.raw = raw;
     this.#identity = identity;
     this.#spoolId = spoolId;
-    this.#deflater = raw.deflater;
   }
 
   /** Connected and welcomed. */
@@ -76,15 +72,14 @@ export class SealingCrawler {
 
   async ship(...results: readonly Result[]): Promise<void> {
     for (const { sequence, leaseId, result } of results) {
-      const { numbers, text } = this.#frames.result(sequence, packResult(leaseId, result));
+      const { numbers, text } = this.raw.frames.result(sequence, packResult(leaseId, result));
       this.#digest.add({ numbers, text: Buffer.from(text) });
-      this.raw.sendBytes(joinFrame(numbers, await this.#deflater.deflate(text)));
+      await this.raw.sendText(text, numbers);
     }
   }
 
   async say(message: CrawlerMessage): Promise<void> {
-    const { numbers, text } = this.#frames.message(message);
-    this.raw.sendBytes(joinFrame(numbers, await this.#deflater.deflate(text)));
+    await this.raw.send(message);
   }
 
   /** Signs what was shipped since the seal before, or something else. */

@@ -218,21 +218,13 @@ it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
   expect(state.peerRtts.rttMs(south, north)).toBe(31);
 });
 
-it("marks a crawler that leaves as offline, with the reason", async () => {
-  const { handlers, north, state } = await connected();
-
-  await handlers.onLeave(north, "its machine restarts", false);
-
-  expect(state.crawler(north)).toMatchObject({
-    state: "offline",
-    offlineReason: "its machine restarts",
-    lastSeenAt: noon,
-  });
-});
-
-it("hands over what a crawler has that leaves for good", async () => {
+it("marks a crawler that leaves as offline, with the reason, and hands over what it has if it leaves for good", async () => {
   const { handlers, north, state, happened } = await connected();
 
+  await handlers.onLeave(north, "its machine restarts", false);
+  expect(state.crawler(north)).toMatchObject({
+    ...{ state: "offline", offlineReason: "its machine restarts", lastSeenAt: noon, drainingSince: null },
+  });
   await handlers.onLeave(north, "goodbye: the crawler leaves for good", true);
 
   expect(state.crawler(north)).toMatchObject({ state: "offline", drainingSince: noon });

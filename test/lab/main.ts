@@ -6,28 +6,28 @@ import { parseArgs } from "node:util";
 import { UsageError } from "#core/errors";
 import { formatTable, printJson } from "#ops/cli/output";
 import { generateCommand } from "./generate/generate-command.ts";
-import { compareWith, measureHere } from "./runner/compare-commits.ts";
+import {
+  compareWith,
+  comparisonCode,
+  comparisonText,
+  exitCodes,
+  figuresText,
+  measureHere,
+  type QuickBench,
+  quickBenches,
+} from "./runner/compare-commits.ts";
 import { commitNamed } from "./runner/other-checkout.ts";
-import { type QuickBench, quickBenches } from "./runner/quick-benches.ts";
-import { comparisonCode, comparisonText, exitCodes, figuresText } from "./runner/report.ts";
 import { benchesCalled, benchNames, runOpenly } from "./runner/run-bench.ts";
 import { delegationCommand } from "./simulate/delegation-command.ts";
-import { estimateCommand } from "./simulate/estimate.ts";
 import { evaluateCommand } from "./simulate/evaluate.ts";
 import { orderCommand } from "./simulate/order/order-command.ts";
 import { ncisCommand } from "./simulate/recrawl/ncis.ts";
 import { recrawlCommand } from "./simulate/recrawl/recrawl-command.ts";
 
 const programs = Object.fromEntries(
-  [
-    delegationCommand,
-    evaluateCommand,
-    estimateCommand,
-    orderCommand,
-    recrawlCommand,
-    ncisCommand,
-    generateCommand,
-  ].map((make) => [make().name(), make]),
+  [delegationCommand, evaluateCommand, orderCommand, recrawlCommand, ncisCommand, generateCommand].map(
+    (make) => [make().name(), make],
+  ),
 );
 
 const helpText = `npm run lab -- NAME [its arguments]
@@ -44,8 +44,7 @@ side: figure, unit, there, here, ratio here / there of the medians with least an
   worse?   by more than 5 % in the medians, within what the rounds differ by
   better   by more than 5 %, in every round
 The other commit is checked out into a temporary folder, with its own packages where its package-lock.json differs, and
-measured by the benches of this checkout; by its own where these do not run on it, if it states figures. What cannot be
-compared is said. The folder and its git worktree are removed in the end, after Ctrl-C too.
+measured by the benches of this checkout. What does not run on it cannot be compared, and is said. The folder and its git worktree are removed in the end, after Ctrl-C too.
 
 Exit codes: 0 done, and nothing is worse; 1 a figure got worse; 2 wrong usage: no such bench, no such commit; 3 a bench
 failed in this checkout; 130 interrupted. With NAME: 0 or 1, as the benches ended.
@@ -112,7 +111,7 @@ async function runNamed(word: string, args: readonly string[]): Promise<number> 
   try {
     for (const name of benchesCalled(word, benchNames(import.meta.dirname))) {
       console.log(`\n# ${name}.bench.ts`);
-      const status = await runOpenly({ root, benches: "test/lab", scratch }, { name, args }, signal);
+      const status = await runOpenly({ root, scratch }, { name, args }, signal);
       if (status !== 0) code = 1;
     }
   } finally {

@@ -1,14 +1,12 @@
 /**
  * WEB-SAILOR in the emulated Internet: pages a second of client 1 (.com, 25 connections) and client 2 (.edu .net .org, 10
  * connections), a third client (.org, 10 connections) added while they run, and how steady each rate is; the connections
- * that pace messages leave each of them; messages for each page; and whether three clients fetch first what one does.
- * Run: npm run bench -- web-sailor [seconds] (120 by default, and some two minutes for the order): the tables of
- * test/bench/results/web-sailor.md are printed.
+ * that pace messages leave each of them; and messages for each page. Run: npm run bench -- web-sailor [seconds] (120 by
+ * default): the tables of test/bench/results/web-sailor.md are printed. Whose pages come first: npm run lab -- order.
  */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { domainSetHolds, parseDomainSet } from "#coordinator/domain-sets/domain-set";
 import type { Carried } from "./web-sailor/counting-relay.ts";
-import { compareOrders, percent } from "./web-sailor/order-quality.ts";
 import { type Client, sailingFleet } from "./web-sailor/sailing-fleet.ts";
 
 const totalSeconds = Number(process.argv[2] ?? 120);
@@ -30,7 +28,6 @@ const parts = [
 const beginning = `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "?"}, load average ${load()} at the beginning`;
 console.log(beginning);
 await sail();
-await compareOrders(print);
 print([`${beginning} and ${load()} at the end; ${Math.round(process.uptime())} s in all.`]);
 process.exit();
 
@@ -54,8 +51,7 @@ interface Sample {
 
 async function sail(): Promise<void> {
   const fleet = await sailingFleet({
-    ...{ sites, pace },
-    pagesOf: () => pagesPerSite,
+    ...{ sites, pace, pagesPerSite },
     politenessFloorMs: 2500,
   });
   const startedMs = Date.now();
@@ -285,6 +281,11 @@ function setOf(text: string) {
   const set = parseDomainSet(text);
   if (typeof set === "string") throw new Error(set);
   return set;
+}
+
+/** A share in whole percent, as tables have it. */
+function percent(share: number): string {
+  return `${(100 * share).toFixed(0)} %`;
 }
 
 function load(): string {

@@ -4,7 +4,7 @@ import { createChartReads } from "#coordinator/overview/chart-reads";
 import { addGauges, addStandings, forgetGauges } from "#coordinator/overview/gauge-store";
 import { marksBetween } from "#coordinator/overview/mark-reads";
 import { figureWriter, forgetFigures } from "#coordinator/overview/minute-figure-store";
-import { type ChartHistory, chartValueText } from "#core/chart-history";
+import { type ChartHistory, chartValueText } from "#coordinator/web/chart-history";
 import { sampledShare } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";

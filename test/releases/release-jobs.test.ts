@@ -10,7 +10,6 @@ import { createReleaseStore } from "#coordinator/releases/release-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
-import { say } from "../gateway/crawler-folder.ts";
 import { keyOf } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { testDatabase } from "../support/database.ts";
@@ -65,9 +64,9 @@ async function docked(name: string): Promise<RawCrawler> {
   await createCrawlerStore(database.pool).register({ name, keyHash: hashCrawlerKey(keyOf(name)) });
   const release = { version: "1.0.0", digest: "0".repeat(64), dockVersion: "1.0.0", policy: "follow" };
   const url = `${coordinator.webUrl.replace("http", "ws")}/crawler`;
-  return await RawCrawler.arrive(url, name, { protocolVersions: [3], release });
+  return await RawCrawler.arrive(url, name, { release });
 }
 
 async function report(crawler: RawCrawler, state: "running" | "returned", reason: string): Promise<void> {
-  await say(crawler, { type: "crawler:release-report", version: "1.1.0", state, reason });
+  await crawler.send({ type: "crawler:release-report", version: "1.1.0", state, reason });
 }

@@ -36,13 +36,11 @@ beforeEach(async () => {
 afterAll(async () => await world?.close());
 
 describe("an offer", () => {
-  test("goes once a session to crawlers in the stage that have a dock and speak version 3", async () => {
+  test("goes once a session to crawlers in the stage that have a dock", async () => {
     const fleet = await newFleet("athens", "oslo");
     const byHand = await world.arrived("by-hand");
-    const older = await world.arrived("older");
-    fleet.connected.push(byHand, older);
-    await fleet.comes(byHand, { protocolVersions: [3, 2, 1] });
-    await fleet.comes(older, { protocolVersions: [2, 1], release: runs("1.0.0") });
+    fleet.connected.push(byHand);
+    await fleet.comes(byHand, {});
     const { digest } = await publishedRelease(world.pool, { version: "1.1.0", stage: "all" });
 
     await fleet.offers.pass();
@@ -306,7 +304,7 @@ async function newFleet<Name extends string>(...names: Name[]) {
     now: () => releaseNow,
   });
   const comes = async (crawlerId: CrawlerId, said: Partial<CrawlerHello>) =>
-    await offers.arrived(crawlerId, hello("someone", { protocolVersions: [3, 2, 1], ...said }));
+    await offers.arrived(crawlerId, hello("someone", said));
   for (const name of names) {
     ids[name] = await world.arrived(name);
     connected.push(ids[name]);

@@ -5,7 +5,6 @@ import { expectedReach, leastInPlace } from "#coordinator/reports/expected-reach
 import type { MeasuredPiece } from "#coordinator/reports/piece-distances";
 import { adviseSites } from "#coordinator/reports/reports";
 import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId } from "#core/ids";
-import { adviceFigures } from "../lab/placement/advice-world.ts";
 
 const home = { medianMs: 10, spreadMs: 2, subnets: 40, country: null };
 let ids = 0;
@@ -109,16 +108,4 @@ it("the second place is chosen beside the first: what that serves is not saved a
 
   expect(chosen.map(({ site }) => site)).toEqual(["country:IN", "country:BR"]);
   expect(chosen[0]!.savedMsPages).toBeGreaterThanOrEqual(5 * 10 * 110);
-});
-
-it("in a generated world the advice saves more than a place at random does", () => {
-  const all = [1, 2, 3, 4].map((seed) =>
-    adviceFigures({ seed, crawlers: 30, sites: 600, noiseMs: 3, most: 2 }),
-  );
-  const found = all.filter((one) => one !== null);
-  const mean = (of: (one: (typeof found)[number]) => number) =>
-    found.reduce((sum, one) => sum + of(one), 0) / found.length;
-
-  expect(found.length).toBeGreaterThan(1);
-  expect(mean(({ advised }) => advised[0]!)).toBeGreaterThan(1.3 * mean(({ random }) => random));
 });

@@ -8,7 +8,7 @@
 import { utimesSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import type { FrontierStore } from "#coordinator/frontier/frontier";
+import type { FrontierStore } from "#coordinator/frontier/frontier-store";
 import { followRegistry } from "#coordinator/load-state";
 import { planReport } from "#coordinator/registry/plan-page";
 import { publishedOf } from "#coordinator/subnets/published-reads";
@@ -16,7 +16,7 @@ import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
-import { publishedText } from "#ops/cli/rir/plan-text";
+import { planText } from "#ops/cli/rir/plan-text";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { planImport } from "#rir-import/plan";
@@ -320,14 +320,10 @@ describe("a list that moves more than 30 % of its ranges", () => {
     ]);
 
     expect(applied.plan.published).toMatchObject({ heldBack: ["aws"], moved: 20, changedLists: 1 });
-    const text = publishedText(applied.plan.published);
-    expect(text).toMatch(
-      /^published places: 2 lists, 41 ranges; 1 added, 0 removed, 20 at another place; 1 of the lists/,
-    );
-    expect(text).toContain(
-      'WARNING: aws moves 20 of its 40 ranges (50.0 %) to other places: held back, what is in force goes on; if that is meant: --yes-moved "aws"',
-    );
-    expect(text).toContain("  45.10.20.0/24: aws eu-central-1 → aws eu-west-1");
+    const text = planText(applied.plan);
+    expect(text).toMatch(/^lists +2$/m);
+    expect(text).toContain("WARNING: aws moves more than 30 % of its ranges to other places: held back");
+    expect(text).toMatch(/^45\.10\.20\.0\/24 +aws eu-central-1 +aws eu-west-1$/m);
     const { markup } = planReport(applied.plan);
     expect(markup).toContain("<strong>Held back.</strong> aws moves more than 30 % of its ranges");
     expect(await said("45.10.30.0/24")).toEqual(["aws · 2026-03-01 · aws eu-central-1 · 45.10.30.0/24"]);

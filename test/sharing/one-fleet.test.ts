@@ -54,7 +54,7 @@ async function come(
   const { secret: key, hash: keyHash } = randomSecrets.make();
   const crawlerId = await world.crawlers.register({ name, keyHash });
   const crawler = await RawCrawler.connect(`${webUrl.replace("http", "ws")}/crawler`);
-  await crawler.send(helloOf(name, { key, protocolVersions: [1], ...changes }));
+  await crawler.send(helloOf(name, { key, ...changes }));
   const { coordinators = [] } = await crawler.next("coordinator:welcome");
   const asked: string[] = [];
   const answer = async () => {
@@ -89,9 +89,7 @@ const decided = async (subnetId: number, owner: number) => {
 
 it.runIf(isLong)(
   "a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead",
-  {
-    timeout: 240_000,
-  },
+  { timeout: 240_000 },
   async () => {
     const athens = await start();
     const berlin = await start();
@@ -137,7 +135,7 @@ it("who denies a target at the other coordinator is not asked for it", { timeout
 
 it("crawlers are told where the others are: as they come, and when one begins later", async () => {
   const athens = await start();
-  const olive = await come("olive", athens, 40, { protocolVersions: [5] });
+  const olive = await come("olive", athens, 40);
   const berlin = await start();
   const url = ({ webUrl }: RunningCoordinator) => `${webUrl.replace("http", "ws")}/crawler`;
   const { urls } = await olive.crawler.next("coordinator:addresses");

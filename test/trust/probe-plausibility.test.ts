@@ -2,12 +2,13 @@
  * Probe reports that cannot be true, on a small map and on measured round trips (PlanetLab), whose honest crawlers
  * violate the triangle inequality now and then.
  */
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
-import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
-import { hasMatrices, measuredFleets } from "../lab/simulate/measured-fleets.ts";
+import { sharedData } from "../support/shared-data.ts";
 
 const nowhere = () => null;
 type Report = (crawler: number, rttMs: number) => number;
@@ -101,10 +102,46 @@ describe("on a line", () => {
   });
 });
 
+/** 490 × 490 matrices of PlanetLab nodes at three times. */
+const matrixFiles = [1, 9, 18].map((slice) => sharedData(`latency/PlanetLabData_${slice}.gz`));
+const hasMatrices = !matrixFiles.includes(null);
+
+type Matrix = readonly (readonly number[])[];
+
+interface MeasuredFleet {
+  readonly crawlerRtt: Matrix;
+  /** From each target to each crawler. */
+  readonly targets: Matrix;
+}
+
+function measuredFleets(crawlers: number, perMatrix: number): MeasuredFleet[] {
+  const seeds = Array.from({ length: perMatrix }, (_, index) => index + 1);
+  return matrixFiles.flatMap((file) => {
+    const lines = gunzipSync(readFileSync(file!)).toString().trim().split("\n");
+    const matrix = lines.map((text) => text.trim().split(/\s+/).map(Number));
+    return seeds.map((seed) => drawnFleet(matrix, crawlers, seed));
+  });
+}
+
+/** Some nodes are the crawlers, those that are at least 1 ms from each of them the targets. */
+function drawnFleet(matrix: Matrix, crawlers: number, seed: number): MeasuredFleet {
+  const random = new SeededRandom(seed);
+  const nodes = matrix.map((_, node) => ({ node, order: random.next() })).sort((a, b) => a.order - b.order);
+  const fleet = nodes.slice(0, crawlers);
+  const rttsOf = (from: number) => fleet.map(({ node }) => (node === from ? 0 : matrix[node]![from]!));
+  return {
+    crawlerRtt: fleet.map(({ node }) => rttsOf(node)),
+    targets: nodes
+      .slice(crawlers)
+      .map(({ node }) => rttsOf(node))
+      .filter((rtts) => Math.min(...rtts) >= 1),
+  };
+}
+
 /** Rounds as they are: three of the six nearest crawlers are asked. */
-function roundsOf({ targets }: LatencyInstance, report: Report): ProbedSubnet[] {
+function roundsOf({ targets }: MeasuredFleet, report: Report): ProbedSubnet[] {
   const random = new SeededRandom(5);
-  return targets.map(({ rtt }, target) => {
+  return targets.map((rtt, target) => {
     const nearest = rtt.map((rttMs, crawler) => ({ rttMs, crawler })).sort((a, b) => a.rttMs - b.rttMs);
     const asked = nearest
       .slice(0, 6)
@@ -123,7 +160,7 @@ function roundsOf({ targets }: LatencyInstance, report: Report): ProbedSubnet[] 
   });
 }
 
-const fleetOf = ({ crawlerRtt }: LatencyInstance): ProbingFleet => ({
+const fleetOf = ({ crawlerRtt }: MeasuredFleet): ProbingFleet => ({
   crawlers: crawlerRtt.map((_, index) => asCrawlerId(index + 1)),
   rttMs: (from, to) => crawlerRtt[from - 1]![to - 1]!,
   placeOf: nowhere,

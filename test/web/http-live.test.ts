@@ -15,6 +15,7 @@ import {
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { makeGate } from "../support/gate.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
@@ -28,12 +29,26 @@ beforeAll(async () => {
   await seedWorld(database.pool);
 });
 afterAll(async () => await database?.close());
-beforeEach(async () => {
-  app = webServer(database);
+beforeEach(async () => await listenWith(webServer(database)));
+afterEach(async () => await app.close());
+
+async function listenWith(server: FastifyInstance): Promise<void> {
+  await app?.close();
+  app = server;
   await app.listen({ host: "127.0.0.1", port: 0 });
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-});
-afterEach(async () => await app.close());
+}
+
+/** A server whose overview waits for this. */
+async function reopen(held: Promise<void>, behindProxy = false): Promise<void> {
+  const reads = createReports(database.pool, () => performance.now());
+  await listenWith(
+    webServer(database, {
+      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
+      settings: { ...webSettings, behindProxy },
+    }),
+  );
+}
 
 type Regions = Record<string, string | undefined>;
 
@@ -106,10 +121,8 @@ describe("live events", () => {
   });
 
   it("leave room when one address takes many, which is told by the proxy", async () => {
-    await app.close();
-    app = webServer(database, { settings: { ...webSettings, behindProxy: true } });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    const events = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/events`;
+    await listenWith(webServer(database, { settings: { ...webSettings, behindProxy: true } }));
+    const events = `${base}/events`;
     const listenFrom = async (address: string) => {
       const { statusCode, body } = await request(events, { headers: { "x-forwarded-for": address } });
       body.on("error", () => {});
@@ -140,17 +153,6 @@ describe("live events", () => {
   });
 });
 
-describe("a page over a real socket", () => {
-  it("answers, and tells how it came out to the metrics", async () => {
-    const page = await request(`${base}/who?q=1.2.3.4`);
-    await page.body.dump();
-    const metrics = await (await request(`${base}/metrics`)).body.text();
-
-    expect(page.statusCode).toBe(200);
-    expect(metrics).toContain('nearcrawl_http_request_seconds_count{route="/who",status="200"} 1');
-  });
-});
-
 describe("whoever hangs up", () => {
   const hangUps = async (text: string) => {
     const { port } = app.server.address() as AddressInfo;
@@ -168,23 +170,14 @@ describe("whoever hangs up", () => {
   };
 
   it("before the answer is there keeps its place until nothing works on it any more", async () => {
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const reads = createReports(database.pool, () => performance.now());
-    await app.close();
-    app = webServer(database, {
-      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
-    });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const gate = makeGate();
+    await reopen(gate.opened);
     const hangUp = await hangUps("GET /api/overview HTTP/1.1\r\nhost: here\r\n\r\n");
     await until(async () => (await statusNow()) === 503, 5000);
 
     hangUp();
     const meanwhile = await statusNow();
-    release();
+    gate.open();
 
     expect(meanwhile).toBe(503);
     await until(async () => (await statusNow()) === 200, 5000);
@@ -198,12 +191,8 @@ describe("half-sent forms", () => {
   });
   const port = () => (app.server.address() as AddressInfo).port;
   /** Behind a proxy that says who asks. */
-  const reopen = async (settings: Partial<typeof webSettings> & { readonly bodyTimeoutMs?: number } = {}) => {
-    await app.close();
-    app = webServer(database, { settings: { ...webSettings, behindProxy: true, ...settings } });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${port()}`;
-  };
+  const behindProxy = async (settings: { readonly bodyTimeoutMs?: number } = {}) =>
+    await listenWith(webServer(database, { settings: { ...webSettings, behindProxy: true, ...settings } }));
   const formType = "content-type: application/x-www-form-urlencoded";
   const halfSent = async (address: string, path = "/about-crawler/report"): Promise<Socket> => {
     const socket = connect(port(), "127.0.0.1");
@@ -238,7 +227,7 @@ describe("half-sent forms", () => {
   };
 
   it("of two addresses take nothing from others: pages, health, readiness and forms are answered", async () => {
-    await reopen();
+    await behindProxy();
     await Promise.all(
       Array.from({ length: 2 * maxOpenRequests }, (_, at) => halfSent(`192.0.2.${1 + (at % 2)}`)),
     );
@@ -256,7 +245,7 @@ describe("half-sent forms", () => {
   });
 
   it("of many addresses leave the pages alone, and an operator who is signed in sends his form", async () => {
-    await reopen();
+    await behindProxy();
     const operator = await signIn(database, "operator");
     await Promise.all(
       Array.from({ length: maxReceived }, (_, at) =>
@@ -289,7 +278,7 @@ describe("half-sent forms", () => {
   });
 
   it("are cut off when they take too long, and their places are free again", async () => {
-    await reopen({ bodyTimeoutMs: 20 });
+    await behindProxy({ bodyTimeoutMs: 20 });
 
     const slow = await halfSent("192.0.2.1");
     const [answer] = (await once(slow, "data")) as [Buffer];
@@ -302,17 +291,8 @@ describe("half-sent forms", () => {
 
 describe("a coordinator that works on as many requests as it takes", () => {
   it("answers health, readiness and those who have signed in, and no strangers", async () => {
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const reads = createReports(database.pool, () => performance.now());
-    await app.close();
-    app = webServer(database, {
-      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
-      settings: { ...webSettings, behindProxy: true },
-    });
-    await app.ready();
+    const gate = makeGate();
+    await reopen(gate.opened, true);
     const operator = await signIn(database, "operator");
     const of = async (url: string, address: string, headers: Record<string, string> = {}) =>
       (await app.inject({ url, headers: { "x-forwarded-for": address, ...headers } })).statusCode;
@@ -327,24 +307,15 @@ describe("a coordinator that works on as many requests as it takes", () => {
       health: await of("/health", "192.0.2.100"),
       ready: await of("/ready", "192.0.2.100"),
     };
-    release();
+    gate.open();
 
     expect(statuses).toEqual({ stranger: 503, inventedCookie: 503, operator: 200, health: 200, ready: 200 });
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
   });
 
   it("gives one address a third of the places at most", async () => {
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const reads = createReports(database.pool, () => performance.now());
-    await app.close();
-    app = webServer(database, {
-      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
-      settings: { ...webSettings, behindProxy: true },
-    });
-    await app.ready();
+    const gate = makeGate();
+    await reopen(gate.opened, true);
     const of = async (url: string, address: string) =>
       (await app.inject({ url, headers: { "x-forwarded-for": address } })).statusCode;
     const waiting = Array.from({ length: maxOpenRequests }, () => of("/api/overview", "192.0.2.1"));
@@ -353,7 +324,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
       await of("/api/who?q=1.2.3.4", "192.0.2.1"),
       await of("/api/who?q=1.2.3.4", "192.0.2.2"),
     ];
-    release();
+    gate.open();
     const answered = await Promise.all(waiting);
 
     expect([same, other]).toEqual([503, 200]);
@@ -363,10 +334,9 @@ describe("a coordinator that works on as many requests as it takes", () => {
 
   it("waits for no reader: answers that nobody takes hold no place", async () => {
     const large = Buffer.alloc(48 * 1024 * 1024, "x");
-    await app.close();
-    app = webServer(database, { parts: [({ app: routes }) => void routes.get("/large", async () => large)] });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    await listenWith(
+      webServer(database, { parts: [({ app: routes }) => void routes.get("/large", async () => large)] }),
+    );
     const sockets = Array.from({ length: maxOpenRequests }, () =>
       connect((app.server.address() as AddressInfo).port, "127.0.0.1"),
     );

@@ -10,9 +10,13 @@ const anHour = asked({ range: "1h" });
 const atMinute = (minutes: number) => new Date(anHour.since.getTime() + minutes * 60_000);
 const chart = (more: Partial<Parameters<typeof timeChart>[0]>) =>
   timeChart({ title: "Pages", range: anHour, series: [], text: (value) => `${value}`, ...more }).markup;
-const line = (name: string, values: readonly (readonly [minutes: number, value: number | null])[]) => ({
+/** Of `0:4 30:- 60:8`: minutes and their values, which may not be known. */
+const line = (name: string, values: string) => ({
   name,
-  points: values.map(([minutes, value]) => ({ at: atMinute(minutes), value })),
+  points: values.split(" ").map((pair) => {
+    const [minutes, value] = pair.split(":");
+    return { at: atMinute(Number(minutes)), value: value === "-" ? null : Number(value) };
+  }),
 });
 const pathsOf = (markup: string, kind: string) =>
   [...markup.matchAll(/<path class="([^"]+)" d="([^"]*)"/g)]
@@ -69,13 +73,7 @@ describe("the range of time that an address asks for", () => {
 describe("a chart", () => {
   test("puts values where they belong: left and bottom are the range's beginning and zero, the top is a round figure", () => {
     const markup = chart({
-      series: [
-        line("", [
-          [0, 0],
-          [30, 40],
-          [60, 80],
-        ]),
-      ],
+      series: [line("", "0:0 30:40 60:80")],
     });
 
     expect(pathsOf(markup, "chart-line")).toEqual(["M0 100L500 50L1000 0"]);
@@ -85,18 +83,7 @@ describe("a chart", () => {
 
   test("has a gap where a value is unknown or missing, and a dot for a value alone", () => {
     const markup = chart({
-      series: [
-        line("", [
-          [0, 4],
-          [1, 4],
-          [2, null],
-          [3, 4],
-          [4, 4],
-          [30, 4],
-          [59, 4],
-          [60, 4],
-        ]),
-      ],
+      series: [line("", "0:4 1:4 2:- 3:4 4:4 30:4 59:4 60:4")],
     });
 
     expect(pathsOf(markup, "chart-line")[0]!.match(/M/g)).toHaveLength(3);
@@ -118,16 +105,7 @@ describe("a chart", () => {
 
   test("tells lines apart by more than colour, and names them", () => {
     const markup = chart({
-      series: [
-        line("amsterdam", [
-          [0, 1],
-          [1, 2],
-        ]),
-        line("<b>osaka</b>", [
-          [0, 2],
-          [1, 1],
-        ]),
-      ],
+      series: [line("amsterdam", "0:1 1:2"), line("<b>osaka</b>", "0:2 1:1")],
     });
 
     expect(markup).toContain('class="chart-line chart-line-2"');
@@ -137,13 +115,7 @@ describe("a chart", () => {
 
   test("leaves out what claims to be of the future, and says so", () => {
     const markup = chart({
-      series: [
-        line("", [
-          [58, 1],
-          [59, 1],
-          [90, 500],
-        ]),
-      ],
+      series: [line("", "58:1 59:1 90:500")],
     });
 
     expect(markup).toContain("1 value claims to be of the future and is left out");
@@ -152,12 +124,7 @@ describe("a chart", () => {
 
   test("says what is not there in place of a picture of nothing", () => {
     const markup = chart({
-      series: [
-        line("", [
-          [0, null],
-          [5, Number.NaN],
-        ]),
-      ],
+      series: [line("", "0:- 5:NaN")],
       empty: "No crawler is connected.",
     });
 
@@ -171,12 +138,7 @@ describe("a chart", () => {
       words: `policy ${index} "changed"`,
     }));
     const markup = chart({
-      series: [
-        line("", [
-          [0, 1],
-          [60, 1],
-        ]),
-      ],
+      series: [line("", "0:1 60:1")],
       marks: [{ at: atMinute(-5), words: "before" }, ...marks],
       moreMarks: 3,
     });
@@ -195,12 +157,7 @@ describe("a chart", () => {
     [[-5, 5], "-5"],
   ])("has an axis for %j", (values: number[], text) => {
     const markup = chart({
-      series: [
-        line(
-          "",
-          values.map((value, index) => [index, value] as const),
-        ),
-      ],
+      series: [line("", values.map((value, index) => `${index}:${value}`).join(" "))],
     });
 
     expect(markup).not.toMatch(/NaN|Infinity/);
@@ -208,10 +165,7 @@ describe("a chart", () => {
   });
 
   test("has round figures without zeros that say nothing, and of durations round minutes", () => {
-    const values = line("", [
-      [0, 0],
-      [60, 1400],
-    ]);
+    const values = line("", "0:0 60:1400");
     const texts = (markup: string) =>
       [...markup.matchAll(/text-anchor="end">([^<]*[a-zA-Z])</g)].map(([, text]) => text);
 
@@ -225,12 +179,7 @@ describe("a chart", () => {
 
   test("writes no figure twice at its axis", () => {
     const markup = chart({
-      series: [
-        line("", [
-          [0, 1],
-          [60, 0],
-        ]),
-      ],
+      series: [line("", "0:1 60:0")],
       text: (value) => `${Math.round(value)} hosts`,
     });
 

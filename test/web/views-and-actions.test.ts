@@ -143,16 +143,6 @@ it("shows a partner its own crawler and no other", async () => {
   expect((await server().inject({ url: "/boats/berlin", headers: asPartner })).statusCode).toBe(403);
 });
 
-it("leads people who have not signed in to the sign-in, and tells programs", async () => {
-  const headers = { "x-who": "nobody" };
-
-  const page = await server().inject({ url: "/boats/athens", headers });
-  const json = await server().inject({ url: "/api/boats/athens", headers });
-
-  expect([page.statusCode, page.headers.location]).toEqual([303, "/sign-in"]);
-  expect([json.statusCode, json.json().error.message]).toEqual([403, "anybody may not."]);
-});
-
 it("does what a form of its own session asks, writes down who did it, and says so on the next page", async () => {
   const answer = await server().inject(form({ holes: "3", "form-token": "t0ken" }));
 

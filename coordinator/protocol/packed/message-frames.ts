@@ -1,5 +1,5 @@
 /**
- * Version 2 of the wire, from the crawler to the coordinator. A frame is
+ * What a crawler says from the welcome on. A frame is
  *
  *   length of the numbers (LEB128) | numbers | texts, as a message of the deflate stream
  *

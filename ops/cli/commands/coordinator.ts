@@ -341,15 +341,12 @@ function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly
   }
 }
 
-const meantOf = ({
-  removeInUse,
-  loseFacts,
-}: {
-  readonly removeInUse?: number;
-  readonly loseFacts?: number;
+const meantOf = (order: {
+  readonly removeInUse?: number | undefined;
+  readonly loseFacts?: number | undefined;
 }) => [
-  ...(removeInUse === undefined ? [] : ["--yes-remove", String(removeInUse)]),
-  ...(loseFacts === undefined ? [] : ["--yes-lose", String(loseFacts)]),
+  ...(order.removeInUse === undefined ? [] : ["--yes-remove", String(order.removeInUse)]),
+  ...(order.loseFacts === undefined ? [] : ["--yes-lose", String(order.loseFacts)]),
 ];
 
 /** The name is one of `foldersIn`: whoever asks was checked for that. */

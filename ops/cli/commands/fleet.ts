@@ -4,7 +4,6 @@ import { crawlerApi } from "#coordinator/fleet/crawler-api";
 import { fleetApi } from "#coordinator/fleet/fleet-api";
 import { invitationApi } from "#coordinator/fleet/invitation-api";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
-import { moveCommand } from "../fleet/move.ts";
 import { groupOf } from "../room-command.ts";
 import { adviseCommand } from "./of-rooms.ts";
 
@@ -67,6 +66,16 @@ export async function fleetCommand(): Promise<Command> {
         columns: { moves: "name otherName step words askedAt changedAt bytes" },
       },
       {
+        ...{ name: "move", room, operation: crawlerApi.moveCrawler },
+        says: "move a crawler to another host, with its name and number, subnets, hosts' paces and waiting results",
+        columns: {},
+        help: `
+
+The crawler that ran there hands over its subnets and ceases to exist. The other host has joined as a crawler of its own before;
+both must be connected. Limits, daily counts and settings.toml stay with each host. A running coordinator leads the move, and
+nearcrawl fleet moves tells how far it is. If anything fails before the move is made, both continue as before.`,
+      },
+      {
         ...{ name: "drain", room, operation: crawlerApi.drainCrawler },
         says: "give it no more work and hand over its subnets, until it is resumed",
       },
@@ -118,7 +127,6 @@ export async function fleetCommand(): Promise<Command> {
     ],
     "\n\nExamples:\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet failures --blame crawler\n  nearcrawl fleet advise",
   );
-  for (const one of [inviteCommand(), reinviteCommand(), moveCommand(), await adviseCommand()])
-    group.addCommand(one);
+  for (const one of [inviteCommand(), reinviteCommand(), await adviseCommand()]) group.addCommand(one);
   return group;
 }

@@ -3,13 +3,12 @@ import { Command } from "commander";
 import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer, printJson } from "../output.ts";
+import { printAnswer } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { applyCommand, planCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
-  type DatabaseOptions,
-  onDatabase,
   settingsOf,
   sourcesFileHelp,
   withCacheOptions,
@@ -56,7 +55,7 @@ export function rirCommand(): Command {
 // `nearcrawl rir status`: what the tree in force was made from.
 
 export function statusCommand(): Command {
-  return onDatabase(new Command("status"))
+  return withDatabaseOptions(new Command("status"))
     .description("what the tree in force was made from, and how old that is")
     .addHelpText("after", "\nExit code 3 before the first import.\n\nExample:\n  nearcrawl rir status --json")
     .action(async (options: DatabaseOptions) => {
@@ -81,7 +80,10 @@ export function sourcesCommand(): Command {
       const now = new Date();
       const rows = await sourceRows(sources, cacheFolder, now);
       const geofeeds = await geofeedCopies(cacheFolder, now);
-      if (options.json) printJson({ cacheFolder, sources: rows, geofeeds });
-      else process.stdout.write(`${sourcesText(cacheFolder, rows, geofeeds)}\n`);
+      printAnswer(
+        options,
+        { cacheFolder, sources: rows, geofeeds },
+        sourcesText(cacheFolder, rows, geofeeds),
+      );
     });
 }

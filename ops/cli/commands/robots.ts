@@ -56,82 +56,53 @@ async function robots(source: string, options: RobotsOptions): Promise<void> {
   if (report.hops.length > 0 && report.hops.at(-1)!.status === null) process.exitCode = exitCodes.failed;
 }
 
-function ofFile(source: string, { agent, path }: RobotsOptions): RobotsReport {
-  const { bytes } = readInput(source, maxRobotsBytes + 1);
-  const rules = parseRobots(bytes, agent);
-  const about = { agent, source, hops: [], url: "http://localhost/robots.txt", file: bytes };
-  return reportOfRules(rules, about, path ?? ["/"]);
-}
-
-// An origin's robots.txt as the crawler gets it, judged for any agent.
-
-interface Asked extends SingleFetchOptions {
-  readonly agent: string;
-  readonly path?: readonly string[];
+function ofFile(source: string, { agent, path = ["/"] }: RobotsOptions): RobotsReport {
+  const { bytes: file } = readInput(source, maxRobotsBytes + 1);
+  const about = { agent, source, hops: [], url: "http://localhost/robots.txt", file, paths: path };
+  return reportOf(parseRobots(file, agent), about);
 }
 
 /** `source`: a page's URL, which is judged unless paths are given, or that of the robots.txt itself. */
-async function robotsOfUrl(source: string, options: Asked): Promise<RobotsReport> {
+async function robotsOfUrl(source: string, options: RobotsOptions): Promise<RobotsReport> {
   if (!canParseUrl(source)) throw new UsageError(`${source}: must be an http(s) URL`);
   const { origin, pathname, search } = new URL(source);
-  const own = pathname === "/robots.txt" ? "/" : pathname + search;
+  const { agent, path: paths = [pathname === "/robots.txt" ? "/" : pathname + search] } = options;
   const hops: { url: string; status: number | null }[] = [];
   let file: Buffer = Buffer.alloc(0);
-  const answer = await ask(origin, options, {
-    onHop: (hop) => hops.push(hop),
-    onFile: (bytes) => {
-      file = bytes;
-    },
-  });
-  const about = {
-    agent: options.agent,
-    source: withoutUser(source),
-    hops,
-    url: `${origin}/robots.txt`,
-    file,
-  };
-  const paths = options.path ?? [own];
-  switch (answer.type) {
-    case "rules":
-      return reportOfRules(answer.rules, about, paths);
-    case "none":
-      return reportWithoutRules(
-        about,
-        { allowed: true, why: "there is no robots.txt: everything is allowed" },
-        paths,
-      );
-    case "closed":
-      return reportWithoutRules(about, { allowed: false, why: answer.why }, paths);
-    case "unreachable":
-      return reportWithoutRules(
-        about,
-        { allowed: false, why: unreachableWords(answer.failure.message) },
-        paths,
-      );
-  }
-}
-
-const unreachableWords = (reason: string) =>
-  `robots.txt could not be had, which forbids everything: ${reason}`;
-
-async function ask(
-  origin: string,
-  options: Asked,
-  { onHop, onFile }: { onHop(hop: { url: string; status: number | null }): void; onFile(file: Buffer): void },
-): Promise<RobotsAnswer> {
-  return await withFetchTools(options, async ({ connector, timeouts, userAgent, governor }) => {
+  const answer = await withFetchTools(options, async ({ connector, timeouts, userAgent, governor }) => {
     const client = new SiteClient({ origin, connector, timeouts });
     const take = (bytes: number) => governor.takeBytes(bytes);
+    const onFile = (bytes: Buffer) => {
+      file = bytes;
+    };
     try {
-      const robots = new RobotsCache({ connector, timeouts, userAgent, take, agent: options.agent, onFile });
+      const robots = new RobotsCache({ connector, timeouts, userAgent, take, agent, onFile });
       return await robots.ask(
         client,
-        async (asked) => (answer) => onHop({ url: asked.origin, status: answer?.status ?? null }),
+        async (asked) => (got) => void hops.push({ url: asked.origin, status: got?.status ?? null }),
       );
     } finally {
       await client.close();
     }
   });
+  const about = { agent, source: withoutUser(source), hops, url: `${origin}/robots.txt`, file, paths };
+  return reportOf(answer.type === "rules" ? answer.rules : withoutRules(answer), about);
+}
+
+/** Of an origin whose robots.txt has no rules: absent, closed or out of reach. */
+interface WithoutRules {
+  readonly allowed: boolean;
+  readonly why: string;
+}
+
+function withoutRules(answer: RobotsAnswer): WithoutRules {
+  if (answer.type === "closed") return { allowed: false, why: answer.why };
+  if (answer.type !== "unreachable")
+    return { allowed: true, why: "there is no robots.txt: everything is allowed" };
+  return {
+    allowed: false,
+    why: `robots.txt could not be had, which forbids everything: ${answer.failure.message}`,
+  };
 }
 
 // What `nearcrawl robots` answers: the group that holds for an agent, and its verdict on each path.
@@ -171,65 +142,41 @@ interface PathVerdict {
   readonly search: PreferenceAnswer | "not stated";
 }
 
-type RobotsSource = Pick<RobotsReport, "agent" | "source" | "hops"> & {
-  /** Relative sitemaps belong to it. */
-  readonly url: string;
-  readonly file: Buffer;
-};
-
-function reportOfRules(
-  rules: RobotsRules,
-  { url, file, ...source }: RobotsSource,
-  paths: readonly string[],
+/** `url`: relative sitemaps belong to it. */
+function reportOf(
+  found: RobotsRules | WithoutRules,
+  about: Pick<RobotsReport, "agent" | "source" | "hops"> & {
+    readonly url: string;
+    readonly file: Buffer;
+    readonly paths: readonly string[];
+  },
 ): RobotsReport {
-  const others = otherVerdicts(file, agentToken(source.agent), paths);
+  const { source, hops, url, file, paths } = about;
+  const agent = agentToken(about.agent);
+  if ("why" in found) {
+    const nothing = { group: [], crawlDelaySeconds: null, sitemaps: [], cut: false, linesLeftOut: 0 };
+    const verdict = { allowed: found.allowed, rule: null, line: null, second: null, stated: [], uses: {} };
+    const verdicts = paths.map((path) => ({ path, ...verdict, search: "not stated" as const }));
+    return { agent, source, hops, why: found.why, ...nothing, verdicts };
+  }
+  const others = otherVerdicts(file, agent, paths);
   return {
-    ...source,
-    agent: agentToken(source.agent),
-    why: null,
-    group: rules.agents,
-    crawlDelaySeconds: rules.crawlDelaySeconds,
-    sitemaps: sitemapUrls(rules, url),
-    cut: rules.cut,
-    linesLeftOut: rules.uses.leftOut.lines,
-    verdicts: paths.map((path, index) => ({ ...verdictOf(rules, path), second: others[index] ?? null })),
+    ...{ agent, source, hops, why: null },
+    group: found.agents,
+    crawlDelaySeconds: found.crawlDelaySeconds,
+    sitemaps: sitemapUrls(found, url),
+    cut: found.cut,
+    linesLeftOut: found.uses.leftOut.lines,
+    verdicts: paths.map((path, index) => verdictOf(found, path, others[index] ?? null)),
   };
 }
 
-function verdictOf(rules: RobotsRules, path: string): Omit<PathVerdict, "second"> {
+function verdictOf(rules: RobotsRules, path: string, second: boolean | null): PathVerdict {
   const verdict = robotsVerdict(rules, path);
   // Nothing is stated of what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
   const stated = verdict.allowed ? usesOfPath(rules.uses, path) : [];
   const uses = useAnswers(stated);
-  return { path, ...verdict, stated, uses, search: uses.search ?? "not stated" };
-}
-
-/** For an origin whose robots.txt has no rules: absent, closed or out of reach. */
-function reportWithoutRules(
-  { url: _url, file: _file, ...source }: RobotsSource,
-  { allowed, why }: { readonly allowed: boolean; readonly why: string },
-  paths: readonly string[],
-): RobotsReport {
-  return {
-    ...source,
-    agent: agentToken(source.agent),
-    why,
-    group: [],
-    crawlDelaySeconds: null,
-    sitemaps: [],
-    cut: false,
-    linesLeftOut: 0,
-    verdicts: paths.map((path) => ({
-      path,
-      allowed,
-      rule: null,
-      line: null,
-      second: null,
-      stated: [],
-      uses: {},
-      search: "not stated",
-    })),
-  };
+  return { path, ...verdict, second, stated, uses, search: uses.search ?? "not stated" };
 }
 
 function robotsText(report: RobotsReport): string {

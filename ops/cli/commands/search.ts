@@ -1,9 +1,8 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import type { Command } from "commander";
 import { answersText } from "#coordinator/results/stated-uses";
-import { operatorHelp } from "#coordinator/search/operators";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
-import { searchApi } from "#coordinator/search/search-api";
+import { operatorHelp, searchApi } from "#coordinator/search/search-api";
 import { printable } from "../output.ts";
 import { roomCommand } from "../room-command.ts";
 import { exportCommand } from "../search/export-command.ts";

@@ -8,10 +8,11 @@ import { fingerprintForm, planImport } from "#rir-import/plan";
 import type { SourcePath } from "#rir-import/read/open-source";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
-import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
+import { cacheFolderOf, withMigrated } from "./cache-options.ts";
 import { recordRegistryChange } from "./job-steps.ts";
-import { withProgress } from "./lookup-command.ts";
 import { appliedText, planText } from "./plan-text.ts";
+import { withProgress } from "./progress-text.ts";
 
 type Options = SourceOptions & {
   readonly planned?: string;
@@ -41,7 +42,7 @@ Examples:
   nearcrawl rir apply --cache --planned 12-9f86d081884c7d659a2feaa0c55ad015`;
 
 export function applyCommand(): Command {
-  return onDatabase(withSources(new Command("apply")))
+  return withDatabaseOptions(withSources(new Command("apply")))
     .description("make the sources the tree in force, in one transaction; coordinators go on serving")
     .option("--planned <fingerprint>", "apply this plan and nothing else")
     .addOption(yesRemoveOption())
@@ -151,7 +152,7 @@ Examples:
   nearcrawl rir plan downloads/ --samples 50`;
 
 export function planCommand(): Command {
-  return onDatabase(withSources(new Command("plan")))
+  return withDatabaseOptions(withSources(new Command("plan")))
     .description("say what an import would change, and change nothing")
     .option("--samples <n>", "samples of each kind of change", boundedInteger(0, 100_000), 10)
     .addOption(yesMovedOption())

@@ -5,7 +5,8 @@ import type { Command } from "commander";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { readSourceSettings, type SourceSettings } from "#rir-import/download/source-settings";
-import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
+import { commandContext, withDatabase } from "../command-context.ts";
+import type { DatabaseOptions } from "../read-database.ts";
 
 export interface CacheOptions {
   readonly home?: string;
@@ -57,18 +58,6 @@ export function untilInterrupted(): { readonly signal: AbortSignal; release(): v
     signal: controller.signal,
     release: () => process.off("SIGINT", abort).off("SIGTERM", abort),
   };
-}
-
-// What the commands of `nearcrawl rir` that work on a database share.
-
-export type DatabaseOptions = ContextOptions & { readonly json?: boolean };
-
-export function onDatabase(command: Command, jsonHelp = "print for programs"): Command {
-  return command
-    .option("--json", jsonHelp)
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema");
 }
 
 /** Opens the database, brings its schema up to date, works, closes. */

@@ -1,11 +1,13 @@
 /** `nearcrawl rir fetch`: brings the registries' files into the cache folder. */
 import { Command } from "commander";
+import { bytesText } from "#core/format";
 import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
-import { type GeofeedCopies, quarterDays, type SourceRow } from "#rir-import/download/source-status";
+import type { GeofeedCopies, SourceRow } from "#rir-import/download/source-status";
+import { answerText } from "../answer-text.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { type Column, formatTable, ProgressLine, printable, printJson } from "../output.ts";
+import { printAnswer, printable } from "../output.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -14,7 +16,7 @@ import {
   untilInterrupted,
   withCacheOptions,
 } from "./cache-options.ts";
-import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";
+import { WorkProgress } from "./job-steps.ts";
 import { secondsText } from "./progress-text.ts";
 
 type Options = CacheOptions & { readonly acceptSmaller?: boolean };
@@ -57,8 +59,15 @@ async function fetch(names: string[], options: Options): Promise<void> {
   }
   const cacheFolder = cacheFolderOf(options);
   const interrupted = untilInterrupted();
-  endWithCoordinator();
-  const line = new ProgressLine();
+  const told = new WorkProgress();
+  const shown = new DownloadLine();
+  const onProgress = (progress: FetchProgress) => {
+    const nowMs = performance.now();
+    const { source, state, note, sourcesDone, sourcesTotal } = progress;
+    const share = sourcesTotal > 0 ? sourcesDone / sourcesTotal : null;
+    const done = state === "done" ? `${source}: ${note}` : null;
+    told.tell({ text: shown.text(progress, nowMs), share, done }, nowMs);
+  };
   try {
     const results = await fetchSources({
       settings,
@@ -69,144 +78,53 @@ async function fetch(names: string[], options: Options): Promise<void> {
       clock: systemClock,
       random: Math.random,
       signal: interrupted.signal,
-      onProgress: isJob() ? tellSteps() : showLine(line),
+      onProgress,
     });
-    line.done();
+    told.end();
     report(options, cacheFolder, results);
   } catch (error) {
     if (!interrupted.signal.aborted) throw error;
     process.stderr.write("interrupted; the next fetch goes on where this one ended\n");
     process.exitCode = exitCodes.interrupted;
   } finally {
-    line.done();
+    told.end();
     interrupted.release();
   }
 }
 
-function showLine(line: ProgressLine): (progress: FetchProgress) => void {
-  const shown = new DownloadLine();
-  return (progress) => line.show(shown.text(progress, performance.now()));
-}
-
-function tellSteps(): (progress: FetchProgress) => void {
-  const shown = new DownloadLine();
-  const steps = new JobSteps();
-  return (progress) => {
-    const nowMs = performance.now();
-    const { source, state, note, sourcesDone, sourcesTotal } = progress;
-    const text = shown.text(progress, nowMs).slice(0, 400);
-    const done = state === "done" ? `${source}: ${note}`.slice(0, 400) : null;
-    steps.tell({ text, share: sourcesTotal > 0 ? sourcesDone / sourcesTotal : null, done }, nowMs);
-  };
-}
-
 function report(options: Options, cacheFolder: string, results: readonly FetchResult[]): void {
-  if (options.json) printJson({ cacheFolder, results });
-  else process.stdout.write(`${fetchedText(cacheFolder, results)}\n`);
+  printAnswer(options, { cacheFolder, results }, fetchedText(cacheFolder, results));
   if (results.some(({ type }) => type === "failed")) process.exitCode = exitCodes.failed;
 }
 
 // What `rir sources` and `rir fetch` print for people.
 
-const left = (title: string): Column => ({ title });
-const right = (title: string): Column => ({ title, align: "right" });
-
 export function sourcesText(
   cacheFolder: string,
-  rows: readonly SourceRow[],
+  sources: readonly SourceRow[],
   geofeeds: GeofeedCopies,
 ): string {
-  const table = formatTable(
-    [
-      left("source"),
-      left("kind"),
-      left("our copy"),
-      right("size"),
-      left("data of"),
-      right("days old"),
-      right("checked, days ago"),
-      left("published at"),
-    ],
-    rows.map((row) => [
-      row.name,
-      row.kind,
-      row.state,
-      row.bytes === null ? "" : bytesText(row.bytes),
-      row.dataDate?.slice(0, 10) ?? "",
-      row.dataAgeDays === null ? "" : String(row.dataAgeDays),
-      row.checkedDaysAgo === null ? "" : String(row.checkedDaysAgo),
-      row.url ?? "(on request)",
-    ]),
-  );
-  const notPublic = rows.filter(
-    ({ access, state }) => access.type === "on-request" && state === "not set up",
-  );
-  const lines = notPublic.map(
-    (row) => `${row.name}: ${row.access.type === "on-request" ? row.access.how : ""}`,
-  );
-  const bytes = rows.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
+  const bytes = sources.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
+  const isOwed = sources.some(({ state }) => ["stale", "missing", "changed on disk"].includes(state));
   return [
-    `kept in ${cacheFolder}: ${bytesText(bytes)}`,
-    table,
-    ...geofeedsText(geofeeds),
-    ...lines,
-    ...whatToDo(rows),
+    answerText(
+      { keptIn: cacheFolder, bytes, geofeeds: geofeeds.files === 0 ? null : geofeeds, sources },
+      { sources: "name kind state bytes dataDate dataAgeDays checkedDaysAgo url" },
+    ),
+    ...sources.flatMap(({ name, access, state }) =>
+      access.type === "on-request" && state === "not set up" ? [`${name}: ${access.how}`] : [],
+    ),
+    ...(isOwed ? ["fetch them with: nearcrawl rir fetch"] : []),
   ].join("\n\n");
 }
 
-function geofeedsText({ files, bytes, tooOld }: GeofeedCopies): readonly string[] {
-  if (files === 0) return [];
-  const old = tooOld === 0 ? "" : `; ${tooOld} of them not confirmed for a quarter, and imported no more`;
-  return [`geofeeds that registry objects name: ${files} files, ${bytesText(bytes)}${old}`];
-}
-
-function whatToDo(rows: readonly SourceRow[]): readonly string[] {
-  const named = (state: SourceRow["state"]) =>
-    rows.filter((row) => row.state === state).map(({ name }) => name);
-  const [stale, old, missing, changed, unlisted] = [
-    named("stale"),
-    named("old at its source"),
-    named("missing"),
-    named("changed on disk"),
-    named("not in the list"),
-  ];
-  return [
-    ...(stale.length > 0 ? [`older than a quarter (${quarterDays} days): ${stale.join(", ")}`] : []),
-    ...(old.length > 0 ? [`nothing newer published for a quarter: ${old.join(", ")}`] : []),
-    ...(missing.length > 0 ? [`never fetched: ${missing.join(", ")}`] : []),
-    ...(changed.length > 0 ? [`not what was fetched: ${changed.join(", ")}`] : []),
-    ...(unlisted.length > 0
-      ? [`in the cache, and imported, but not in the list of sources: ${unlisted.join(", ")}`]
-      : []),
-    ...(stale.length + missing.length + changed.length > 0 ? ["fetch them with: nearcrawl rir fetch"] : []),
-  ];
-}
-
 function fetchedText(cacheFolder: string, results: readonly FetchResult[]): string {
-  const table = formatTable(
-    [left("source"), left("outcome"), right("size"), left("remark")],
-    results.map((result) =>
-      result.type === "failed"
-        ? [result.source, "failed", "", printable(result.reason)]
-        : [result.source, result.type, bytesText(result.bytes), result.note],
-    ),
-  );
   const failed = results.filter(({ type }) => type === "failed").length;
   const ending =
     failed === 0
       ? `see what they would change: nearcrawl rir plan --cache ${cacheFolder}`
       : `${failed} of ${results.length} sources failed; of those the copy we had stays`;
-  return [table, ending].join("\n\n");
-}
-
-/** `12.3 MB`: thousand-based, as download sizes are stated. */
-export function bytesText(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  const units = ["kB", "MB", "GB", "TB"];
-  let value = bytes / 1000;
-  let unit = 0;
-  for (; value >= 999.95 && unit < units.length - 1; unit++) value /= 1000;
-  return `${value.toFixed(1)} ${units[unit]}`;
+  return `${answerText(results, { "": "source type bytes note reason" })}\n\n${ending}`;
 }
 
 interface Running {

@@ -1,7 +1,7 @@
 /**
  * A `nearcrawl rir` command that a coordinator started (registry/run-command) tells it how far it is, over the IPC
  * channel, and ends when the coordinator does: a channel that closes is taken for a SIGTERM. Started by a person or a
- * timer there is no channel, and nothing here does anything.
+ * timer there is no channel, and progress is a line on standard error.
  */
 
 import type { Pool } from "pg";
@@ -10,6 +10,7 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import type { Asker, JobStep } from "#coordinator/registry/jobs";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
+import { ProgressLine } from "../output.ts";
 
 /** What the coordinator takes. */
 export const jobStep = z.object({
@@ -19,11 +20,12 @@ export const jobStep = z.object({
 }) satisfies z.ZodType<JobStep>;
 
 const stepMs = 200;
+const mostCharacters = 400;
 
 /** What a coordinator sets for its jobs: a channel alone may be anybody's (a process manager's, a test runner's). */
 export const jobMark = { NEARCRAWL_JOB: "1" };
 
-export function isJob(): boolean {
+function isJob(): boolean {
   return process.send !== undefined && process.env.NEARCRAWL_JOB === jobMark.NEARCRAWL_JOB;
 }
 
@@ -37,16 +39,27 @@ export function endWithCoordinator(): void {
   process.channel?.unref();
 }
 
-/** Tells steps, at most a few a second; one with something to keep is always told. */
-export class JobSteps {
+/** How far long work is, which begins with it. */
+export class WorkProgress {
+  readonly #line = isJob() ? null : new ProgressLine();
   #toldMs = Number.NEGATIVE_INFINITY;
 
-  tell(step: JobStep, nowMs: number): void {
-    if (!isJob() || !process.connected) return;
-    if (step.done === null && nowMs - this.#toldMs < stepMs) return;
+  constructor() {
+    endWithCoordinator();
+  }
+
+  /** A coordinator is told at most a few times a second, but of each step with something to keep. */
+  tell({ text, share, done }: JobStep, nowMs: number): void {
+    if (this.#line !== null) return void this.#line.show(text);
+    if (!process.connected || (done === null && nowMs - this.#toldMs < stepMs)) return;
     this.#toldMs = nowMs;
+    const step = { text: text.slice(0, mostCharacters), share, done: done?.slice(0, mostCharacters) ?? null };
     // Whoever does not listen any more closes the channel, too.
     process.send?.(step, () => {});
+  }
+
+  end(): void {
+    this.#line?.done();
   }
 }
 

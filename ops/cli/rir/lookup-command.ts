@@ -2,16 +2,14 @@
 import { Command } from "commander";
 import { blocksOf, parseRange } from "#core/ip/range";
 import { type FoundSubnet, type LookUp, lookUp, readAsked } from "#rir-import/lookup";
-import type { ImportProgress, OnProgress } from "#rir-import/progress";
 import { exitCodes } from "../exit-codes.ts";
-import { formatTable, ProgressLine, printable } from "../output.ts";
-import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
-import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";
-import { progressText } from "./progress-text.ts";
+import { formatTable, printable } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
+import { withMigrated } from "./cache-options.ts";
 
 export function lookUpCommand(): Command {
-  return onDatabase(new Command("lookup"), "print for programs: one JSON value a line for each address")
-    .description("the chain of ranges that hold an address or a range")
+  return withDatabaseOptions(new Command("lookup"))
+    .description("the chain of ranges that hold an address or a range; --json: one value a line for each")
     .argument("<address...>", "addresses, a/prefix or 'a - b'")
     .addHelpText("after", help)
     .action(answerAddresses);
@@ -90,47 +88,4 @@ export function writeOut(text: string): Promise<boolean> {
       else reject(error);
     });
   });
-}
-
-// Long work of `nearcrawl rir` with a progress line on standard error, or told to the coordinator that asked for it.
-
-export async function withProgress<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
-  if (isJob()) return await withSteps(work);
-  const line = new ProgressLine();
-  const phases = new PhaseTexts();
-  try {
-    return await work((progress) => line.show(phases.text(progress, performance.now()).text));
-  } finally {
-    line.done();
-  }
-}
-
-async function withSteps<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
-  endWithCoordinator();
-  const steps = new JobSteps();
-  const phases = new PhaseTexts();
-  return await work((progress) => {
-    const nowMs = performance.now();
-    const { text, ended } = phases.text(progress, nowMs);
-    const share = progress.total > 1 ? Math.min(1, progress.done / progress.total) : null;
-    steps.tell({ text, share, done: ended }, nowMs);
-  });
-}
-
-class PhaseTexts {
-  #phase: ImportProgress["phase"] | null = null;
-  #sinceMs = 0;
-  #last = "";
-
-  /** `ended`: the last text of the phase before, when this is the first of another. */
-  text(progress: ImportProgress, nowMs: number): { readonly text: string; readonly ended: string | null } {
-    const isNew = progress.phase !== this.#phase;
-    const ended = isNew && this.#phase !== null ? this.#last : null;
-    if (isNew) {
-      this.#phase = progress.phase;
-      this.#sinceMs = nowMs;
-    }
-    this.#last = progressText(progress, (nowMs - this.#sinceMs) / 1000);
-    return { text: this.#last, ended };
-  }
 }

@@ -1,96 +1,105 @@
-/** What `nearcrawl rir plan`, `apply`, `rollback` and `status` say to people. */
+/** What `nearcrawl rir check`, `plan`, `apply`, `rollback` and `status` say to people. */
 
 import { Command } from "commander";
 import type { AppliedImport } from "#rir-import/apply";
 import { checkSources, type SourceCheck } from "#rir-import/check";
-import type { PublishedChange, PublishedPlan } from "#rir-import/database/published-lists";
+import type { Difference, SubnetWords } from "#rir-import/database/differences";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
+import type { FileReport } from "#rir-import/read/file-report";
 import type { RolledBack, RolledForward } from "#rir-import/rollback";
 import { lossText, lostSum, shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
+import { answerText } from "../answer-text.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { type Column, formatTable, printAnswer, printable } from "../output.ts";
-import { filesText } from "./files-text.ts";
-import { withProgress } from "./lookup-command.ts";
-import { secondsText } from "./progress-text.ts";
+import { printAnswer, printable } from "../output.ts";
+import { secondsText, withProgress } from "./progress-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
-const left = (title: string): Column => ({ title });
-const right = (title: string): Column => ({ title, align: "right" });
-const samplesShown = 10;
+const joined = (parts: readonly string[]) => parts.filter((part) => part !== "").join("\n\n");
 
 export function planText(plan: ImportPlan): string {
-  const against = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
-  const parts = [
-    filesText(plan.files),
-    stateText(plan.state),
-    `compared with ${against}:\n${changesText(plan)}`,
-    samplesText(plan),
-    holdersText(plan),
-    delegationsText(plan),
-    publishedText(plan.published),
-    shrinkageText(plan),
-    outdatedText(plan),
-    lossesText(plan),
-    inUseText(plan),
-    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}${plan.losses.length > 0 ? ` --yes-lose ${lostSum(plan.losses)}` : ""}`,
-  ];
-  return parts.filter((part) => part !== "").join("\n\n");
+  const { inUse, losses, fingerprint } = plan;
+  const remove = isMuchInUse(inUse) ? ` --yes-remove ${inUse.going}` : "";
+  const lose = losses.length > 0 ? ` --yes-lose ${lostSum(losses)}` : "";
+  return joined([
+    importText(plan),
+    warningsOf(plan).join("\n"),
+    `apply exactly this with: nearcrawl rir apply … --planned ${fingerprint}${remove}${lose}`,
+  ]);
 }
 
-/** Registries that would lose suspiciously much. */
-function shrinkageText({ registries }: ImportPlan): string {
-  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-  return shrunkRegistries(registries)
-    .map(
-      ({ registry, lostSubnetsShare, lostIpv4Share, lostIpv6Share }) =>
-        `WARNING: ${registry} would lose ${percent(lostSubnetsShare)} of its subnets, ${percent(lostIpv4Share)} of its IPv4 and ${percent(lostIpv6Share)} of its IPv6 addresses: is its file complete?`,
-    )
-    .join("\n");
-}
-
-function lossesText({ losses }: ImportPlan): string {
-  return losses
-    .map(
-      (loss) =>
-        `WARNING: ${lossText(loss)} would go: is a file missing? They go only when it is said to be meant`,
-    )
-    .join("\n");
-}
-
-function outdatedText({ outdated }: ImportPlan): string {
-  return outdated
-    .map(({ file, fileDate, ageDays }) => {
-      return `WARNING: ${printable(file, 200)} is of ${fileDate}, ${count(ageDays)} days old: is it the newest?`;
-    })
-    .join("\n");
-}
-
-function inUseText({ inUse }: ImportPlan): string {
-  const words = `${goingWords(inUse)} go: delegated, or with hosts in the frontier`;
-  return isMuchInUse(inUse) ? `WARNING: ${words}; that many go only when it is said to be meant` : words;
-}
-
-export function appliedText(applied: AppliedImport): string {
-  const { plan, generation, isNew, cleared, seconds } = applied;
+export function appliedText({ plan, generation, isNew, cleared, seconds }: AppliedImport): string {
   const { reading, comparing, writing, total } = seconds;
   const times = `${secondsText(total)}: reading ${secondsText(reading)}, comparing ${secondsText(comparing)}, writing ${secondsText(writing)}`;
-  const ending = isNew
-    ? `generation ${generation} is in force (${times}); undo with: nearcrawl rir rollback`
-    : `nothing to do: generation ${generation} was made from the same files (${times})`;
-  const parts = [
-    filesText(plan.files),
-    stateText(plan.state),
-    changesText(plan),
-    holdersText(plan),
-    delegationsText(plan),
-    publishedText(plan.published),
+  return joined([
+    importText(plan),
+    ...heldBackText(plan),
     cleared === 0 ? "" : `cleared away what ${cleared} interrupted import left`,
-    ending,
-  ];
-  return parts.filter((part) => part !== "").join("\n\n");
+    isNew
+      ? `generation ${generation} is in force (${times}); undo with: nearcrawl rir rollback`
+      : `nothing to do: generation ${generation} was made from the same files (${times})`,
+  ]);
 }
+
+const samplesShown = 10;
+
+function importText({ files, generation, state, registries, changes, samples, ...plan }: ImportPlan): string {
+  const { sources, heldBack: _, ...lists } = plan.published;
+  const isPublished = lists.lists > 0 || sources.length > 0;
+  const words = {
+    tree: { ...state, crossingSamples: state.crossingSamples.slice(0, samplesShown) },
+    changes,
+    ...{ registries, differences: Object.values(samples).flat().map(differenceRow) },
+    ...{ holders: plan.holders, delegations: plan.delegations },
+    published: isPublished ? { ...lists, sources } : null,
+    publishedMoves: sources.flatMap(({ movedSamples }) => movedSamples),
+  };
+  const columns = {
+    registries: "registry before.subnets after.subnets added removed changed moved",
+    sources: "source listDate ranges places withoutPlace added removed moved isHeldBack",
+  };
+  return joined([
+    filesText(files),
+    `compared with ${generation === null ? "an empty tree" : `generation ${generation}`}:`,
+    answerText(words, columns),
+  ]);
+}
+
+function differenceRow({ kind, range, before, after }: Difference) {
+  const words = (subnet: SubnetWords | null) =>
+    [subnet?.holder, subnet?.country, subnet?.registry, subnet?.name].filter(Boolean).join(" · ");
+  const under = (subnet: SubnetWords | null) => (subnet?.under ? `under ${subnet.under}` : "at the top");
+  const say = kind === "moved" ? under : words;
+  return { change: kind, range, before: printable(say(before), 60), after: printable(say(after), 60) };
+}
+
+function warningsOf(plan: ImportPlan): string[] {
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  const inUse = `${goingWords(plan.inUse)} go: delegated, or with hosts in the frontier`;
+  return [
+    ...shrunkRegistries(plan.registries).map(
+      ({ registry, lostSubnetsShare: subnets, lostIpv4Share: ipv4, lostIpv6Share: ipv6 }) =>
+        `WARNING: ${registry} would lose ${percent(subnets)} of its subnets, ${percent(ipv4)} of its IPv4 and ${percent(ipv6)} of its IPv6 addresses: is its file complete?`,
+    ),
+    ...heldBackText(plan),
+    ...plan.outdated.map(
+      ({ file, fileDate, ageDays }) =>
+        `WARNING: ${printable(file, 200)} is of ${fileDate}, ${count(ageDays)} days old: is it the newest?`,
+    ),
+    ...plan.losses.map(
+      (loss) =>
+        `WARNING: ${lossText(loss)} would go: is a file missing? They go only when it is said to be meant`,
+    ),
+    isMuchInUse(plan.inUse) ? `WARNING: ${inUse}; that many go only when it is said to be meant` : inUse,
+  ];
+}
+
+const heldBackText = ({ published }: Pick<ImportPlan, "published">): string[] =>
+  published.heldBack.map((source) => {
+    const name = printable(source, 120);
+    return `WARNING: ${name} moves more than 30 % of its ranges to other places: held back, what is in force goes on; if that is meant: --yes-moved "${name}"`;
+  });
 
 export function rolledBackText({ rolledBack, generation, undone }: RolledBack): string {
   const now =
@@ -108,137 +117,65 @@ function changedText(changes: Readonly<Record<string, number>>): string {
   return parts.join(", ") || "no changes";
 }
 
-export function statusText(status: RegistryStatus): string {
-  if (status.generation === null) {
-    return ["no import yet: nearcrawl rir apply SOURCE…", ...remarksOf(status)].join("\n\n");
-  }
-  const sources = formatTable(
-    [
-      left("file"),
-      left("format"),
-      left("registry"),
-      left("date"),
-      right("age, days"),
-      right("kept"),
-      right("malformed"),
-    ],
-    status.sources.map((source) => [
-      source.file,
-      source.format,
-      source.registry ?? "",
-      source.fileDate ?? "",
-      source.ageDays === null ? "" : String(source.ageDays),
-      count(source.kept),
-      count(source.malformed),
-    ]),
-  );
-  const history = formatTable(
-    [
-      right("generation"),
-      left("state"),
-      left("applied"),
-      right("added"),
-      right("removed"),
-      right("changed"),
-      right("moved"),
-    ],
-    status.history.map(({ generation, state, appliedAt, changes, canRollForward }) => [
-      String(generation),
-      canRollForward ? `${state}, can go forward` : state,
-      appliedAt?.slice(0, 19).replace("T", " ") ?? "",
-      count(changes.added ?? 0),
-      count(changes.removed ?? 0),
-      count(changes.changed ?? 0),
-      count(changes.moved ?? 0),
-    ]),
-  );
-  const totals = `generation ${status.generation}: ${count(status.ipv4Subnets)} IPv4 and ${count(status.ipv6Subnets)} IPv6 subnets, ${count(status.holders)} holders, ${count(status.delegations)} delegations`;
-  return [totals, sources, history, ...remarksOf(status)].join("\n\n");
+export function statusText({ counted: _, ...status }: RegistryStatus): string {
+  if (status.generation === null)
+    return joined([
+      "no import yet: nearcrawl rir apply SOURCE…",
+      answerText({ unfinished: status.unfinished }),
+    ]);
+  return answerText(status, {
+    sources: "file format registry fileDate ageDays kept malformed",
+    history:
+      "generation state appliedAt changes.added changes.removed changes.changed changes.moved canRollForward",
+  });
 }
 
-function remarksOf({ outdated, unfinished }: RegistryStatus): readonly string[] {
-  const since = unfinished?.begunAt.slice(0, 19).replace("T", " ");
+// What was read of each file, for an operator who has to decide whether to trust it: one row a file, then why records were
+// left out, what its text was written in, and each broken record with its line.
+
+const malformedShown = 10;
+const reasonsShown = 12;
+
+export function filesText(files: readonly FileReport[]): string {
+  const rows = files.map((file) => ({
+    ...file,
+    ignored: Object.values(file.ignored).reduce((total, number) => total + number, 0),
+  }));
+  const columns = "file format registry fileDate read kept ignored malformed textBytes seconds";
+  return [answerText({ files: rows }, { files: columns }), ...files.flatMap(remarksOf)].join("\n");
+}
+
+/** A broken record as `file:line:`, which editors and terminals open. */
+function remarksOf({ file, malformed, malformedSamples, ...report }: FileReport): string[] {
+  const { ignored, encoding, warnings } = report;
+  // The commonest reason first.
+  const reasons = Object.entries(ignored).sort(([, a], [, b]) => b - a);
+  const shown = reasons.slice(0, reasonsShown).map(([reason, number]) => `${count(number)} × ${reason}`);
+  const latin1 = encoding?.firstLatin1Line
+    ? ` (the first in the record at line ${encoding.firstLatin1Line})`
+    : "";
+  const samples = malformedSamples.slice(0, malformedShown);
+  const more = malformed - samples.length;
   return [
-    ...(outdated.length === 0 ? [] : [`older than a quarter: ${outdated.join(", ")}`]),
-    ...(unfinished === null
+    ...(shown.length === 0 ? [] : [`  ${file}: ignored ${shown.join(", ")}`]),
+    ...(encoding === null
       ? []
       : [
-          unfinished.isRunning
-            ? `an import is running since ${since}`
-            : `an import that began at ${since} was interrupted; the next one clears it away`,
+          `  ${file}: encoding: values in UTF-8: ${count(encoding.utf8Values)}, read as Latin-1: ${count(encoding.latin1Values)}${latin1}`,
         ]),
+    ...warnings.map((warning) => `  ${file}: warning: ${warning}`),
+    ...samples.map(
+      ({ file: of, line, reason, value }) =>
+        `  ${of}:${line}: ${reason}${value === "" ? "" : `: "${printable(value, 60)}"`}`,
+    ),
+    ...(more > 0 ? [`  ${file}: and ${count(more)} more malformed records`] : []),
   ];
 }
-
-function changesText({ changes }: ImportPlan): string {
-  const { added, returned, removed, changed, moved, unchanged } = changes;
-  const kinds = { added, returned, removed, changed, moved, unchanged };
-  return formatTable(Object.keys(kinds).map(right), [Object.values(kinds).map(count)]);
-}
-
-function samplesText({ samples }: ImportPlan): string {
-  const words = (subnet: ImportPlan["samples"]["added"][number]["before"]) =>
-    subnet === null
-      ? ""
-      : [subnet.holder, subnet.country, subnet.registry, subnet.name].filter(Boolean).join(" · ");
-  const under = (subnet: ImportPlan["samples"]["added"][number]["before"]) =>
-    subnet?.under ? `under ${subnet.under}` : "at the top";
-  const rows = (["added", "returned", "removed", "changed", "moved"] as const).flatMap((kind) =>
-    samples[kind].map(({ range, before, after }) => [
-      kind,
-      range,
-      printable(kind === "moved" ? under(before) : words(before), 60),
-      printable(kind === "moved" ? under(after) : words(after), 60),
-    ]),
-  );
-  return rows.length === 0 ? "" : formatTable(["change", "range", "before", "after"].map(left), rows);
-}
-
-function holdersText({ holders }: ImportPlan): string {
-  const { added, gone, renamed, merged, split, mergedSamples, splitSamples } = holders;
-  if (added + gone + renamed + merged + split === 0) return "";
-  const sample = (word: string, samples: typeof mergedSamples) =>
-    samples
-      .slice(0, samplesShown)
-      .map(({ from, to }) => `  ${word}: ${printable(from, 50)} → ${printable(to.join(" + "), 80)}`);
-  return [
-    `holders: ${count(added)} new, ${count(gone)} gone, ${count(renamed)} renamed, ${count(merged)} merged into another, ${count(split)} split`,
-    ...sample("merged", mergedSamples),
-    ...sample("split", splitSamples),
-  ].join("\n");
-}
-
-function delegationsText({ delegations }: ImportPlan): string {
-  const { kept, returned, inherited, lost, inheritedSamples, lostSamples } = delegations;
-  return [
-    `delegations: ${count(kept)} kept, ${count(returned)} returned, ${count(inherited)} inherited by the subnet above, ${count(lost)} lost`,
-    ...inheritedSamples
-      .slice(0, samplesShown)
-      .map(({ range, from, to, through }) => `  ${range}: ${from} → ${to}, through ${through}`),
-    ...lostSamples
-      .slice(0, samplesShown)
-      .map(({ range, from }) => `  ${range}: ${from} → nobody; the next URL there is probed again`),
-  ].join("\n");
-}
-
-// What `nearcrawl rir check` says to people: the files, and the tree that they make.
-
-const crossingsShown = 10;
 
 function checkText({ files, state, publishedRanges, seconds }: SourceCheck): string {
-  const published = publishedRanges > 0 ? [`published places of ${count(publishedRanges)} ranges`] : [];
-  return [filesText(files), stateText(state), ...published, `read in ${secondsText(seconds)}`].join("\n\n");
-}
-
-function stateText(state: SourceCheck["state"]): string {
-  const lines = [
-    `${count(state.subnets)} subnets (${count(state.ipv4Subnets)} IPv4, ${count(state.ipv6Subnets)} IPv6), at most ${state.deepest} deep; ${count(state.holders)} holders, ${count(state.withoutHolder)} subnets without one; ${count(state.duplicates)} records merged with another of the same range`,
-  ];
-  if (state.crossings > 0) lines.push(`${count(state.crossings)} pairs of overlapping ranges, both kept:`);
-  const shown = state.crossingSamples.slice(0, crossingsShown);
-  lines.push(...shown.map(({ earlier, later }) => `  ${earlier} × ${later}`));
-  if (state.crossings > shown.length) lines.push("  and more: --json lists up to a thousand");
-  return lines.join("\n");
+  const { crossingSamples, ...counts } = state;
+  const tree = { ...counts, crossingSamples: crossingSamples.slice(0, samplesShown), publishedRanges };
+  return joined([filesText(files), answerText(tree), `read in ${secondsText(seconds)}`]);
 }
 
 // `nearcrawl rir check`: reads and reports, touches nothing.
@@ -263,47 +200,3 @@ export function checkCommand(): Command {
       process.exitCode = exitCodes.usage;
     });
 }
-
-// What an import changes of where networks publish that their ranges lie.
-
-/** Empty where nothing is published, and nothing was. */
-export function publishedText({ lists, ranges, sources, geofeeds, ...plan }: PublishedPlan): string {
-  if (lists === 0 && sources.length === 0) return "";
-  const named =
-    geofeeds.lists === 0
-      ? ""
-      : `; ${count(geofeeds.lists)} of the lists, with ${count(geofeeds.ranges)} ranges, are geofeeds that registry objects name`;
-  return [
-    `published places: ${count(lists)} lists, ${count(ranges)} ranges; ${count(plan.added)} added, ${count(plan.removed)} removed, ${count(plan.moved)} at another place${named}`,
-    ...(sources.length === 0 ? [] : [sourceTable(sources)]),
-    ...sources.flatMap(movedText),
-  ].join("\n");
-}
-
-function sourceTable(sources: readonly PublishedChange[]): string {
-  const figures = ["ranges", "places", "without place", "added", "removed", "moved"];
-  return formatTable(
-    [left("source"), left("list of"), ...figures.map(right)],
-    sources.map((source) => [
-      printable(source.source, 80),
-      source.listDate ?? "",
-      ...[source.ranges, source.places, source.withoutPlace].map(count),
-      ...[source.added, source.removed, source.moved].map(count),
-    ]),
-  );
-}
-
-function movedText(change: PublishedChange): readonly string[] {
-  const { source, moved, rangesBefore, movedSamples, isHeldBack } = change;
-  const samples = movedSamples.map(
-    ({ range, before, after }) => `  ${range}: ${placeText(before)} → ${placeText(after)}`,
-  );
-  if (!isHeldBack) return samples;
-  const share = ((100 * moved) / rangesBefore).toFixed(1);
-  return [
-    `WARNING: ${printable(source, 120)} moves ${count(moved)} of its ${count(rangesBefore)} ranges (${share} %) to other places: held back, what is in force goes on; if that is meant: --yes-moved "${printable(source, 120)}"`,
-    ...samples,
-  ];
-}
-
-const placeText = (place: string | null) => (place === null ? "no place" : printable(place, 60));

@@ -1,5 +1,24 @@
-/** The progress line of an import: phase, how far, records and their rate, time left of the phase. */
-import type { ImportProgress } from "#rir-import/progress";
+/** The progress of an import: phase, how far, records and their rate, time left of the phase. */
+import type { ImportProgress, OnProgress } from "#rir-import/progress";
+import { WorkProgress } from "./job-steps.ts";
+
+export async function withProgress<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
+  const told = new WorkProgress();
+  let [phase, sinceMs, last] = ["", 0, ""];
+  try {
+    return await work((progress) => {
+      const nowMs = performance.now();
+      // Kept is the last text of a phase, once the next one begins.
+      const done = phase !== "" && progress.phase !== phase ? last : null;
+      if (progress.phase !== phase) [phase, sinceMs] = [progress.phase, nowMs];
+      last = progressText(progress, (nowMs - sinceMs) / 1000);
+      const share = progress.total > 1 ? Math.min(1, progress.done / progress.total) : null;
+      told.tell({ text: last, share, done }, nowMs);
+    });
+  } finally {
+    told.end();
+  }
+}
 
 const phases: Readonly<Record<ImportProgress["phase"], string>> = {
   read: "reading",
@@ -10,7 +29,7 @@ const phases: Readonly<Record<ImportProgress["phase"], string>> = {
 };
 
 /** `elapsedSeconds` since the phase began. */
-export function progressText(progress: ImportProgress, elapsedSeconds: number): string {
+function progressText(progress: ImportProgress, elapsedSeconds: number): string {
   const { phase, done, total, file, records } = progress;
   const share = total > 0 ? Math.min(1, done / total) : 0;
   const parts = [total > 0 ? `${phases[phase]} ${Math.floor(share * 100)} %` : phases[phase]];

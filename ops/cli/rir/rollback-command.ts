@@ -13,8 +13,9 @@ import { registryOverview } from "#rir-import/status";
 import { boundedInteger } from "../bounded-number.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { yesRemoveOption } from "./apply-command.ts";
-import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
+import { withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, recordRegistryChange } from "./job-steps.ts";
 import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 
@@ -33,7 +34,7 @@ Examples:
   nearcrawl rir rollback --yes-remove 1204`;
 
 export function rollbackCommand(): Command {
-  return onDatabase(new Command("rollback"))
+  return withDatabaseOptions(new Command("rollback"))
     .description("undo the newest imports: the tree and its delegations are as before them")
     .argument("[n]", "how many", boundedInteger(1, 1000), 1)
     .option(
@@ -112,7 +113,7 @@ Examples:
   nearcrawl rir rollforward 12`;
 
 export function rollforwardCommand(): Command {
-  return onDatabase(new Command("rollforward"))
+  return withDatabaseOptions(new Command("rollforward"))
     .description("put an import that was rolled back in force again, with its delegations")
     .argument(
       "[generation]",

@@ -138,6 +138,8 @@ function coordinatorSettings(options: EmulatedRunOptions, resolvers: readonly st
       settleSeconds: 15,
       concurrentRounds: roundsAtOnce(parameters.policy),
     },
+    // All crawlers are of this run: nobody has to be held against others, which would cost probes and accuracy.
+    trust: { witnesses: false },
     scope: { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: false },
     lease: { seconds: 90 },
     heartbeatSeconds: 5,

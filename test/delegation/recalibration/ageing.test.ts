@@ -10,7 +10,6 @@ import {
   usualRate,
 } from "#coordinator/delegation/recalibration/ageing";
 import { seededRandom } from "#core/random";
-import { equalKinds, simulateAgeing, usualKinds } from "../../lab/simulate/calibration/ageing.ts";
 
 const keys = (holderKey: number, country: string): RateKeys => rateKeysOf({ holderKey, country });
 
@@ -79,29 +78,5 @@ describe("the plan of checks", () => {
 
   it("is none where there is nothing to check", () => {
     expect(new AgeingTally().planFor(30)).toBeNull();
-  });
-});
-
-describe("a simulated year of moves", () => {
-  const options = { subnets: 600, days: 365, meanDays: 30, alarmShare: 0, seed: 3 };
-  const excess = (rule: Parameters<typeof simulateAgeing>[1], kinds = usualKinds) =>
-    simulateAgeing({ ...options, kinds }, rule);
-
-  it("loses least where checks go by their price, with no more rounds", () => {
-    const [none, oldest, price] = [excess("none"), excess("oldest first"), excess("price")];
-
-    expect(none.meanExcessMs).toBeGreaterThan(oldest.meanExcessMs);
-    expect(price.meanExcessMs).toBeLessThan(0.7 * oldest.meanExcessMs);
-    expect(price.checksPerDay).toBeLessThanOrEqual(oldest.checksPerDay);
-  });
-
-  it("does not lose by it where all networks move alike", () => {
-    expect(excess("price", equalKinds).meanExcessMs).toBeLessThan(
-      excess("oldest first", equalKinds).meanExcessMs,
-    );
-  });
-
-  it("is the same year again for the same seed", () => {
-    expect(excess("price")).toEqual(excess("price"));
   });
 });

@@ -1,9 +1,30 @@
-/** The quick benches on this checkout, and on another commit in turns with it. */
+/** The quick benches on this checkout, and on another commit in turns with it; what is printed of them, and how it ends. */
+import { formatTable } from "#ops/cli/output";
 import type { Figure } from "../figure.ts";
 import { type Compared, compareFigures, type Lone } from "./compare-figures.ts";
 import { type TwoCheckouts, withCommit, withoutCommit } from "./other-checkout.ts";
-import type { QuickBench } from "./quick-benches.ts";
 import { type BenchRun, type Checkout, runBench } from "./run-bench.ts";
+
+export interface QuickBench {
+  /** Of test/lab/NAME.bench.ts. */
+  readonly name: string;
+  readonly args: readonly string[];
+  /** It runs what is in dist/. */
+  readonly isBuilt?: true;
+}
+
+/**
+ * What `npm run bench -- all` runs: one bench for each thing that must not get slower unnoticed, in a form that takes well
+ * under a minute. Its figures are for comparing two commits; results/*.md have those of the full runs.
+ */
+export const quickBenches: readonly QuickBench[] = [
+  { name: "crawl", args: ["real", "made", "short"] },
+  { name: "ingest", args: ["20000", "5"] },
+  { name: "delegation", args: ["nearest", "200"] },
+  { name: "search", args: ["--pages", "20000", "--users", "4", "--seconds", "6"] },
+  { name: "start", args: ["--rounds", "3"], isBuilt: true },
+  { name: "ip-tree", args: ["20260301", "0.05"] },
+];
 
 interface Measuring {
   readonly root: string;
@@ -15,8 +36,6 @@ interface Measuring {
 export type BenchComparison = { readonly bench: string } & (
   | {
       readonly type: "compared";
-      /** The other commit was measured by its own bench: ours does not run on it. */
-      readonly byItsOwn: boolean;
       readonly figures: readonly (Compared | Lone)[];
     }
   /** `side`: where it failed, for good: it is not run again. */
@@ -41,32 +60,23 @@ interface Turns extends Pick<Measuring, "say" | "signal"> {
 }
 
 async function compareOne(
-  { here, there, thereByItself }: TwoCheckouts,
+  checkouts: TwoCheckouts,
   bench: QuickBench,
   { rounds, say, signal }: Turns,
 ): Promise<BenchComparison> {
   const measured = { there: [] as (readonly Figure[])[], here: [] as (readonly Figure[])[] };
-  let other = there;
-  const takeTurn = async (side: "there" | "here", round: number): Promise<BenchRun> => {
-    say(`${bench.name}, round ${round} of ${rounds}, ${side}`);
-    return await runBench(side === "here" ? here : other, bench, signal);
-  };
   for (let round = 1; round <= rounds; round++) {
     for (const side of inTurn(round)) {
-      let run = await takeTurn(side, round);
-      if (run.type === "failed" && side === "there" && round === 1 && other === there) {
-        say(`${bench.name}: this checkout's bench does not run there: ${run.words}`);
-        other = thereByItself;
-        const byItself = await takeTurn(side, round);
-        // Why ours does not run says more than that it has none.
-        if (byItself.type === "measured") run = byItself;
-      }
+      say(`${bench.name}, round ${round} of ${rounds}, ${side}`);
+      const run = await runBench(checkouts[side], bench, signal);
       if (run.type === "failed") return { bench: bench.name, type: "failed", side, words: run.words };
       measured[side].push(run.figures);
     }
   }
-  const figures = compareFigures(measured.there, measured.here);
-  return { bench: bench.name, type: "compared", byItsOwn: other === thereByItself, figures };
+  return {
+    ...{ bench: bench.name, type: "compared" },
+    figures: compareFigures(measured.there, measured.here),
+  };
 }
 
 /** Whichever is first finds the machine as the one before left it. */
@@ -90,4 +100,71 @@ export async function measureHere({ root, quick, say, signal }: Measuring): Prom
     }
     return all;
   });
+}
+
+export const exitCodes = { done: 0, worse: 1, usage: 2, failed: 3, interrupted: 130 } as const;
+
+export function comparisonCode(all: readonly BenchComparison[]): number {
+  if (all.some(isWorse)) return exitCodes.worse;
+  return all.some((one) => one.type === "failed" && one.side === "here") ? exitCodes.failed : exitCodes.done;
+}
+
+function isWorse(one: BenchComparison): boolean {
+  return one.type === "compared" && one.figures.some((figure) => "mark" in figure && figure.mark === "worse");
+}
+
+const right = { align: "right" } as const;
+
+export function figuresText(all: readonly BenchFigures[]): string {
+  const rows = all.flatMap(({ bench, run: one }) =>
+    one.type === "measured"
+      ? one.figures.map(({ name, value, unit }) => [bench, name, shown(value), unit])
+      : [[bench, `failed: ${one.words}`]],
+  );
+  const columns = [{ title: "bench" }, { title: "figure" }, { title: "value", ...right }, { title: "unit" }];
+  return `${formatTable(columns, rows)}\n`;
+}
+
+export function comparisonText(
+  all: readonly BenchComparison[],
+  { commit, rounds }: { readonly commit: string; readonly rounds: number },
+): string {
+  const rows = all.flatMap((one) =>
+    one.type === "failed"
+      ? [[one.bench, one.side === "here" ? `failed: ${one.words}` : `cannot be compared: ${one.words}`]]
+      : one.figures.map((figure) => [one.bench, ...cells(figure)]),
+  );
+  const columns = [
+    { title: "bench" },
+    { title: "figure" },
+    { title: "unit" },
+    { title: "there", ...right },
+    { title: "here", ...right },
+    { title: "here / there", ...right },
+    { title: "rounds" },
+    { title: "" },
+  ];
+  return [
+    `this checkout beside ${commit.slice(0, 8)}, medians of ${rounds} rounds in turns`,
+    "",
+    formatTable(columns, rows),
+    "",
+  ].join("\n");
+}
+
+function cells(figure: Compared | Lone): readonly string[] {
+  const { name, unit } = figure;
+  if ("only" in figure) {
+    const value = shown(figure.value);
+    return figure.only === "here" ? [name, unit, "", value] : [name, unit, value];
+  }
+  const [least, most] = figure.ratios.map((ratio) => ratio.toFixed(2));
+  const ratio = figure.ratio.toFixed(2);
+  return [name, unit, shown(figure.there), shown(figure.here), ratio, `${least} to ${most}`, figure.mark];
+}
+
+/** Three digits that count. */
+function shown(value: number): string {
+  if (value === 0 || value >= 100) return Math.round(value).toLocaleString("en-GB");
+  return value.toPrecision(3);
 }

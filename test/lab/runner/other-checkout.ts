@@ -1,17 +1,15 @@
 /**
  * Another commit, checked out beside this one for as long as it is measured. Its sources are measured by this checkout's
- * benches where these run on them, which makes an older commit comparable; by its own otherwise.
+ * benches, which makes an older commit comparable.
  */
 import { execFile } from "node:child_process";
 import {
   chmodSync,
   cpSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   symlinkSync,
 } from "node:fs";
@@ -19,20 +17,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { UsageError } from "#core/errors";
-import { type Checkout, stopServersIn } from "./run-bench.ts";
+import { benchFolder, type Checkout, stopServersIn } from "./run-bench.ts";
 
 export interface TwoCheckouts {
   readonly here: Checkout;
-  /** With this checkout's benches. */
   readonly there: Checkout;
-  /** With its own. */
-  readonly thereByItself: Checkout;
 }
-
-const benches = "test/lab";
-const ownBenches = "test/lab-of-its-own";
-/** Where commits before the lab have theirs. */
-const formerBenches = "test/bench";
 
 /** The whole name of a commit. Throws UsageError where there is none of that name. */
 export async function commitNamed(root: string, name: string): Promise<string> {
@@ -59,13 +49,12 @@ export async function withCommit<Result>(
   try {
     await git(root, ["worktree", "add", "--quiet", "--detach", other, commit]);
     await giveDependencies(root, other, say);
-    const own = overlayBenches(root, other);
+    rmSync(join(other, benchFolder), { recursive: true, force: true });
+    cpSync(join(root, benchFolder), join(other, benchFolder), { recursive: true });
     if (build) for (const each of [root, other]) await buildIn(each, say);
-    const there = scratch("there");
     return await work({
-      here: { root, benches, scratch: scratch("here") },
-      there: { root: other, benches, scratch: there },
-      thereByItself: { root: other, benches: own, scratch: there },
+      here: { root, scratch: scratch("here") },
+      there: { root: other, scratch: scratch("there") },
     });
   } finally {
     await removeScratch(folder);
@@ -89,7 +78,7 @@ export async function withoutCommit<Result>(
   const scratch = scratchFolder();
   try {
     if (build) await buildIn(root, say);
-    return await work({ root, benches, scratch });
+    return await work({ root, scratch });
   } finally {
     await removeScratch(scratch);
   }
@@ -122,14 +111,6 @@ async function giveDependencies(root: string, other: string, say: (line: string)
   mkdirSync(modules);
   for (const name of readdirSync(join(root, "node_modules")))
     if (name !== ".bin") symlinkSync(join(root, "node_modules", name), join(modules, name));
-}
-
-/** Gives the folder that the other's own benches are in. */
-function overlayBenches(root: string, other: string): string {
-  const hasLab = existsSync(join(other, benches));
-  if (hasLab) renameSync(join(other, benches), join(other, ownBenches));
-  cpSync(join(root, benches), join(other, benches), { recursive: true });
-  return hasLab ? ownBenches : formerBenches;
 }
 
 async function buildIn(root: string, say: (line: string) => void): Promise<void> {

@@ -7,12 +7,12 @@ import { dataFolderOf } from "#db/embedded-cluster";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { sharedDataFolder } from "../../support/shared-data.ts";
 import { type Figure, figuresVariable } from "../figure.ts";
-import { shortenedFolder, shortenedVariable } from "../result-file.ts";
+
+/** From the root of a checkout. */
+export const benchFolder = "test/lab";
 
 export interface Checkout {
   readonly root: string;
-  /** Its benches, from the root. */
-  readonly benches: string;
   /** Where they may leave what they find again in the next round; whoever made it removes it. */
   readonly scratch: string;
 }
@@ -41,25 +41,16 @@ export function benchesCalled(word: string, names: readonly string[]): readonly 
   return found;
 }
 
-function benchFile({ root, benches }: Pick<Checkout, "root" | "benches">, name: string): string | null {
-  const file = join(root, benches, `${name}.bench.ts`);
-  return existsSync(file) ? file : null;
-}
-
 /** Rejects with the signal's reason when that comes first; what the bench has started is ended then. */
 export async function runBench(
   checkout: Checkout,
   { name, args }: { readonly name: string; readonly args: readonly string[] },
   signal: AbortSignal,
 ): Promise<BenchRun> {
-  const file = benchFile(checkout, name);
-  if (file === null) return { type: "failed", words: "there is no such bench" };
   const figuresFile = join(checkout.scratch, "figures.jsonl");
   rmSync(figuresFile, { force: true });
-  const { status, output } = await run([...benchNodeArgs, file, ...args], checkout, {
-    env: { [figuresVariable]: figuresFile },
-    signal,
-  });
+  const env = { [figuresVariable]: figuresFile };
+  const { status, output } = await run([`${name}.bench.ts`, ...args], checkout, { env, signal });
   signal.throwIfAborted();
   if (status !== 0) return { type: "failed", words: `it ended with ${status}: ${lastWords(output)}` };
   if (!existsSync(figuresFile)) return { type: "failed", words: "it states no figures" };
@@ -73,29 +64,22 @@ export async function runOpenly(
   { name, args }: { readonly name: string; readonly args: readonly string[] },
   signal: AbortSignal,
 ): Promise<number | string> {
-  const file = join(checkout.benches, `${name}.bench.ts`);
-  const env = { [shortenedVariable]: shortenedFolder() };
-  const { status } = await run([...benchNodeArgs, file, ...args], checkout, { env, signal, isOpen: true });
+  const { status } = await run([`${name}.bench.ts`, ...args], checkout, { signal, isOpen: true });
   signal.throwIfAborted();
   return status;
 }
 
 /** In a process group of its own: what a bench starts ends with it. The other checkout lies elsewhere and finds the same data. */
 async function run(
-  args: readonly string[],
+  [file, ...args]: readonly string[],
   { root, scratch }: Checkout,
-  how: { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal; readonly isOpen?: boolean },
+  how: { readonly env?: NodeJS.ProcessEnv; readonly signal: AbortSignal; readonly isOpen?: boolean },
 ): Promise<{ readonly status: number | string; readonly output: string }> {
   const { env, signal, isOpen = false } = how;
   signal.throwIfAborted();
-  const child = spawn(process.execPath, args, {
+  const child = spawn(process.execPath, [...benchNodeArgs, join(benchFolder, file!), ...args], {
     cwd: root,
-    env: {
-      ...process.env,
-      TMPDIR: scratch,
-      NEARCRAWL_DATA: sharedDataFolder,
-      ...env,
-    },
+    env: { ...process.env, TMPDIR: scratch, NEARCRAWL_DATA: sharedDataFolder, ...env },
     stdio: isOpen ? "inherit" : ["ignore", "pipe", "pipe"],
     detached: true,
   });

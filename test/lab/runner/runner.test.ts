@@ -20,12 +20,9 @@ import { sharedDataFolder } from "../../support/shared-data.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import type { Figure } from "../figure.ts";
-import { resultFile, shortenedVariable } from "../result-file.ts";
-import { compareWith } from "./compare-commits.ts";
+import { compareWith, comparisonCode, comparisonText, quickBenches } from "./compare-commits.ts";
 import { compareFigures } from "./compare-figures.ts";
 import { commitNamed } from "./other-checkout.ts";
-import { quickBenches } from "./quick-benches.ts";
-import { comparisonCode, comparisonText } from "./report.ts";
 import { benchesCalled, benchNames, runOpenly } from "./run-bench.ts";
 
 const project = join(import.meta.dirname, "../../..");
@@ -128,31 +125,25 @@ const quick = (...names: readonly string[]) => names.map((name) => ({ name, args
 const quietly = { say: () => {}, signal: new AbortController().signal };
 
 describe("another commit", () => {
-  it("is measured by our benches, by its own where ours do not run, and what neither measures is said", async () => {
+  it("is measured by our benches, and what does not run there is said", async () => {
     const root = repository({
       "value.txt": "10",
       "test/lab/plain.bench.ts": 'throw new Error("replaced by ours")',
-      "test/lab/own.bench.ts": states("own", "value.txt"),
     });
     put(root, {
       "value.txt": "20",
       "new.txt": "30",
       "test/lab/plain.bench.ts": `${states("plain", "value.txt")}
 if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other data");`,
-      "test/lab/own.bench.ts": states("own", "new.txt"),
       "test/lab/lacking.bench.ts": states("lacking", "new.txt"),
     });
 
-    const all = await compareWith("HEAD", 1, { root, quick: quick("plain", "own", "lacking"), ...quietly });
+    const all = await compareWith("HEAD", 1, { root, quick: quick("plain", "lacking"), ...quietly });
 
     expect(all).toEqual([
       {
-        ...{ bench: "plain", type: "compared", byItsOwn: false },
+        ...{ bench: "plain", type: "compared" },
         figures: [expect.objectContaining({ name: "plain", there: 10, here: 20, ratio: 2, mark: "worse" })],
-      },
-      {
-        ...{ bench: "own", type: "compared", byItsOwn: true },
-        figures: [expect.objectContaining({ name: "own", there: 10, here: 30, ratio: 3 })],
       },
       {
         ...{ bench: "lacking", type: "failed", side: "there" },
@@ -164,9 +155,8 @@ if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other
     const text = comparisonText(all, { commit: git(root, "rev-parse", "HEAD"), rounds: 1 });
     expect(text).toMatch(/^plain +plain +ms +10\.0 +20\.0 +2\.00 +2\.00 to 2\.00 +worse$/m);
     expect(text).toMatch(/^lacking +cannot be compared: .*new\.txt/m);
-    expect(text).toContain("Measured there by its own bench: own.");
     expect(comparisonCode(all)).toBe(1);
-    expect(comparisonCode(all.slice(2))).toBe(0);
+    expect(comparisonCode(all.slice(1))).toBe(0);
   });
 
   it("has to exist", async () => {
@@ -195,11 +185,9 @@ setInterval(() => {}, 1000);`,
     chmodSync(scratch, 0o711);
     const stopping = new AbortController();
 
-    const ending = runOpenly(
-      { root, benches: "test/lab", scratch },
-      { name: "endless", args: [] },
-      stopping.signal,
-    ).catch((error: Error) => error.message);
+    const ending = runOpenly({ root, scratch }, { name: "endless", args: [] }, stopping.signal).catch(
+      (error: Error) => error.message,
+    );
     await until(() => existsSync(join(root, "home")), 60_000);
     const { pid } = readPidFile(readFileSync(join(root, "home"), "utf8"))!;
     stopping.abort(new Error("interrupted"));
@@ -213,13 +201,3 @@ setInterval(() => {}, 1000);`,
   },
   90_000,
 );
-
-it("a shortened bench writes beside the results and not over them", () => {
-  process.env[shortenedVariable] = temporaryFolder("nearcrawl-bench-shortened-");
-  try {
-    expect(resultFile("trust.md", true)).toBe(join(project, "test/bench/results/trust.md"));
-    expect(resultFile("trust.md", false)).toBe(join(process.env[shortenedVariable], "trust.md"));
-  } finally {
-    delete process.env[shortenedVariable];
-  }
-});

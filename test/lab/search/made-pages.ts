@@ -26,14 +26,8 @@ const day = 86_400_000;
 /** A page in so many has nearly the text of the host's first. */
 const duplicateEvery = 40;
 
-interface MadePage {
-  /** A line of COPY's text format. */
-  readonly line: string;
-  readonly titleRanks: readonly number[];
-}
-
-/** `number`: of the page on its host; 0 is the front page, which others link to most. */
-export function madePage(host: MadeHost, number: number, random: () => number): MadePage {
+/** A line of COPY's text format. `number`: of the page on its host; 0 is the front page, which others link to most. */
+export function madePage(host: MadeHost, number: number, random: () => number): string {
   const { vocabulary, lexemes, config, code } = host.language;
   const draw = (count: number) => Array.from({ length: count }, () => vocabulary.draw());
   const words = Math.round(200 * Math.exp(2 * random() * random()));
@@ -79,10 +73,10 @@ export function madePage(host: MadeHost, number: number, random: () => number): 
     standsFirst(number, popularity) ? 0 : 1,
     vectorOf(lexemes, { title, headings: headings.flat(), text: ranks }),
   ];
-  return { line: `${row.join("\t")}\n`, titleRanks: title };
+  return `${row.join("\t")}\n`;
 }
 
-export const fetchedBefore = Date.parse("2026-03-01T00:00:00Z");
+const fetchedBefore = Date.parse("2026-03-01T00:00:00Z");
 
 /** Nine pages in ten are linked from no other host; of front pages half are. */
 function popularityOf(number: number, random: () => number): number {

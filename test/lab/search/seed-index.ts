@@ -164,7 +164,7 @@ async function copyPages(client: PoolClient, part: number, hosts: readonly MadeH
   let lines: string[] = [];
   for (const host of hosts) {
     for (let number = 0; number < host.pages; number++) {
-      lines.push(madePage(host, number, random).line);
+      lines.push(madePage(host, number, random));
       if (lines.length < 50) continue;
       if (!stream.write(lines.join(""))) await once(stream, "drain");
       lines = [];

@@ -1,6 +1,6 @@
 /**
  * The pages' server in a process of its own, as the coordinator opens it (start-web.ts), searching in one of the ways. Says
- * where it listens when it is ready, answers what is found first to whoever started it, and ends with it.
+ * where it listens when it is ready, and ends with whoever started it.
  */
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -9,8 +9,6 @@ import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
 import { webServer } from "../../support/web-server.ts";
-import type { Question } from "./questions.ts";
-import { bestTexts } from "./recall.ts";
 
 const [url = "", way = "database"] = process.argv.slice(2);
 const pool = createPool(url, 4, 5000);
@@ -23,7 +21,6 @@ const app = webServer(
   { reads },
 );
 await app.listen({ host: "127.0.0.1", port: 0 });
-process.on("message", async (question: Question) => process.send?.(await bestTexts(reads, question)));
 process.once("disconnect", () => process.exit(0));
 process.send?.({
   port: (app.server.address() as AddressInfo).port,

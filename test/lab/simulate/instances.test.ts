@@ -5,7 +5,6 @@ import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "vitest";
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import { instanceFigures } from "./figures.ts";
 import { delaySpaceInstance } from "./instances/delay-space.ts";
 import { drawnFleet, type InstanceSize } from "./instances/drawn-fleet.ts";
 import { parseInstanceName, parseLatencyMatrix, readLatencyMatrix } from "./instances/named-instance.ts";
@@ -61,19 +60,6 @@ describe.each(Object.keys(families))("an instance of the family %s", (name) => {
       expect(Math.min(...rtt)).toBeGreaterThan(0.1);
       expect(Math.max(...rtt)).toBeLessThan(3000);
     }
-  });
-});
-
-describe.each(["delay-space"])("the family %s", (name) => {
-  it("breaks some triangles, and its tree tells something and not all", () => {
-    const made = whole(families[name]!({ crawlers: 50, sites: 600, seed: 4 }));
-
-    const figures = instanceFigures({ name: "", unit: "ms RTT", ...made });
-
-    expect(figures.triangleViolationShare).toBeGreaterThan(0.03);
-    expect(figures.triangleViolationShare).toBeLessThan(0.4);
-    expect(figures.countryPredictsBest).toBeGreaterThan(0.05);
-    expect(figures.countryPredictsBest).toBeLessThan(0.95);
   });
 });
 

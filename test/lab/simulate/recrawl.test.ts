@@ -1,10 +1,8 @@
 /** The recrawl simulation on some hundred channels: what holds in any run, and which way the strategies go. */
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "#ops/world/seeded-random";
-import { Calendar } from "./recrawl/calendar.ts";
-import { currentShare } from "./recrawl/channel-manager.ts";
 import { CrawlerFleet } from "./recrawl/crawler-fleet.ts";
-import { mostQuality, paperFigures, paperTableSteps, recrawlTables } from "./recrawl/recrawl-report.ts";
+import { recrawlTables } from "./recrawl/recrawl-report.ts";
 import { nearestCrawlers, recrawlWorld, replicatedNodes } from "./recrawl/recrawl-world.ts";
 import {
   type CaseName,
@@ -200,54 +198,6 @@ describe("the parts", () => {
     );
     expect(groups.map(({ rank }) => rank)).toEqual([4, 3, 2, 1, 0]);
   });
-
-  it("a calendar gives each thing at its step, and not what was taken out", () => {
-    const calendar = new Calendar<number>(10);
-    calendar.add(0, 3);
-    calendar.add(1, 3);
-    calendar.add(2, 3);
-    calendar.add(3, 11);
-
-    calendar.remove(1);
-
-    expect([...calendar.take(3)]).toEqual([2, 0]);
-    expect([...calendar.take(10)]).toEqual([]);
-  });
-
-  it("a download's pages are all current if it takes no time, and (1 - 1/e) after one change interval", () => {
-    expect(currentShare(0)).toBe(1);
-    expect(currentShare(1)).toBeCloseTo(1 - Math.exp(-1), 12);
-  });
-});
-
-describe("the paper's own tables", () => {
-  it("count the tasks of 16,000 channels only over 100,000 steps", () => {
-    const { tasks, intervals } = paperFigures.REC.fixed!;
-
-    const channels = tasks.reduce(
-      (sum, count, rank) => sum + (count * 1e6 * intervals[rank]!) / paperTableSteps,
-      0,
-    );
-
-    expect(Math.round(channels / 100)).toBe(160);
-  });
-
-  it("give FIXED's update quality as 1 where no task fails", () => {
-    expect(mostQuality(paperFigures.RUC.fixed!, "equal")).toBeCloseTo(1, 12);
-  });
-
-  it.each(["iir", "icr"] as const)(
-    "print an update quality of %s under RUC that its intervals do not allow",
-    (name) => {
-      const paper = paperFigures.RUC[name]!;
-
-      expect(mostQuality(paper, "equal")).toBeLessThan(0.6 * paper.quality);
-      expect(mostQuality(paper, "ranks")).toBeLessThan(0.7 * paper.weightedQuality);
-      // Half of it they do: updates that were counted twice.
-      expect(mostQuality(paper, "equal")).toBeGreaterThan(paper.quality / 2);
-      expect(mostQuality(paper, "ranks")).toBeGreaterThan(paper.weightedQuality / 2);
-    },
-  );
 });
 
 describe("the report", () => {

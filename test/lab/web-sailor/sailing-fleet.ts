@@ -11,7 +11,6 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
-import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
 import { startCrawler } from "#crawler/main";
@@ -32,20 +31,14 @@ import { type CountingRelay, startCountingRelay } from "./counting-relay.ts";
 interface SailingSettings {
   /** Sites by top-level domain. */
   readonly sites: Readonly<Record<string, number>>;
-  /** By the site's number. */
-  readonly pagesOf: (site: number) => number;
+  readonly pagesPerSite: number;
   /** Between two requests to a host: what a connection works through. */
   readonly politenessFloorMs: number;
-  /** Left out: the coordinator's own. */
-  readonly pace?: {
+  readonly pace: {
     readonly slowDownUnder: number;
     readonly hurryUpOver: number;
     readonly everySeconds: number;
   };
-  /** Which URLs of a host go first; left out: the coordinator's own. */
-  readonly order?: OrderName;
-  /** URLs of a host in one lease: 4 when left out. */
-  readonly urlsPerHost?: number;
 }
 
 export interface Client {
@@ -65,8 +58,7 @@ export async function sailingFleet(settings: SailingSettings) {
   const { pool } = database;
   await applyImport(database, await writeRegistryFiles(world, join(home, "registry")), {});
   const internet = await startWorld(world);
-  const pagesPerHost = Math.max(...world.sites.map(({ pages }) => pages));
-  const scope = { pagesPerHost, maxDepth: 10, admitNewHosts: false };
+  const scope = { pagesPerHost: settings.pagesPerSite, maxDepth: 10, admitNewHosts: false };
   const coordinator = await startCoordinator({
     database,
     log: silentLog,
@@ -76,11 +68,10 @@ export async function sailingFleet(settings: SailingSettings) {
       resolvers: [internet.dnsAddress],
       logLevel: "silent",
       delegation: { settleSeconds: 3 },
-      lease: { urlsPerHost: settings.urlsPerHost ?? 4, hostsPerRequest: 20, addressRestSeconds: 1 },
+      lease: { urlsPerHost: 4, hostsPerRequest: 20, addressRestSeconds: 1 },
       scope,
       trust: { share: 0, newcomerShare: 0 },
-      ...(settings.pace === undefined ? {} : { pace: settings.pace }),
-      ...(settings.order === undefined ? {} : { frontier: { order: settings.order } }),
+      pace: settings.pace,
     }),
   });
   const clients: Client[] = [];
@@ -132,22 +123,16 @@ export async function sailingFleet(settings: SailingSettings) {
   };
 }
 
-/**
- * The generator draws crawlers before sites, so another number of crawlers gives another web. Fleets of fewer clients have
- * the web of the largest one, or their orders could not be compared.
- */
-const mostClients = 3;
-
 /** Sites with one address that everybody sees, renamed, each of so many pages. */
-function namedWorld({ sites: wanted, pagesOf }: SailingSettings): World {
+function namedWorld({ sites: wanted, pagesPerSite }: SailingSettings): World {
   const domains = Object.entries(wanted).flatMap(([domain, count]) =>
     Array.from({ length: count }, () => domain),
   );
-  const world = generateWorld({ seed: 2006, sites: domains.length, crawlers: mostClients });
+  const world = generateWorld({ seed: 2006, sites: domains.length, crawlers: 3 });
   const sites = world.sites.map((site, at) => ({
     ...site,
     host: site.host.replace(/\.[a-z]+$/, `.${domains[(at * 7919) % domains.length]!}`),
-    pages: pagesOf(at),
+    pages: pagesPerSite,
   }));
   return { ...world, sites };
 }

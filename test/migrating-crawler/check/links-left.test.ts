@@ -3,8 +3,7 @@ import { lstatSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { keepCheck } from "#crawler/check/machine-check";
-import { pauseCrawler } from "#crawler/limits/pause";
-import { beginDrain } from "#crawler/status/drain";
+import { keepAsked } from "#crawler/limits/pause";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;
@@ -14,8 +13,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 it.each([
-  ["pause", "paused.json", "paused.json.new", (home: string) => pauseCrawler(home, "a talk")],
-  ["drain", "draining.json", "draining.json.new", (home: string) => beginDrain(home, "a move")],
+  ["pause", "paused.json", "paused.json.new", (home: string) => keepAsked("pause", home, "a talk")],
+  ["drain", "draining.json", "draining.json.new", (home: string) => keepAsked("drain", home, "a move")],
   [
     "check",
     "last-check.json",

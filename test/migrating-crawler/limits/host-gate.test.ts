@@ -97,25 +97,6 @@ describe("after a restart", () => {
     after.close();
   });
 
-  it("the file of a release that knew no rates is read, and this one's by it", async () => {
-    const old = {
-      notBeforeMs: Date.now() + 3_600_000,
-      crawlDelayMs: 0,
-      backOffMs: 60_000,
-      backedOffAtMs: Date.now(),
-    };
-    const times = { usualMs: 40, answers: 5, lastMs: 40, stretch: 1, failures: 0 };
-    writeFileSync(file(), JSON.stringify({ version: 1, hosts: [{ host: "a.example", ...old, ...times }] }));
-
-    const gates = newGates();
-    const waitMs = gates.waitMs("a.example", Date.now());
-    gates.crawlDelay("b.example", 3);
-    gates.close();
-
-    expect(waitMs).toBeGreaterThan(3_590_000);
-    expect(JSON.parse(readFileSync(file(), "utf8")).hosts).toMatchObject([{ stretch: 1 }, { stretch: 1 }]);
-  });
-
   it("a clock that is a day ahead for a moment, or goes back, keeps no host waiting, nor does what was kept meanwhile", async () => {
     const [real, start] = [Date.now, performance.now()];
     const gates = newGates();

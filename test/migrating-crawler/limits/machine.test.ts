@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConnectionSlots } from "#crawler/limits/connection-slots";
 import { DiskWatch } from "#crawler/limits/disk-watch";
 import { IdleWatch, type MachineSigns, readMachineSigns } from "#crawler/limits/idle-watch";
-import { MemoryWatch } from "#crawler/limits/memory-watch";
+import { MemoryWatch, youngMegabytes } from "#crawler/limits/memory-watch";
 import { addressGuard } from "#crawler/net/address-guard";
 import { ownNetworks } from "#crawler/net/connector";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -140,6 +140,12 @@ describe("memory", () => {
     );
     expect(at(300)).toEqual([32, false]);
     expect(collected).toBe(1);
+  });
+
+  it("leaves extraction half a gigabyte's room where there is that much, or no limit", () => {
+    const gibibyte = 1024 ** 3;
+
+    expect([null, gibibyte / 2, gibibyte / 2 - 1].map(youngMegabytes)).toEqual([48, 48, 8]);
   });
 
   it("has a collector that works", () => {

@@ -127,7 +127,7 @@ function linkTo(addresses: CoordinatorAddresses) {
   const link = new CoordinatorLink({
     url: addresses.current,
     addresses,
-    hello: () => helloOf("amber", { protocolVersions: [5, 4] }),
+    hello: () => helloOf("amber"),
     heartbeat: () => ({
       ...{ type: "crawler:heartbeat", openHosts: 0, spooledResults: 0, pages: 0 },
       ...{ fetchedBytes: 0, shippedBytes: 0, holdingBack: [] },

@@ -18,6 +18,7 @@ import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../../gatewa
 import { generatedResults } from "../../protocol/generated-results.ts";
 import { atEnd } from "../../support/at-end.ts";
 import { makeGate } from "../../support/gate.ts";
+import { closedPort } from "../support/origin.ts";
 
 const trusting = (trust: Partial<CoordinatorRoute>): CoordinatorRoute => ({
   certificatePin: null,
@@ -72,6 +73,33 @@ function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: Coo
   return { link, heard };
 }
 
+/** A link that the gateway has welcomed. */
+async function welcomed(options: Parameters<typeof start>[0] = {}, changes: Partial<LinkSettings> = {}) {
+  const world = await start(options);
+  const made = makeLink(world.url, changes);
+  made.link.start();
+  await vi.waitFor(() => expect(made.heard.welcomes.length).toBe(1));
+  return { ...world, ...made };
+}
+
+/** Why the first attempt came to nothing. */
+async function downReason(url: string, changes: Partial<LinkSettings> = {}): Promise<string> {
+  const { link, heard } = makeLink(url, changes);
+  link.start();
+  await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+  await link.stop("seen");
+  return heard.downs[0]!;
+}
+
+/** A log that keeps how long the link waits for each next attempt. */
+function waitingLog() {
+  const waits: number[] = [];
+  return {
+    waits,
+    log: { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) },
+  };
+}
+
 function outgoing(count: number): OutgoingResult[] {
   return generatedResults({ count, hosts: 2, seed: 11 }).map(({ sequence, leaseId, result }) => ({
     sequence,
@@ -81,11 +109,7 @@ function outgoing(count: number): OutgoingResult[] {
 
 describe("a session", () => {
   test("begins with a welcome, carries messages both ways, and ends with a goodbye", async () => {
-    const { url, gateway, seen } = await start();
-    const { link, heard } = makeLink(url);
-
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+    const { link, heard, gateway, seen } = await welcomed();
     link.send({ type: "crawler:ready", freeHosts: 3 });
     await vi.waitFor(() => expect(seen.messages.length).toBe(1));
     gateway.send(asCrawlerId(1), {
@@ -108,13 +132,10 @@ describe("a session", () => {
 
   test("that is stopped still gets the acknowledgements of what it has sent", async () => {
     const gate = makeGate();
-    const { url, seen } = await start({
+    const { link, heard, seen } = await welcomed({
       settings: { lingerMs: 0 },
       handlers: { onResults: () => gate.opened },
     });
-    const { link, heard } = makeLink(url);
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
 
     for (const result of outgoing(3)) link.sendResult(result);
     const stopped = link.stop("upgrade");
@@ -125,7 +146,7 @@ describe("a session", () => {
     await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
   });
 
-  test("that is stopped before its welcome says goodbye in the version of the welcome", async () => {
+  test("that is stopped before its welcome says goodbye after it", async () => {
     const gate = makeGate();
     let arrived = false;
     const { url, seen } = await start({
@@ -137,7 +158,7 @@ describe("a session", () => {
         },
       },
     });
-    const { link } = makeLink(url, { hello: () => helloOf("amber", { protocolVersions: [1, 2] }) });
+    const { link } = makeLink(url, { hello: () => helloOf("amber") });
     link.start();
     await vi.waitFor(() => expect(arrived).toBe(true));
 
@@ -149,10 +170,8 @@ describe("a session", () => {
   });
 
   test("is kept alive by heartbeats that the link sends by itself", async () => {
-    const { url, seen } = await start({ settings: { heartbeatMs: 1000 } });
-    const { link } = makeLink(url);
+    const { seen } = await welcomed({ settings: { heartbeatMs: 1000 } });
 
-    link.start();
     await vi.waitFor(() => expect(seen.messages.length).toBeGreaterThan(0), { timeout: 5000 });
 
     expect(seen.messages[0]?.message.type).toBe("crawler:heartbeat");
@@ -162,13 +181,10 @@ describe("a session", () => {
 describe("results", () => {
   test("are taken up to the credits, then refused until an acknowledgement makes room", async () => {
     const gate = makeGate();
-    const { url } = await start({
+    const { link, heard } = await welcomed({
       settings: { resultCredits: 5, lingerMs: 0 },
       handlers: { onResults: () => gate.opened },
     });
-    const { link, heard } = makeLink(url);
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
 
     const taken = outgoing(10).map((result) => result.sequence > 6 || link.sendResult(result));
     gate.open();
@@ -179,11 +195,8 @@ describe("results", () => {
   });
 
   test("stop while the pace is 0, and go on when it is raised", async () => {
-    const { url, gateway, seen } = await start();
-    const { link, heard } = makeLink(url);
+    const { link, heard, gateway, seen } = await welcomed();
     const [first] = outgoing(1) as [OutgoingResult];
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
 
     gateway.send(asCrawlerId(1), { type: "coordinator:pace", resultCredits: 0, reason: "the disk is full" });
     await vi.waitFor(() => expect(heard.messages.length).toBe(1));
@@ -197,11 +210,8 @@ describe("results", () => {
   });
 
   test("must count up by one", async () => {
-    const { url } = await start();
-    const { link, heard } = makeLink(url);
+    const { link } = await welcomed();
     const [one, two, three] = outgoing(3) as [OutgoingResult, OutgoingResult, OutgoingResult];
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
 
     link.sendResult(one);
 
@@ -212,7 +222,7 @@ describe("results", () => {
   test("that were not acknowledged are sent again in the next session, and count once", async () => {
     let failing = true;
     const stored: number[] = [];
-    const { url, seen } = await start({
+    const { link, heard, seen } = await welcomed({
       handlers: {
         async onResults({ results, crawlerId }) {
           if (failing) throw new Error("the database is away");
@@ -222,10 +232,6 @@ describe("results", () => {
         },
       },
     });
-    const { link, heard } = makeLink(url);
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
-
     for (const result of outgoing(4)) link.sendResult(result);
     await vi.waitFor(() => expect(heard.downs.length).toBe(1));
     expect(heard.messages).toEqual([]);
@@ -249,23 +255,17 @@ describe("results", () => {
 
 describe("when the coordinator says when to come back", () => {
   /** What the link waits after its first attempt, at the least and at the most that chance makes of it. */
-  const waits = async (url: string) => {
-    const told: number[] = [];
-    for (const chance of [0, 0.999]) {
-      const warn = (fields: object) => void told.push((fields as { waitMs: number }).waitMs);
-      const { link, heard } = makeLink(url, { random: () => chance, log: { info() {}, warn } });
-      link.start();
-      await vi.waitFor(() => expect(heard.downs.length).toBe(1));
-      await link.stop("the wait is known");
-    }
-    return told;
+  const waitsFor = async (url: string) => {
+    const { waits, log } = waitingLog();
+    for (const chance of [0, 0.999]) await downReason(url, { random: () => chance, log });
+    return waits;
   };
 
   test("in its refusal, the link stays away for so long, and a little longer by chance", async () => {
     const refuse = { code: "internal-error", reason: "many wait", retry: true, retryAfterMs: 4000 } as const;
     const { url } = await start({ handlers: { admit: async () => ({ refuse }) } });
 
-    expect(await waits(url)).toEqual([4000, 4400]);
+    expect(await waitsFor(url)).toEqual([4000, 4400]);
   });
 
   test("in place of a connection, the link does the same, and says in which words", async () => {
@@ -276,26 +276,21 @@ describe("when the coordinator says when to come back", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     atEnd(() => new Promise((resolve) => server.close(resolve)));
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
-    const { link, heard } = makeLink(url);
 
-    link.start();
-    await vi.waitFor(() => expect(heard.downs.length).toBe(1));
-
-    expect(heard.downs).toEqual(["the connection was refused (HTTP 503): many wait"]);
-    expect(await waits(url)).toEqual([7000, 7699]);
+    expect(await downReason(url)).toBe("the connection was refused (HTTP 503): many wait");
+    expect(await waitsFor(url)).toEqual([7000, 7699]);
   });
 });
 
 describe("when the coordinator is lost or refuses", () => {
-  test("the link comes back to a coordinator that was restarted", async () => {
-    const first = await startGateway({ zlibSync: null });
-    const { link, heard } = makeLink(first.url);
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+  const lost = { code: "internal-error", reason: "lost", retry: true } as const;
 
-    await first.close();
+  test("the link comes back to a coordinator that was restarted", async () => {
+    const { link, heard, close, port } = await welcomed();
+
+    await close();
     await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
-    await start({ port: first.port });
+    await start({ port });
     await vi.waitFor(() => expect(heard.welcomes.length).toBe(2));
 
     expect(heard.downs[0]).toBe("the coordinator refused (shutting-down): the coordinator is shutting down");
@@ -306,23 +301,20 @@ describe("when the coordinator is lost or refuses", () => {
     { heartbeatMs: 10_000, backMs: [5, 10] },
     { heartbeatMs: 30_000, backMs: [5, 10_000] },
   ])(
-    "crawlers that send a heartbeat every $heartbeatMs ms are back over $backMs ms",
+    "crawlers with a heartbeat every $heartbeatMs ms are back over $backMs ms",
     async ({ heartbeatMs, backMs }) => {
-      const { url, gateway } = await start({ settings: { heartbeatMs } });
-      const told: number[] = [];
+      const { waits, log } = waitingLog();
       for (const chance of [0, 0.999]) {
-        const warn = (fields: object) => void told.push((fields as { waitMs: number }).waitMs);
-        const { link, heard } = makeLink(url, { random: () => chance, log: { info() {}, warn } });
-        link.start();
-        await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
-        gateway.refuse(asCrawlerId(1), { code: "internal-error", reason: "lost", retry: true });
+        const { link, heard, gateway } = await welcomed(
+          { settings: { heartbeatMs } },
+          { random: () => chance, log },
+        );
+        gateway.refuse(asCrawlerId(1), lost);
         await vi.waitFor(() => expect(heard.downs.length).toBe(1));
         await link.stop("the wait is known");
       }
 
-      expect(told.map((waitMs) => Math.round(waitMs / 5) * 5)).toEqual(
-        backMs.map((waitMs) => Math.round(waitMs / 5) * 5),
-      );
+      expect(waits.map((waitMs) => Math.round(waitMs / 5) * 5)).toEqual(backMs);
     },
   );
 
@@ -330,19 +322,15 @@ describe("when the coordinator is lost or refuses", () => {
     { heartbeatMs: 10_000, first: [10, 20, 20, 20] },
     { heartbeatMs: 11_000, first: [510, 20, 40, 80] },
   ])(
-    "one that was there is looked for often for a while, in a fleet whose heartbeat takes $heartbeatMs ms: $first",
+    "one that was there is looked for often for a while, with a heartbeat of $heartbeatMs ms: $first",
     async ({ heartbeatMs, first }) => {
-      const { url, gateway, close } = await start({ settings: { heartbeatMs } });
-      const waits: number[] = [];
-      const log = { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) };
-      const { link, heard } = makeLink(url, {
-        log,
-        random: () => 1,
-        backOff: { firstMs: 10, mostMs: 1000, soonMs: 20, soonForMs: 200 },
-      });
-      link.start();
-      await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
-      gateway.refuse(asCrawlerId(1), { code: "internal-error", reason: "lost", retry: true });
+      const { waits, log } = waitingLog();
+      const backOff = { firstMs: 10, mostMs: 1000, soonMs: 20, soonForMs: 200 };
+      const { gateway, close } = await welcomed(
+        { settings: { heartbeatMs } },
+        { log, random: () => 1, backOff },
+      );
+      gateway.refuse(asCrawlerId(1), lost);
       await close();
       await vi.waitFor(() => expect(waits).toContain(80), { timeout: 5000 });
 
@@ -352,14 +340,9 @@ describe("when the coordinator is lost or refuses", () => {
   );
 
   test("attempts wait twice as long each time, up to the most, with jitter", async () => {
-    const waits: number[] = [];
-    const log = { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) };
-    const closed = await freePort();
+    const { waits, log } = waitingLog();
     const randoms = [0, 1, 0.5, 0, 0, 0];
-    const { link } = makeLink(`ws://127.0.0.1:${closed}/crawler`, {
-      log,
-      random: () => randoms.shift() ?? 0,
-    });
+    const { link } = makeLink(await nowhere(), { log, random: () => randoms.shift() ?? 0 });
 
     link.start();
     await vi.waitFor(() => expect(waits.length).toBeGreaterThanOrEqual(5));
@@ -374,37 +357,16 @@ describe("when the coordinator is lost or refuses", () => {
     link.start();
     await vi.waitFor(() => expect(heard.stops.length).toBe(1));
 
+    const reason = "refused for wrong-key";
     expect(heard.stops[0]).toEqual({
-      reason: "the coordinator refused (wrong-key): refused for wrong-key",
-      refused: {
-        type: "coordinator:refuse",
-        code: "wrong-key",
-        reason: "refused for wrong-key",
-        retry: false,
-      },
+      reason: `the coordinator refused (wrong-key): ${reason}`,
+      refused: { type: "coordinator:refuse", code: "wrong-key", reason, retry: false },
     });
     expect(heard.downs).toEqual([]);
   });
 
-  test("a second crawler with the same key stops the first for good", async () => {
-    const { url } = await start();
-    const first = makeLink(url);
-    const second = makeLink(url);
-    first.link.start();
-    await vi.waitFor(() => expect(first.heard.welcomes.length).toBe(1));
-
-    second.link.start();
-    await vi.waitFor(() => expect(first.heard.stops.length).toBe(1));
-
-    expect(first.heard.stops[0]?.refused?.code).toBe("replaced");
-    await vi.waitFor(() => expect(second.link.isUp).toBe(true));
-  });
-
   test("stopping while it waits for the next attempt ends the waiting", async () => {
-    const closed = await freePort();
-    const { link, heard } = makeLink(`ws://127.0.0.1:${closed}/crawler`, {
-      backOff: { firstMs: 1e8, mostMs: 1e8 },
-    });
+    const { link, heard } = makeLink(await nowhere(), { backOff: { firstMs: 1e8, mostMs: 1e8 } });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     atEnd(async () => vi.useRealTimers());
     link.start();
@@ -422,26 +384,14 @@ describe("over TLS", () => {
   const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
   const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 
-  test("a coordinator whose certificate was given is trusted", async () => {
-    const { url, seen } = await start({ tls });
-    const { link, heard } = makeLink(url, { route: trusting({ ca: tls.cert.toString() }) });
-
-    link.start();
-    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+  test("a coordinator whose certificate was given is trusted; one that nobody vouches for never sees the key", async () => {
+    const { url, seen } = await welcomed({ tls }, { route: trusting({ ca: tls.cert.toString() }) });
+    const stranger = await start({ tls });
 
     expect(url).toMatch(/^wss:/);
     expect(seen.arrivals.length).toBe(1);
-  });
-
-  test("one that nobody vouches for never gets to see the key", async () => {
-    const { url, gateway } = await start({ tls });
-    const { link, heard } = makeLink(url);
-
-    link.start();
-    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
-
-    expect(heard.downs[0]).toMatch(/self-signed certificate/);
-    expect(gateway.counts()).toEqual({ connections: 0, refusals: {} });
+    expect(await downReason(stranger.url)).toMatch(/self-signed certificate/);
+    expect(stranger.gateway.counts()).toEqual({ connections: 0, refusals: {} });
   });
 });
 
@@ -451,32 +401,21 @@ describe("a coordinator that misbehaves", () => {
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     atEnd(() => new Promise((resolve) => silent.close(resolve)));
     const { port } = silent.address() as AddressInfo;
-    const { link, heard } = makeLink(`ws://127.0.0.1:${port}/crawler`, { welcomeTimeoutMs: 30 });
 
-    link.start();
-    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
-    await link.stop("seen");
-
-    expect(heard.downs[0]).toMatch(/nothing heard|timed out/);
+    expect(await downReason(`ws://127.0.0.1:${port}/crawler`, { welcomeTimeoutMs: 30 })).toMatch(
+      /nothing heard|timed out/,
+    );
   });
 
-  test("and never welcomes is given up", async () => {
-    const { link, heard } = makeLink(await serverThat(() => {}), { welcomeTimeoutMs: 50 });
-
-    link.start();
-    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
-
-    expect(heard.downs[0]).toBe("nothing heard from the coordinator for 0.05 s");
-  });
-
-  test("and sends garbage is left", async () => {
-    const url = await serverThat((send) => send(Buffer.alloc(100, 0xff)));
-    const { link, heard } = makeLink(url);
-
-    link.start();
-    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
-
-    expect(heard.downs[0]).toMatch(/^on a message of the coordinator: the deflate stream is corrupt/);
+  test.each([
+    ["never welcomes", () => {}, /^nothing heard from the coordinator for 0\.05 s$/],
+    [
+      "sends garbage",
+      (send: (bytes: Buffer) => void) => send(Buffer.alloc(100, 0xff)),
+      /^on a message of the coordinator: the deflate stream is corrupt/,
+    ],
+  ])("and %s is left", async (_what, greet, words) => {
+    expect(await downReason(await serverThat(greet), { welcomeTimeoutMs: 50 })).toMatch(words);
   });
 });
 
@@ -502,11 +441,4 @@ async function serverThat(greet: (send: (bytes: Buffer) => void) => void): Promi
   return `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
 }
 
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+const nowhere = async () => `ws://127.0.0.1:${await closedPort()}/crawler`;

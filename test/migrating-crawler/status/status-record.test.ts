@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { beginDrain, Drain, readDrain } from "#crawler/status/drain";
+import { keepAsked, readAsked } from "#crawler/limits/pause";
+import { Drain } from "#crawler/status/drain";
 import {
   contributionOf,
   emptyStory,
@@ -155,7 +156,7 @@ describe("the record", () => {
 
 describe("a drain", () => {
   it("goes on after a restart, leaves once when nothing is left, and is over then", async () => {
-    beginDrain(home, "the machine goes away");
+    keepAsked("drain", home, "the machine goes away");
     let [isEmpty, left] = [false, 0];
     const drain = new Drain({ home, isEmpty: () => isEmpty, onDrained: () => left++ });
     const asked = drain.asked;
@@ -166,12 +167,12 @@ describe("a drain", () => {
     expect(asked).toMatchObject({ reason: "the machine goes away" });
     expect(left).toBe(1);
     expect(drain.asked).toBeNull();
-    expect(readDrain(home)).toBeNull();
+    expect(readAsked("drain", home)).toBeNull();
   });
 
   it("is none where its file says nothing sensible: leaving cannot be taken back", () => {
     writeFileSync(join(home, "draining.json"), "yes");
 
-    expect(readDrain(home)).toBeNull();
+    expect(readAsked("drain", home)).toBeNull();
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { durationInWords, stateWords } from "#crawler/status/running-report";
 import { statusPage } from "#crawler/status/status-page";
-import { statusLine, statusText } from "#crawler/status/status-text";
+import { statusText } from "#crawler/status/status-text";
 import { failure, sampleReport } from "./sample-report.ts";
 
 const textOf = (...given: Parameters<typeof sampleReport>) => statusText(sampleReport(...given)).join("\n");
@@ -84,12 +84,6 @@ describe("the status in words", () => {
     const down = { ...coordinator, connectedSince: null, notConnectedSince: then, notConnectedBecause };
 
     expect(textOf({ coordinator: down })).toContain(`${notConnectedBecause}, for 12 min`);
-  });
-
-  it("fits into one line where nothing can be drawn over", () => {
-    expect(statusLine(sampleReport())).toBe(
-      "2026-11-22 13:00 UTC  Crawling: 2 sites open, 7 URLs in the last minute. today 50 pages, 0 bytes, 1 error",
-    );
   });
 
   it.each([

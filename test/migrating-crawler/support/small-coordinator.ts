@@ -1,18 +1,19 @@
 /**
- * The coordinator's side of a join in the small, over real sockets: challenge, signed hello, ticket, key. It speaks
- * version 1 of the protocol after the welcome, and can be told to fail where a real one might.
+ * The coordinator's side of a join in the small, over real sockets: challenge, signed hello, ticket, key. It can be
+ * told to fail where a real one might.
  */
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
-import { decodeCrawlerMessage, decodeHello, encodeMessage } from "#protocol/codec";
+import { decodeHello, decodePackedMessage, encodeMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
 import { HistoryDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader, helloText, isSignedBy } from "#protocol/identity";
 import { formatInvitation, type Invitation } from "#protocol/invitation";
-import type { CrawlerHello } from "#protocol/messages";
+import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { FrameReader, splitFrame } from "#protocol/packed/message-frames";
 import { testReleaseKey } from "../../support/releases.ts";
 
 export interface SmallCoordinator {
@@ -91,13 +92,18 @@ function acceptSessions(server: Server, world: SmallCoordinator, settings: Small
     headers.push(`${challengeHeader}: ${challenge}`);
   });
   sockets.on("connection", (socket) => {
-    const session = { challenge, send: sender(socket), inflater: new NodeInflater() };
+    const session = { challenge, send: sender(socket) };
+    const [inflater, frames] = [new NodeInflater(), new FrameReader()];
     let welcomed = false;
     socket.on("message", (data: Buffer) => {
-      const bytes = session.inflater.inflate(data, 1_000_000);
-      if (welcomed) return hear(world, bytes, socket);
+      if (welcomed) {
+        const { numbers, deflated } = splitFrame(data);
+        const text = inflater.inflate(deflated, 1_000_000);
+        return hear(world, decodePackedMessage({ numbers, text }, frames), socket);
+      }
       welcomed = true;
-      void greet(world, { ...session, hello: helloIn(bytes) }, settings).then(() => {
+      const hello = helloIn(inflater.inflate(data, 1_000_000));
+      void greet(world, { ...session, hello }, settings).then(() => {
         if (cuts-- > 0) socket.terminate();
       });
     });
@@ -131,8 +137,7 @@ async function greet(world: SmallCoordinator, { challenge, hello, send }: Greeti
     await send({ type: "coordinator:key", key: keyGiven, scopes: ["crawl"], oldKeySeconds: 0 });
 }
 
-function hear(world: SmallCoordinator, bytes: Uint8Array, socket: WebSocket): void {
-  const message = decodeCrawlerMessage(bytes);
+function hear(world: SmallCoordinator, message: CrawlerMessage, socket: WebSocket): void {
   if (message.type === "crawler:key-kept") world.keysKept += 1;
   if (message.type !== "crawler:goodbye") return;
   world.goodbyes.push({ reason: message.reason, forGood: message.forGood });
@@ -159,7 +164,7 @@ const refusal = (code: CoordinatorRefuse["code"]): CoordinatorMessage => ({
 
 const welcome = (ticket: string): CoordinatorMessage => ({
   type: "coordinator:welcome",
-  protocolVersion: 1,
+  protocolVersion: 6,
   crawlerId: 7,
   acknowledgedSequence: 0,
   resultCredits: 10,

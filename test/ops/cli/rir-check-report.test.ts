@@ -1,6 +1,6 @@
 /** What `nearcrawl rir check` prints of the files it read. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesText } from "#ops/cli/rir/files-text";
+import { filesText } from "#ops/cli/rir/plan-text";
 import { checkSources } from "#rir-import/check";
 import type { FileReport } from "#rir-import/read/file-report";
 import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
@@ -27,35 +27,23 @@ async function textOf(contents: Readonly<Record<string, string | Buffer>>) {
 }
 
 describe("the report of the files", () => {
-  it("has a row for each file and one for all of them", async () => {
-    const { lines } = await textOf({ "a.db": rpsl, "b.txt": statistics });
-
-    expect(lines[0]).toMatch(
-      /^file +format +registry +date +read +kept +ignored +malformed +text MB +seconds +MB\/s$/,
-    );
-    expect(lines[2]).toMatch(/a\.db +rpsl +lacnic +\d{4}-\d\d-\d\d +6 +2 +3 +1 +0\.0 +\d+\.\d\d/);
-    expect(lines[3]).toMatch(/b\.txt +delegated +apnic +2026-01-01 +1 +1 +0 +0 +0\.0/);
-    expect(lines[4]).toMatch(/^2 files +7 +3 +3 +1 +0\.0/);
-  });
-
-  it("says why records were ignored, what the text was written in, and where it is broken", async () => {
+  it("has a row for each file, why records were ignored, what the text was written in, and where it is broken", async () => {
     const { files, lines } = await textOf({ "a.db": rpsl, "b.txt": statistics });
 
     const [a, b] = files.map(({ file }) => file);
+    expect(lines[1]).toMatch(
+      /^file +format +registry +file date +read +kept +ignored +malformed +text bytes +/,
+    );
+    expect(lines[3]).toMatch(/a\.db +rpsl +lacnic +\d{4}-\d\d-\d\d +6 +2 +3 +1 +\d+ B/);
+    expect(lines[4]).toMatch(/b\.txt +delegated +apnic +2026-01-01 +1 +1 +0 +0 +\d+ B/);
     expect(files[0]!.encoding).toEqual({ utf8Values: 1, latin1Values: 1, firstLatin1Line: 1 });
     expect(files[1]!.encoding).toBeNull();
     expect(lines.slice(5)).toEqual([
       `  ${a}: ignored 2 × object class person, 1 × object class route`,
-      `  ${a}: encoding: 1 value in UTF-8, 1 value not in UTF-8 (read as Latin-1, the first in the record at line 1), all others plain ASCII`,
+      `  ${a}: encoding: values in UTF-8: 1, read as Latin-1: 1 (the first in the record at line 1)`,
       `  ${a}:9: the prefix length is not between 0 and 32: "45.3.0.0/99"`,
       `  ${b}: warning: the summary promises 2 ipv4 records, the file has 1`,
     ]);
-  });
-
-  it("has one row and no sum for one file", async () => {
-    const { lines } = await textOf({ "b.txt": statistics });
-
-    expect(lines).toHaveLength(4);
   });
 
   it("is bounded, whatever a file is full of", () => {
@@ -71,11 +59,9 @@ describe("the report of the files", () => {
 
     const lines = filesText([report]).split("\n");
 
-    expect(lines[2]).toMatch(/2,000,000 +0 +3,220 +1,999,000 +1235 +4\.00 +309$/);
-    expect(lines[3]).toContain("100 × reason 0, 99 × reason 1");
-    expect(lines[3]).toMatch(/89 × reason 11, 2,086 for 28 other reasons$/);
-    expect(lines).toHaveLength(3 + 1 + 10 + 1);
-    expect(Math.max(...lines.slice(4).map((line) => line.length))).toBeLessThan(100);
+    expect(lines.find((line) => line.includes("ignored 100"))).toMatch(/100 × reason 0.*89 × reason 11$/);
+    expect(lines.filter((line) => line.startsWith("  x:7:"))).toHaveLength(10);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(260);
     expect(lines.at(-1)).toBe("  x: and 1,998,990 more malformed records");
   });
 });

@@ -1,14 +1,8 @@
 /** The tables of `npm run lab -- recrawl`: tables 1 to 4 of Xu et al. (NPC 2010), ours beside the paper's. */
 
 import { type Column, formatTable } from "#ops/cli/output";
-import {
-  type CaseName,
-  paperChannels,
-  type RecrawlScenario,
-  type StrategyName,
-  weightOf,
-} from "./scenario.ts";
-import type { GroupFigures, RecrawlFigures } from "./simulate-recrawl.ts";
+import { type CaseName, paperChannels, type RecrawlScenario, type StrategyName } from "./scenario.ts";
+import type { RecrawlFigures } from "./simulate-recrawl.ts";
 
 export interface CaseReport {
   readonly case: CaseName;
@@ -104,15 +98,7 @@ function qualityRows(report: CaseReport): string[][] {
       ours: ({ weightedQuality }) => weightedQuality,
       paper: ({ weightedQuality }) => weightedQuality,
     }),
-    row(report, "  if no task failed", digits(4), {
-      ours: ({ groups }) => mostOf(groups, report.scenario, (group) => weightOf(group, groups.length)),
-      paper: (paper) => mostQuality(paper, "ranks"),
-    }),
     row(report, "quality", digits(4), { ours: ({ quality }) => quality, paper: ({ quality }) => quality }),
-    row(report, "  if no task failed", digits(4), {
-      ours: ({ groups }) => mostOf(groups, report.scenario, () => 1),
-      paper: (paper) => mostQuality(paper, "equal"),
-    }),
     row(report, "weighted freshness", digits(4), { ours: ({ weightedFreshness }) => weightedFreshness }),
     row(report, "freshness", digits(4), { ours: ({ freshness }) => freshness }),
     row(report, "tasks that succeed", percent, {
@@ -138,19 +124,6 @@ function qualityRows(report: CaseReport): string[][] {
     paper: ({ weightedQuality }) => weightedQuality / paperFixed.weightedQuality,
   });
   return [rows[0]!, compared, ...rows.slice(1)];
-}
-
-/** Equation 5 with every task an update. */
-function mostOf(
-  groups: readonly GroupFigures[],
-  { changeMinutes, channels, steps }: RecrawlScenario,
-  weight: (group: number) => number,
-): number {
-  return sum(
-    groups.map(
-      ({ submitted }, group) => (weight(group) * submitted * changeMinutes[group]!) / (channels * steps),
-    ),
-  );
 }
 
 interface Cell {
@@ -200,14 +173,14 @@ interface PaperFigures {
  * The steps that its counts of tasks are of: channels are tasks times interval over steps, and with 90,000 steps, which
  * the text states, tables 1 and 3 add up to 17,778 channels in place of 16,000.
  */
-export const paperTableSteps = 100_000;
+const paperTableSteps = 100_000;
 
 const fixed = {
   tasks: [0.905, 3.295, 2.979, 0.795, 0.056],
   intervals: [60, 120, 240, 480, 960],
 } as const;
 
-export const paperFigures: Readonly<Record<CaseName, Partial<Record<StrategyName, PaperFigures>>>> = {
+const paperFigures: Readonly<Record<CaseName, Partial<Record<StrategyName, PaperFigures>>>> = {
   REC: {
     fixed: { ...fixed, weightedQuality: 1.9987, quality: 0.5571, successRate: 0.15, queued: 17 },
     iir: {
@@ -247,16 +220,3 @@ export const paperFigures: Readonly<Record<CaseName, Partial<Record<StrategyName
     },
   },
 };
-
-/**
- * Equation 5 as it would be if every task succeeded, from the paper's own intervals and counts of channels: more
- * updates than recrawls there cannot be. With all weights 1, or with 2^rank.
- */
-export function mostQuality({ intervals }: PaperFigures, weights: "ranks" | "equal"): number {
-  const channels = fixed.tasks.map((count, group) => count * fixed.intervals[group]!);
-  const all = channels.reduce((sum, count) => sum + count, 0);
-  return channels.reduce((sum, count, group) => {
-    const weight = weights === "ranks" ? weightOf(group, channels.length) : 1;
-    return sum + (weight * count * fixed.intervals[group]!) / (intervals[group]! * all);
-  }, 0);
-}

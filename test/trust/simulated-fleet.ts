@@ -13,46 +13,29 @@ import {
   isSilent,
   newHost,
   outcomesOf,
-  type Suspicion,
-  type TrustRule,
   withVerdict,
 } from "#coordinator/trust/evidence";
-import {
-  defaultSamplingRule,
-  type PageSketch,
-  type SamplingRule,
-  samplingShare,
-} from "#coordinator/trust/page-sketch";
+import { defaultSamplingRule, type PageSketch, samplingShare } from "#coordinator/trust/page-sketch";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import {
   drawHost,
   empty,
-  flipped,
   type SimulatedHost,
-  usualMix,
   type Visitor,
   viewOf,
-  type WebMix,
   whole,
   withLinks,
 } from "./simulated-web.ts";
 
-export const lies = ["text", "links", "spam", "missing", "stale", "mixed"] as const;
-export type Lie = (typeof lies)[number];
-
 interface Liar {
   readonly crawler: number;
-  readonly lie: Lie;
-  readonly share: number;
+  /** It adds links to a twentieth of its pages, or says that they are gone. */
+  readonly lie: "spam" | "missing";
   /** True: the same pages each time; else each fetch is drawn anew. */
   readonly steady: boolean;
-  /** It is honest for so many pages. */
-  readonly fromPage: number;
   /** Asked for a page of its own once more, it has no answer. */
   readonly silent?: boolean;
-  /** It states another version than the others: one that nobody offered, or another release that was. */
-  readonly states?: "made-up" | "offered";
 }
 
 interface FleetSettings {
@@ -61,26 +44,11 @@ interface FleetSettings {
   readonly pagesEach: number;
   readonly hostsEach: number;
   readonly liars: readonly Liar[];
-  readonly mix?: WebMix;
-  readonly rule?: TrustRule;
-  /** In place of the usual one. */
-  readonly sampling?: SamplingRule;
-}
-
-interface Accusation {
-  readonly crawler: number;
-  readonly atPage: number;
-  readonly suspicion: Suspicion;
 }
 
 interface FleetOutcome {
-  readonly accused: readonly Accusation[];
-  readonly checks: number;
-  /** The highest score that each crawler ever had. */
-  readonly highest: readonly number[];
-  readonly histories: readonly (readonly CheckOutcome[])[];
-  /** Fetches made for comparisons, over all pages that were crawled. */
-  readonly extraShare: number;
+  /** The crawlers. */
+  readonly accused: readonly number[];
   /** Per comparison. */
   readonly verdicts: ReadonlyMap<Verdict["type"], number>;
 }
@@ -93,13 +61,12 @@ interface Member extends Visitor {
   pages: number;
   watchedUntilPage: number;
   accused: boolean;
-  highest: number;
 }
 
 /** Pages of a host on which a crawler stood alone that are compared as well. */
 const followUps = 3;
 const minutesPerPage = 0.2;
-const lieDays = 30;
+const lyingShare = 0.05;
 
 export function simulateFleet(settings: FleetSettings): FleetOutcome {
   return new Simulation(settings).run();
@@ -111,10 +78,7 @@ class Simulation {
   readonly #members: readonly Member[];
   readonly #hosts = new Map<number, HostRecord>();
   readonly #silent = new Set<HostHash>();
-  readonly #accused: Accusation[] = [];
   readonly #verdicts = new Map<Verdict["type"], number>();
-  #checks = 0;
-  #extra = 0;
 
   constructor(settings: FleetSettings) {
     this.#settings = settings;
@@ -126,19 +90,12 @@ class Simulation {
     for (let page = 0; page < this.#settings.pagesEach; page += 1) {
       for (const member of this.#members) if (!member.accused) this.#crawl(member, page);
     }
-    const pages = this.#members.reduce((sum, member) => sum + member.pages, 0);
-    return {
-      accused: this.#accused,
-      checks: this.#checks,
-      highest: this.#members.map(({ highest }) => highest),
-      histories: this.#members.map(({ history }) => history),
-      extraShare: this.#extra / pages,
-      verdicts: this.#verdicts,
-    };
+    const accused = this.#members.filter((member) => member.accused);
+    return { accused: accused.map(({ crawler }) => crawler), verdicts: this.#verdicts };
   }
 
   #newMember(crawler: number): Member {
-    const { hostsEach, liars, mix = usualMix } = this.#settings;
+    const { hostsEach, liars } = this.#settings;
     const country = Math.floor(this.#random() * 8);
     const first = this.#settings.seed * 1_000_003 + crawler * hostsEach;
     return {
@@ -146,13 +103,12 @@ class Simulation {
       crawler,
       country,
       region: country % 4,
-      hosts: Array.from({ length: hostsEach }, (_, index) => drawHost(first + index, this.#random, mix)),
+      hosts: Array.from({ length: hostsEach }, (_, index) => drawHost(first + index, this.#random)),
       liar: liars.find((one) => one.crawler === crawler) ?? null,
       history: [],
       pages: 0,
       watchedUntilPage: 0,
       accused: false,
-      highest: 0,
     };
   }
 
@@ -162,15 +118,13 @@ class Simulation {
     const host = member.hosts[slice % member.hosts.length]!;
     const page = (at % 20) + 20 * Math.floor(slice / member.hosts.length);
     member.pages += 1;
-    if (this.#random() >= samplingShare(member, this.#settings.sampling ?? defaultSamplingRule)) return;
+    if (this.#random() >= samplingShare(member, defaultSamplingRule)) return;
     this.#check(member, host, page % host.pages, at);
   }
 
   #check(member: Member, host: SimulatedHost, page: number, at: number): Verdict {
     const minute = 60 * 24 * 365 + at * minutesPerPage;
     const { verdict, opinions } = this.#arbitrate(member, host, page, minute);
-    this.#checks += 1;
-    this.#extra += opinions.length - 1;
     this.#verdicts.set(verdict.type, (this.#verdicts.get(verdict.type) ?? 0) + 1);
     const before = this.#hosts.get(host.id) ?? newHost;
     const record = withVerdict(before, verdict);
@@ -200,13 +154,9 @@ class Simulation {
       others.map(({ history }) => history),
       this.#silent,
     );
-    const { rule = defaultTrustRule } = this.#settings;
-    const { score, suspicion } = evidenceOf(member.history, this.#silent, { rates, rule });
-    member.highest = Math.max(member.highest, score);
+    const { score } = evidenceOf(member.history, this.#silent, { rates, rule: defaultTrustRule });
     if (score > 0) member.watchedUntilPage = member.pages + defaultSamplingRule.watchedPages;
-    if (score < rule.threshold) return;
-    member.accused = true;
-    this.#accused.push({ crawler: member.crawler, atPage: member.pages, suspicion });
+    member.accused = score >= defaultTrustRule.threshold;
   }
 
   #arbitrate(first: Member, host: SimulatedHost, page: number, startMinute: number) {
@@ -219,10 +169,7 @@ class Simulation {
       const isAgain = opinions.some(({ crawlerId }) => crawlerId === member.id);
       const sketch =
         isAgain && member.liar?.silent === true ? empty("none") : this.#fetch(member, host, page, minute);
-      const { states } = member.liar ?? {};
-      const stated =
-        states === undefined ? { version: "1" } : { version: "2", isOffered: states === "offered" };
-      opinions.push({ crawlerId: member.id, ...stated, sketch });
+      opinions.push({ crawlerId: member.id, version: "1", sketch });
       minute += 0.2 - 3 * Math.log(1 - this.#random());
       const others = this.#members.filter(({ id }) => !opinions.some((one) => one.crawlerId === id)).length;
       const step = nextStep({ opinions, volatility, others });
@@ -245,27 +192,19 @@ class Simulation {
   }
 
   #fetch(member: Member, host: SimulatedHost, page: number, minute: number): PageSketch {
-    const visit = { visitor: member, minute, random: this.#random };
-    const seen = viewOf(host, page, visit);
+    const seen = viewOf(host, page, { visitor: member, minute, random: this.#random });
     const { liar } = member;
-    if (liar === null || member.pages < liar.fromPage || seen.kind === "none") return seen;
+    if (liar === null || seen.kind === "none") return seen;
     const chance = liar.steady ? seededRandom(host.id * 613 + page * 29 + 5)() : this.#random();
-    if (chance >= liar.share) return seen;
-    if (liar.lie === "stale") return viewOf(host, page, { ...visit, minute: minute - lieDays * 1440 });
-    return altered(seen, liar.lie, liar.steady ? seededRandom(host.id + page * 77) : this.#random);
+    if (chance >= lyingShare) return seen;
+    if (liar.lie === "missing") return empty("missing");
+    if (seen.kind !== "page") return seen;
+    const draw = liar.steady ? seededRandom(host.id + page * 77) : this.#random;
+    return withLinks(
+      seen,
+      Array.from({ length: 1 + Math.floor(8 * draw()) }, () => whole(draw)),
+    );
   }
-}
-
-function altered(seen: PageSketch, lie: Lie, random: () => number): PageSketch {
-  const drawn = Math.floor(4 * random());
-  const kind = lie === "mixed" ? lies[drawn]! : lie;
-  if (kind === "missing") return empty("missing");
-  if (seen.kind !== "page") return seen;
-  const links = Array.from({ length: 1 + Math.floor(8 * random()) }, () => whole(random));
-  if (kind === "text") return flipped(seen, whole(random), 5 + Math.floor(10 * random()));
-  if (kind === "spam") return withLinks(seen, links);
-  const kept = seen.links.slice(links.length);
-  return withLinks({ ...seen, links: kept, linkCount: kept.length }, links);
 }
 
 const hashOf = (host: SimulatedHost) => String(host.id) as HostHash;

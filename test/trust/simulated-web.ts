@@ -35,20 +35,7 @@ export interface SimulatedHost {
 }
 
 /** Shares of the kinds of hosts; those not named are plain. */
-export interface WebMix {
-  readonly ads: number;
-  readonly clocks: number;
-  readonly byCountry: number;
-  readonly partlyByCountry: number;
-  readonly byVisit: number;
-  readonly partlyByVisit: number;
-  readonly personal: number;
-  readonly lively: number;
-  readonly edges: number;
-  readonly keepsOut: number;
-}
-
-export const usualMix: WebMix = {
+const mix = {
   ads: 0.2,
   clocks: 0.1,
   byCountry: 0.04,
@@ -61,7 +48,7 @@ export const usualMix: WebMix = {
   keepsOut: 0.02,
 };
 
-export function drawHost(id: number, random: () => number, mix: WebMix): SimulatedHost {
+export function drawHost(id: number, random: () => number): SimulatedHost {
   const is = (share: number) => random() < share;
   const [country, partCountry, visit, partVisit] = [
     is(mix.byCountry),
@@ -171,7 +158,7 @@ export function withLinks(page: PageSketch, more: readonly number[]): PageSketch
 }
 
 /** So many of the simhash's bits turned over, by the seed. */
-export function flipped(page: PageSketch, seed: number, bits: number): PageSketch {
+function flipped(page: PageSketch, seed: number, bits: number): PageSketch {
   let value = BigInt(`0x${page.simhash ?? "0"}`);
   const random = seededRandom(seed);
   for (let turned = 0; turned < bits; turned += 1) value ^= 1n << BigInt(Math.floor(64 * random()));

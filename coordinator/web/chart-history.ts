@@ -1,48 +1,75 @@
-/** How figures of a page went over a range of time: one value for the page's charts, its JSON, and the command. */
-import { bytesText, msText, spanWords } from "./format.ts";
-import { rangeStepSeconds, type TimeRange } from "./time-range.ts";
+/**
+ * How figures of a page went over a range of time: one value for the page's charts, its JSON, and the command; its form in
+ * answers of the API, and the parameters that choose its range.
+ */
+import { z } from "zod";
+import { bytesText, msText, spanWords } from "#core/format";
+import { rangeNames, rangeStepSeconds, type TimeRange } from "#core/time-range";
+import { dateTime, type ToldOf } from "./api-operation.ts";
 
-export const chartUnits = ["count", "bytes", "ms", "seconds", "share"] as const;
+const chartUnits = ["count", "bytes", "ms", "seconds", "share"] as const;
 type ChartUnit = (typeof chartUnits)[number];
 
-export interface HistoryChart {
-  readonly key: string;
-  readonly title: string;
-  readonly unit: ChartUnit;
-  /** When what a value stands for begins, oldest first. */
-  readonly times: readonly string[];
-  readonly series: readonly HistorySeries[];
-  /** What to do about it, or why, while nothing is known. */
-  readonly whenEmpty: string;
-}
+const historyChart = z
+  .strictObject({
+    key: z.string(),
+    title: z.string(),
+    unit: z.enum(chartUnits).describe("share: 0 to 1."),
+    times: z
+      .array(dateTime())
+      .describe("When what a value stands for begins, oldest first; 240 at most but for plans."),
+    series: z.array(
+      z.strictObject({
+        name: z.string(),
+        values: z.array(z.number().nullable()).describe("One for each of the times; null: not known."),
+      }),
+    ),
+    whenEmpty: z.string().describe("Why nothing may be known."),
+  })
+  .meta({ id: "HistoryChart" });
 
-export interface HistorySeries {
-  readonly name: string;
-  /** One for each of the times; null: not known. */
-  readonly values: readonly (number | null)[];
-}
+export const chartHistorySchema = z
+  .strictObject({
+    at: dateTime(),
+    since: dateTime(),
+    until: dateTime(),
+    range: z.string().nullable().describe("Null: chosen by since and until."),
+    said: z
+      .string()
+      .nullable()
+      .describe("Why another range is shown than was asked for; null: it is that one."),
+    charts: z.array(historyChart),
+    marks: z
+      .array(
+        z.strictObject({
+          at: dateTime(),
+          words: z.string(),
+          link: z.string().nullable().describe("The page that tells more."),
+        }),
+      )
+      .describe("Policies, releases, registry generations and crawlers that changed: the latest 50."),
+    moreMarks: z.int().describe("Others of this time."),
+  })
+  .meta({ id: "ChartHistory" });
 
+export const rangeParameters = {
+  range: z
+    .enum(rangeNames)
+    .optional()
+    .meta({ description: "Of the history: so far back from now; 24h where nothing is said.", example: "7d" }),
+  since: z.string().max(40).optional().meta({
+    description: "Of the history, in place of range: from then (ISO 8601; UTC where no zone is given).",
+    example: "2026-03-01T10:00Z",
+  }),
+  until: z.string().max(40).optional().meta({ description: "And until then.", example: "2026-03-01T12:00Z" }),
+};
+
+/** Its times are texts. */
+export type ChartHistory = ToldOf<typeof chartHistorySchema>;
+export type HistoryChart = ChartHistory["charts"][number];
+export type HistorySeries = HistoryChart["series"][number];
 /** What may be why a line bends. */
-export interface HistoryMark {
-  readonly at: string;
-  readonly words: string;
-  /** The page that tells more; null: none. */
-  readonly link: string | null;
-}
-
-export interface ChartHistory {
-  readonly at: string;
-  readonly since: string;
-  readonly until: string;
-  /** Null: chosen by two instants. */
-  readonly range: string | null;
-  /** What was asked for and is not shown; null: it is. */
-  readonly said: string | null;
-  readonly charts: readonly HistoryChart[];
-  readonly marks: readonly HistoryMark[];
-  /** Marks of this time that are not listed. */
-  readonly moreMarks: number;
-}
+export type HistoryMark = ChartHistory["marks"][number];
 
 export interface Marks {
   readonly marks: readonly HistoryMark[];

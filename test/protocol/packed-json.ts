@@ -1,0 +1,5 @@
+/** Any bytes as the JSON of a packed message, which only a crawler without manners would send. */
+export const packedJson = (json: Buffer | string) => ({
+  numbers: Buffer.from([0, 0]),
+  text: Buffer.concat([Buffer.from("\nj\n"), Buffer.from(json)]),
+});
