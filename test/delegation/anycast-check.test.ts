@@ -59,7 +59,7 @@ it.each<[string, Partial<AnycastView>, number | null]>([
     { country: "US", answers: [from(athens, 20)] },
     null,
   ],
-  ["is made at once for a holder whose other ranges are anycast", { country: "GR", holder: true }, boston],
+  ["is made at once for a holder whose other ranges are anycast", { country: "GR", holder: true }, seoul],
   ["is never made for a holder that was clear", { country: "US", holder: false }, null],
   [
     "is not needed where somebody far away was asked already",
