@@ -107,7 +107,9 @@ function identityFault(introduction: Introduction, { publicKey }: KeyHolder): Id
     return { kind: "no-identity", words };
   }
   if (publicKey !== null && shown.publicKey !== publicKey) {
-    const words = `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the operator can reinvite it (nearcrawl fleet reinvite)`;
+    const words =
+      `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the ` +
+      "operator can reinvite it (nearcrawl fleet reinvite)";
     return { kind: "stolen-key", words };
   }
   if (isPassedOn(introduction)) {
@@ -274,7 +276,9 @@ export function noteCopy(
   evidence: string,
   { incidents, now }: { readonly incidents: IncidentNotes; readonly now: Date },
 ): Refusal {
-  const words = `the folder of ${hello.name} was copied: ${evidence}. Stop one of the two; if the right one is refused, reinvite it (nearcrawl fleet reinvite ${hello.name})`;
+  const words =
+    `the folder of ${hello.name} was copied: ${evidence}. Stop one of the two; if the right one is ` +
+    `refused, reinvite it (nearcrawl fleet reinvite ${hello.name})`;
   incidents.note({ crawlerId, kind: "copied-folder", words, remoteAddress, at: now });
   const reason = `two machines have the identity of ${hello.name}: ${evidence}. Stop the other one and ask the operator for a new invitation`;
   return { code: "copied-folder", reason, retry: false };

@@ -14,7 +14,7 @@ import type { CrawlerStore } from "./crawler-store.ts";
 import type { IdentityStore } from "./identity-store.ts";
 import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
-import type { SigningKeyStore } from "./signing-keys.ts";
+import type { SigningKeyStore } from "./signing-key-store.ts";
 
 interface KeyDutyPorts {
   readonly identities: IdentityStore;

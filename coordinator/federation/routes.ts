@@ -11,7 +11,6 @@ import { sendError } from "../web/guard.ts";
 import { BearerActor } from "../web/session-access.ts";
 import { sendRefusal } from "../web/views.ts";
 import { type AnswerChildPorts, answerChild } from "./exchange.ts";
-import type { CoordinatorStore } from "./exchange-ports.ts";
 import { federationApi } from "./federation-api.ts";
 import {
   childInvited,
@@ -25,6 +24,7 @@ import {
   invitedChildBody,
   inviteFaultWords,
 } from "./page.ts";
+import type { CoordinatorStore } from "./related-store.ts";
 
 interface CoordinatorRoutePorts extends InviteChildPorts, ExchangeRoutePorts {
   readonly coordinators: CoordinatorStore;

@@ -1,7 +1,9 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { optOutScopes } from "./opt-out.ts";
+
+export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
+export type OptOutScope = (typeof optOutScopes)[number];
 
 const scope = z
   .enum(optOutScopes)
@@ -17,7 +19,7 @@ const covered = {
   pages: z.int().describe("Pages in the index."),
 };
 
-const fleetOptOut = z
+export const fleetOptOut = z
   .strictObject({
     optOutId: z.int(),
     target: z
@@ -51,7 +53,22 @@ const fleetOptOut = z
   })
   .meta({ id: "FleetOptOut" });
 
-const optOutPreview = z
+export const optOutReport = z
+  .strictObject({
+    target: z.string().describe("What opted out, by its scope."),
+    kind: z.enum(["site", "network"]),
+    scope: z.enum(optOutScopes),
+    state: z.enum(["unconfirmed", "confirmed"]),
+    since: dateTime(),
+    lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),
+  })
+  .meta({ id: "OptOutReport" });
+
+export const complaintLine = z
+  .strictObject({ complaintId: z.int(), target: z.string(), at: dateTime(), open: z.boolean() })
+  .meta({ id: "ComplaintLine" });
+
+export const optOutPreview = z
   .strictObject({
     target: z.string(),
     scope,
@@ -59,11 +76,7 @@ const optOutPreview = z
     dueUrls: z.int().describe("URLs that are due."),
     wide: z.string().nullable().describe("Why removePages has to say how many pages go; null: it need not."),
     known: z
-      .strictObject({
-        optOutId: z.int(),
-        state: optOutState,
-        deletesAt: dateTime().nullable(),
-      })
+      .strictObject({ optOutId: z.int(), state: optOutState, deletesAt: dateTime().nullable() })
       .nullable()
       .describe("The open opt-out of just that."),
   })
@@ -179,9 +192,7 @@ export const optOutsApi = {
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
-    answers: {
-      200: answer(fleetOptOuts),
-    },
+    answers: { 200: answer(fleetOptOuts) },
   },
   previewOptOut: {
     method: "get",
@@ -197,10 +208,7 @@ export const optOutsApi = {
         scope: scope.optional(),
       },
     },
-    answers: {
-      200: answer(optOutPreview),
-      400: errorAnswer("The target or the scope names nothing"),
-    },
+    answers: { 200: answer(optOutPreview), 400: errorAnswer("The target or the scope names nothing") },
   },
   erasePage: {
     method: "post",
@@ -208,28 +216,22 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Erase one page from database, index and exports, and opt its URL out",
     description:
-      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
+      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in " +
+      "their spools. Exports delete it with the change feed. The audit log says what went where, and " +
+      "names the page by its host and the SHA-256 of its URL.",
     body: {
       schema: eraseBody,
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
     },
-    answers: {
-      200: answer(erasedPage),
-    },
+    answers: { 200: answer(erasedPage) },
   },
   addOptOut: {
     method: "post",
     path: "/api/fleet/opt-outs",
     needs: "fleet-write",
     summary: "Opt a page, a part of a site, a site or a network out, permanently",
-    body: {
-      schema: optOutBody,
-      example: { target: "www.example.org", words: "by letter" },
-    },
-    answers: {
-      200: answer(fleetOptOut),
-      ...tooWide,
-    },
+    body: { schema: optOutBody, example: { target: "www.example.org", words: "by letter" } },
+    answers: { 200: answer(fleetOptOut), ...tooWide },
   },
   fleetComplaints: {
     method: "get",
@@ -237,9 +239,7 @@ export const optOutsApi = {
     needs: "fleet-read",
     summary: "Complaints, each with our requests",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
-    answers: {
-      200: answer(fleetComplaints),
-    },
+    answers: { 200: answer(fleetComplaints) },
   },
   addComplaint: {
     method: "post",
@@ -250,9 +250,7 @@ export const optOutsApi = {
       schema: complaintBody,
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
-    answers: {
-      200: answer(fleetComplaint),
-    },
+    answers: { 200: answer(fleetComplaint) },
   },
   confirmOptOut: {
     method: "post",
@@ -261,11 +259,7 @@ export const optOutsApi = {
     summary: "Confirm an opt-out: it becomes permanent",
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
-    answers: {
-      200: answer(fleetOptOut),
-      ...notOpen,
-      ...tooWide,
-    },
+    answers: { 200: answer(fleetOptOut), ...notOpen, ...tooWide },
   },
   liftOptOut: {
     method: "post",
@@ -273,14 +267,8 @@ export const optOutsApi = {
     needs: "fleet-write",
     summary: "Lift an opt-out",
     parameters: numbered,
-    body: {
-      schema: liftBody,
-      example: { words: "the owner did not request it" },
-    },
-    answers: {
-      200: answer(fleetOptOut),
-      ...notOpen,
-    },
+    body: { schema: liftBody, example: { words: "the owner did not request it" } },
+    answers: { 200: answer(fleetOptOut), ...notOpen },
   },
   closeComplaint: {
     method: "post",
@@ -289,10 +277,7 @@ export const optOutsApi = {
     summary: "Close a complaint",
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
-    answers: {
-      200: answer(fleetComplaint),
-      ...notOpen,
-    },
+    answers: { 200: answer(fleetComplaint), ...notOpen },
   },
 } satisfies ApiOperations;
 
@@ -307,7 +292,9 @@ const optOutTaken = z
     state: z
       .enum(["waiting", "unconfirmed", "confirmed"])
       .describe(
-        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or 1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or a network is answered with 400.",
+        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or " +
+          "1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or " +
+          "a network is answered with 400.",
       ),
     createdAt: dateTime(),
     deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
@@ -398,7 +385,8 @@ export const contactApi = {
     path: "/.well-known/http-message-signatures-directory",
     needs: null,
     summary:
-      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If requests are signed, so is the answer, with a coordinator key that it contains",
+      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If " +
+      "requests are signed, so is the answer, with a coordinator key that it contains",
     answers: {
       200: {
         description: "A JSON Web Key Set",
@@ -425,10 +413,9 @@ export const contactApi = {
     path: "/.well-known/signature-agent-card",
     needs: null,
     summary:
-      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
-    answers: {
-      200: answer(agentCard, "The card"),
-    },
+      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with " +
+      "the reason if sites cannot reach the coordinator by https",
+    answers: { 200: answer(agentCard, "The card") },
   },
   securityTxt: {
     method: "get",
@@ -440,7 +427,8 @@ export const contactApi = {
         description: "Lines of names and values",
         schema: z.string(),
         example:
-          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
+          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: " +
+          "en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
         type: "text/plain",
       },
     },

@@ -146,24 +146,35 @@ export const releasesApi = {
   },
 } satisfies ApiOperations;
 
+const stage = z.enum(["none", "one", "percent", "all"]);
+
+const stagedRelease = z.strictObject({
+  version: z.string(),
+  stage,
+  percent: z.number().nullable(),
+  crawlers: z.array(z.string()),
+});
+
+const ofVersion = {
+  path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
+};
+
+const notOffered = { 409: errorAnswer("It cannot be offered; the message says why") };
+
 export const versionsApi = {
   fleetVersions: {
     method: "get",
     path: "/api/fleet/versions",
     needs: "fleet-read",
     summary: "Releases, who is offered each, and who runs what",
-    answers: {
-      200: answer(fleetVersions),
-    },
+    answers: { 200: answer(fleetVersions) },
   },
   stageRelease: {
     method: "post",
     path: "/api/fleet/versions/{version}/stage",
     needs: "fleet-write",
     summary: "Offer a release to one crawler, to a share of them, or to all",
-    parameters: {
-      path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
-    },
+    parameters: ofVersion,
     body: {
       schema: z.strictObject({
         to: z.string().min(1).max(68).describe("one, one=NAME, a percentage such as 5%, or all."),
@@ -171,57 +182,30 @@ export const versionsApi = {
       }),
       example: { to: "one=athens" },
     },
-    answers: {
-      200: answer(
-        z.strictObject({
-          version: z.string(),
-          stage: z.enum(["none", "one", "percent", "all"]),
-          percent: z.number().nullable(),
-          crawlers: z.array(z.string()),
-        }),
-      ),
-      409: errorAnswer("It cannot be offered; the message says why"),
-    },
+    answers: { 200: answer(stagedRelease), ...notOffered },
   },
   autoRelease: {
     method: "post",
     path: "/api/fleet/versions/{version}/auto",
     needs: "fleet-write",
     summary: "Offer a release to one crawler, then 5 %, then all, as long as all goes well",
-    parameters: {
-      path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
-    },
+    parameters: ofVersion,
     body: {
       schema: z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) }),
       example: {},
     },
-    answers: {
-      200: answer(
-        z.strictObject({
-          version: z.string(),
-          stage: z.enum(["none", "one", "percent", "all"]),
-          percent: z.number().nullable(),
-          crawlers: z.array(z.string()),
-        }),
-      ),
-      409: errorAnswer("It cannot be offered; the message says why"),
-    },
+    answers: { 200: answer(stagedRelease), ...notOffered },
   },
   holdRelease: {
     method: "post",
     path: "/api/fleet/versions/{version}/hold",
     needs: "fleet-write",
     summary: "Hold a release",
-    parameters: {
-      path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
-    },
+    parameters: ofVersion,
     body: {
       schema: z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") }),
       example: { reason: "too many failures" },
     },
-    answers: {
-      200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })),
-      409: errorAnswer("It cannot be offered; the message says why"),
-    },
+    answers: { 200: answer(z.strictObject({ version: z.string(), stage: z.enum(["none"]) })), ...notOffered },
   },
 } satisfies ApiOperations;

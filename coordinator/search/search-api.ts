@@ -1,7 +1,6 @@
 /** The API of search and of indexed pages: what it takes and answers. */
 import { z } from "zod";
-import { textDifference } from "../changes/changes-api.ts";
-import { changeKinds } from "../changes/page-change.ts";
+import { changeKinds, textDifference } from "../changes/changes-api.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { scoreParts } from "./page-score.ts";

@@ -196,7 +196,7 @@ const trust = z.strictObject({
   }),
   witnesses: policy(z.boolean().default(true), {
     title: "Second witnesses",
-    help: "Whether a probe report that wins a subnet is held against other crawlers' before it is believed. It costs 0.4 to 1.4 probes per subnet where nobody lies; who runs all crawlers themselves may do without.",
+    help: "Whether a probe report that wins a subnet is held against other crawlers' before it is believed. It costs 0.2 to 1.1 probes per subnet where nobody lies; who runs all crawlers themselves may do without.",
     unit: null,
     origin: "measured, test/bench/results/trust.md",
     replayed: true,

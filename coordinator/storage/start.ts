@@ -63,33 +63,17 @@ const records = [
 
 type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
-function crawlDuties(ports: RetentionPorts, config: RetentionConfig) {
-  const { pool, log, now, nowMs, mayForget = () => true } = ports;
-  const turn = { nowMs, turnMs };
-  const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  return {
-    keepDays: async () => {
-      const keepDays = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
-      const kept = await keepFetchDays(pool, { keepDays, now: now() });
-      if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
-        log.info({ ...kept }, "the days of fetches are kept");
-    },
-    forgetLeases: async () => {
-      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
-    },
-    forgetSets: async () => {
-      const stated = ago((config.changes.keepDays + spareDays) * dayMs);
-      await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
-    },
-  };
-}
-
 export function retentionDuties(ports: RetentionPorts, config: RetentionConfig): RetentionDuties {
-  const { pool, timekeeper, log, now, nowMs } = ports;
+  const { pool, timekeeper, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  const { keepDays, forgetLeases, forgetSets } = crawlDuties(ports, config);
+  const keepDays = async () => {
+    const days = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
+    const kept = await keepFetchDays(pool, { keepDays: days, now: now() });
+    if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
+      log.info({ ...kept }, "the days of fetches are kept");
+  };
   return {
     begin: async () => {
       await keepDays().catch((error: unknown) => {
@@ -98,14 +82,17 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
     },
     start: () => {
       timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
-      timekeeper.every("forget-leases", minuteMs, forgetLeases);
+      timekeeper.every("forget-leases", minuteMs, async () => {
+        await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
+      });
       timekeeper.every("forget-rounds", 10 * minuteMs, async () => {
         await rounds.forget(ago(config.retention.roundDays * dayMs), turn);
         await forgetDelegationChanges(pool, ago(config.retention.historyDays * dayMs), turn);
       });
       timekeeper.every("forget-records", hourMs, async () => {
         await forgetRejectedUrls(pool, ago(config.retention.rejectedDays * dayMs), turn);
-        await forgetSets();
+        const stated = ago((config.changes.keepDays + spareDays) * dayMs);
+        await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
         const before = ago(config.retention.recordDays * dayMs);
         for (const record of records)
           await inTurns(turn, async () => await deleteOldest(pool, record, before, recordsAtOnce));
@@ -114,8 +101,5 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
   };
 }
 
-// The pages' part about what the database holds.
-
-export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
-  return storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
-}
+export const storagePart = ({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart =>
+  storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));

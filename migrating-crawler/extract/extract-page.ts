@@ -44,11 +44,11 @@ export interface FetchedBody {
   readonly contentType: string;
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
-  /** The `Link` headers, which may state a canonical URL. */
   /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
   readonly stated?: readonly StatedPreference[];
   /** The `Refresh` header, a meta refresh in other clothes. */
   readonly refreshHeader?: string | readonly string[] | undefined;
+  /** The `Link` headers, which may state a canonical URL. */
   readonly linkHeader?: LinkHeader;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
@@ -331,10 +331,7 @@ function datesOf(
   url: string,
 ): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
   const { publishedAt, modifiedAt } = pageDates({ notes, structured, blocks, language: notes.language, url });
-  return {
-    ...(publishedAt === null ? {} : { publishedAt }),
-    ...(modifiedAt === null ? {} : { modifiedAt }),
-  };
+  return { ...(publishedAt === null ? {} : { publishedAt }), ...(modifiedAt === null ? {} : { modifiedAt }) };
 }
 
 function structuredOf(

@@ -112,14 +112,7 @@ interface Group {
 
 const newGroup = (): Group => ({ agents: [], rules: [], uses: new UseLines(), crawlDelaySeconds: null });
 
-const groupKeys = new Set([
-  "user-agent",
-  "allow",
-  "disallow",
-  "crawl-delay",
-  "content-signal",
-  "content-usage",
-]);
+const groupKeys = new Set("user-agent allow disallow crawl-delay content-signal content-usage".split(" "));
 
 /** Reads the lines one by one. Rules go to the groups whose User-agent lines stand right before them. */
 class RobotsReading {

@@ -185,8 +185,9 @@ const calendarYearsAhead = 3;
 const yearsAhead = 10;
 const calendarFirstYear = 1900;
 
-const calendarWord =
-  /(?:^|[^a-z])(?:calend[a-z]*|kalend[a-z]*|cal|agenda|events?|eventos?|veranstaltung(?:en)?|termine|schedule|months?|monat|mois|week|availability|booking|tribe)(?:[^a-z]|$)/i;
+const calendarWords =
+  "[ck]alend[a-z]*|cal|agenda|events?|eventos?|veranstaltung(?:en)?|termine|schedule|months?|monat|mois|week|availability|booking|tribe";
+const calendarWord = new RegExp(`(?:^|[^a-z])(?:${calendarWords})(?:[^a-z]|$)`, "i");
 
 /** A year and month, perhaps with a day, in one piece: 2031-05, 2031_05_17, 203105, 20310517. */
 const joined = /(?<!\d)(\d{4})([-_.]?)(0[1-9]|1[0-2])(?:\2(0[1-9]|[12]\d|3[01]))?(?!\d)/;

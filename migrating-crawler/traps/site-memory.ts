@@ -192,8 +192,11 @@ for (const phrase of known) {
 }
 
 /** Words around it that add nothing. */
-const fillers =
-  /(?<![\p{L}\p{N}])(?:4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка|oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el)(?![\p{L}\p{N}])/gu;
+const fillerWords = [
+  "4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка",
+  "oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el",
+].join("|");
+const fillers = new RegExp(`(?<![\\p{L}\\p{N}])(?:${fillerWords})(?![\\p{L}\\p{N}])`, "gu");
 
 /** Longer titles and headings are sentences about something. */
 const maxTitleCharacters = 200;

@@ -182,11 +182,7 @@ function requestOf({ asked, date }: Exchanged, answerId: string): WarcRecord {
 }
 
 function fieldsOf({ url, address, http }: AskedOfSite): Record<string, string | null> {
-  return {
-    "WARC-Target-URI": url,
-    "WARC-IP-Address": address,
-    "WARC-Protocol": http === "2" ? "h2" : null,
-  };
+  return { "WARC-Target-URI": url, "WARC-IP-Address": address, "WARC-Protocol": http === "2" ? "h2" : null };
 }
 
 /** Of an answer whose body was dropped. */

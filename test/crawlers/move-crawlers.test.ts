@@ -56,11 +56,7 @@ async function party(name: string): Promise<Party> {
     id,
     publicKey,
   ]);
-  return {
-    id,
-    publicKey,
-    sign: (text) => sign(null, Buffer.from(text), privateKey).toString("base64url"),
-  };
+  return { id, publicKey, sign: (text) => sign(null, Buffer.from(text), privateKey).toString("base64url") };
 }
 
 const moves = () => createMoveStore(world.pool);

@@ -29,12 +29,7 @@ const withSigningKeys = { change: <Hello extends object>(hello: Hello) => ({ ...
 function announcement(identity: TestIdentity, key: TestIdentity, at = noon): SigningKeyAnnouncement {
   const said = { publicKey: key.publicKey, at: at.toISOString() };
   const text = signingKeyText({ identity: identity.publicKey, ...said });
-  return {
-    type: "crawler:signing-key",
-    ...said,
-    signature: identity.sign(text),
-    possession: key.sign(text),
-  };
+  return { type: "crawler:signing-key", ...said, signature: identity.sign(text), possession: key.sign(text) };
 }
 
 /** A crawler that makes signing keys, and a desk of its own. */

@@ -1,6 +1,6 @@
 /** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
 import type { Pool, PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { inTransaction } from "#coordinator/database/transaction";
 import { effectsOf, packEffects } from "#coordinator/frontier/link-outbox";
 import {
@@ -17,21 +17,15 @@ import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
   keyOf,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   seeds,
   spoolOf,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const settings = { ...defaultOutboxBounds, scope };
 
@@ -413,10 +407,7 @@ describe("every effect counts once", () => {
       const rowOf = (least: number, most: number, isFirst = false) => {
         const linked = urls
           .filter(() => isFirst || random() < 0.6)
-          .map((url) => ({
-            ...keyOf(url),
-            links: least + Math.floor(random() * (most - least + 1)),
-          }));
+          .map((url) => ({ ...keyOf(url), links: least + Math.floor(random() * (most - least + 1)) }));
         return effectsOf(
           linked.filter((_url, n) => (isFirst && n < 6) || random() < 0.7).map((key) => ({ key, depth: 1 })),
           linked,

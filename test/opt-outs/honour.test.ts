@@ -231,7 +231,7 @@ describe("a site confirms", () => {
   });
 
   it("by a file on its host, asked for once it is said to be there; not by a redirect, nor for other hosts below it", async () => {
-    const { honours, optOuts, request, wait } = coordinatorOf([]);
+    const { honours, request, wait } = coordinatorOf([]);
     const { token } = await request(host);
     await honours.confirm();
     wait(11);
@@ -252,7 +252,7 @@ describe("a site confirms", () => {
     expect(unasked).toEqual([]);
     expect([redirected, tooSoon, found]).toEqual([0, 0, 1]);
     expect(filesAsked).toEqual(["example.org", "example.org"]);
-    expect((await optOuts.find(host))?.state).toBe("confirmed");
+    expect((await request(host)).state).toBe("confirmed");
 
     const whole = await request(site("example.org"));
     files.put("example.org", confirmationText(whole.token));

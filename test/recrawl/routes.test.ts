@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { createChartReads } from "#coordinator/overview/chart-reads";
-import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
+import { savePlan } from "#coordinator/recrawl/plan-store";
 import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
 import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";
@@ -17,7 +17,6 @@ import { webServer } from "../support/web-server.ts";
 let database: Database;
 let app: FastifyInstance;
 let operator: SignedIn;
-const store = () => createRecrawlPlanStore(database.pool);
 beforeAll(async () => {
   database = await testDatabase();
   app = webServer(database, {
@@ -46,21 +45,17 @@ it("says what happens before any plan, and is for operators alone", async () => 
 
 it("shows groups, intervals and rates of the plan in force, and why each was made", async () => {
   const policies = policySections.recrawl.parse({ strategy: "icr" });
-  const plan = emptyPlan({ store: store(), policies, now: worldNow }, null);
+  const plan = emptyPlan({ policies, now: worldNow }, null);
   const group = { pages: 300, initialSeconds: 3600, intervalSeconds: 7200, successRate: 0.5 };
   const groups = [
     { ...group, channels: 12, changesPerDay: 24 },
     { ...group, channels: 13, changesPerDay: 1 },
   ];
-  await store().save({ ...plan, groups, pages: 600, totalPerDay: 7200, reason: "first <b>" }, new Map());
-  const rates = {
-    totalPerDay: 5000,
-    achievedPerDay: 4800,
-    freshness: 0.75,
-    correction: 1.04,
-    capacityPerDay: 9000,
-  };
-  await store().save({ ...plan, ...rates, strategy: "optimal", multiplier: 2, reason: "second" }, new Map());
+  const first = { ...plan, groups, pages: 600, totalPerDay: 7200, reason: "first <b>" };
+  await savePlan(database.pool, first, new Map());
+  const rates = { totalPerDay: 5000, achievedPerDay: 4800, freshness: 0.75, correction: 1.04 };
+  const second = { ...plan, ...rates, capacityPerDay: 9000, multiplier: 2, reason: "second" };
+  await savePlan(database.pool, { ...second, strategy: "optimal" }, new Map());
 
   const shown = await page("/fleet/recrawl");
   const json = await page("/api/fleet/recrawl", "application/json");

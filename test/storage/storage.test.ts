@@ -35,10 +35,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-const settings = {
-  retention: policySections.retention.parse({}),
-  changes: policySections.changes.parse({}),
-};
+const settings = { retention: policySections.retention.parse({}), changes: policySections.changes.parse({}) };
 const size = (table: string, rows: number, bytes: number) => ({
   table,
   rows,

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
-import { rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
+import { dropWorkTables, rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
@@ -61,9 +61,9 @@ describe("the local engine", () => {
 describe("the SQL engine", () => {
   it("equals the definition to 1e-9 and leaves no work tables", async () => {
     const client = await database.pool.connect();
-    const ranked = await rankBySql(client, { settings });
+    const ranked = await rankBySql(client, settings);
     const found = await ranksIn(database.pool, ranked.table);
-    await ranked.drop();
+    await dropWorkTables(client);
     client.release(true);
 
     expectClose(found, graph.ranks, 1e-9);

@@ -14,12 +14,14 @@ import {
   notFollowed,
   type Submission,
   type SubmissionDeed,
-  type SubmissionStore,
-  submissionBounds,
-  submitUrls,
   sumOf,
 } from "#coordinator/submissions/submission";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import {
+  createSubmissionStore,
+  type SubmissionStore,
+  submitUrls,
+} from "#coordinator/submissions/submission-store";
+import { submissionBounds } from "#coordinator/submissions/submissions-api";
 import { UsageError } from "#core/errors";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";

@@ -165,7 +165,9 @@ describe("what a page states itself", () => {
   });
 
   it("a license in the page that prohibits search: it is not indexed", async () => {
-    const license = `<script type="application/rsl+xml"><rsl><content url="/*"><license><prohibits type="usage">search</prohibits></license></content></rsl></script>`;
+    const license =
+      '<script type="application/rsl+xml"><rsl><content url="/*"><license><prohibits type="usage">' +
+      "search</prohibits></license></content></rsl></script>";
     const site = await siteOf({ answer: (_path, response) => html(response, page(license)) });
 
     const { page: shipped } = await crawlOne(site, "/a");

@@ -153,6 +153,8 @@ describe("robots.txt that redirects to another host", () => {
       ),
     );
 
+    // So that its own robots.txt is known before all ask at once.
+    await crawl("b.localhost");
     const outcomes = await Promise.all(Array.from({ length: 110 }, (_, at) => crawl(`h${at}.a.localhost`)));
 
     expect(requests.filter((request) => request.startsWith("b.localhost/search"))).toHaveLength(100);

@@ -92,7 +92,9 @@ describe("a signed request", () => {
     const zeros = Buffer.alloc(64).toString("base64");
     expect(fields).toEqual({
       "signature-agent": 'sig1="https://crawl.example.org/.well-known/http-message-signatures-directory"',
-      "signature-input": `sig1=("@authority" "signature-agent";key="sig1");created=1772366400;expires=1772366700;keyid="kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";alg="ed25519";nonce="${zeros}";tag="web-bot-auth"`,
+      "signature-input":
+        'sig1=("@authority" "signature-agent";key="sig1");created=1772366400;expires=1772366700;' +
+        `keyid="kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";alg="ed25519";nonce="${zeros}";tag="web-bot-auth"`,
       signature: `sig1=:${zeros}:`,
     });
   });
