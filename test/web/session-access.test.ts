@@ -6,16 +6,14 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { createSessionStore } from "#coordinator/access/session-store";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import type { WebPart } from "#coordinator/web/actions";
 import { html } from "#coordinator/web/html";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { sessionIdleMs, sessionMs } from "#core/access-types";
 import type { Role, Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer, webSettings } from "../support/web-server.ts";
 
 let database: Database;
@@ -81,13 +79,8 @@ afterEach(async () => {
 });
 afterAll(async () => await database?.close());
 
-async function token(name: string, scopes: readonly Scope[]): Promise<{ authorization: string }> {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const times = { createdAt: worldNow, expiresAt: new Date(worldNow.getTime() + 60_000) };
-  await createOperatorTokenStore(database.pool).create({ name, scopes, tokenHash, ...times });
-  return { authorization: `Bearer ${secret}` };
-}
-
+const token = async (name: string, scopes: readonly Scope[]) =>
+  await bearer(database, scopes, { name, expiresAt: new Date(worldNow.getTime() + 60_000) });
 const look = async (headers: Record<string, string>, url = "/api/boats/athens") =>
   await app.inject({ url, headers });
 const sink = async (who: SignedIn, fields: object, headers: Record<string, string> = {}, boat = "athens") =>
