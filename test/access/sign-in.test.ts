@@ -1,27 +1,24 @@
 /** Signing in by a link and out again, accounts, links for others and tokens: real server, real database. */
 import type { FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
 import { accessParts } from "#coordinator/access/start";
 import { describeApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let at: Date;
 const now = () => at;
 
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
+beforeAll(async () => await seedWorld(database.pool));
 beforeEach(() => {
   at = worldNow;
   const access = testAccess(database, now);
@@ -37,7 +34,6 @@ afterEach(async () => {
     "truncate web_session, sign_in_link, operator_token, audit_entry restart identity cascade",
   );
 });
-afterAll(async () => await database?.close());
 
 const anna: LinkRequest = { name: "anna", role: "operator", crawlers: [], minutes: 15, issuedBy: "a test" };
 

@@ -6,21 +6,20 @@ import { describeApi } from "#coordinator/open-api";
 import { apiErrors } from "#coordinator/web/api-errors";
 import { operationsOf } from "#coordinator/web/api-page";
 import { scopes } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { type ApiClient, type ApiDocument, apiClient } from "../support/api-client.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let base: string;
 let client: ApiClient;
 let headers: { readonly authorization: string };
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   app = webServer(database, {
     parts: everyPart(database),
@@ -34,10 +33,7 @@ beforeAll(async () => {
     headers.authorization.slice(7),
   );
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 describe("a client made from the document", () => {
   it("reads a list, and one of it", async () => {

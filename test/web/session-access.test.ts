@@ -3,20 +3,20 @@
  * anybody, over a real server and a real database.
  */
 import type { FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { createSessionStore } from "#coordinator/access/session-store";
 import type { WebPart } from "#coordinator/web/actions";
 import { html } from "#coordinator/web/html";
 import { sessionIdleMs, sessionMs } from "#core/access-types";
 import type { Role, Scope } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let at: Date;
 const now = () => at;
@@ -66,9 +66,6 @@ function server(
   return webServer(database, { access, now, parts: [boats], settings: { ...webSettings, behindProxy } });
 }
 
-beforeAll(async () => {
-  database = await testDatabase();
-});
 beforeEach(() => {
   at = worldNow;
   app = server();
@@ -77,7 +74,6 @@ afterEach(async () => {
   await app.close();
   await database.pool.query("delete from operator_token; delete from web_session; truncate audit_entry");
 });
-afterAll(async () => await database?.close());
 
 const token = async (name: string, scopes: readonly Scope[]) =>
   await bearer(database, scopes, { name, expiresAt: new Date(worldNow.getTime() + 60_000) });
