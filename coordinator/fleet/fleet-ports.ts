@@ -9,7 +9,7 @@ import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { InvitationStore } from "../crawlers/invitation-store.ts";
 import type { MoveStore } from "../crawlers/move-store.ts";
 import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import type { ComplaintStore } from "../opt-outs/complaint-store.ts";
 import type { OptOutMarks } from "../opt-outs/mark-writes.ts";
 import type { OptOutStore } from "../opt-outs/store.ts";
