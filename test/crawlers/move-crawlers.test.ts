@@ -1,5 +1,5 @@
 /** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Refusal } from "#coordinator/crawlers/admit-crawler";
 import { Mover } from "#coordinator/crawlers/move-crawlers";
 import { createMoveStore } from "#coordinator/crawlers/move-store";
@@ -8,9 +8,10 @@ import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { type CrawlerMove, moveText } from "#protocol/move";
 import { type TestIdentity, testIdentity } from "../gateway/sealing-crawler.ts";
-import { newWorld, type World } from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { newWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = await forThisFile(newWorld());
 let mover: Mover;
 let now: Date;
 let sent: { readonly to: CrawlerId; readonly what: string }[];
@@ -22,9 +23,6 @@ interface Party extends TestIdentity {
   readonly id: CrawlerId;
 }
 
-beforeAll(async () => {
-  world = await newWorld();
-}, 60_000);
 beforeEach(async () => {
   await world.reset();
   now = new Date("2030-01-01T12:00:00Z");
@@ -44,7 +42,6 @@ beforeEach(async () => {
   athens = await party("athens");
   sparta = await party("sparta");
 });
-afterAll(async () => await world?.close());
 
 async function party(name: string): Promise<Party> {
   const identity = testIdentity();
