@@ -40,12 +40,6 @@ export interface ApiOperation {
   readonly answers: Readonly<Record<number, ApiAnswer>>;
 }
 
-/** Where an operation is, and who may call it. */
-export const get = <const Path extends string, const Needs extends Scope | null>(path: Path, needs: Needs) =>
-  ({ method: "get", path, needs }) as const;
-export const post = <const Path extends string, const Needs extends Scope | null>(path: Path, needs: Needs) =>
-  ({ method: "post", path, needs }) as const;
-
 /** Operations of one group, each under its operationId. */
 export type ApiOperations = Readonly<Record<string, ApiOperation>>;
 
