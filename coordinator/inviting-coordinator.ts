@@ -35,7 +35,8 @@ export async function invitingCoordinator(
   const coordinatorUrl = socketUrl(given);
   if (!isCoordinatorUrl(coordinatorUrl)) {
     throw new UsageError(
-      `partners cannot reach the coordinator at ${given}: it must be wss://HOST[:PORT]/crawler (ws:// on this machine alone); set publicUrl in the coordinator's settings, or say --url`,
+      `partners cannot reach the coordinator at ${given}: it must be wss://HOST[:PORT]/crawler (ws:// on this ` +
+        "machine alone); set publicUrl in the coordinator's settings, or say --url",
     );
   }
   const isSecure = coordinatorUrl.startsWith("wss:");
@@ -51,7 +52,9 @@ export async function invitingCoordinator(
 }
 
 const noReleaseKey =
-  "there is no release key that an invitation could pin, and without one a crawler takes no release: the coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home can be written; or run nearcrawl release trust KEY for a key of yours";
+  "there is no release key that an invitation could pin, and without one a crawler takes no release: the " +
+  "coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home " +
+  "can be written; or run nearcrawl release trust KEY for a key of yours";
 
 /** What a crawler that has none yet is offered. */
 async function releaseForAll(pool: Pool): Promise<string | null> {

@@ -59,7 +59,11 @@ const info = {
   version: softwareVersion,
   summary: "Who crawls what, and why; the state of the crawl; search over its pages.",
   description:
-    "What is read needs a token with the scope read, unless reading is for everybody, as it is where only the coordinator's own machine reaches it. What changes something is a POST of application/json with a token of the right scope (`Authorization: Bearer`), from no other origin; a browser's cookie is not enough. Each answer is also at the address of its page, with `Accept: application/json`. Dates are ISO 8601 in UTC, times milliseconds, sizes bytes. Errors are `{error: {status, message}}`, the message in plain words.",
+    "What is read needs a token with the scope read, unless reading is for everybody, as it is where only the " +
+    "coordinator's own machine reaches it. What changes something is a POST of application/json with a token of " +
+    "the right scope (`Authorization: Bearer`), from no other origin; a browser's cookie is not enough. Each " +
+    "answer is also at the address of its page, with `Accept: application/json`. Dates are ISO 8601 in UTC, " +
+    "times milliseconds, sizes bytes. Errors are `{error: {status, message}}`, the message in plain words.",
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 

@@ -74,6 +74,7 @@ export async function requireRightClock(
   watch.clock.doubt();
   log.warn(
     { lastWritten: last },
-    "the database was last written days ago: if this machine's clock is right, nothing is to be done; nothing that is kept for days is deleted for a day, or until crawlers agree",
+    "the database was last written days ago: if this machine's clock is right, nothing is to be done; nothing " +
+      "that is kept for days is deleted for a day, or until crawlers agree",
   );
 }

@@ -20,7 +20,7 @@ import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
-import type { FleetPorts } from "./fleet/fleet-ports.ts";
+import type { FleetPorts } from "./fleet/fleet-store.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
 import { following } from "./live-config.ts";
@@ -30,8 +30,8 @@ import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.t
 import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
-import type { LiveState, OverviewReads } from "./overview/overview.ts";
-import type { ReadinessReads } from "./overview/overview-types.ts";
+import type { LiveState } from "./overview/overview.ts";
+import type { OverviewReads, ReadinessReads } from "./overview/overview-reads.ts";
 import { AlertsInTime, type OwnHealth, withOwnFacts } from "./overview/own-health.ts";
 import { addEvents, addOperation, addOverviewViews } from "./overview/routes.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
@@ -53,7 +53,7 @@ import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
-import type { WhoReads } from "./who/place.ts";
+import type { WhoReads } from "./who/reads.ts";
 import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 
@@ -284,8 +284,7 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
-  /** Without them, the contact page takes no forms, and nothing lists the fleet's addresses and keys. */
-  readonly contact?: ContactPorts;
+  readonly contact: ContactPorts;
   /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
   readonly access?: Access;
   /** Waited for before a request that changes something is answered; left out: nothing is. */
@@ -346,7 +345,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access, alerts });
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  addContactRoutes(app, ports.contact ?? null, knowing);
+  addContactRoutes(app, ports.contact, knowing);
   addOperation(app, { ...ports, access: shared.access });
   return app;
 }

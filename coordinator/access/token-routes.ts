@@ -125,12 +125,14 @@ ${tokens.length === 0 ? noTokens : tokenTable(tokens, now, viewer)}
 <section id="new"><h2>New token</h2>${viewer.formToken === null ? noForm : tokenForm(form, viewer)}</section>`;
 }
 
-const noTokens = html`<div class="empty"><p>There are no tokens. Create the first one below, or with <code>nearcrawl operator-token create NAME</code>.</p></div>`;
+const noTokens = html`<div class="empty"><p>There are no tokens. Create the first one below, or with
+<code>nearcrawl operator-token create NAME</code>.</p></div>`;
 const noForm = html`<p>Sign in to create one, or run <code>nearcrawl operator-token create NAME --scope SCOPE</code>.</p>`;
 
 function tokenTable(tokens: readonly OperatorToken[], now: Date, viewer: PageViewer): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Scopes</th><th scope="col">Valid until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Scopes</th><th scope="col">Valid
+until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${tokens.map((token) => tokenRow(token, now, viewer))}</tbody></table></div>`;
 }
 
@@ -138,8 +140,8 @@ function tokenRow(token: OperatorToken, now: Date, viewer: PageViewer): Html {
   const state = stateOf(token, now);
   const { name, lastUsedAt, expiresAt } = token;
   return html`<tr><th scope="row">${name}</th><td>${state}</td><td>${token.scopes.join(", ")}</td>
-<td class="nowrap">${expiresAt === null ? "revoked" : instant(expiresAt.toISOString())}</td>
-<td class="nowrap">${lastUsedAt === null ? "never" : ago(lastUsedAt.toISOString(), now.toISOString())}</td>
+<td class="nowrap">${expiresAt === null ? "revoked" : instant(expiresAt)}</td>
+<td class="nowrap">${lastUsedAt === null ? "never" : ago(lastUsedAt, now.toISOString())}</td>
 <td>${state === "valid" && viewer.formToken !== null ? revokeButton(name, viewer) : nothing}</td></tr>`;
 }
 
@@ -149,7 +151,8 @@ function stateOf({ revokedAt, expiresAt }: OperatorToken, now: Date): "valid" | 
 }
 
 function revokeButton(name: string, viewer: PageViewer): Html {
-  return html`<form method="post" action="/tokens/${encodeURIComponent(name)}/revoke">${formToken(viewer)}<button class="slim quiet">Revoke<span class="hidden"> ${name}</span></button></form>`;
+  return html`<form method="post" action="/tokens/${encodeURIComponent(name)}/revoke">${formToken(viewer)}<button
+class="slim quiet">Revoke<span class="hidden"> ${name}</span></button></form>`;
 }
 
 function tokenForm(form: TokenForm, viewer: PageViewer): Html {
@@ -158,12 +161,18 @@ ${form.fault === null ? nothing : html`<p class="fault" role="alert">${form.faul
 <div><label for="token-name">Name</label><p class="small" id="token-name-hint">What it is for, such as prometheus; shown in the audit log.</p>
 <input id="token-name" name="name" value="${form.name}" maxlength="63" required autocomplete="off" spellcheck="false" aria-describedby="token-name-hint"></div>
 <fieldset><legend>Scopes</legend>${allScopes.map((scope) => scopeChoice(scope, form))}</fieldset>
-<div><label for="token-days">Valid for (days)</label><input class="number" id="token-days" name="days" type="number" min="1" max="3650" value="${form.days}" required></div>
+<div><label for="token-days">Valid for (days)</label><input class="number" id="token-days" name="days" type="number"
+min="1" max="3650" value="${form.days}" required></div>
 <button>Create token</button></form>`;
 }
 
 function scopeChoice(scope: Scope, form: TokenForm): Html {
-  return html`<label class="choice"><input type="checkbox" name="scope-${scope}"${form.scopes.includes(scope) ? html` checked` : nothing}><span>${scope} <span class="small">${scopeWords[scope]}</span></span></label>`;
+  return html`<label class="choice"><input type="checkbox" name="scope-${scope}"${
+    form.scopes.includes(scope)
+      ? html`
+checked`
+      : nothing
+  }><span>${scope} <span class="small">${scopeWords[scope]}</span></span></label>`;
 }
 
 /** Shown this once. */
@@ -174,7 +183,7 @@ function madeTokenBody(made: {
   readonly token: string;
 }): Html {
   return html`<h1>Token ${made.name}</h1>
-<p class="lead">Copy it now: it is not shown again. Valid for ${made.scopes.join(", ")}, until ${instant(made.expiresAt.toISOString())}.</p>
+<p class="lead">Copy it now: it is not shown again. Valid for ${made.scopes.join(", ")}, until ${instant(made.expiresAt)}.</p>
 <pre><code>${made.token}</code></pre>
 <p><a href="/tokens">Back to tokens</a></p>`;
 }

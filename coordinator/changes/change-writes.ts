@@ -2,7 +2,7 @@
 import { deflateRawSync } from "node:zlib";
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import { asInteger, clean, columnsOf, inTransaction } from "../database/transaction.ts";
+import { asInteger, clean, inTransaction, rowsGiven } from "../database/transaction.ts";
 import { asksPayment } from "../recrawl/visit-findings.ts";
 import { type CountedResult, indexedPage } from "../results/accepted-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";
@@ -38,7 +38,7 @@ export async function watchChanges(
       return rowsOf(counted, visit, differences.get(name) ?? null);
     });
     rows.push(...asTheyWere.flatMap((counted) => statedRowsOf(counted, now)));
-    if (rows.length > 0) await insert(client, rows);
+    if (rows.length > 0) await client.query(insertSql, given.valuesOf(rows));
     await forgetDifferences(client, results.filter(isSilentFromNow));
   };
 }
@@ -137,8 +137,6 @@ function gaveUp({ again, next, result, before: { failures } }: CountedResult): b
   return next.isGone && (failures === 0 || !again(failures - 1).isGone);
 }
 
-type Row = ReturnType<typeof rowsOf>[number];
-
 const rowsOf = ({ key }: CountedResult, visit: Visit, difference: Buffer | null) =>
   rowsFor(key, changesOfVisit(visit), difference);
 
@@ -220,49 +218,15 @@ async function forgetDifferences(client: PoolClient, results: readonly CountedRe
   });
 }
 
-/** Name of the row's field, column and its type. */
-const columns = [
-  ["hostHash", "host_hash", "bigint"],
-  ["urlHash", "url_hash", "bigint"],
-  ["url", "url", "text"],
-  ["kind", "kind", "text"],
-  ["seenAt", "seen_at", "timestamptz"],
-  ["status", "status", "smallint"],
-  ["reason", "reason", "text"],
-  ["language", "language", "text"],
-  ["digestBefore", "digest_before", "text"],
-  ["digestAfter", "digest_after", "text"],
-  ["simhashDistance", "simhash_distance", "smallint"],
-  ["titleBefore", "title_before", "text"],
-  ["titleAfter", "title_after", "text"],
-  ["wordsBefore", "words_before", "int"],
-  ["wordsAfter", "words_after", "int"],
-  ["linksBefore", "links_before", "int"],
-  ["linksAfter", "links_after", "int"],
-  ["linksAdded", "links_added", "int"],
-  ["linksRemoved", "links_removed", "int"],
-  ["location", "location", "text"],
-  ["preferenceSet", "preference_set", "int"],
-  ["preferenceSetBefore", "preference_set_before", "int"],
-  ["difference", "difference", "bytea"],
-] as const satisfies readonly (readonly [keyof Row, string, string])[];
-
 /** Of a change, as the inbox and the feed both have them. */
-const changeColumns: readonly string[] = columns.map(([, column]) => column);
+const given = rowsGiven(
+  `host_hash bigint, url_hash bigint, url text, kind text, seen_at timestamptz, status smallint, reason text, language text,
+   digest_before text, digest_after text, simhash_distance smallint, title_before text, title_after text,
+   words_before int, words_after int, links_before int, links_after int, links_added int, links_removed int,
+   location text, preference_set int, preference_set_before int, difference bytea`,
+);
 
-const insertSql = `insert into page_change_inbox (${changeColumns.join(", ")})
-  select *
-  from unnest(${columns.map(([, , type], index) => `$${index + 1}::${type}[]`).join(", ")})`;
-
-async function insert(client: PoolClient, rows: readonly Row[]): Promise<void> {
-  await client.query(
-    insertSql,
-    columnsOf(
-      rows,
-      columns.map(([field]) => field),
-    ),
-  );
-}
+const insertSql = `insert into page_change_inbox (${given.names.join(", ")}) select * from ${given.sql()}`;
 
 // Tables page_change_inbox → page_change: changes get their numbers here, by one appender at a time, and the oldest ones
 // are let go. Both hold the row of change_feed until they are committed.
@@ -288,8 +252,8 @@ export async function numberChanges(pool: Pool, now: Date, most: number = number
          ))
          returning *
        )
-       insert into page_change (change_number, noted_at, host_hash, url_hash, ${columnList})
-       select $2::bigint + row_number() over (order by inbox_number), $3, host_hash, url_hash, ${columnList}
+       insert into page_change (change_number, noted_at, ${given.names.join(", ")})
+       select $2::bigint + row_number() over (order by inbox_number), $3, ${given.names.join(", ")}
        from taken`,
       [most, last, now],
     );
@@ -298,8 +262,6 @@ export async function numberChanges(pool: Pool, now: Date, most: number = number
     return numbered;
   });
 }
-
-const columnList = changeColumns.filter((name) => name !== "host_hash" && name !== "url_hash").join(", ");
 
 /** Lets the oldest go that were noted before then, a batch of them; gives how many. */
 export async function removeOldChanges(

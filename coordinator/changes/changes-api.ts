@@ -2,8 +2,31 @@
 import { z } from "zod";
 import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { changeKinds } from "./page-change.ts";
-import { textParts } from "./text-difference.ts";
+
+/**
+ * first-seen     the index has the page for the first time
+ * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
+ * links-changed  it links to other URLs than before
+ * preferences-changed  its site states other uses of it than before (protocol/preferences)
+ * came-back      it is read again, after it was gone or led elsewhere; or no longer asks not to be indexed
+ * redirected     it leads elsewhere from now on, or did at the first visit
+ * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which. So is one whose
+ *                body is the same, and whose answer asks not to be indexed from now on (`noindex`), and one whose site has opted out
+ *                for good: no visit found that, and it was seen when it was deleted
+ * given-up       it was missing so often in a row that it is hardly requested any more
+ */
+export const changeKinds = [
+  "first-seen",
+  "changed",
+  "links-changed",
+  "preferences-changed",
+  "came-back",
+  "redirected",
+  "gone",
+  "given-up",
+] as const;
+
+export const textParts = ["description", "headings", "beginning", "further-down"] as const;
 
 const statedThen = z
   .object({ answers: answersSchema, statements: z.array(statementSchema) })
@@ -77,7 +100,9 @@ export const changesApi = {
     needs: "read",
     summary: "What visits found new, changed or gone, since a cursor",
     description:
-      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly once, whatever is written meanwhile. Also as CSV: format=csv.",
+      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: " +
+      "those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly " +
+      "once, whatever is written meanwhile. Also as CSV: format=csv.",
     parameters: {
       query: {
         since: z.string().max(4000).optional().meta({

@@ -4,63 +4,10 @@ import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
 import { answersText, statementWords } from "../results/stated-uses.ts";
-import type { TextDifference } from "./text-difference.ts";
-
-/**
- * first-seen     the index has the page for the first time
- * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
- * links-changed  it links to other URLs than before
- * preferences-changed  its site states other uses of it than before (protocol/preferences)
- * came-back      it is read again, after it was gone or led elsewhere; or no longer asks not to be indexed
- * redirected     it leads elsewhere from now on, or did at the first visit
- * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which. So is one whose
- *                body is the same, and whose answer asks not to be indexed from now on (`noindex`), and one whose site has opted out
- *                for good: no visit found that, and it was seen when it was deleted
- * given-up       it was missing so often in a row that it is hardly requested any more
- */
-export const changeKinds = [
-  "first-seen",
-  "changed",
-  "links-changed",
-  "preferences-changed",
-  "came-back",
-  "redirected",
-  "gone",
-  "given-up",
-] as const;
+import type { ReadOf } from "../web/api-operation.ts";
+import type { changeKinds, pageChange } from "./changes-api.ts";
 
 export type ChangeKind = (typeof changeKinds)[number];
-
-/** What one visit found; null wherever there is nothing to tell. */
-interface VisitChange {
-  readonly kind: ChangeKind;
-  readonly url: string;
-  /** When it was fetched. */
-  readonly seenAt: Date;
-  readonly status: number | null;
-  readonly reason: string | null;
-  /** ISO 639-1, of the page as it is, or was. */
-  readonly language: string | null;
-  /** SHA-256 of the body, hex. */
-  readonly digestBefore: string | null;
-  readonly digestAfter: string | null;
-  /** Bits of 64 in which the simhashes of the texts differ. */
-  readonly simhashDistance: number | null;
-  readonly titleBefore: string | null;
-  readonly titleAfter: string | null;
-  readonly wordsBefore: number | null;
-  readonly wordsAfter: number | null;
-  /** Links of the page to others, each URL once. */
-  readonly linksBefore: number | null;
-  readonly linksAfter: number | null;
-  readonly linksAdded: number | null;
-  readonly linksRemoved: number | null;
-  /** Where a redirect leads. */
-  readonly location: string | null;
-  /** Of what its site states of its uses the number (table preference_set); before: of a change of that. */
-  readonly preferenceSet: number | null;
-  readonly preferenceSetBefore: number | null;
-}
 
 /** What the site states of a page's uses; null: nothing. */
 interface StatedThen {
@@ -69,15 +16,17 @@ interface StatedThen {
 }
 
 /** As the feed has it: numbers go up by one, in the order in which they became readable. */
-export interface PageChange extends Omit<VisitChange, "preferenceSet" | "preferenceSetBefore"> {
-  readonly number: number;
-  readonly host: string;
-  readonly notedAt: Date;
-  /** What was stated of its uses then, and before in a change of that. */
+export interface PageChange extends Omit<ReadOf<typeof pageChange>, "words" | "stated" | "statedBefore"> {
   readonly stated: StatedThen | null;
   readonly statedBefore: StatedThen | null;
-  /** Of a changed page; null: nothing of the text that may be shown, or it was too much to compare. */
-  readonly difference: TextDifference | null;
+}
+
+/** What one visit found; null wherever there is nothing to tell. */
+interface VisitChange
+  extends Omit<PageChange, "number" | "host" | "notedAt" | "stated" | "statedBefore" | "difference"> {
+  /** Of what its site states of its uses the number (table preference_set); before: of a change of that. */
+  readonly preferenceSet: number | null;
+  readonly preferenceSetBefore: number | null;
 }
 
 export interface ChangeFilter {
@@ -211,13 +160,8 @@ function contentAfter({ digest, title, words, language }: SeenPage) {
   return { digestAfter: digest, titleAfter: title, wordsAfter: words, language };
 }
 
-function toldOf({
-  url,
-  seenAt,
-  status,
-  reason,
-  stated,
-}: Parameters<typeof statedChange>[0]): Omit<VisitChange, "kind"> {
+function toldOf(visit: Parameters<typeof statedChange>[0]): Omit<VisitChange, "kind"> {
+  const { url, seenAt, status, reason, stated } = visit;
   return { ...nothingTold, url, seenAt, status, reason, preferenceSet: stated.set };
 }
 
@@ -250,8 +194,10 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
   "given-up": "given up",
 };
 
+type Told = Omit<PageChange, "number" | "host" | "notedAt" | "difference">;
+
 /** What happened, in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
-export function changeWords(change: Omit<PageChange, "number" | "host" | "notedAt" | "difference">): string {
+export function changeWords(change: Told): string {
   switch (change.kind) {
     case "first-seen":
     case "came-back":
@@ -291,32 +237,25 @@ function statedWords(stated: StatedThen | null): string {
 const joined = (parts: readonly (string | null)[]) =>
   parts.filter((part) => part !== null && part !== "").join("; ");
 
-function textWords({ simhashDistance }: Pick<VisitChange, "simhashDistance">): string | null {
+function textWords({ simhashDistance }: Told): string | null {
   if (simhashDistance === null) return null;
   return simhashDistance === 0
     ? "the body, but the text is nearly the same"
     : `the text: ${simhashDistance} of 64 bits of its simhash differ`;
 }
 
-function wordCounts({
-  wordsBefore,
-  wordsAfter,
-}: Pick<VisitChange, "wordsBefore" | "wordsAfter">): string | null {
+function wordCounts({ wordsBefore, wordsAfter }: Told): string | null {
   return wordsBefore === null || wordsAfter === null || wordsBefore === wordsAfter
     ? null
     : `${wordsBefore.toLocaleString("en-GB")} → ${howMany(wordsAfter, "word")}`;
 }
 
-function titleWords({
-  titleBefore,
-  titleAfter,
-}: Pick<VisitChange, "titleBefore" | "titleAfter">): string | null {
+function titleWords({ titleBefore, titleAfter }: Told): string | null {
   return titleBefore === titleAfter
     ? null
     : `title ${quoted(titleBefore) || "none"} → ${quoted(titleAfter) || "none"}`;
 }
 
-const was = ({ titleBefore }: Pick<VisitChange, "titleBefore">) =>
-  titleBefore ? `it was ${quoted(titleBefore)}` : null;
+const was = ({ titleBefore }: Told) => (titleBefore ? `it was ${quoted(titleBefore)}` : null);
 const quoted = (title: string | null) => (title === null || title === "" ? "" : `“${title}”`);
 const countOf = (count: number | null, noun: string) => (count === null ? null : howMany(count, noun));

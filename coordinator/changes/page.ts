@@ -1,11 +1,12 @@
 /** The page of the change feed: the latest changes with filters. */
 import { answersText } from "../results/stated-uses.ts";
-import { options, titleRow } from "../web/components.ts";
+import { column, dataTable, empty, options, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
+import { changeKinds } from "./changes-api.ts";
 import { foldedDifference } from "./difference-page.ts";
-import { changeKinds, changeWords, kindWords, type PageChange } from "./page-change.ts";
+import { changeWords, kindWords, type PageChange } from "./page-change.ts";
 import type { ChangesAsked } from "./read-changes.ts";
 import { differenceText } from "./text-difference.ts";
 
@@ -23,29 +24,31 @@ export function changesBody(page: ChangesPage): Html {
   return html`${titleRow("Changes")}
 <p class="lead">Pages that were new, changed or gone when they were last fetched, latest first.</p>
 ${filters(asked)}
-<div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">
-<thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col">Page</th><th scope="col">Details</th></tr></thead>
-<tbody>${[...changes].reverse().map(row)}</tbody></table></div>
+${dataTable<PageChange>("Changes", tableColumns, [...changes].reverse(), "feed")}
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
-<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>. On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
+<p class="small">Programs continue from a cursor:
+<a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>.
+On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
 }
 
 function filters(asked: ChangesAsked): Html {
   const kinds = changeKinds.map((kind) => [kind, kindWords[kind]] as const);
   return html`<form class="feed-filters" action="/changes">
-<div><label for="changes-kind">Change</label><select id="changes-kind" name="kind">${options([["", "everything"], ...kinds], asked.kind)}</select></div>
-${field(asked, "host", "Host", "www.example.org")}${field(asked, "prefix", "URLs that begin with", "https://www.example.org/docs/")}${field(asked, "dset", "Domain set", ".gr lang:el")}
+<div><label for="changes-kind">Change</label><select
+ id="changes-kind" name="kind">${options([["", "everything"], ...kinds], asked.kind)}</select></div>
+${texts.map((one) => field(asked, one))}
 <button>Show</button></form>
 ${filterChips("/changes", { ...asked }, chipsOf(asked))}`;
 }
 
+const texts = [
+  ["host", "Host", "www.example.org"],
+  ["prefix", "URLs that begin with", "https://www.example.org/docs/"],
+  ["dset", "Domain set", ".gr lang:el"],
+] as const;
+
 function chipsOf({ kind, ...asked }: ChangesAsked): FilterChip[] {
-  const texts = [
-    ["host", "Host"],
-    ["prefix", "URLs that begin with"],
-    ["dset", "Domain set"],
-  ] as const;
   const chips = texts.map(([name, label]) => ({ name, label, value: asked[name] }));
   const shown = changeKinds.find((one) => one === kind);
   return [
@@ -54,26 +57,40 @@ function chipsOf({ kind, ...asked }: ChangesAsked): FilterChip[] {
   ].filter(({ value }) => value !== "");
 }
 
-function field(asked: ChangesAsked, name: "host" | "prefix" | "dset", label: string, like: string): Html {
-  return html`<div><label for="changes-${name}">${label}</label><input id="changes-${name}" name="${name}" value="${asked[name]}" placeholder="${like}" maxlength="2000" autocomplete="off" spellcheck="false"></div>`;
+function field(asked: ChangesAsked, [name, label, like]: (typeof texts)[number]): Html {
+  return html`<div><label for="changes-${name}">${label}</label><input id="changes-${name}" name="${name}"
+ value="${asked[name]}" placeholder="${like}" maxlength="2000" autocomplete="off" spellcheck="false"></div>`;
 }
 
-function row(change: PageChange): Html {
-  const { kind, url, seenAt } = change;
-  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide"><bdi>${changeWords(change)}</bdi>${foldedDifference(change.difference)}</td></tr>`;
-}
+const tableColumns = [
+  column<PageChange>("When", ({ seenAt }) => instant(seenAt.toISOString()), "nowrap"),
+  column<PageChange>(
+    "Change",
+    ({ kind }) => html`<span class="kind kind-${kind}">${kindWords[kind]}</span>`,
+    "nowrap",
+  ),
+  column<PageChange>("Page", ({ url }) => askAbout(url), "break"),
+  column<PageChange>(
+    "Details",
+    (change) => html`<bdi>${changeWords(change)}</bdi>${foldedDifference(change.difference)}`,
+    "wide",
+  ),
+];
 
 function nothingFound({ asked, more }: ChangesPage): Html {
-  if (asked.since !== "" && more)
-    return html`<div class="empty"><p><strong>No match in this part of the feed.</strong> Continue: later parts may have some.</p></div>`;
-  return html`<div class="empty"><p><strong>No changes match.</strong> New ones appear here as pages are fetched.</p></div>`;
+  return asked.since !== "" && more
+    ? empty("No match in this part of the feed.", "Continue: later parts may have some.")
+    : empty("No changes match.", "New ones appear here as pages are fetched.");
 }
 
 /** Onwards through the feed, where it was asked for since a cursor; the latest have nothing behind them. */
 function pager({ asked, next, more }: ChangesPage): Html {
-  if (asked.since === "")
-    return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: "earliest" })}">Earliest change kept</a></nav>`;
-  return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: null })}">Latest</a>${more ? html`<a href="${pathWith("/changes", { ...asked, since: next })}" rel="next">Later</a>` : nothing}</nav>`;
+  const at = (since: string | number | null) => pathWith("/changes", { ...asked, since });
+  const links =
+    asked.since === ""
+      ? html`<a href="${at("earliest")}">Earliest change kept</a>`
+      : html`<a href="${at(null)}">Latest</a>${more ? html`<a href="${at(next)}" rel="next">Later</a>` : nothing}`;
+  return html`<nav class="pager" aria-label="Parts of the feed">${links}</nav>`;
 }
 
 const columns = [

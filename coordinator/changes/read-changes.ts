@@ -4,7 +4,8 @@ import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
 import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
 import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault } from "./change-feed-reads.ts";
-import { type ChangeKind, changeKinds } from "./page-change.ts";
+import { changeKinds } from "./changes-api.ts";
+import type { ChangeKind } from "./page-change.ts";
 
 /** All as typed; an empty text asks for nothing. */
 export interface ChangesAsked {
@@ -77,30 +78,26 @@ export function goOnFrom(fault: CursorFault): number {
   }
 }
 
-/** Why nothing is read from a cursor, and the status that goes with it. */
-export function cursorWords(
-  since: number,
-  fault: CursorFault,
-): {
-  readonly status: 400 | 410;
-  readonly words: string;
-} {
+/** Why nothing is read from a cursor. */
+export function cursorWords(since: number, fault: CursorFault): string {
   switch (fault.type) {
     case "too-old":
-      return {
-        status: 410,
-        words: `The cursor ${since} is too old: changes through number ${fault.removedThrough} are no longer kept (policy changes.keepDays), so some were missed. Check what you follow again, and continue with since=earliest, or with since=now for new changes only.`,
-      };
+      return (
+        `The cursor ${since} is too old: changes through number ${fault.removedThrough} are no longer kept ` +
+        "(policy changes.keepDays), so some were missed. Check what you follow again, and continue with " +
+        "since=earliest, or with since=now for new changes only."
+      );
     case "lost":
-      return {
-        status: 410,
-        words: `The cursor ${since} is of lost changes: on ${fault.wentBackAt.toISOString()} the database went back to an earlier state, which does not have what you read after number ${fault.goOnFrom}. Those pages are fetched again; check what you follow again, and continue with since=${fault.goOnFrom}.`,
-      };
+      return (
+        `The cursor ${since} is of lost changes: on ${fault.wentBackAt.toISOString()} the database went back to an ` +
+        `earlier state, which does not have what you read after number ${fault.goOnFrom}. Those pages are fetched ` +
+        `again; check what you follow again, and continue with since=${fault.goOnFrom}.`
+      );
     case "unknown":
-      return {
-        status: 400,
-        words: `since: there is no change with number ${since} yet; the latest is ${fault.last}. Use cursors that this feed returned.`,
-      };
+      return (
+        `since: there is no change with number ${since} yet; the latest is ${fault.last}. ` +
+        "Use cursors that this feed returned."
+      );
   }
 }
 

@@ -57,7 +57,7 @@ function shown(asked: ChangesAsked, { changes, next, more }: FeedRead) {
 
 /** Of a cursor that cannot be gone on from, with the one that can. */
 function refused(since: number, fault: CursorFault) {
-  const { words } = cursorWords(since, fault);
+  const words = cursorWords(since, fault);
   if (fault.type === "unknown") return words;
   const error = { status: 410, title: "That cursor is no longer valid", words };
   return {

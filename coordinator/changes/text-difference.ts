@@ -4,25 +4,15 @@
  * and the terms of the rest in their order. Bounded in time and size, whatever a site serves (decision 0042).
  */
 import { diffArrays } from "diff";
-
-export const textParts = ["description", "headings", "beginning", "further-down"] as const;
+import type { ReadOf } from "../web/api-operation.ts";
+import { type textDifference as differenceSchema, textParts } from "./changes-api.ts";
 
 type TextPart = (typeof textParts)[number];
 
-export interface TextPlace {
-  readonly part: TextPart;
-  /** Words around it, as they are now. */
-  readonly before: string;
-  readonly removed: string;
-  readonly added: string;
-  readonly after: string;
-}
+export type TextDifference = ReadOf<typeof differenceSchema>;
 
-export interface TextDifference {
-  readonly places: readonly TextPlace[];
-  /** Further places that differ. */
-  readonly more: number;
-}
+/** With some words around it, as they are now. */
+export type TextPlace = TextDifference["places"][number];
 
 /** What the index has of a page's text. */
 export interface IndexedText {

@@ -114,9 +114,7 @@ export const channelsApi = {
     summary: "Channels: what is crawled of parts of hosts",
     description:
       "Needs the scope read where the pages are not open to everybody. A host without a channel is crawled as the scope says. Also as CSV: format=csv.",
-    answers: {
-      200: answer(channels),
-    },
+    answers: { 200: answer(channels) },
   },
   addChannel: {
     method: "post",
@@ -149,9 +147,6 @@ export const channelsApi = {
     description: "What the channel had skipped is due again.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 3 }) } },
     body: { schema: z.strictObject({}), example: {} },
-    answers: {
-      200: answer(channel),
-      404: errorAnswer("There is no channel with this number"),
-    },
+    answers: { 200: answer(channel), 404: errorAnswer("There is no channel with this number") },
   },
 } satisfies ApiOperations;

@@ -2,7 +2,15 @@
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany } from "#core/format";
-import { buttonForm, titleRow } from "../web/components.ts";
+import {
+  actionColumn,
+  buttonForm,
+  column,
+  dataTable,
+  empty,
+  numberColumn,
+  titleRow,
+} from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -18,28 +26,39 @@ interface ChannelsPage {
 export function channelsBody({ channels, viewer, typed }: ChannelsPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
   return html`${titleRow("Channels")}
-<p class="lead">A channel is a host, a directory of it or a set of directories, with its own seeds, filters and depth. What is in no channel is crawled as the <a href="/policies">scope</a> says.</p>
+<p class="lead">A channel is a host, a directory of it or a set of directories, with its own seeds, filters and depth.
+What is in no channel is crawled as the <a href="/policies">scope</a> says.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(channels, viewer, mayChange)}
 ${mayChange ? addForm(viewer, typed?.values ?? {}) : nothing}`;
 }
 
 function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boolean): Html {
-  if (channels.length === 0)
-    return html`<div class="empty"><p><strong>No channels.</strong> Every host is crawled within the general scope.</p></div>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Channels"><table>
-<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">What is crawled</th><th scope="col" class="number">Pages expected</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
-<tbody>${channels.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
+  if (channels.length === 0) return empty("No channels.", "Every host is crawled within the general scope.");
+  const removal = actionColumn<Channel>("Change", ({ channelId }) =>
+    buttonForm(viewer, { path: `/channels/${channelId}/remove`, label: `Remove no. ${channelId}` }),
+  );
+  return dataTable<Channel>(
+    "Channels",
+    [
+      column("What", place, "break"),
+      numberColumn("No.", ({ channelId }) => channelId),
+      column("What is crawled", rules, "wide break"),
+      numberColumn("Pages expected", ({ expectedPages }) =>
+        expectedPages === null ? "–" : countText(expectedPages),
+      ),
+      column("Since", ({ createdAt }) => instant(createdAt.toISOString())),
+      ...(mayChange ? [removal] : []),
+    ],
+    channels,
+  );
 }
 
-function row(channel: Channel, viewer: PageViewer, mayChange: boolean): Html {
-  const { channelId, host, directories, expectedPages, createdAt } = channel;
-  const feed = pathWith("/changes", { host });
-  return html`<tr><td class="number">${channelId}</td><th scope="row" class="break">${askAbout(host)}${directories.join(", ")}<span class="small"> <a href="${feed}">changes</a></span></th><td class="wide break">${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being applied</span>`}</td><td class="number">${expectedPages === null ? "–" : countText(expectedPages)}</td><td>${instant(createdAt.toISOString())}</td>${
-    mayChange
-      ? html`<td>${buttonForm(viewer, { path: `/channels/${channelId}/remove`, label: `Remove no. ${channelId}` })}</td>`
-      : nothing
-  }</tr>`;
-}
+const place = ({ host, directories }: Channel) =>
+  html`${askAbout(host)}${directories.join(", ")}<span
+ class="small"> <a href="${pathWith("/changes", { host })}">changes</a></span>`;
+
+const rules = (channel: Channel) =>
+  html`${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being applied</span>`}`;
 
 const fields = [
   ["prefixes", "Host or directories of one host", "https://www.example.org/docs/"],
@@ -53,9 +72,12 @@ function addForm(viewer: PageViewer, values: Readonly<Record<string, string>>): 
 <form class="channel-form" method="post" action="/channels">${formToken(viewer)}
 ${fields.map(
   ([name, label, like]) =>
-    html`<div><label for="channel-${name}">${label}</label><textarea id="channel-${name}" name="${name}" rows="2" placeholder="${like}" maxlength="8000" spellcheck="false"${name === "prefixes" ? html` required` : nothing}>${values[name] ?? ""}</textarea></div>`,
+    html`<div><label for="channel-${name}">${label}</label><textarea id="channel-${name}" name="${name}" rows="2"
+ placeholder="${like}" maxlength="8000" spellcheck="false"${name === "prefixes" ? html` required` : nothing}
+>${values[name] ?? ""}</textarea></div>`,
 )}
-<div><label for="channel-depth">Links from a seed</label><input id="channel-depth" name="maxDepth" inputmode="numeric" pattern="\\d{0,4}" value="${values.maxDepth ?? ""}" placeholder="as the scope says"></div>
+<div><label for="channel-depth">Links from a seed</label><input id="channel-depth" name="maxDepth" inputmode="numeric"
+ pattern="\\d{0,4}" value="${values.maxDepth ?? ""}" placeholder="as the scope says"></div>
 <button>Add channel</button></form></section>`;
 }
 

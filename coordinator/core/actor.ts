@@ -9,8 +9,8 @@ export type Role = (typeof roles)[number];
 /**
  * read: the crawl, the index, who crawls what and why. url-write: hand in URLs. site-recrawl: have pages fetched again of sites that
  * name the token in DNS, as partners do for their own servers; url-write includes it.
- * fleet-*: keys, invitations, budgets, incidents, trust. registry-write: plan, apply, roll back. policy-write: the coordinator's settings. access-write: tokens and others'
- * sign-in. audit-read: who changed what. metrics-read: /metrics.
+ * fleet-*: keys, invitations, budgets, incidents, trust. registry-write: plan, apply, roll back. policy-write: the coordinator's
+ * settings. access-write: tokens and others' sign-in. audit-read: who changed what. metrics-read: /metrics.
  */
 export const scopes = [
   "read",

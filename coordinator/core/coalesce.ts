@@ -99,3 +99,11 @@ export class AtOnce {
     }
   }
 }
+
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostArrivals = 200;
+
+/** What a whole fleet may ask for as it arrives at once. */
+export const gatherArrivals = <Item, Answer>(
+  work: (items: readonly Item[]) => Promise<readonly Answer[]>,
+): Gathered<Item, Answer> => new Gathered(work, mostArrivals, arrivalLingerMs);

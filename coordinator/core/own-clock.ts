@@ -232,5 +232,9 @@ export function doubtfulStart(now: Date, lastWritten: Date | null): string | nul
   const aheadMs = now.getTime() - lastWritten.getTime();
   if (aheadMs >= -mostBehindMs && aheadMs <= mostAheadMs) return null;
   const how = aheadMs < 0 ? "before" : "after";
-  return `this machine's clock shows ${now.toISOString().slice(0, 10)}, ${spanOf(aheadMs)} ${how} the last minute that was written (${lastWritten.toISOString().slice(0, 10)}): look at it (timedatectl); if it is right, start once with --clock-is-right`;
+  return (
+    `this machine's clock shows ${now.toISOString().slice(0, 10)}, ${spanOf(aheadMs)} ${how} the last minute that ` +
+    `was written (${lastWritten.toISOString().slice(0, 10)}): look at it (timedatectl); if it is right, start once ` +
+    "with --clock-is-right"
+  );
 }

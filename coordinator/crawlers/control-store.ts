@@ -2,11 +2,11 @@
  * Which crawlers hand their subnets over, and which were not yet given what is nearest to them (table crawler).
  * Both outlive a coordinator and its crawlers' sessions.
  */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
-import type { Budget, BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
+import type { BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
@@ -65,15 +65,23 @@ export async function resumeCrawler(
 /** `sql` changes a crawler's row and returns its crawler_id; false: there is none that it applies to. */
 async function changeOne(pool: Pool, sql: string, values: readonly unknown[]): Promise<boolean> {
   return await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<{ crawler_id: number }>(sql, [...values]);
-    await tell(
-      client,
-      "nearcrawl_fleet",
-      rows.map((row) => String(row.crawler_id)),
-    );
+    const { rows } = await client.query<ChangedRow>(sql, [...values]);
+    await tellOfCrawlers(client, rows);
     return rows.length === 1;
   });
 }
+
+interface ChangedRow {
+  readonly crawler_id: number;
+}
+
+/** Running coordinators, of crawlers whose rows were changed. */
+export const tellOfCrawlers = async (client: PoolClient, rows: readonly ChangedRow[]): Promise<void> =>
+  await tell(
+    client,
+    "nearcrawl_fleet",
+    rows.map((row) => String(row.crawler_id)),
+  );
 
 export interface Departure {
   readonly crawlerId: CrawlerId;
@@ -93,12 +101,7 @@ export async function crawlersLeave(
 ): Promise<boolean[]> {
   // Who left and came and left within the time of one statement left last.
   const last = [...new Map(departures.map((one) => [one.crawlerId, one])).values()];
-  const given = last.map(({ crawlerId, reason, forGood = false, now }) => ({
-    crawlerId,
-    reason,
-    forGood,
-    now,
-  }));
+  const given = last.map((one) => ({ ...one, forGood: one.forGood ?? false }));
   const { rows } = await pool.query<{ crawler_id: number }>(
     `update crawler c
      set state = 'offline',
@@ -130,17 +133,11 @@ export async function hasJoined(pool: Pool, crawlerId: CrawlerId): Promise<void>
 }
 
 /** What a crawler that never came has until its partner says (table `crawler`). */
-const before = { pages: 100_000, bytes: 10_000_000_000 } as const;
+const usual = { pages: 100_000, bytes: 10_000_000_000 } as const;
 
-interface BudgetRow {
-  crawler_id: number;
-  pages_before: number | null;
-  bytes_before: number | null;
-  pages_granted: number | null;
-  bytes_granted: number | null;
-  pages_per_day: number;
-  bytes_per_day: number;
-}
+/** SQL. */
+const budgetOf = (columns: string): string =>
+  `json_build_object('pagesPerDay', ${columns}pages_per_day, 'bytesPerDay', ${columns}bytes_per_day)`;
 
 /** What is left out stays. Null: there is no crawler of that name. */
 export async function grantBudget(
@@ -149,7 +146,7 @@ export async function grantBudget(
   change: BudgetChange,
 ): Promise<ChangedBudget | null> {
   return await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<BudgetRow>(
+    const { rows } = await client.query<ChangedRow & ChangedBudget>(
       `with old as (
          select * from crawler where name = $1 for update
        )
@@ -157,18 +154,17 @@ export async function grantBudget(
        set granted_pages_per_day = g.pages,
            granted_bytes_per_day = g.bytes,
            pages_per_day = least(g.pages, coalesce(old.partner_pages_per_day,
-             case when old.connected_at is null then coalesce(g.pages, ${before.pages}) else old.pages_per_day end)),
+             case when old.connected_at is null then coalesce(g.pages, ${usual.pages}) else old.pages_per_day end)),
            bytes_per_day = least(g.bytes, coalesce(old.partner_bytes_per_day,
-             case when old.connected_at is null then coalesce(g.bytes, ${before.bytes}) else old.bytes_per_day end))
+             case when old.connected_at is null then coalesce(g.bytes, ${usual.bytes}) else old.bytes_per_day end))
        from old
        cross join lateral (
          select case when $2 then $3::integer else old.granted_pages_per_day end as pages,
            case when $4 then $5::bigint else old.granted_bytes_per_day end as bytes
        ) g
        where c.crawler_id = old.crawler_id
-       returning c.crawler_id, old.granted_pages_per_day as pages_before,
-         old.granted_bytes_per_day::float8 as bytes_before, c.granted_pages_per_day as pages_granted,
-         c.granted_bytes_per_day::float8 as bytes_granted, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day`,
+       returning c.crawler_id,
+         ${budgetOf("old.granted_")} as before, ${budgetOf("c.granted_")} as granted, ${budgetOf("c.")} as "inForce"`,
       [
         name,
         change.pagesPerDay !== undefined,
@@ -178,16 +174,8 @@ export async function grantBudget(
       ],
     );
     if (rows[0] === undefined) return null;
-    await tell(client, "nearcrawl_fleet", [String(rows[0].crawler_id)]);
-    return changedBudget(rows[0]);
+    await tellOfCrawlers(client, rows);
+    const { before, granted, inForce } = rows[0];
+    return { before, granted, inForce };
   });
-}
-
-function changedBudget(row: BudgetRow): ChangedBudget {
-  const granted: Budget = { pagesPerDay: row.pages_granted, bytesPerDay: row.bytes_granted };
-  return {
-    before: { pagesPerDay: row.pages_before, bytesPerDay: row.bytes_before },
-    granted,
-    inForce: { pagesPerDay: row.pages_per_day, bytesPerDay: row.bytes_per_day },
-  };
 }

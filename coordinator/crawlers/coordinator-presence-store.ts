@@ -81,9 +81,7 @@ async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<num
 }
 
 /** Whether a coordinator works on this database now. */
-export async function coordinatorRuns(pool: Pool): Promise<boolean> {
-  return (await lockedNumbers(pool)).size > 0;
-}
+export const coordinatorRuns = async (pool: Pool): Promise<boolean> => (await lockedNumbers(pool)).size > 0;
 
 /** Who was offline keeps its reason; $1 is the reason, $2 the time. */
 const absent = `
@@ -674,18 +672,10 @@ export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace,
 
 /** Null: no coordinator has started here yet. */
 export async function readCoordinatorPlace(pool: Pool): Promise<CoordinatorPlace | null> {
-  const { rows } = await pool.query<{
-    web_url: string;
-    certificate_pin: string | null;
-    has_public_url: boolean;
-    domain_sets: string[];
-  }>("select web_url, certificate_pin, has_public_url, domain_sets from coordinator_place");
-  const [row] = rows;
-  if (!row) return null;
-  return {
-    webUrl: row.web_url,
-    certificatePin: row.certificate_pin,
-    hasPublicUrl: row.has_public_url,
-    domainSets: row.domain_sets,
-  };
+  const { rows } = await pool.query<CoordinatorPlace>(
+    `select web_url as "webUrl", certificate_pin as "certificatePin", has_public_url as "hasPublicUrl",
+       domain_sets as "domainSets"
+     from coordinator_place`,
+  );
+  return rows[0] ?? null;
 }

@@ -1,7 +1,7 @@
 /** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
 
 import type { Pool } from "pg";
-import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import { gatherArrivals } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
@@ -21,41 +21,24 @@ import type { Absence, CrawlerName, CrawlerRecord, DrainedBy, PeerRtt } from "./
 import type { KeyHolder } from "./identity.ts";
 import { crawlersOfKeys, measuresOnly, registerCrawler, type ShownKey } from "./identity-store.ts";
 
-/** Crawlers that arrive at once, of which one statement tells. */
-const mostTogether = 200;
-
 export type CrawlerStore = ReturnType<typeof createCrawlerStore>;
 
 /** `coordinatorNumber`: of the coordinator whose crawlers come and go by this store; null: of none that runs. */
 export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null) {
-  const arrivals = new Gathered(
+  const arrivals = gatherArrivals(
     async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
-    mostTogether,
-    arrivalLingerMs,
   );
-  const departures = new Gathered(
+  const departures = gatherArrivals(
     async (given: readonly Departure[]) => await crawlersLeave(pool, given, coordinatorNumber),
-    mostTogether,
-    arrivalLingerMs,
   );
-  const keys = new Gathered(
-    async (shown: readonly ShownKey[]) => await crawlersOfKeys(pool, shown),
-    mostTogether,
-    arrivalLingerMs,
-  );
-  const measured = new Gathered(
+  const keys = gatherArrivals(async (shown: readonly ShownKey[]) => await crawlersOfKeys(pool, shown));
+  const measured = gatherArrivals(
     async (reports: readonly MeasuredPeers[]) => await saveReports(pool, reports),
-    mostTogether,
-    arrivalLingerMs,
   );
   return {
     /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
-    register: async (crawler: {
-      name: string;
-      keyHash: string;
-      pagesPerDay?: number;
-      bytesPerDay?: number;
-    }): Promise<CrawlerId> => await registerCrawler(pool, crawler),
+    register: async (crawler: Parameters<typeof registerCrawler>[1]): Promise<CrawlerId> =>
+      await registerCrawler(pool, crawler),
 
     /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
     authenticate: async (name: string, keyHash: string): Promise<KeyHolder | null> =>
@@ -74,12 +57,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
      * `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another
      * coordinator by now, and nothing was changed.
      */
-    leave: async (departure: {
-      crawlerId: CrawlerId;
-      reason: string;
-      forGood?: boolean;
-      now: Date;
-    }): Promise<boolean> => await departures.ask(departure),
+    leave: async (departure: Departure): Promise<boolean> => await departures.ask(departure),
 
     /** Of each crawler one. */
     heartbeats: async (

@@ -2,19 +2,20 @@
 
 import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
-import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import { gatherArrivals } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { tell } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { tellOfCrawlers } from "./control-store.ts";
 import type { IssuedKey } from "./crawler.ts";
-import type { Redeemed, Redemption, RedemptionFault } from "./identity.ts";
 import {
   type DueRotation,
-  type FolderArrival,
   judgeFolder,
   type KeyHolder,
   type KnownFolder,
+  type Redeemed,
+  type Redemption,
+  type RedemptionFault,
   type SeenArrival,
   type TicketTrade,
   type TradedTicket,
@@ -23,7 +24,7 @@ import { redeemInvitation } from "./invitation-store.ts";
 import { askSigningKey } from "./signing-key-store.ts";
 
 /** How long the keys before a new one stay good when nobody has said otherwise. */
-export const defaultGraceHours = 24;
+const defaultGraceHours = 24;
 
 /** A crawler that has just joined is about to say that it has its key. */
 const firstKeySeconds = 60;
@@ -32,27 +33,12 @@ const firstKeySeconds = 60;
 const graceEnd = (now: string, hours: string): string =>
   `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
 
-/** Crawlers that arrive at once, of which one statement tells. */
-const mostTogether = 200;
-
 export type IdentityStore = ReturnType<typeof createIdentityStore>;
 
 export function createIdentityStore(pool: Pool) {
-  const arrivals = new Gathered(
-    async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen),
-    mostTogether,
-    arrivalLingerMs,
-  );
-  const trades = new Gathered(
-    async (given: readonly TicketTrade[]) => await tradeIn(pool, given),
-    mostTogether,
-    arrivalLingerMs,
-  );
-  const keyUses = new Gathered(
-    async (used: readonly KeyUse[]) => await noteKeyUses(pool, used),
-    mostTogether,
-    arrivalLingerMs,
-  );
+  const arrivals = gatherArrivals(async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen));
+  const trades = gatherArrivals(async (given: readonly TicketTrade[]) => await tradeIn(pool, given));
+  const keyUses = gatherArrivals(async (used: readonly KeyUse[]) => await noteKeyUses(pool, used));
   return {
     noteArrival: async (arrival: SeenArrival, now: Date): Promise<void> =>
       await arrivals.ask({ ...arrival, now }),
@@ -116,8 +102,8 @@ export function createIdentityStore(pool: Pool) {
       readonly scopes: readonly KeyScope[];
       readonly revoked: boolean;
     } | null> {
-      const { rows } = await pool.query<{ crawler_id: number; scopes: KeyScope[]; revoked: boolean }>(
-        `select c.crawler_id, k.scopes, c.revoked_at is not null as revoked
+      const { rows } = await pool.query<NonNullable<Awaited<ReturnType<IdentityStore["readmitted"]>>>>(
+        `select c.crawler_id as "crawlerId", k.scopes, c.revoked_at is not null as revoked
          from crawler c
          cross join lateral (
            select scopes from crawler_key
@@ -128,18 +114,16 @@ export function createIdentityStore(pool: Pool) {
          where c.name = $1 and c.public_key = $2 and c.readmit`,
         [name, publicKey],
       );
-      const [row] = rows;
-      if (!row) return null;
-      return { crawlerId: asCrawlerId(row.crawler_id), scopes: row.scopes, revoked: row.revoked };
+      return rows[0] ?? null;
     },
 
     /** Of these, the crawlers that their operator has shut out. */
     async shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]> {
-      const { rows } = await pool.query<{ crawler_id: number }>(
-        "select crawler_id from crawler where crawler_id = any($1) and revoked_at is not null",
+      const { rows } = await pool.query<{ id: CrawlerId }>(
+        "select crawler_id as id from crawler where crawler_id = any($1) and revoked_at is not null",
         [crawlerIds],
       );
-      return rows.map((row) => asCrawlerId(row.crawler_id));
+      return rows.map(({ id }) => id);
     },
 
     /** Takes an invitation and gives the crawler this key. */
@@ -153,14 +137,9 @@ interface NotedArrival extends SeenArrival {
 }
 
 async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Promise<readonly undefined[]> {
-  const given = arrivals.map(({ crawlerId, address, lastEnd, signingKeys = false, now }) => ({
-    crawlerId,
-    address,
-    signingKeys,
-    now,
-    endAt: lastEnd?.at ?? null,
-    words: lastEnd?.reason ?? null,
-  }));
+  const given = arrivals.map(({ lastEnd, signingKeys = false, ...one }) => {
+    return { ...one, signingKeys, endAt: lastEnd?.at ?? null, words: lastEnd?.reason ?? null };
+  });
   await pool.query(
     `update crawler c
      set expected_address = case when c.seen_address is distinct from given.address then c.seen_address else c.expected_address end,
@@ -244,29 +223,16 @@ async function foldersOf(
   pool: Pool,
   trades: readonly TicketTrade[],
 ): Promise<ReadonlyMap<CrawlerId, KnownFolder & { readonly readmit: boolean }>> {
-  const { rows } = await pool.query<{
-    readmit: boolean;
-    crawler_id: number;
-    ticket_hash: string | null;
-    previous_ticket_hash: string | null;
-    arrivals: FolderArrival[];
-  }>(
-    `select crawler_id, ticket_hash, previous_ticket_hash, arrivals, readmit
+  const { rows } = await pool.query<
+    KnownFolder & { readonly crawlerId: CrawlerId; readonly readmit: boolean }
+  >(
+    `select crawler_id as "crawlerId", ticket_hash as ticket, previous_ticket_hash as "ticketBefore", arrivals,
+       readmit
      from crawler
      where crawler_id = any($1)`,
     [trades.map(({ crawlerId }) => crawlerId)],
   );
-  return new Map(
-    rows.map((row) => [
-      asCrawlerId(row.crawler_id),
-      {
-        ticket: row.ticket_hash,
-        ticketBefore: row.previous_ticket_hash,
-        arrivals: row.arrivals,
-        readmit: row.readmit,
-      },
-    ]),
-  );
+  return new Map(rows.map((row) => [row.crawlerId, row]));
 }
 
 /**
@@ -330,8 +296,9 @@ async function dueRotations(
   crawlerIds: readonly CrawlerId[],
   { maxAgeDays, resendMs, now }: { maxAgeDays: number; resendMs: number; now: Date },
 ): Promise<DueRotation[]> {
-  const { rows } = await pool.query<{ crawler_id: number; scopes: KeyScope[]; grace_hours: number }>(
-    `select c.crawler_id, k.scopes, coalesce(c.rotation_grace_hours, $5)::float8 as grace_hours
+  const { rows } = await pool.query<DueRotation>(
+    `select c.crawler_id as "crawlerId", k.scopes,
+       coalesce(c.rotation_grace_hours, $5)::float8 as "graceHours"
      from crawler c
      cross join lateral (
        select scopes, created_at, kept_at
@@ -355,11 +322,7 @@ async function dueRotations(
        )`,
     [crawlerIds, now, maxAgeDays, resendMs / 1000, defaultGraceHours],
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    scopes: row.scopes,
-    graceHours: row.grace_hours,
-  }));
+  return rows;
 }
 
 // Table crawler_key: the keys of one crawler for operators and its partner; the hashes stay here.
@@ -388,9 +351,9 @@ export interface ShownKey {
 
 /** Of each: the crawler of that name whose key hashes so, as long as the key is good; null: there is none. */
 export async function crawlersOfKeys(pool: Pool, shown: readonly ShownKey[]): Promise<(KeyHolder | null)[]> {
-  const { rows } = await pool.query<HolderRow>(
-    `select given.ordinality::int as place, c.crawler_id, c.revoked_at is not null as revoked, c.public_key,
-       k.key_id, k.scopes
+  const { rows } = await pool.query<KeyHolder & { readonly place: number }>(
+    `select given.ordinality::int as place, c.crawler_id as "crawlerId", c.revoked_at is not null as revoked,
+       c.public_key as "publicKey", k.key_id as "keyId", k.scopes
      from unnest($1::text[], $2::text[]) with ordinality as given (name, key_hash, ordinality)
      join crawler c on c.name = given.name
      join crawler_key k on k.crawler_id = c.crawler_id and k.key_hash = given.key_hash
@@ -399,15 +362,7 @@ export async function crawlersOfKeys(pool: Pool, shown: readonly ShownKey[]): Pr
     columnsOf(shown, ["name", "keyHash"]),
   );
   const holders: (KeyHolder | null)[] = shown.map(() => null);
-  for (const row of rows) {
-    holders[row.place - 1] = {
-      crawlerId: asCrawlerId(row.crawler_id),
-      revoked: row.revoked,
-      keyId: row.key_id,
-      scopes: row.scopes,
-      publicKey: row.public_key,
-    };
-  }
+  for (const { place, ...holder } of rows) holders[place - 1] = holder;
   return holders;
 }
 
@@ -419,16 +374,6 @@ export const measuresOnly = `coalesce((
   order by k.key_id desc
   limit 1
 ), false)`;
-
-interface HolderRow {
-  /** Of the key that was shown, counted from 1. */
-  place: number;
-  crawler_id: number;
-  revoked: boolean;
-  public_key: string | null;
-  key_id: number;
-  scopes: KeyScope[];
-}
 
 /**
  * A crawler of that name with this key and no other. One that is there keeps its number and loses its identity:
@@ -472,13 +417,12 @@ export function createFleetKeys(pool: Pool): FleetKeys {
   return {
     async revoke(name, now) {
       return await inTransaction(pool, async (client) => {
-        const { rows } = await client.query<{ crawler_id: number }>(
+        const { rows } = await client.query<{ crawler_id: CrawlerId }>(
           "update crawler set revoked_at = coalesce(revoked_at, $2) where name = $1 returning crawler_id",
           [name, now],
         );
-        if (rows[0] === undefined) return null;
-        await tell(client, "nearcrawl_fleet", [String(rows[0].crawler_id)]);
-        return asCrawlerId(rows[0].crawler_id);
+        await tellOfCrawlers(client, rows);
+        return rows[0]?.crawler_id ?? null;
       });
     },
 
@@ -498,11 +442,7 @@ export function createFleetKeys(pool: Pool): FleetKeys {
            order by name`,
           [name, now, graceHours],
         );
-        await tell(
-          client,
-          "nearcrawl_fleet",
-          rows.map((row) => String(row.crawler_id)),
-        );
+        await tellOfCrawlers(client, rows);
         return rows.map(({ name: asked, online }) => ({ name: asked, online }));
       });
     },

@@ -9,7 +9,7 @@ import { isSignedBy } from "#protocol/identity";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
 import type { Admitted, Introduction, Refusal } from "./admit-crawler.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
-import { type MoveEvent, type MoveStep, nextMoveStep, stepSeconds } from "./moves.ts";
+import { type MoveStep, stepSeconds } from "./moves.ts";
 
 interface MoverPorts {
   readonly moves: MoveStore;
@@ -20,10 +20,7 @@ interface MoverPorts {
   readonly mayBegin?: (crawlerId: CrawlerId) => boolean;
   /** A crawler is another host's, and the crawler that was there hands its subnets over. */
   readonly onMoved: () => Promise<void>;
-  readonly log: {
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-  };
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
 }
 
@@ -114,8 +111,8 @@ export class Mover {
   /* ------------------------------------------------------------------ the steps */
 
   async #begin(record: CrawlerMoveRecord): Promise<void> {
-    if (!(await this.#advance(record, "asked", "begun"))) return;
-    const move: LiveMove = { record, step: "emptying", bytes: 0, wanted: null };
+    const move: LiveMove = { record, step: "asked", bytes: 0, wanted: null };
+    if (!(await this.#step(move, "asked", "emptying"))) return;
     this.#live.set(record.moveId, move);
     this.#ports.log.info(
       { moveId: record.moveId, crawler: record.name, to: record.otherName },
@@ -126,7 +123,7 @@ export class Mover {
 
   async #onOther(move: LiveMove, says: CrawlerMove["says"]): Promise<void> {
     const { record } = move;
-    if (says.what === "ready" && (await this.#step(move, "ready"))) {
+    if (says.what === "ready" && (await this.#step(move, "emptying", "packing"))) {
       await this.#tell(move, record.crawlerId, { what: "pack", publicKey: record.toPublicKey });
     } else if (says.what === "next" && move.step === "sending") {
       await this.#onNext(move, says.index);
@@ -149,7 +146,7 @@ export class Mover {
     const { bytes, digest, signature } = packed;
     if (!isSignedBy(from, moveText({ moveId, name, from, to, digest }), signature))
       return await this.#fail(record, `${name} did not sign its name over with its own key`);
-    if (!(await this.#step(move, "packed", packed))) return;
+    if (!(await this.#step(move, "packing", "sending", packed))) return;
     move.bytes = bytes;
     await this.#tell(move, record.otherCrawlerId, { what: "take", bytes, digest });
   }
@@ -175,26 +172,13 @@ export class Mover {
 
   /* ------------------------------------------------------------------ what they share */
 
-  async #step(move: LiveMove, event: MoveEvent, packed?: Said<"packed">): Promise<boolean> {
-    const to = nextMoveStep(move.step, event);
-    if (to === null || !(await this.#advance(move.record, move.step, event, packed))) return false;
+  /** False: it is at another step. */
+  async #step(move: LiveMove, from: MoveStep, to: MoveStep, packed?: Said<"packed">): Promise<boolean> {
+    const { moves, now } = this.#ports;
+    const next = { from, to, ...(packed && { packed }) };
+    if (!(await moves.advance(move.record.moveId, next, now()))) return false;
     move.step = to;
     return true;
-  }
-
-  async #advance(
-    { moveId }: CrawlerMoveRecord,
-    from: MoveStep,
-    event: MoveEvent,
-    packed?: Said<"packed">,
-  ): Promise<boolean> {
-    const to = nextMoveStep(from, event);
-    if (to === null) return false;
-    return await this.#ports.moves.advance(
-      moveId,
-      { from, to, ...(packed && { packed }) },
-      this.#ports.now(),
-    );
   }
 
   async #tell(move: LiveMove, crawlerId: CrawlerId, asks: CoordinatorMove["asks"]): Promise<void> {

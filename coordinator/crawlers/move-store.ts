@@ -3,22 +3,17 @@
  * transaction as the move's step. Locks: crawlers by number, then the move.
  */
 import type { Pool, PoolClient } from "pg";
-import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import { gatherArrivals } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { tell } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
 import { type MoveStep, openMoveSteps } from "./moves.ts";
 
-/** Crawlers that arrive at once, of which one statement tells. */
-const mostTogether = 200;
-
 export type MoveStore = ReturnType<typeof createMoveStore>;
 
 export function createMoveStore(pool: Pool) {
-  const unmoved = new Gathered(
+  const unmoved = gatherArrivals(
     async (arrivals: readonly Parameters<MoveStore["arrives"]>[0][]) => await haveNoMove(pool, arrivals),
-    mostTogether,
-    arrivalLingerMs,
   );
   return {
     /** Running coordinators are told. */
@@ -230,18 +225,9 @@ export async function moveList(pool: Pool, name: string | null): Promise<MoveLin
   return rows;
 }
 
-export interface MoveLine {
-  readonly moveId: number;
-  readonly name: string;
-  /** On whose host it is to run. */
-  readonly otherName: string;
-  readonly step: MoveStep;
-  /** Why it failed. */
-  readonly words: string;
+export interface MoveLine
+  extends Omit<CrawlerMoveRecord, "crawlerId" | "otherCrawlerId" | "fromPublicKey" | "toPublicKey"> {
   readonly askedAt: Date;
-  readonly changedAt: Date;
-  readonly bytes: number;
-  readonly sentBytes: number;
 }
 
 interface Party {

@@ -1,14 +1,44 @@
 /** Table crawler_signing_key: keys that crawlers sign their requests with, and until when each is published. */
 import type { Pool } from "pg";
 import type { AskedSigningKey } from "#core/access-types";
-import { asCrawlerId } from "#core/ids";
-import { tell } from "#db/schema-channel";
+import type { CrawlerId } from "#core/ids";
 import { inTransaction } from "../database/transaction.ts";
-import type { PublishedOrNot, SigningKeyStore } from "./signing-keys.ts";
+import { tellOfCrawlers } from "./control-store.ts";
 
-export function createSigningKeyStore(pool: Pool): SigningKeyStore {
+export interface SigningKeyRule {
+  /** At which another is asked for. */
+  readonly maxAgeDays: number;
+}
+
+/** What one crawler announced, and when it is published from and to. */
+interface PublishedSigningKey {
+  readonly publicKey: string;
+  readonly announcedAt: Date;
+  readonly expiresAt: Date;
+}
+
+interface NewSigningKey {
+  readonly crawlerId: CrawlerId;
+  readonly identity: string;
+  readonly publicKey: string;
+  readonly now: Date;
+  readonly expiresAt: Date;
+  /** Of the crawler's other keys. */
+  readonly othersEndAt: Date;
+  readonly mostPublished: number;
+}
+
+type PublishedOrNot =
+  | { readonly type: "published"; readonly key: PublishedSigningKey; readonly isNew: boolean }
+  | { readonly type: "taken" }
+  | { readonly type: "too-many"; readonly nextEndsAt: Date };
+
+export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
+
+export function createSigningKeyStore(pool: Pool) {
   return {
-    async identityOf(crawlerId) {
+    /** Of a crawler that is not shut out; null: it has none, or is. */
+    async identityOf(crawlerId: CrawlerId): Promise<string | null> {
       const { rows } = await pool.query<{ public_key: string | null }>(
         "select public_key from crawler where crawler_id = $1 and revoked_at is null",
         [crawlerId],
@@ -16,33 +46,34 @@ export function createSigningKeyStore(pool: Pool): SigningKeyStore {
       return rows[0]?.public_key ?? null;
     },
 
-    publish: async (key) =>
-      await inTransaction(pool, async (client): Promise<PublishedOrNot> => {
+    /** One that is there already stays as it is. */
+    publish: async (key: NewSigningKey): Promise<PublishedOrNot> =>
+      await inTransaction(pool, async (client) => {
         const { crawlerId, identity, publicKey, now, expiresAt, othersEndAt, mostPublished } = key;
         // One announcement of a crawler at a time.
         await client.query("select from crawler where crawler_id = $1 for update", [crawlerId]);
-        const known = await client.query<KeyRow & { is_own: boolean }>(
-          `select public_key, announced_at, expires_at, crawler_id = $2 and identity_key = $3 as is_own
+        const known = await client.query<PublishedSigningKey & { isOwn: boolean }>(
+          `select ${keyColumns}, crawler_id = $2 and identity_key = $3 as "isOwn"
            from crawler_signing_key
            where public_key = $1`,
           [publicKey, crawlerId, identity],
         );
         const [before] = known.rows;
-        if (before) return before.is_own ? published(before, false) : { type: "taken" };
-        const others = await client.query<{ count: number; next_end: Date | null }>(
-          `select count(*)::int as count, min(expires_at) as next_end
+        if (before) return before.isOwn ? published(before, false) : { type: "taken" };
+        const others = await client.query<{ count: number; nextEndsAt: Date | null }>(
+          `select count(*)::int as count, min(expires_at) as "nextEndsAt"
            from crawler_signing_key
            where crawler_id = $1 and identity_key = $2 and expires_at > $3`,
           [crawlerId, identity, now],
         );
-        const { count, next_end: nextEndsAt } = others.rows[0]!;
+        const { count, nextEndsAt } = others.rows[0]!;
         if (count >= mostPublished && nextEndsAt !== null) return { type: "too-many", nextEndsAt };
-        const made = await client.query<KeyRow>(
+        const made = await client.query<PublishedSigningKey>(
           `insert into crawler_signing_key (public_key, crawler_id, identity_key, announced_at, expires_at)
            select $1, $2, $3, $4, $5
            where not exists (select from crawler where public_key = $1)
            on conflict do nothing
-           returning public_key, announced_at, expires_at`,
+           returning ${keyColumns}`,
           [publicKey, crawlerId, identity, now, expiresAt],
         );
         const [row] = made.rows;
@@ -56,9 +87,13 @@ export function createSigningKeyStore(pool: Pool): SigningKeyStore {
         return published(row, true);
       }),
 
-    async dueRenewals(crawlerIds, { maxAgeDays, now }) {
-      const { rows } = await pool.query<{ crawler_id: number; is_asked: boolean }>(
-        `select c.crawler_id, coalesce(c.signing_key_asked_at > k.announced_at, false) as is_asked
+    /** Of these, the crawlers that are to make another: their newest is as old, or an operator has asked since. */
+    async dueRenewals(
+      crawlerIds: readonly CrawlerId[],
+      { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },
+    ): Promise<{ readonly crawlerId: CrawlerId; readonly isAsked: boolean }[]> {
+      const { rows } = await pool.query<{ crawlerId: CrawlerId; isAsked: boolean }>(
+        `select c.crawler_id as "crawlerId", coalesce(c.signing_key_asked_at > k.announced_at, false) as "isAsked"
          from crawler c
          cross join lateral (
            select announced_at from crawler_signing_key
@@ -71,22 +106,17 @@ export function createSigningKeyStore(pool: Pool): SigningKeyStore {
              or k.announced_at <= $2::timestamptz - make_interval(secs => 86400 * $3::float8))`,
         [crawlerIds, now, maxAgeDays],
       );
-      return rows.map((row) => ({ crawlerId: asCrawlerId(row.crawler_id), isAsked: row.is_asked }));
+      return rows;
     },
   };
 }
 
-interface KeyRow {
-  public_key: string;
-  announced_at: Date;
-  expires_at: Date;
-}
+const keyColumns = `public_key as "publicKey", announced_at as "announcedAt", expires_at as "expiresAt"`;
 
-const published = (row: KeyRow, isNew: boolean): PublishedOrNot => ({
-  type: "published",
-  key: { publicKey: row.public_key, announcedAt: row.announced_at, expiresAt: row.expires_at },
-  isNew,
-});
+const published = (
+  { publicKey, announcedAt, expiresAt }: PublishedSigningKey,
+  isNew: boolean,
+): PublishedOrNot => ({ type: "published", key: { publicKey, announcedAt, expiresAt }, isNew });
 
 /** An operator's wish; running coordinators are told. `name` null: of every crawler that makes signing keys. */
 export async function askSigningKey(pool: Pool, name: string | null, now: Date): Promise<AskedSigningKey[]> {
@@ -103,11 +133,7 @@ export async function askSigningKey(pool: Pool, name: string | null, now: Date):
        order by name`,
       [name, now],
     );
-    await tell(
-      client,
-      "nearcrawl_fleet",
-      rows.map((row) => String(row.crawler_id)),
-    );
+    await tellOfCrawlers(client, rows);
     return rows.map(({ name: asked, online }) => ({ name: asked, online }));
   });
 }

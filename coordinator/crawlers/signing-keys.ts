@@ -19,6 +19,7 @@ import {
   signatureSeconds,
   signingKeyText,
 } from "#protocol/signing-key";
+import type { SigningKeyRule, SigningKeyStore } from "./signing-key-store.ts";
 
 /**
  * The old key is used until the new one may be, its last signature is good for a while, and a copy of the key set
@@ -34,46 +35,6 @@ export const announcementsPerHour = 60;
 
 /** Beyond its age at which another is asked for: a crawler may be away for so long, and come back with it. */
 const spareDays = 7;
-
-interface SigningKeyRule {
-  /** At which another is asked for. */
-  readonly maxAgeDays: number;
-}
-
-/** What one crawler announced, and when it is published from and to. */
-interface PublishedSigningKey {
-  readonly publicKey: string;
-  readonly announcedAt: Date;
-  readonly expiresAt: Date;
-}
-
-interface NewSigningKey {
-  readonly crawlerId: CrawlerId;
-  readonly identity: string;
-  readonly publicKey: string;
-  readonly now: Date;
-  readonly expiresAt: Date;
-  /** Of the crawler's other keys. */
-  readonly othersEndAt: Date;
-  readonly mostPublished: number;
-}
-
-export type PublishedOrNot =
-  | { readonly type: "published"; readonly key: PublishedSigningKey; readonly isNew: boolean }
-  | { readonly type: "taken" }
-  | { readonly type: "too-many"; readonly nextEndsAt: Date };
-
-export interface SigningKeyStore {
-  /** Of a crawler that is not shut out; null: it has none, or is. */
-  identityOf(crawlerId: CrawlerId): Promise<string | null>;
-  /** One that is there already stays as it is. */
-  publish(key: NewSigningKey): Promise<PublishedOrNot>;
-  /** Of these, the crawlers that are to make another: their newest is as old, or an operator has asked since. */
-  dueRenewals(
-    crawlerIds: readonly CrawlerId[],
-    rule: SigningKeyRule & { readonly now: Date },
-  ): Promise<{ readonly crawlerId: CrawlerId; readonly isAsked: boolean }[]>;
-}
 
 interface SigningKeyPorts {
   readonly signingKeys: Pick<SigningKeyStore, "identityOf" | "publish">;

@@ -8,13 +8,13 @@ import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";
 import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
 import type { CrawlerStore } from "./crawler-store.ts";
 import type { IdentityStore } from "./identity-store.ts";
 import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
-import type { SigningKeyStore } from "./signing-keys.ts";
+import type { SigningKeyStore } from "./signing-key-store.ts";
 
 interface KeyDutyPorts {
   readonly identities: IdentityStore;

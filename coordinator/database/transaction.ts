@@ -66,6 +66,29 @@ export function columnsOf<Row extends object>(
 }
 
 /**
+ * Rows of a statement with many columns, each of which is named once: `host_hash bigint, url text`. Of the rows the fields are
+ * those of the same names in camel case; one that is missing is a fault of the program.
+ */
+export function rowsGiven(spec: string) {
+  const columns = spec.split(",").map((one) => one.trim().split(" ") as [name: string, type: string]);
+  const fields = columns.map(([name]) => name.replace(/_[a-z]/g, (letter) => letter.slice(1).toUpperCase()));
+  const names = columns.map(([name]) => name);
+  return {
+    names,
+    /** SQL: the rows as `given`, from this parameter on. */
+    sql: (first = 1): string =>
+      `unnest(${columns.map(([, type], at) => `$${first + at}::${type}[]`).join(", ")}) as given (${names.join(", ")})`,
+    valuesOf: (rows: readonly object[]): unknown[][] =>
+      fields.map((field) =>
+        rows.map((row) => {
+          if (!(field in row)) throw new Error(`a row has no ${field}`);
+          return row[field as keyof typeof row];
+        }),
+      ),
+  };
+}
+
+/**
  * Numbers as an array of Postgres reads them. The driver looks at each value of an array for quotes, which takes a
  * coordinator longer than all else that it does with links.
  */

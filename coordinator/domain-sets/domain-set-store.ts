@@ -7,9 +7,14 @@ import { type Partition, partitionOf } from "./partition.ts";
 
 export type DomainSetStore = ReturnType<typeof createDomainSetStore>;
 
+const shown = `name, domain_sets as operator, partner_domain_sets as partner`;
+
 export function createDomainSetStore(pool: Pool) {
   return {
-    of: async (name: string): Promise<DomainSetsOf | null> => await domainSetsOf(pool, name),
+    of: async (name: string): Promise<DomainSetsOf | null> => {
+      const { rows } = await pool.query<DomainSetsOf>(`select ${shown} from crawler where name = $1`, [name]);
+      return rows[0] ?? null;
+    },
 
     /** Null: there is no crawler of that name. Running coordinators are told. */
     give: async (name: string, sets: readonly string[]): Promise<ChangedDomainSets | null> =>
@@ -19,20 +24,30 @@ export function createDomainSetStore(pool: Pool) {
     refreshLanguages: async (hosts: readonly HostHash[]): Promise<number> =>
       await refreshLanguages(pool, hosts),
 
-    hostsWithoutLanguage: async (hosts: readonly HostHash[]): Promise<HostHash[]> =>
-      await hostsWithoutLanguage(pool, hosts),
+    hostsWithoutLanguage: async (hosts: readonly HostHash[]): Promise<HostHash[]> => {
+      if (hosts.length === 0) return [];
+      const { rows } = await pool.query<{ host_hash: HostHash }>(
+        "select host_hash from frontier_host where host_hash = any($1::bigint[]) and language is null",
+        [hosts],
+      );
+      return rows.map((row) => row.host_hash);
+    },
 
-    /** The next hosts with pages after this one; empty: there are none. */
-    hostsWithPages: async (after: HostHash | null, limit: number): Promise<HostHash[]> =>
-      await hostsWithPages(pool, after, limit),
+    /** The next hosts with pages after this one, in the order of their hashes; empty: there are none. */
+    hostsWithPages: async (after: HostHash | null, limit: number): Promise<HostHash[]> => {
+      const { rows } = await pool.query<{ host_hash: HostHash }>(
+        `select host_hash
+         from frontier_host h
+         where host_hash > coalesce($1::bigint, -9223372036854775808)
+           and language is null
+           and exists (select from page p where p.host_hash = h.host_hash)
+         order by host_hash
+         limit $2`,
+        [after, limit],
+      );
+      return rows.map((row) => row.host_hash);
+    },
   };
-}
-
-const shown = `name, domain_sets as operator, partner_domain_sets as partner`;
-
-async function domainSetsOf(pool: Pool, name: string): Promise<DomainSetsOf | null> {
-  const { rows } = await pool.query<DomainSetsOf>(`select ${shown} from crawler where name = $1`, [name]);
-  return rows[0] ?? null;
 }
 
 export async function giveDomainSets(
@@ -134,28 +149,4 @@ async function refreshLanguages(pool: Pool, hosts: readonly HostHash[]): Promise
     [hosts],
   );
   return rowCount ?? 0;
-}
-
-async function hostsWithoutLanguage(pool: Pool, hosts: readonly HostHash[]): Promise<HostHash[]> {
-  if (hosts.length === 0) return [];
-  const { rows } = await pool.query<{ host_hash: HostHash }>(
-    "select host_hash from frontier_host where host_hash = any($1::bigint[]) and language is null",
-    [hosts],
-  );
-  return rows.map((row) => row.host_hash);
-}
-
-/** In the order of their hashes, after that one. */
-async function hostsWithPages(pool: Pool, after: HostHash | null, limit: number): Promise<HostHash[]> {
-  const { rows } = await pool.query<{ host_hash: HostHash }>(
-    `select host_hash
-     from frontier_host h
-     where host_hash > coalesce($1::bigint, -9223372036854775808)
-       and language is null
-       and exists (select from page p where p.host_hash = h.host_hash)
-     order by host_hash
-     limit $2`,
-    [after, limit],
-  );
-  return rows.map((row) => row.host_hash);
 }

@@ -11,8 +11,7 @@ import { lockHosts } from "../frontier/admission-writes.ts";
 import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
 import { ownerOf, type Relatives } from "./claims.ts";
-import type { TakingSettings } from "./exchange-ports.ts";
-import { admitGiven } from "./exchange-store.ts";
+import { admitGiven, type TakingSettings } from "./exchange-store.ts";
 import {
   countForeignLinks,
   holdClaims,
@@ -194,28 +193,19 @@ async function replace(
 // Hosts of the frontier that are somebody else's now go there with all their URLs and links. What was fetched stays in the
 // index here. A host under a lease stays until that ends.
 
-interface HandedOver {
-  readonly hosts: number;
-  readonly urls: number;
-  /** Somebody else's, and under a lease. */
-  readonly leased: number;
-}
-
 interface HostRow {
   readonly host_hash: HostHash;
   readonly host: string;
   readonly leased: boolean;
 }
 
-const nothingHandedOver: HandedOver = { hosts: 0, urls: 0, leased: 0 };
-
-/** The hosts are locked. */
+/** The hosts are locked. `leased`: somebody else's, and under a lease. */
 async function handOverHosts(
   client: PoolClient,
   hosts: readonly HostHash[],
   { relatives, now }: { readonly relatives: Relatives; readonly now: Date },
-): Promise<HandedOver> {
-  if (hosts.length === 0) return nothingHandedOver;
+): Promise<{ readonly hosts: number; readonly leased: number }> {
+  if (hosts.length === 0) return { hosts: 0, leased: 0 };
   const { rows } = await client.query<HostRow>(
     `select host_hash, host, lease_id is not null as leased
      from frontier_host
@@ -227,14 +217,15 @@ async function handOverHosts(
     return peerId === "here" ? [] : [{ ...row, peerId }];
   });
   const free = others.filter(({ leased }) => !leased);
-  const leased = others.length - free.length;
-  if (free.length === 0) return { ...nothingHandedOver, leased };
-  await withdrawLinks(
-    client,
-    free.map(({ host_hash }) => host_hash),
-    now,
-  );
-  return { hosts: free.length, urls: await move(client, free, now), leased };
+  if (free.length > 0) {
+    await withdrawLinks(
+      client,
+      free.map(({ host_hash }) => host_hash),
+      now,
+    );
+    await move(client, free, now);
+  }
+  return { hosts: free.length, leased: others.length - free.length };
 }
 
 /**
@@ -269,8 +260,8 @@ async function move(
   client: PoolClient,
   hosts: readonly { readonly host_hash: HostHash; readonly peerId: number }[],
   now: Date,
-): Promise<number> {
-  const { rows } = await client.query<{ urls: number }>(
+): Promise<void> {
+  await client.query(
     `with given as (
        select * from unnest($1::bigint[], $2::int[]) as given (host_hash, peer_id)
      ), moved as (
@@ -293,12 +284,8 @@ async function move(
        order by host_hash, url_hash
        on conflict (host_hash, url_hash) do update
        set links = ${linksWithin("f.links::bigint + excluded.links")}, waits_since = coalesce(f.waits_since, $3)
-       returning 1
-     ), left_here as (
-       delete from frontier_host h using given where h.host_hash = given.host_hash
      )
-     select count(*)::int as urls from kept`,
+     delete from frontier_host h using given where h.host_hash = given.host_hash`,
     [...columnsOf(hosts, ["host_hash", "peerId"]), now],
   );
-  return rows[0]!.urls;
 }

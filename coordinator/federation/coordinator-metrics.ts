@@ -1,6 +1,6 @@
 /** Counts and gauges of the exchange between coordinators; related coordinators are few. */
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { TakenUrls } from "./exchange-ports.ts";
+import type { TakenUrls } from "./exchange-store.ts";
 
 export class CoordinatorMetrics {
   readonly #waiting: Gauge<"coordinator">;

@@ -7,19 +7,10 @@ import type { Pool, PoolClient } from "pg";
 import { type ExchangedUrl, maxExchangedUrlBytes, maxExchangedUrls } from "#protocol/exchange";
 import { inTransaction } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
-import { lockPeer } from "./related-store.ts";
+import { lockPeer, waitingFor } from "./related-store.ts";
 
-interface UnderWayRow {
-  number: string;
-  url: string;
-  depth: number;
-  redirects: number;
-  lists: number;
-  hops: number;
-  sent_links: number;
-}
-
-const columns = "number, url, depth, redirects, lists, hops, sent_links";
+/** Of an exchanged URL. */
+const columns = "number::float8 as number, url, depth, redirects, lists, hops, sent_links as links";
 
 /** The batch under way, or the next one; empty: nothing waits. The longest waiting first. */
 export async function nextBatch(
@@ -30,26 +21,18 @@ export async function nextBatch(
   const underWay = await underWayTo(client, peerId);
   const rows = underWay.length > 0 ? underWay : await numberNext(client, peerId, most);
   await noteSent(client, peerId, rows.at(-1)?.number);
-  return rows.map((row) => ({
-    number: Number(row.number),
-    url: row.url,
-    depth: row.depth,
-    redirects: row.redirects,
-    lists: row.lists,
-    hops: row.hops,
-    links: row.sent_links,
-  }));
+  return rows;
 }
 
-async function underWayTo(client: PoolClient, peerId: number): Promise<UnderWayRow[]> {
-  const { rows } = await client.query<UnderWayRow>(
-    `select ${columns} from foreign_url where peer_id = $1 and number is not null order by number`,
+async function underWayTo(client: PoolClient, peerId: number): Promise<ExchangedUrl[]> {
+  const { rows } = await client.query<ExchangedUrl>(
+    `select ${columns} from foreign_url where peer_id = $1 and number is not null order by foreign_url.number`,
     [peerId],
   );
   return rows;
 }
 
-async function noteSent(client: PoolClient, peerId: number, last: string | undefined): Promise<void> {
+async function noteSent(client: PoolClient, peerId: number, last: number | undefined): Promise<void> {
   if (last === undefined) return;
   await client.query(
     "update related_coordinator set sent_number = $2 where peer_id = $1 and sent_number < $2",
@@ -57,17 +40,17 @@ async function noteSent(client: PoolClient, peerId: number, last: string | undef
   );
 }
 
-async function sentTo(client: PoolClient, peerId: number): Promise<string> {
+async function sentTo(client: PoolClient, peerId: number): Promise<number> {
   const { rows } = await client.query<{ sent_number: string }>(
     "select sent_number from related_coordinator where peer_id = $1",
     [peerId],
   );
-  return rows[0]!.sent_number;
+  return Number(rows[0]!.sent_number);
 }
 
-async function numberNext(client: PoolClient, peerId: number, most: number): Promise<UnderWayRow[]> {
+async function numberNext(client: PoolClient, peerId: number, most: number): Promise<ExchangedUrl[]> {
   if (most === 0) return [];
-  const { rows } = await client.query<UnderWayRow>(
+  const { rows } = await client.query<ExchangedUrl>(
     `with first as (
        select host_hash, url_hash, url, waits_since
        from foreign_url
@@ -89,7 +72,7 @@ async function numberNext(client: PoolClient, peerId: number, most: number): Pro
          and (m.bytes <= $3 or m.place = 1)
        returning f.*
      )
-     select ${columns} from numbered order by number`,
+     select ${columns} from numbered order by numbered.number`,
     [peerId, most, maxExchangedUrlBytes, await sentTo(client, peerId)],
   );
   return rows;
@@ -106,9 +89,9 @@ export async function acknowledge(
   received: number,
   now: Date,
 ): Promise<number> {
-  if (received > Number(await sentTo(client, peerId))) {
+  if (received > (await sentTo(client, peerId))) {
     await waitAgain(client, peerId, now);
-    await noteSent(client, peerId, String(received));
+    await noteSent(client, peerId, received);
     return 0;
   }
   const { rowCount } = await client.query(
@@ -166,16 +149,10 @@ interface WaitingUrls {
 
 /** What waits, under way included; for metrics and bounds. */
 export async function countWaiting(pool: Pool): Promise<WaitingUrls[]> {
-  const { rows } = await pool.query<{ peer_id: number; name: string; urls: number }>(
-    `select r.peer_id, r.name, (
-         select count(*) from foreign_url f where f.peer_id = r.peer_id and waits_since is not null and number is null
-       )::float8 + (
-         select count(*) from foreign_url f where f.peer_id = r.peer_id and number is not null
-       )::float8 as urls
-     from related_coordinator r
-     order by r.peer_id`,
+  const { rows } = await pool.query<WaitingUrls>(
+    `select r.peer_id as "peerId", r.name, ${waitingFor("r")} as urls from related_coordinator r order by r.peer_id`,
   );
-  return rows.map(({ peer_id, name, urls }) => ({ peerId: peer_id, name, urls }));
+  return rows;
 }
 
 /**

@@ -1,13 +1,22 @@
 /**
- * The parent's side of an exchange: one transaction takes what the child sends, lets go of what the child has, and
- * numbers what waits for it. The child's row is locked throughout, so that messages of one child take turns.
+ * An exchange in the database: one transaction for the parent's side of it, and two for the child's. Each takes what the
+ * other sends, lets go of what the other has, and numbers what waits for it. The relative's row is locked throughout, so
+ * that messages of one child take turns.
  */
 import type { Pool, PoolClient } from "pg";
-import { nameOf } from "#core/url-key";
-import { exchangeVersion, maxChain, mostLinks } from "#protocol/exchange";
+import { nameOf, type UrlKey } from "#core/url-key";
+import {
+  type ChildMessage,
+  type ExchangedUrl,
+  exchangeVersion,
+  maxChain,
+  mostLinks,
+  type ParentAnswer,
+} from "#protocol/exchange";
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier/admission-writes.ts";
 import type { LinkedUrl } from "../frontier/back-link-writes.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
 import {
   type Claims,
@@ -19,64 +28,86 @@ import {
   parentId,
   readClaims,
 } from "./claims.ts";
-import type {
-  ChildExchangeStore,
-  GivenUrl,
-  ParentExchangeStore,
-  TakenUrls,
-  TakingSettings,
-} from "./exchange-ports.ts";
 import { acknowledge, nextBatch, waitsFor } from "./exchange-queue-store.ts";
-import {
-  holdClaims,
-  holdRelatives,
-  type KnownRelatives,
-  keepForeign,
-  readRelatives,
-} from "./foreign-url-store.ts";
+import { holdClaims, holdRelatives, keepForeign, readRelatives } from "./foreign-url-store.ts";
 import { lockPeer, noteExchange, noteFailure, ownId, type PeerRow } from "./related-store.ts";
 
-type Message = Parameters<ChildExchangeStore["answer"]>[1];
+/** A URL that somebody else sent, with its key made here. */
+export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
+  readonly key: UrlKey;
+}
 
-export function createChildExchangeStore(pool: Pool): ChildExchangeStore {
+export interface GivenUrls {
+  readonly urls: readonly GivenUrl[];
+  /** The highest number of the message, with those that have no key. */
+  readonly highest: number;
+  /** Without a key: dropped and counted. */
+  readonly faulty: number;
+}
+
+export interface TakenUrls {
+  /** New to the frontier here. */
+  readonly admitted: number;
+  /** Passed on to others. */
+  readonly passedOn: number;
+  /** Taken before: they count once. */
+  readonly repeated: number;
+}
+
+export interface TakingSettings {
+  readonly scope: CrawlScope;
+  /** Hosts that the frontier does not hold and that may come in with this message. */
+  readonly mostNewHosts: number;
+  readonly now: Date;
+}
+
+type Message = Omit<ChildMessage, "urls"> & { readonly given: GivenUrls };
+
+export type ExchangeStore = ReturnType<typeof createExchangeStore>;
+
+/** Each method is one transaction. */
+export function createExchangeStore(pool: Pool) {
   return {
-    answer: async (childId, message, settings) =>
-      await inTransaction(pool, async (client) => {
-        const chain = await chainHere(client);
-        const child = await lockPeer(client, childId);
-        if (child === null) return { refused: "this child was removed" };
-        const refused = await faultOf(client, { child, message, chain });
-        if (refused !== null) {
-          await noteFailure(client, childId, { words: refused, now: settings.now });
-          return { refused };
-        }
-        const linkId = await linkOf(client, child, message);
-        const told =
-          message.linkId === linkId ? await acknowledge(client, childId, message.received, settings.now) : 0;
-        const before = Number(child.received_number);
-        const fresh = message.given.urls.filter(({ number }) => number > before);
-        const relatives = (await holdRelatives(client))!;
-        const { highest, faulty } = message.given;
-        const placing = { ...settings, relatives };
-        const placed = await placeGiven(client, fresh, placing);
-        const received = fresh.length;
-        await noteExchange(client, {
-          peerId: childId,
-          highest,
-          received,
-          told,
-          faulty: highest > before ? faulty : 0,
-          now: settings.now,
-        });
-        const urls = await nextBatch(client, childId);
-        const { newHosts, ...counts } = placed;
-        return {
-          answer: { coordinatorId: chain[0]!, chain, linkId, received: Math.max(before, highest), urls },
-          taken: { ...counts, repeated: message.given.urls.length - received },
-          newHosts,
-        };
-      }),
+    answer: async (childId: number, message: Message, settings: TakingSettings) =>
+      await answerMessage(pool, childId, message, settings),
+    message: async (onlyUnderWay: boolean) => await messageToParent(pool, onlyUnderWay),
+    take: async (answer: Answer, settings: TakingSettings) => await takeAnswer(pool, answer, settings),
+    /** The parent was not reached, or refuses. */
+    fail: async (words: string, now: Date) => await noteFailure(pool, parentId, { words, now }),
   };
+}
+
+/** As a parent. What is refused changes nothing but that it is remembered why. */
+async function answerMessage(
+  pool: Pool,
+  childId: number,
+  message: Message,
+  settings: TakingSettings,
+): Promise<
+  | { readonly answer: ParentAnswer; readonly taken: TakenUrls; readonly newHosts: number }
+  | { readonly refused: string }
+> {
+  return await inTransaction(pool, async (client) => {
+    const chain = await chainHere(client);
+    const child = await lockPeer(client, childId);
+    if (child === null) return { refused: "this child was removed" };
+    const refused = await faultOf(client, { child, message, chain });
+    if (refused !== null) {
+      await noteFailure(client, childId, { words: refused, now: settings.now });
+      return { refused };
+    }
+    const linkId = await linkOf(client, child, message);
+    const told =
+      message.linkId === linkId ? await acknowledge(client, childId, message.received, settings.now) : 0;
+    const before = Number(child.received_number);
+    const { newHosts, ...taken } = await takeGiven(client, message.given, {
+      ...settings,
+      ...{ peerId: childId, before, told },
+    });
+    const urls = await nextBatch(client, childId);
+    const received = Math.max(before, message.given.highest);
+    return { answer: { coordinatorId: chain[0]!, chain, linkId, received, urls }, taken, newHosts };
+  });
 }
 
 /** This coordinator and those above it. */
@@ -156,60 +187,53 @@ async function linkOf(client: PoolClient, child: PeerRow, message: Message): Pro
   return rows[0]!.link_id;
 }
 
-// The child's side of an exchange: what to send, and what the parent's answer comes to, each in one transaction.
+// The child's side of an exchange.
 
-type Answer = Parameters<ParentExchangeStore["take"]>[0];
+type Answer = Omit<ParentAnswer, "urls"> & { readonly given: GivenUrls };
 
-export function createParentExchangeStore(pool: Pool): ParentExchangeStore {
-  return {
-    message: async (onlyUnderWay) =>
-      await inTransaction(pool, async (client) => {
-        const parent = await lockPeer(client, parentId);
-        if (parent === null) return null;
-        return {
-          version: exchangeVersion,
-          coordinatorId: await ownId(client),
-          owns: parent.claims,
-          linkId: parent.link_id,
-          received: Number(parent.received_number),
-          urls: await nextBatch(client, parentId, onlyUnderWay ? 0 : undefined),
-        };
-      }),
+/**
+ * What to send to the parent now: the same as before until it is acknowledged. `onlyUnderWay`: nothing gets a number yet.
+ * Null: there is no parent.
+ */
+async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<ChildMessage | null> {
+  return await inTransaction(pool, async (client) => {
+    const parent = await lockPeer(client, parentId);
+    if (parent === null) return null;
+    return {
+      version: exchangeVersion,
+      coordinatorId: await ownId(client),
+      owns: parent.claims,
+      linkId: parent.link_id,
+      received: Number(parent.received_number),
+      urls: await nextBatch(client, parentId, onlyUnderWay ? 0 : undefined),
+    };
+  });
+}
 
-    take: async (answer, settings) =>
-      await inTransaction(pool, async (client) => {
-        const parent = await lockPeer(client, parentId);
-        if (parent === null) return { refused: "the settings name no parent any more" };
-        const cycle = await cycleIn(client, answer);
-        if (cycle !== null) {
-          await client.query("update related_coordinator set chain = '{}' where peer_id = $1", [parentId]);
-          return { refused: cycle };
-        }
-        const before = await begin(client, parent, answer);
-        const told = await acknowledge(client, parentId, answer.received, settings.now);
-        const fresh = answer.given.urls.filter(({ number }) => number > before);
-        const relatives = (await holdRelatives(client))!;
-        const { highest, faulty } = answer.given;
-        const placing = { ...settings, relatives };
-        const { newHosts: _, ...counts } = await placeGiven(client, fresh, placing);
-        const dropped = highest > before ? faulty : 0;
-        await noteExchange(client, {
-          peerId: parentId,
-          highest,
-          received: fresh.length,
-          told,
-          faulty: dropped,
-          now: settings.now,
-        });
-        return {
-          taken: { ...counts, repeated: answer.given.urls.length - fresh.length },
-          told,
-          waiting: answer.given.urls.length > 0 || (await waitsFor(client, parentId)),
-        };
-      }),
-
-    fail: async (words, now) => await noteFailure(pool, parentId, { words, now }),
-  };
+/** Refused: it cannot be the parent. */
+async function takeAnswer(
+  pool: Pool,
+  answer: Answer,
+  settings: TakingSettings,
+): Promise<
+  | { readonly taken: TakenUrls; readonly told: number; readonly waiting: boolean }
+  | { readonly refused: string }
+> {
+  return await inTransaction(pool, async (client) => {
+    const parent = await lockPeer(client, parentId);
+    if (parent === null) return { refused: "the settings name no parent any more" };
+    const cycle = await cycleIn(client, answer);
+    if (cycle !== null) {
+      await client.query("update related_coordinator set chain = '{}' where peer_id = $1", [parentId]);
+      return { refused: cycle };
+    }
+    const before = await begin(client, parent, answer);
+    const told = await acknowledge(client, parentId, answer.received, settings.now);
+    const at = { ...settings, peerId: parentId, before, told };
+    const { newHosts: _, ...taken } = await takeGiven(client, answer.given, at);
+    const waiting = answer.given.urls.length > 0 || (await waitsFor(client, parentId));
+    return { taken, told, waiting };
+  });
 }
 
 /** Why the parent cannot be one, in words for whoever set it; null: it can. */
@@ -243,26 +267,34 @@ async function begin(client: PoolClient, parent: PeerRow, answer: Answer): Promi
 // URLs that another coordinator sent find their place: in the frontier here, or in the queue for whose they are. Runs
 // inside the transaction that commits their highest number, so that each counts once.
 
-interface Placed extends Omit<TakenUrls, "repeated"> {
-  readonly newHosts: number;
+interface Taking extends TakingSettings {
+  readonly peerId: number;
+  /** The highest number that was taken before. */
+  readonly before: number;
+  /** URLs that the other side has acknowledged. */
+  readonly told: number;
 }
 
-type Placing = TakingSettings & { readonly relatives: KnownRelatives };
-
-const nothingPlaced: Placed = { admitted: 0, passedOn: 0, newHosts: 0 };
-
-async function placeGiven(client: PoolClient, urls: readonly GivenUrl[], at: Placing): Promise<Placed> {
-  if (urls.length === 0) return nothingPlaced;
+async function takeGiven(
+  client: PoolClient,
+  { urls, highest, faulty }: GivenUrls,
+  at: Taking,
+): Promise<TakenUrls & { readonly newHosts: number }> {
+  const { peerId, before, told, now } = at;
+  const fresh = urls.filter(({ number }) => number > before);
+  const relatives = (await holdRelatives(client))!;
   const own: GivenUrl[] = [];
   const foreign: (GivenUrl & { peerId: number })[] = [];
-  for (const url of urls) {
-    const owner = ownerOf(url.key.host, at.relatives);
+  for (const url of fresh) {
+    const owner = ownerOf(url.key.host, relatives);
     if (owner === "here" || url.hops >= mostHops) own.push(url);
     else foreign.push({ ...url, peerId: owner, hops: url.hops + 1 });
   }
-  const admitted = await admitGiven(client, own, at);
-  await keepForeign(client, foreign, at.now);
-  return { ...admitted, passedOn: foreign.length };
+  const admitted = own.length === 0 ? { admitted: 0, newHosts: 0 } : await admitGiven(client, own, at);
+  await keepForeign(client, foreign, now);
+  const received = fresh.length;
+  await noteExchange(client, { peerId, highest, received, told, faulty: highest > before ? faulty : 0, now });
+  return { ...admitted, passedOn: foreign.length, repeated: urls.length - received };
 }
 
 /** As links of a result are admitted: the hosts' budgets hold, and new hosts come in where the scope lets them, or for seeds. */

@@ -10,18 +10,11 @@ import { nothingInBoth, readLayer } from "../domain-sets/partition.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import { readClaims } from "./claims.ts";
-import type {
-  ChildExchangeStore,
-  GivenUrl,
-  GivenUrls,
-  ParentClient,
-  ParentExchangeStore,
-  TakenUrls,
-  TakingSettings,
-} from "./exchange-ports.ts";
+import type { ExchangeStore, GivenUrl, GivenUrls, TakenUrls, TakingSettings } from "./exchange-store.ts";
+import type { HttpParentClient } from "./parent-client.ts";
 
 export interface AnswerChildPorts {
-  readonly store: ChildExchangeStore;
+  readonly store: Pick<ExchangeStore, "answer">;
   readonly scope: () => CrawlScope;
   /** Hosts that nobody knew, per child and day: as many as a crawler's results may name. */
   readonly newHosts: NewHostBudget;
@@ -53,16 +46,13 @@ export async function answerChild(
 // lost meanwhile: the same numbers are sent until they are acknowledged.
 
 interface AskParentPorts {
-  readonly store: ParentExchangeStore;
-  readonly client: ParentClient;
+  readonly store: Omit<ExchangeStore, "answer">;
+  readonly client: Pick<HttpParentClient, "exchange">;
   readonly taking: () => TakingSettings;
   /** 0 to 1. */
   readonly random: () => number;
   readonly onTaken: (taken: TakenUrls, told: number) => void;
   readonly log: Log;
-}
-
-interface AskParentSettings {
   /** How often the parent is asked while nothing waits. */
   readonly everyMs: number;
 }
@@ -77,20 +67,18 @@ export type TurnOutcome = "done" | "more" | "no-parent" | "failed";
 
 export class AskParent {
   readonly #ports: AskParentPorts;
-  readonly #settings: AskParentSettings;
   /** In a row. */
   #failures = 0;
   /** The parent has answered since this process started. */
   #hasAnswer = false;
 
-  constructor(ports: AskParentPorts, settings: AskParentSettings) {
+  constructor(ports: AskParentPorts) {
     this.#ports = ports;
-    this.#settings = settings;
   }
 
   /** Until the next turn: doubled with each failure, and up to half as long again, so that children do not come in step. */
   nextMs(): number {
-    const { everyMs } = this.#settings;
+    const { everyMs } = this.#ports;
     if (this.#failures === 0) return everyMs;
     const pauseMs = Math.min(longestPauseMs, everyMs * 2 ** Math.min(this.#failures - 1, 20));
     return pauseMs * (1 + this.#ports.random() / 2);
@@ -130,10 +118,8 @@ export class AskParent {
     this.#failures += 1;
     if (this.#failures === 1)
       log.warn({ why, words }, "the parent coordinator accepts nothing; its URLs wait");
-    await store.fail(
-      why === "refused" ? `it refuses: ${words}` : `it is unreachable: ${words}`,
-      taking().now,
-    );
+    const failure = why === "refused" ? `it refuses: ${words}` : `it is unreachable: ${words}`;
+    await store.fail(failure, taking().now);
     return "failed";
   }
 }

@@ -1,5 +1,6 @@
 /** The API of coordinators of other organisations: what it takes and answers. */
 import { z } from "zod";
+import { childMessage, exchangedUrl, maxExchangedUrls, parentAnswer } from "#protocol/exchange";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 
@@ -56,41 +57,10 @@ const removedCoordinator = z
   .strictObject({ name: z.string(), removed: z.boolean() })
   .meta({ id: "RemovedCoordinator" });
 
-const exchangedUrl = z
-  .strictObject({
-    number: z.int().min(1),
-    url: z.string().max(4096),
-    depth: z.int().min(0).describe("Links from a seed."),
-    redirects: z.int().min(0).describe("In a row that led to it.").optional(),
-    lists: z.int().min(0).describe("Sitemaps and feeds in a row that led to it.").optional(),
-    hops: z.int().min(0).describe("Coordinators that it has passed."),
-    links: z.int().describe("Links to it added less those removed, since it was last sent."),
-  })
-  .meta({ id: "ExchangedUrl" });
-
-const childMessage = z
-  .strictObject({
-    version: z.int(),
-    coordinatorId: z.string().meta({ format: "uuid" }),
-    owns: z.array(z.string()).min(1).max(1000),
-    linkId: z.string().nullable().describe("Of the last answer; null: this is the first."),
-    received: z.int().min(0).describe("The highest number that came down and is committed."),
-    urls: z.array(exchangedUrl).max(2000),
-  })
-  .meta({ id: "ChildMessage" });
-
-const parentAnswer = z
-  .strictObject({
-    coordinatorId: z.string().meta({ format: "uuid" }),
-    chain: z
-      .array(z.string().meta({ format: "uuid" }))
-      .max(16)
-      .describe("This coordinator and those above it."),
-    linkId: z.string().meta({ format: "uuid" }),
-    received: z.int().min(0).describe("The highest number that came up and is committed."),
-    urls: z.array(exchangedUrl).max(2000),
-  })
-  .meta({ id: "ParentAnswer" });
+/** In messages faulty ones are told by their place; here is what each must be. */
+const urls = z.array(exchangedUrl).max(maxExchangedUrls);
+const message = childMessage.extend({ urls }).meta({ id: "ChildMessage" });
+const answered = parentAnswer.extend({ urls }).meta({ id: "ParentAnswer" });
 
 export const federationApi = {
   coordinators: {
@@ -98,9 +68,7 @@ export const federationApi = {
     path: "/api/coordinators",
     needs: "fleet-read",
     summary: "The parent coordinator, the children, and what waits for each",
-    answers: {
-      200: answer(coordinators),
-    },
+    answers: { 200: answer(coordinators) },
   },
   inviteCoordinator: {
     method: "post",
@@ -145,7 +113,7 @@ export const federationApi = {
       "Numbers rise in each direction; what was sent before is sent again until `received` covers it, " +
       "and counts once.",
     body: {
-      schema: childMessage,
+      schema: message,
       example: {
         version: 1,
         coordinatorId: "7a2d94c8-1b0e-4d57-8f57-5a1f8c3f2e22",
@@ -166,7 +134,7 @@ export const federationApi = {
       },
     },
     answers: {
-      200: answer(parentAnswer, "Taken"),
+      200: answer(answered, "Taken"),
       400: errorAnswer("The message is not as described"),
       401: errorAnswer("The key is invalid"),
       409: errorAnswer(

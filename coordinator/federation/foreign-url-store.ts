@@ -6,7 +6,7 @@
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { UrlKey } from "#core/url-key";
-import { columnsOf, prepared } from "../database/transaction.ts";
+import { columnsOf, prepared, rowsGiven } from "../database/transaction.ts";
 import { distinctUrls } from "../frontier/admission-writes.ts";
 import { type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
@@ -53,24 +53,22 @@ export async function splitByOwner(
 
 const hopsOf = ({ depth, redirects = 0, lists = 0 }: AdmittedUrl) => ({ depth, redirects, lists });
 
+const given = rowsGiven(
+  `host_hash bigint, url_hash bigint, url text, peer_id int, depth smallint, redirects smallint, lists smallint,
+   hops smallint, links int`,
+);
+
 /**
  * Unknown ones wait to be told; of known ones, only links are news. In the order of their keys, so that transactions
  * do not wait for each other in a ring; after the hosts' locks.
  */
 export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[], now: Date): Promise<void> {
   if (urls.length === 0) return;
-  const rows = urls.map(({ key, ...rest }) => ({
-    ...rest,
-    hostHash: key.hostHash,
-    urlHash: key.urlHash,
-    url: key.url,
-  }));
   await client.query(
     `insert into foreign_url as f (host_hash, url_hash, url, peer_id, depth, redirects, lists, hops, links, waits_since)
      select host_hash, url_hash, min(url), min(peer_id), min(depth), min(redirects), min(lists), max(hops),
        ${linksWithin("sum(links)")}, $10
-     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::smallint[], $6::smallint[], $7::smallint[],
-       $8::smallint[], $9::int[]) as given (host_hash, url_hash, url, peer_id, depth, redirects, lists, hops, links)
+     from ${given.sql()}
      group by host_hash, url_hash
      order by host_hash, url_hash
      on conflict (host_hash, url_hash) do update
@@ -78,20 +76,7 @@ export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[
          hops = least(f.hops, excluded.hops),
          waits_since = coalesce(f.waits_since, $10)
      where excluded.links <> 0`,
-    [
-      ...columnsOf(rows, [
-        "hostHash",
-        "urlHash",
-        "url",
-        "peerId",
-        "depth",
-        "redirects",
-        "lists",
-        "hops",
-        "links",
-      ]),
-      now,
-    ],
+    [...given.valuesOf(urls.map(({ key, ...rest }) => ({ ...rest, ...key }))), now],
   );
 }
 

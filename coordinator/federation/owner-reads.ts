@@ -6,8 +6,13 @@ import { claimOf, ownerOf as ownerBy, parentId } from "./claims.ts";
 import type { ForeignOwner, ForeignUrlState } from "./foreign-owner.ts";
 import { type KnownRelatives, readRelatives } from "./foreign-url-store.ts";
 
-type Asked = Parameters<OwnerReads["ownerOf"]>[0];
+interface Asked {
+  readonly host: string;
+  readonly hostHash: HostHash;
+  readonly urlHash: UrlHash | null;
+}
 
+/** Null: it is this coordinator's own. */
 export async function ownerOf(pool: Pool, asked: Asked): Promise<ForeignOwner | null> {
   const relatives = await readRelatives(pool);
   if (relatives === null) return null;
@@ -55,13 +60,4 @@ async function keptUrl(
     toldAt: isoOrNull(row.sent_at),
   };
   return { peerId: row.peer_id, state: urlHash === null ? null : state };
-}
-
-export interface OwnerReads {
-  /** Null: it is this coordinator's own. */
-  ownerOf(asked: {
-    readonly host: string;
-    readonly hostHash: HostHash;
-    readonly urlHash: UrlHash | null;
-  }): Promise<ForeignOwner | null>;
 }

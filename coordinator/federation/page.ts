@@ -1,15 +1,21 @@
 /** The page of coordinators: the parent, the children, what waits for each, and a form that invites a child. */
 
-import type { Secrets } from "#core/access-types";
 import { mayDo } from "#core/actor";
-import type { Change } from "#core/audit";
 import { howMany, instantWords, whenWords } from "#core/format";
-import { crawlerName } from "#protocol/invitation";
-import { confirmForm, empty, onlyOperators, titleRow } from "../web/components.ts";
+import {
+  actionColumn,
+  column,
+  confirmForm,
+  dataTable,
+  empty,
+  numberColumn,
+  onlyOperators,
+  titleRow,
+} from "../web/components.ts";
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { CoordinatorStore, Coordinators, RelatedCoordinator } from "./exchange-ports.ts";
+import type { Coordinators, RelatedCoordinator } from "./related-store.ts";
 
 export interface InviteForm {
   readonly name: string;
@@ -50,22 +56,27 @@ ${
 
 type Shown = RelatedCoordinator & { readonly isParent: boolean };
 
-function relatedTable(all: readonly Shown[], at: { readonly now: Date; readonly viewer: PageViewer }): Html {
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Coordinator</th><th scope="col">Owns</th><th scope="col">State</th>
-<th scope="col" class="number">URLs waiting</th><th scope="col" class="number">Sent</th><th scope="col" class="number">Received</th>
-<th scope="col" class="number">Given up</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
-<tbody>${all.map((one) => relatedRow(one, at))}</tbody></table></div>`;
-}
-
-function relatedRow(one: Shown, { now, viewer }: { readonly now: Date; readonly viewer: PageViewer }): Html {
-  const owns = one.isParent ? "everything else" : ownsWords(one);
-  return html`<tr><th scope="row">${one.name}<span class="small">${one.isParent ? " parent" : " child"}</span></th>
-<td>${owns}</td><td>${sentence(linkWords(one, now))}</td>
-<td class="number">${countText(one.waiting)}</td><td class="number">${countText(one.urlsSent)}</td>
-<td class="number">${countText(one.urlsReceived)}</td><td class="number">${countText(one.urlsDropped)}</td>
-<td>${one.isParent ? nothing : removeButton(one.name, viewer)}</td></tr>`;
-}
+const relatedTable = (
+  all: readonly Shown[],
+  { now, viewer }: { readonly now: Date; readonly viewer: PageViewer },
+) =>
+  dataTable<Shown>(
+    "Related coordinators",
+    [
+      column(
+        "Coordinator",
+        ({ name, isParent }) => html`${name}<span class="small">${isParent ? " parent" : " child"}</span>`,
+      ),
+      column("Owns", (one) => (one.isParent ? "everything else" : ownsWords(one))),
+      column("State", (one) => sentence(linkWords(one, now))),
+      numberColumn("URLs waiting", ({ waiting }) => countText(waiting)),
+      numberColumn("Sent", ({ urlsSent }) => countText(urlsSent)),
+      numberColumn("Received", ({ urlsReceived }) => countText(urlsReceived)),
+      numberColumn("Given up", ({ urlsDropped }) => countText(urlsDropped)),
+      actionColumn("Action", ({ isParent, name }) => (isParent ? nothing : removeButton(name, viewer))),
+    ],
+    all,
+  );
 
 function removeButton(name: string, viewer: PageViewer): Html {
   if (!mayDo(viewer.actor, "fleet-write") || viewer.formToken === null) return nothing;
@@ -116,7 +127,7 @@ function ownsWords({ owns }: RelatedCoordinator): string {
 }
 
 /** Where this coordinator stands, in one or two sentences. */
-export function standingWords({ parent, children, above, settling }: Coordinators): string {
+function standingWords({ parent, children, above, settling }: Coordinators): string {
   const up =
     parent === null
       ? "Top-level coordinator. It owns whatever no child owns."
@@ -137,56 +148,13 @@ function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   );
 }
 
-/** As crawlers are named. */
-export const childName = crawlerName;
-
-export interface InviteChildPorts {
-  readonly coordinators: Pick<CoordinatorStore, "invite">;
-  readonly secrets: Secrets;
-  /** Where this coordinator is reached; null: none has started here yet. */
-  readonly place: () => Promise<{ readonly webUrl: string; readonly certificatePin: string | null } | null>;
-}
-
 /** What goes into the child's file, but for what it is to own. */
-interface InvitedChild {
+export interface InvitedChild {
   readonly name: string;
   readonly parent: { readonly url: string; readonly key: string; readonly certificatePin: string | null };
 }
 
-type InviteFault = "name-taken" | "no-place";
-
-export async function inviteChild(
-  name: string,
-  ports: InviteChildPorts,
-  by: { readonly createdBy: string; readonly now: Date },
-): Promise<InvitedChild | InviteFault> {
-  const place = await ports.place();
-  if (place === null) return "no-place";
-  const { secret: key, hash: keyHash } = ports.secrets.make("ncc_");
-  if (!(await ports.coordinators.invite({ name, keyHash, ...by }))) return "name-taken";
-  const isSecure = place.webUrl.startsWith("https:");
-  return { name, parent: { url: place.webUrl, key, certificatePin: isSecure ? place.certificatePin : null } };
-}
-
-export const inviteFaultWords = (name: string): Readonly<Record<InviteFault, string>> => ({
-  "name-taken": `There is a coordinator "${name}" already: choose another name, or remove it first.`,
-  "no-place": "No coordinator has started with this database, so the address for children is not known.",
-});
-
 /** The file's part as a person pastes it; `owns` is an example to change. */
 function invitedSettings({ parent }: InvitedChild): string {
   return JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2);
-}
-
-export function childInvited({ name }: InvitedChild): Change {
-  return {
-    action: "coordinator-invited",
-    target: name,
-    words: `The coordinator ${name} may join below this one.`,
-  };
-}
-
-export function childRemoved(name: string): Change {
-  const words = `The coordinator ${name} was removed; URLs that wait for it are rerouted.`;
-  return { action: "coordinator-removed", target: name, words };
 }

@@ -9,10 +9,15 @@ import {
   exchangeFault,
   exchangePath,
   maxExchangeBytes,
+  type ParentAnswer,
   parentAnswer,
 } from "#protocol/exchange";
 import { pinOf } from "#protocol/identity";
-import type { ParentClient, ParentReply } from "./exchange-ports.ts";
+
+type ParentReply =
+  | { readonly type: "answer"; readonly answer: ParentAnswer }
+  | { readonly type: "refused"; readonly words: string }
+  | { readonly type: "unreachable"; readonly words: string };
 
 interface ParentRoute {
   /** `https://host[:port]`, or `http://` on loopback. */
@@ -27,7 +32,7 @@ const exchangeTimeoutMs = 30_000;
 /** Longest refusal in words that is kept. */
 const maxWords = 500;
 
-export class HttpParentClient implements ParentClient {
+export class HttpParentClient {
   readonly #route: ParentRoute;
   readonly #agent: Agent;
   readonly #timeoutMs: number;

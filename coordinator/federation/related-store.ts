@@ -4,18 +4,32 @@ import { randomUUID } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
+import type { ToldOf } from "../web/api-operation.ts";
 import { parentId } from "./claims.ts";
-import type { CoordinatorStore, RelatedCoordinator } from "./exchange-ports.ts";
+import type { coordinators, relatedCoordinator } from "./federation-api.ts";
 import { holdClaims, type KnownRelatives, readRelatives, withoutRelatives } from "./foreign-url-store.ts";
+
+/** A related coordinator as the pages and the command show it; dates ISO 8601. */
+export type RelatedCoordinator = ToldOf<typeof relatedCoordinator>;
+
+export type Coordinators = ToldOf<typeof coordinators>;
+
+export type CoordinatorStore = ReturnType<typeof createCoordinatorStore>;
+
+interface Invited {
+  readonly name: string;
+  readonly keyHash: string;
+  readonly createdBy: string;
+  readonly now: Date;
+}
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
 const silentMinutes = 10;
 
-/** Waiting URLs are counted so far. */
-const mostCounted = 10_000_000;
+/** Waiting URLs are counted so far: more than any setting lets wait. */
+const mostCounted = 100_000_001;
 
-interface Row
-  extends Omit<RelatedCoordinator, "state" | "waiting" | "contactedAt" | "failingSince" | "createdAt"> {
+interface Row extends Omit<RelatedCoordinator, "state" | "contactedAt" | "failingSince" | "createdAt"> {
   peerId: number;
   chain: string[];
   contactedAt: Date | null;
@@ -23,17 +37,15 @@ interface Row
   createdAt: Date;
 }
 
-export function createCoordinatorStore(pool: Pool): CoordinatorStore {
+export function createCoordinatorStore(pool: Pool) {
   return {
-    async list(now) {
-      const [coordinatorId, relatives, waiting] = await Promise.all([
+    async list(now: Date): Promise<Coordinators> {
+      const [coordinatorId, relatives, claims] = await Promise.all([
         knownId(pool),
         readRows(pool),
-        readWaiting(pool),
+        readRelatives(pool),
       ]);
-      const waitsFor = new Map(waiting.map((one) => [one.peer_id, one.waiting]));
-      const related = (row: Row) => relatedOf(row, waitsFor.get(row.peerId) ?? 0, now);
-      const claims = await readRelatives(pool);
+      const related = (row: Row) => relatedOf(row, now);
       const parent = relatives.find(({ peerId }) => peerId === parentId);
       return {
         coordinatorId,
@@ -44,7 +56,8 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
       };
     },
 
-    async invite({ name, keyHash, createdBy, now }) {
+    /** False: the name is taken. */
+    async invite({ name, keyHash, createdBy, now }: Invited): Promise<boolean> {
       const { rowCount } = await pool.query(
         `insert into related_coordinator (peer_id, name, key_hash, created_at, created_by)
          values (nextval('related_coordinator_number'), $1, $2, $3, $4)
@@ -54,7 +67,8 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
       return rowCount === 1;
     },
 
-    async remove(name) {
+    /** False: there is none of that name. What waits for it goes where it belongs then. */
+    async remove(name: string): Promise<boolean> {
       return await inTransaction(pool, async (client) => {
         await client.query("select from related_coordinator where name = $1 for update", [name]);
         await holdClaims(client);
@@ -66,7 +80,8 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
       });
     },
 
-    async childOf(keyHash) {
+    /** The child that shows this key. */
+    async childOf(keyHash: string): Promise<{ readonly childId: number; readonly name: string } | null> {
       const { rows } = await pool.query<{ peer_id: number; name: string }>(
         "select peer_id, name from related_coordinator where key_hash = $1",
         [keyHash],
@@ -81,31 +96,25 @@ async function readRows(pool: Pool): Promise<Row[]> {
     `select peer_id as "peerId", name, coordinator_id as "coordinatorId", claims as owns, chain,
        contacted_at as "contactedAt", failing_since as "failingSince", failure, exchanges::float8 as exchanges,
        urls_sent::float8 as "urlsSent", urls_received::float8 as "urlsReceived",
-       urls_dropped::float8 as "urlsDropped", created_at as "createdAt", created_by as "createdBy"
+       urls_dropped::float8 as "urlsDropped", created_at as "createdAt", created_by as "createdBy",
+       ${waitingFor("related_coordinator")} as waiting
      from related_coordinator
      order by peer_id = ${parentId} desc, name`,
   );
   return rows;
 }
 
-/** Of each relative. */
-async function readWaiting(pool: Pool): Promise<{ peer_id: number; waiting: number }[]> {
-  const { rows } = await pool.query<{ peer_id: number; waiting: number }>(
-    `select r.peer_id, w.waiting
-     from related_coordinator r
-     cross join lateral (
-       select count(*)::float8 as waiting
-       from (
-         select from foreign_url
-         where peer_id = r.peer_id and waits_since is not null and number is null
-         union all
-         select from foreign_url where peer_id = r.peer_id and number is not null
-         limit ${mostCounted}
-       ) one
-     ) w`,
-  );
-  return rows;
-}
+/** SQL: how many URLs wait for the relative of this row, under way included. */
+export const waitingFor = (relative: string): string => `(
+         select count(*)::float8
+         from (
+           select from foreign_url
+           where peer_id = ${relative}.peer_id and waits_since is not null and number is null
+           union all
+           select from foreign_url where peer_id = ${relative}.peer_id and number is not null
+           limit ${mostCounted}
+         ) one
+       )`;
 
 /** By the claims of now, not everything was gone through yet. */
 async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise<boolean> {
@@ -116,13 +125,12 @@ async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise
   return isUnderWay || (settled ?? withoutRelatives) !== (relatives?.text ?? withoutRelatives);
 }
 
-function relatedOf({ peerId, chain, ...row }: Row, waiting: number, now: Date): RelatedCoordinator {
+function relatedOf({ peerId, chain, ...row }: Row, now: Date): RelatedCoordinator {
   return {
     ...row,
     state: stateOf({ ...row, peerId }, now),
     contactedAt: isoOrNull(row.contactedAt),
     failingSince: isoOrNull(row.failingSince),
-    waiting,
     createdAt: iso(row.createdAt),
   };
 }

@@ -14,9 +14,8 @@ import { randomSecrets } from "../web/secrets.ts";
 import { settleClaims } from "./claim-store.ts";
 import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
 import { AskParent } from "./exchange.ts";
-import type { TakingSettings } from "./exchange-ports.ts";
 import { countWaiting, dropWaiting, forgetTold } from "./exchange-queue-store.ts";
-import { createChildExchangeStore, createParentExchangeStore } from "./exchange-store.ts";
+import { createExchangeStore, type TakingSettings } from "./exchange-store.ts";
 import { HttpParentClient } from "./parent-client.ts";
 import { createCoordinatorStore, stateParent } from "./related-store.ts";
 import { coordinatorRoutes } from "./routes.ts";
@@ -27,8 +26,6 @@ interface CoordinatorLinkPorts {
   readonly metrics: CoordinatorMetrics;
   readonly log: Log;
   readonly now: () => Date;
-  /** 0 to 1; left out: Math.random. */
-  readonly random?: () => number;
 }
 
 const settleMs = 5000;
@@ -71,17 +68,15 @@ export function linkCoordinators(
   };
 
   function askByTheClock(toParent: HttpParentClient): void {
-    const asking = new AskParent(
-      {
-        store: createParentExchangeStore(pool),
-        client: toParent,
-        taking,
-        random: ports.random ?? Math.random,
-        onTaken: (taken, told) => metrics.exchanged("parent", { ...taken, told }),
-        log,
-      },
-      { everyMs: config.coordinators.everySeconds * 1000 },
-    );
+    const asking = new AskParent({
+      store: createExchangeStore(pool),
+      client: toParent,
+      taking,
+      random: Math.random,
+      onTaken: (taken, told) => metrics.exchanged("parent", { ...taken, told }),
+      log,
+      everyMs: config.coordinators.everySeconds * 1000,
+    });
     timekeeper.every(
       "ask-parent",
       () => asking.nextMs(),
@@ -107,7 +102,7 @@ export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
     secrets: randomSecrets,
     hash: randomSecrets.hash,
     place: async () => await readCoordinatorPlace(pool),
-    store: createChildExchangeStore(patientPool),
+    store: createExchangeStore(patientPool),
     scope: () => config.scope,
     newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
     onTaken: (taken) => metrics.coordinators.exchanged("child", taken),

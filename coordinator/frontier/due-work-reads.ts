@@ -4,7 +4,7 @@
  * left to the lease.
  */
 import type { Pool } from "pg";
-import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { prepared } from "../database/transaction.ts";
 
 /** Hosts of one subnet, or of one delegation finer than a subnet, that are open at that time. */
@@ -15,18 +15,7 @@ export interface OpenWork {
   readonly openAt: Date;
 }
 
-export interface DueWorkReads {
-  /** Of these, the crawlers for which something is open now. */
-  crawlersWithWork(crawlerIds: readonly CrawlerId[], now: Date): Promise<CrawlerId[]>;
-  /** What became due after `from` and until `until`, at most so much, and until when it was read. */
-  dueBetween(
-    from: Date,
-    until: Date,
-    most: number,
-  ): Promise<{ readonly work: readonly OpenWork[]; readonly until: Date }>;
-  /** What of these hosts is in nobody's hands, from when on. */
-  openOf(hosts: readonly HostHash[]): Promise<OpenWork[]>;
-}
+export type DueWorkReads = ReturnType<typeof createDueWorkReads>;
 
 /** As the index of hosts by readiness has it. */
 const isOpen = (now: string) => `h.state = 'resolved'
@@ -74,36 +63,31 @@ const openOf = `
   where h.host_hash = any($1::bigint[]) and h.state = 'resolved' and h.lease_id is null and h.due_at is not null
   group by f.crawler_id, h.subnet_id`;
 
-interface OpenRow {
-  readonly crawlerId: number | null;
-  readonly subnetId: number;
-  readonly openAt: Date;
-}
-
-export function createDueWorkReads(pool: Pool): DueWorkReads {
+export function createDueWorkReads(pool: Pool) {
   return {
-    async crawlersWithWork(crawlerIds, now) {
-      const { rows } = await prepared<{ crawlerId: number }>(pool, withWork, [crawlerIds, now]);
-      return rows.map(({ crawlerId }) => asCrawlerId(crawlerId));
+    /** Of these, the crawlers for which something is open now. */
+    async crawlersWithWork(crawlerIds: readonly CrawlerId[], now: Date): Promise<CrawlerId[]> {
+      const { rows } = await prepared<{ crawlerId: CrawlerId }>(pool, withWork, [crawlerIds, now]);
+      return rows.map(({ crawlerId }) => crawlerId);
     },
 
-    async dueBetween(from, until, most) {
+    /** What became due after `from` and until `until`, at most so much, and until when it was read. */
+    async dueBetween(
+      from: Date,
+      until: Date,
+      most: number,
+    ): Promise<{ readonly work: readonly OpenWork[]; readonly until: Date }> {
       const values = [from, until, most];
-      const { rows } = await prepared<OpenRow & { dueAt: Date; hosts: number }>(pool, dueBetween, values);
+      const { rows } = await prepared<OpenWork & { dueAt: Date; hosts: number }>(pool, dueBetween, values);
       const isAll = rows.reduce((sum, { hosts }) => sum + hosts, 0) < most;
       const lastMs = rows.reduce((last, { dueAt }) => Math.max(last, dueAt.getTime()), from.getTime());
-      return { work: rows.map(workOf), until: isAll ? until : new Date(lastMs) };
+      return { work: rows, until: isAll ? until : new Date(lastMs) };
     },
 
-    async openOf(hosts) {
-      const { rows } = await prepared<OpenRow>(pool, openOf, [hosts]);
-      return rows.map(workOf);
+    /** What of these hosts is in nobody's hands, from when on. */
+    async openOf(hosts: readonly HostHash[]): Promise<OpenWork[]> {
+      const { rows } = await prepared<OpenWork>(pool, openOf, [hosts]);
+      return rows;
     },
   };
 }
-
-const workOf = ({ crawlerId, subnetId, openAt }: OpenRow): OpenWork => ({
-  crawlerId: crawlerId === null ? null : asCrawlerId(crawlerId),
-  subnetId: asSubnetId(subnetId),
-  openAt,
-});

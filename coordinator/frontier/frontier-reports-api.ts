@@ -40,7 +40,8 @@ export const urlReport = z
         "held",
       ])
       .describe(
-        "in-progress: a crawler has it. due: it may be fetched now. scheduled: later. held: over its host's budget for the time being. payment-required: the site answers with 402, and it is asked again after a month.",
+        "in-progress: a crawler has it. due: it may be fetched now. scheduled: later. held: over its host's budget for " +
+          "the time being. payment-required: the site answers with 402, and it is asked again after a month.",
       ),
     depth: z.int(),
     redirects: z.int().describe("In a row that led to it."),

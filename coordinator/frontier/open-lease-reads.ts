@@ -104,13 +104,7 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     const { partition = [], crawlerId } = request;
     const row = byCrawler.get(crawlerId);
     if (row === undefined)
-      return {
-        request,
-        partition,
-        dueSubnets: [],
-        withoutIpv6: false,
-        hasFinerDelegations: false,
-      };
+      return { request, partition, dueSubnets: [], withoutIpv6: false, hasFinerDelegations: false };
     const own = row.subnets.length > fewSubnets ? null : row.subnets;
     return {
       request,

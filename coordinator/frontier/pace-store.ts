@@ -4,15 +4,30 @@ import type { CrawlerId } from "#core/ids";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { partitionsOfLeases } from "../domain-sets/domain-set-store.ts";
 import { isHeld, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
-import type { PaceStore } from "./pace.ts";
+
+export type PaceStore = ReturnType<typeof createPaceStore>;
 
 /** `own`: the coordinator's own domain sets, which hold for every crawler. */
-export function createPaceStore(pool: Pool, own: Partition = []): PaceStore {
+export function createPaceStore(pool: Pool, own: Partition = []) {
   return {
-    dueSlices: async (crawlerIds, most, now) => await dueSlices(pool, crawlerIds, { most, now, own }),
-    told: async (told) => await noteTold(pool, told),
+    /** Of each crawler the host slices that are due for it or in its hands, counted up to `most`. */
+    dueSlices: async (crawlerIds: readonly CrawlerId[], most: number, now: Date) =>
+      await dueSlices(pool, crawlerIds, { most, now, own }),
+    /** What was told last, for whoever asks; of each crawler one. */
+    told: async (told: readonly ToldPace[]): Promise<void> => await noteTold(pool, told),
   };
 }
+
+export interface ToldPace {
+  readonly crawlerId: CrawlerId;
+  readonly pace: WorkPace;
+  /** Host slices, due or in hand; of many, no more than it takes to tell. */
+  readonly due: number;
+  readonly at: Date;
+}
+
+/** As messages have it (protocol/coordinator-messages). */
+export type WorkPace = "slow-down" | "steady" | "hurry-up";
 
 const isDue = `h.state = 'resolved'
          and h.lease_id is null
@@ -84,7 +99,7 @@ async function count(
   return rows.map(({ crawler_id, slices }) => [crawler_id, slices]);
 }
 
-async function noteTold(pool: Pool, told: Parameters<PaceStore["told"]>[0]): Promise<void> {
+async function noteTold(pool: Pool, told: readonly ToldPace[]): Promise<void> {
   await pool.query(
     `update crawler c
      set pace = given.pace, pace_due_slices = given.due,

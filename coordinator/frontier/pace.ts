@@ -7,11 +7,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-
-/** As messages have it (protocol/coordinator-messages). */
-const workPaces = ["slow-down", "steady", "hurry-up"] as const;
-
-export type WorkPace = (typeof workPaces)[number];
+import type { PaceStore, ToldPace, WorkPace } from "./pace-store.ts";
 
 interface PaceRule {
   /** Host slices. */
@@ -47,34 +43,14 @@ export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string 
 }
 
 // Tells crawlers their pace (frontier/pace), crawler by crawler: when it changes, and when their work has
-// outgrown the places that they have for it, or needs half of them at most. Crawlers of older releases are not told,
-// and go on as they are.
-
-export interface ToldPace {
-  readonly crawlerId: CrawlerId;
-  readonly pace: WorkPace;
-  /** Host slices, due or in hand; of many, no more than it takes to tell. */
-  readonly due: number;
-  readonly at: Date;
-}
-
-export interface PaceStore {
-  /** Of each crawler the host slices that are due for it or in its hands, counted up to `most`. */
-  dueSlices(
-    crawlerIds: readonly CrawlerId[],
-    most: number,
-    now: Date,
-  ): Promise<ReadonlyMap<CrawlerId, number>>;
-  /** What was told last, for whoever asks; of each crawler one. */
-  told(told: readonly ToldPace[]): Promise<void>;
-}
+// outgrown the places that they have for it, or needs half of them at most.
 
 export interface PacePorts {
   readonly paces: PaceStore;
   readonly online: () => readonly CrawlerId[];
   /** Nothing is due for it (idle-crawlers): who was told so needs no look. */
   readonly isIdle: (crawlerId: CrawlerId) => boolean;
-  /** False: it is gone, or too old to know. */
+  /** False: it is gone. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly rule: () => PaceRule;
   readonly now: () => Date;

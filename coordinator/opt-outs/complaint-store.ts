@@ -3,7 +3,6 @@ import type { Pool } from "pg";
 import { domainsAbove } from "#core/url-key";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { clean } from "../database/transaction.ts";
-import { isOfSite } from "../frontier/back-link-writes.ts";
 import {
   type Complaint,
   type ComplaintReport,
@@ -13,7 +12,7 @@ import {
   mostReportsOfNetworkADay,
 } from "./complaints.ts";
 import type { OptOutTarget, SiteWishes } from "./opt-out.ts";
-import { createOptOutStore } from "./store.ts";
+import { createOptOutStore, hostsOf } from "./store.ts";
 
 const dayMs = 86_400_000;
 
@@ -98,9 +97,25 @@ const mostHosts = 2000;
 const crawlersShown = 20;
 const answersShown = 12;
 
+interface HostRow {
+  host_hash: string;
+  addresses: string[];
+  robots_state: string | null;
+  crawl_delay_ms: number | null;
+  back_off_ms: number | null;
+}
+
 export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Promise<Deeds> {
   const since = new Date(now.getTime() - deedsHours * 3_600_000);
-  const hosts = await hostsOf(pool, target);
+  const lying = hostsOf(target);
+  const { rows: hosts } = await pool.query<HostRow>(
+    `select host_hash, array(select host(a) from unnest(addresses) a) as addresses, robots_state, crawl_delay_ms,
+       back_off_ms
+     from frontier_host h
+     where ${lying.sql}
+     limit ${mostHosts}`,
+    lying.values,
+  );
   const hashes = hosts.map((host) => host.host_hash);
   const { first, last } = target.network ?? { first: null, last: null };
   const given = [hashes, since, now, first, last];
@@ -132,31 +147,6 @@ export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Prom
     backOffMs: longest(hosts.map((host) => host.back_off_ms)),
     atWork: atWork.rows.map(({ name }) => name),
   };
-}
-
-interface HostRow {
-  host_hash: string;
-  addresses: string[];
-  robots_state: string | null;
-  crawl_delay_ms: number | null;
-  back_off_ms: number | null;
-}
-
-/** Of a site by the index of names; of a network by a look at every host. */
-async function hostsOf(pool: Pool, { site, network }: OptOutTarget): Promise<HostRow[]> {
-  const isTarget =
-    site === null
-      ? "exists (select from unnest(addresses) a where a between $1::inet and $2::inet)"
-      : isOfSite("host", "$1::text");
-  const { rows } = await pool.query<HostRow>(
-    `select host_hash, array(select host(a) from unnest(addresses) a) as addresses, robots_state, crawl_delay_ms,
-       back_off_ms
-     from frontier_host
-     where ${isTarget}
-     limit ${mostHosts}`,
-    site === null ? [network.first, network.last] : [site],
-  );
-  return rows;
 }
 
 /** Without refusals of our own, which asked nothing of the site. */

@@ -41,7 +41,10 @@ export function deedsParagraph({ target, createdAt, deeds }: Complaint): string 
   const reported = `On ${instantWords(createdAt.toISOString())} we received a report about our crawler's requests to ${target}.`;
   if (deeds.requests + deeds.measurements === 0) {
     const known = deeds.hosts === 0 ? " We know no hosts there." : "";
-    return `${reported} We have no record of a request to it in the 24 hours before.${known} Requests with our User-Agent may not be ours: check our addresses and signatures.`;
+    return (
+      `${reported} We have no record of a request to it in the 24 hours before.${known} Requests with our ` +
+      "User-Agent may not be ours: check our addresses and signatures."
+    );
   }
   return [reported, requestWords(deeds), answerWords(deeds), mannerWords(deeds)]
     .filter((part) => part !== "")
@@ -67,7 +70,11 @@ function requestWords(deeds: Deeds): string {
   if (requests === 0) return `In the 24 hours before, we requested no page.${measured}`;
   const from = crawlers.map(({ name, address }) => (address === null ? name : `${address} (${name})`));
   const when = firstAt && lastAt ? ` between ${instantWords(firstAt)} and ${instantWords(lastAt)}` : "";
-  return `In the 24 hours before, we sent ${howMany(requests, "request")} to ${howMany(hosts, "host")}${when}, at most ${mostInAnHour} within one hour, from ${listed(from)}; ${bytesText(bytes)} came back.${measured}`;
+  return (
+    `In the 24 hours before, we sent ${howMany(requests, "request")} to ${howMany(hosts, "host")}${when}, ` +
+    `at most ${mostInAnHour} within one hour, from ${listed(from)}; ${bytesText(bytes)} came ` +
+    `back.${measured}`
+  );
 }
 
 function answerWords({ answers }: Deeds): string {

@@ -13,20 +13,22 @@ import {
 import { proofFileOf } from "./proof-file.ts";
 import { type PublishedSettings, publishedPaths } from "./published.ts";
 
-/** `forms` null: this coordinator takes none. */
-export function contactBody(settings: PublishedSettings, forms: ContactForms | null): Html {
+export function contactBody(settings: PublishedSettings, forms: ContactForms): Html {
   return html`<h1>About this crawler</h1>
-<p class="lead">You are here because a request in your server's log named this page. It came from Nearcrawl, a web crawler that builds a search index. Partner organisations host many small crawlers, and each page is fetched by the crawler nearest to its server in the network, which takes the least time and bandwidth.</p>
+<p class="lead">You are here because a request in your server's log named this page. It came from Nearcrawl, a web crawler
+that builds a search index. Partner organisations host many small crawlers, and each page is fetched by the crawler nearest
+to its server in the network, which takes the least time and bandwidth.</p>
 <ul class="ways">
 <li><a href="#robots">Use robots.txt</a></li>
-${forms === null ? nothing : html`<li><a href="#opt-out">Opt a site out</a></li><li><a href="#report">Report a problem</a></li>`}
+<li><a href="#opt-out">Opt a site out</a></li>
+<li><a href="#report">Report a problem</a></li>
 <li><a href="#recognise">Is it really us?</a></li>
 </ul>
 ${robotsSection(productToken(settings.userAgent))}
-${forms === null ? nothing : optOutForm(forms)}
-${recogniseSection(settings, forms !== null)}
+${optOutForm(forms)}
+${recogniseSection(settings)}
 ${honourSection(settings.politenessSeconds)}
-${forms === null ? nothing : reportForm(forms)}
+${reportForm(forms)}
 ${writeSection(settings.contact)}`;
 }
 
@@ -35,7 +37,8 @@ function robotsSection(product: string): Html {
     html`<div><h3>${title}</h3><pre><code>User-agent: ${product}
 ${lines}</code></pre></div>`;
   return html`<section id="robots"><h2>Use robots.txt</h2>
-<p>We read it before anything else, and again at least once a day. We follow the group for <code>${product}</code>, or by <code>*</code> where there is none (RFC 9309).</p>
+<p>We read it before anything else, and again at least once a day. We follow the group for <code>${product}</code>, or by
+<code>*</code> where there is none (RFC 9309).</p>
 <div class="wishes">
 ${wish("Block everything", "Disallow: /")}
 ${wish("Block a part", "Disallow: /private/\nDisallow: /*?print=")}
@@ -44,18 +47,18 @@ ${wish("Follow links, but keep out of search", "Content-Signal: search=no")}
 </div></section>`;
 }
 
-function recogniseSection({ userAgent, signRequests }: PublishedSettings, hasLists: boolean): Html {
+function recogniseSection({ userAgent, signRequests }: PublishedSettings): Html {
   return html`<section id="recognise"><h2>Is it really us?</h2>
 <p>Every request carries this User-Agent; a partner may append its own contact:</p>
 <pre><code>${userAgent}</code></pre>
-${
-  hasLists
-    ? html`<p>Anybody can send that. The source address shows whether a request is ours: <a href="${publishedPaths.addresses}">addresses of the fleet</a> (JSON, in the format that search engines use). Some partners do not list theirs.</p>`
-    : nothing
-}
+<p>Anybody can send that. The source address shows whether a request is ours:
+<a href="${publishedPaths.addresses}">addresses of the fleet</a> (JSON, in the format that search engines use). Some partners
+do not list theirs.</p>
 ${
   signRequests
-    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells programs what this page says. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public
+keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells programs what this page says. An unsigned request
+may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
     : nothing
 }
 <p>One crawler at a time is in charge of a network, so your server sees one pace.</p></section>`;
@@ -68,12 +71,17 @@ function honourSection(politenessSeconds: number | null): Html {
 <div><dt>robots.txt</dt><dd>If your server fails to deliver it, we fetch nothing at all.</dd></div>
 <div><dt>Pace</dt><dd>One request at a time${pace}; longer if your <code>Crawl-delay</code> says so or your server is slow.</dd></div>
 <div><dt>429, 503</dt><dd>We wait for <code>Retry-After</code>, in seconds or as a date; without it a minute, doubling up to a day.</dd></div>
-<div><dt>Pages</dt><dd><code>noindex</code>, <code>nofollow</code>, <code>nosnippet</code>, <code>max-snippet</code> and <code>unavailable_after</code>, in a <code>meta</code> element or as <code>X-Robots-Tag</code>, for all crawlers or for ours by name.</dd></div>
-<div><dt>Uses</dt><dd>A page whose <code>Content-Signal</code>, <code>Content-Usage</code> or license denies search is not indexed or shown. What you state about AI or text and data mining is kept with the page and passed on.</dd></div>
+<div><dt>Pages</dt><dd><code>noindex</code>, <code>nofollow</code>, <code>nosnippet</code>, <code>max-snippet</code> and
+<code>unavailable_after</code>, in a <code>meta</code> element or as <code>X-Robots-Tag</code>, for all crawlers or for ours
+by name.</dd></div>
+<div><dt>Uses</dt><dd>A page whose <code>Content-Signal</code>, <code>Content-Usage</code> or license denies search is not
+indexed or shown. What you state about AI or text and data mining is kept with the page and passed on.</dd></div>
 <div><dt>402</dt><dd>We do not pay, and do not request the page again for a month.</dd></div>
 <div><dt>Links</dt><dd><code>rel="nofollow"</code> is not followed.</dd></div>
-<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>), and use what you report as changed: <code>lastmod</code> in sitemaps and feeds.</dd></div>
-<div><dt>Measuring</dt><dd>Occasionally a few crawlers measure how far away your server is, with a TCP connection or a <code>HEAD</code> request, once for your whole network.</dd></div>
+<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>,
+<code>If-Modified-Since</code>), and use what you report as changed: <code>lastmod</code> in sitemaps and feeds.</dd></div>
+<div><dt>Measuring</dt><dd>Occasionally a few crawlers measure how far away your server is, with a TCP connection or a
+<code>HEAD</code> request, once for your whole network.</dd></div>
 <div><dt>Storage</dt><dd>We keep what an index needs (title, words, links), not your pages.</dd></div>
 </dl></section>`;
 }
@@ -81,7 +89,8 @@ function honourSection(politenessSeconds: number | null): Html {
 function writeSection(contact: string | null): Html {
   if (contact === null) return nothing;
   const href = /^https?:\/\//.test(contact) ? contact : `mailto:${contact}`;
-  return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Send us your host name and a line of your log, and we will find out who fetched what.</p></section>`;
+  return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Send us your host name and a line
+of your log, and we will find out who fetched what.</p></section>`;
 }
 
 /** What was typed, and what is wrong with it; both forms are empty at first. */
@@ -120,24 +129,35 @@ const formScopeWords: Readonly<Record<(typeof formScopes)[number] | "", string>>
 /** A field that people do not see; what fills it in is a program. */
 export const trapField = "website";
 
+const siteHint =
+  "example.org is all of it, www.example.org included; https://example.org/page is that page alone.";
+
 function optOutForm({ optOut }: ContactForms): Html {
   return html`<section id="opt-out"><h2>Opt a site out</h2>
-<p>For a site whose <code>robots.txt</code> you cannot change, or when it must stop at once: within a minute no crawler gets any of its pages, running crawlers stop, open requests included, and searches no longer find it. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace.</p>
+<p>For a site whose <code>robots.txt</code> you cannot change, or when it must stop at once: within a minute no crawler gets
+any of its pages, running crawlers stop, open requests included, and searches no longer find it.
+Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace.</p>
 <form class="letter" method="post" action="${formPaths.optOut}#opt-out">
 ${fault(optOut)}
-${textField({ id: "opt-out-site", name: "site", label: "Site or page", hint: "example.org is all of it, www.example.org included; https://example.org/page is that page alone.", state: optOut })}
+${textField({ id: "opt-out-site", name: "site", label: "Site or page", hint: siteHint, state: optOut })}
 ${scopeField(optOut)}
 ${textField({ id: "opt-out-reply", name: "reply", label: "Where we can reach you (optional)", state: optOut })}
 ${wordsField({ id: "opt-out-words", label: "Anything we should know (optional)", isRequired: false, state: optOut })}
 ${trap("opt-out")}
 <button>Opt out</button>
-<p class="small">It lasts ${unconfirmedDays} days, and permanently once you prove that the site is yours with a DNS record or a file, shown next. Until then its pages are hidden; after ${hiddenDays} days they are deleted. More than ${mostPagesUnconfirmed.toLocaleString("en-GB")} indexed pages or ${mostHostsUnconfirmed} hosts wait for the proof or for us, and so does what we lifted as abuse, and one more after many of a domain or network in a day. A public suffix such as co.uk or github.io is nobody's site, and cannot be opted out here. We keep the address that this form is sent from, so that nobody can opt out other people's sites by the hundred.</p>
+<p class="small">It lasts ${unconfirmedDays} days, and permanently once you prove that the site is yours with a DNS record
+or a file, shown next. Until then its pages are hidden; after ${hiddenDays} days they are deleted. More than
+${mostPagesUnconfirmed.toLocaleString("en-GB")} indexed pages or ${mostHostsUnconfirmed} hosts wait for the proof or for us,
+and so does what we lifted as abuse, and one more after many of a domain or network in a day. A public suffix such as co.uk
+or github.io is nobody's site, and cannot be opted out here. We keep the address that this form is sent from, so that nobody
+can opt out other people's sites by the hundred.</p>
 </form></section>`;
 }
 
 function reportForm({ report }: ContactForms): Html {
   return html`<section id="report"><h2>Report a problem</h2>
-<p>We record our requests to your site in the last 24 hours with your report: how many, how fast, by which crawler and with what answers. You get a reply with them, and so does the partner who hosts that crawler.</p>
+<p>We record our requests to your site in the last 24 hours with your report: how many, how fast, by which crawler and with
+what answers. You get a reply with them, and so does the partner who hosts that crawler.</p>
 <form class="letter" method="post" action="${formPaths.report}#report">
 ${fault(report)}
 ${textField({ id: "report-site", name: "site", label: "Site or address", hint: "Such as www.example.org, 192.0.2.17 or 192.0.2.0/24.", state: report })}
@@ -150,12 +170,14 @@ ${trap("report")}
 
 /** After a form was taken. */
 export function optOutTaken(optOut: OptOut, hasFile: boolean): Html {
-  const narrow = html`<p>This is the ${scopeWords[optOut.scope]} alone: the rest of ${optOut.site} is still crawled. For all of it, <a href="/about-crawler#opt-out">opt out ${optOut.site}</a>.</p>`;
+  const narrow = html`<p>This is the ${scopeWords[optOut.scope]} alone: the rest of ${optOut.site} is still crawled. For all
+of it, <a href="/about-crawler#opt-out">opt out ${optOut.site}</a>.</p>`;
   return html`<h1>${optOut.state === "waiting" ? "Recorded, and waiting for confirmation" : `${optOut.target} has opted out`}</h1>
 <p class="lead">${takenWords(optOut)}</p>
 ${optOut.scope === "subdomains" ? nothing : narrow}
 ${optOut.state === "confirmed" ? nothing : confirmSection(optOut, hasFile)}
-<section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know about ${optOut.target}</a> · <a href="/about-crawler">About this crawler</a></p></section>`;
+<section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know about ${optOut.target}</a> ·
+<a href="/about-crawler">About this crawler</a></p></section>`;
 }
 
 export function reportTaken(complaintId: number, target: string): Html {
@@ -166,14 +188,21 @@ export function reportTaken(complaintId: number, target: string): Html {
 
 function takenWords({ target, scope, state, lapsesAt, deletesAt }: OptOut): string {
   if (state === "waiting") {
-    return `It takes effect as soon as you prove that the site is yours, as shown below, or we confirm it: ${target} covers many of our hosts or pages, or many requests came today from your network or for this domain, or an earlier request for it was lifted as abuse. robots.txt always stops us.`;
+    return (
+      "It takes effect as soon as you prove that the site is yours, as shown below, or we confirm it: " +
+      `${target} covers many of our hosts or pages, or many requests came today from your network or for ` +
+      "this domain, or an earlier request for it was lifted as abuse. robots.txt always stops us."
+    );
   }
   const what =
     scope === "url"
       ? `requests ${target} any more`
       : `gets any more pages of ${target}${scope === "subdomains" ? " or anything below it" : ""}`;
   const open = scope === "url" || scope === "prefix" ? "" : ", open requests included";
-  const now = `None of our crawlers ${what}; running ones stop within a minute${open}. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace. No search finds ${scope === "url" ? "it" : "its pages"}.`;
+  const now =
+    `None of our crawlers ${what}; running ones stop within a minute${open}. Only crawlers with an old ` +
+    "release cannot be stopped: they finish the few pages that they have, at their pace. No search finds " +
+    `${scope === "url" ? "it" : "its pages"}.`;
   const day = (date: Date) => date.toISOString().slice(0, 10);
   const deleted =
     deletesAt !== null && state !== "confirmed"
@@ -188,11 +217,14 @@ function confirmSection({ target, site, scope, token }: OptOut, hasFile: boolean
 <p>Prove that the request comes from the site, in one of two ways; then its pages are deleted from the index, and you may remove the proof.</p>
 <p>Publish this record in the DNS of ${name}. We check every ten minutes or so.</p>
 <pre><code>${confirmationName(name)}. TXT "${confirmationText(token)}"</code></pre>
-<p>Or put a file with this line at this URL, without a redirect, and let us check it. It proves the host ${name}; a domain with other hosts takes the record.</p>
+<p>Or put a file with this line at this URL, without a redirect, and let us check it. It proves the host ${name}; a domain
+with other hosts takes the record.</p>
 <pre><code>${proofFileOf(name)}
 ${confirmationText(token)}</code></pre>
 ${hasFile ? html`<p role="status">We look for the file within a minute, at most every ten minutes. Check again to see what we found.</p>` : nothing}
-<form method="post" action="${formPaths.optOut}"><input type="hidden" name="site" value="${target}"><input type="hidden" name="scope" value="${scope}"><input type="hidden" name="proof" value="file"><button>Check the file</button></form></section>`;
+<form method="post" action="${formPaths.optOut}"><input type="hidden" name="site" value="${target}">
+<input type="hidden" name="scope" value="${scope}"><input type="hidden" name="proof" value="file">
+<button>Check the file</button></form></section>`;
 }
 
 interface Field {
@@ -207,8 +239,13 @@ interface Field {
 function textField({ id, name, label, hint, state, isRequired = name === "site" }: Field): Html {
   const most = name === "site" ? fieldLengths.site : fieldLengths.reply;
   const described = hint === undefined ? nothing : html` aria-describedby="${id}-hint"`;
-  return html`<div><label for="${id}">${label}</label>${hint === undefined ? nothing : html`<p class="small" id="${id}-hint">${hint}</p>`}<input id="${id}" name="${name}" value="${state.values[name] ?? ""}" maxlength="${most}"${described}${isRequired ? html` required` : nothing} autocomplete="off" spellcheck="false"></div>`;
+  const hinted = hint === undefined ? nothing : html`<p class="small" id="${id}-hint">${hint}</p>`;
+  return html`<div><label for="${id}">${label}</label>${hinted}
+<input id="${id}" name="${name}" value="${state.values[name] ?? ""}" maxlength="${most}"${described}${requiredIf(isRequired)}
+autocomplete="off" spellcheck="false"></div>`;
 }
+
+const requiredIf = (isRequired = false): Html => (isRequired ? html` required` : nothing);
 
 function scopeField({ values }: FormState): Html {
   const chosen = values.scope ?? "";
@@ -221,11 +258,14 @@ function scopeField({ values }: FormState): Html {
 
 function wordsField(field: Omit<Field, "name">): Html {
   const { id, label, isRequired, state } = field;
-  return html`<div><label for="${id}">${label}</label><textarea id="${id}" name="words" rows="3" maxlength="${fieldLengths.words}"${isRequired ? html` required` : nothing}>${state.values.words ?? ""}</textarea></div>`;
+  return html`<div><label for="${id}">${label}</label><textarea id="${id}" name="words" rows="3"
+maxlength="${fieldLengths.words}"${requiredIf(isRequired)}>${state.values.words ?? ""}</textarea></div>`;
 }
 
 function trap(form: string): Html {
-  return html`<div class="hidden" aria-hidden="true"><label for="${form}-${trapField}">Leave this empty</label><input id="${form}-${trapField}" name="${trapField}" tabindex="-1" autocomplete="off"></div>`;
+  const id = `${form}-${trapField}`;
+  return html`<div class="hidden" aria-hidden="true"><label for="${id}">Leave this empty</label>
+<input id="${id}" name="${trapField}" tabindex="-1" autocomplete="off"></div>`;
 }
 
 function fault({ fault: words }: FormState): Html {

@@ -23,10 +23,11 @@ import {
   trapField,
 } from "./contact-page.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
-import { type OptOut, type OptOutStore, readOptOut, readTarget, targetText } from "./opt-out.ts";
+import { type OptOut, readOptOut, readTarget, targetText } from "./opt-out.ts";
 import { proofFileOf } from "./proof-file.ts";
 import type { PublishedSettings } from "./published.ts";
 import { addPublishedRoutes } from "./published-routes.ts";
+import type { OptOutStore } from "./store.ts";
 
 export interface ContactPorts {
   readonly optOuts: Pick<OptOutStore, "request">;
@@ -38,17 +39,14 @@ interface Context {
   readonly settings: PublishedSettings & { readonly version: string };
   readonly now: () => Date;
   readonly log: Log;
-  /** Left out: nobody is known. */
-  readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
+  readonly viewerOf: (request: FastifyRequest) => Promise<PageViewer | undefined>;
 }
 
-/** `ports` null: the page alone, without forms and lists. */
-export function addContactRoutes(app: FastifyInstance, ports: ContactPorts | null, context: Context): void {
+export function addContactRoutes(app: FastifyInstance, ports: ContactPorts, context: Context): void {
   app.get("/about-crawler", async (request, reply) => {
-    const viewer = await context.viewerOf?.(request);
-    return sendPage(reply, contactBody(context.settings, ports && emptyForms), { ...context, viewer });
+    const viewer = await context.viewerOf(request);
+    return sendPage(reply, contactBody(context.settings, emptyForms), { ...context, viewer });
   });
-  if (ports === null) return;
   addPublishedRoutes(app, ports.fleet, context);
   app.register(async (forms) => {
     forms.addContentTypeParser(
@@ -213,10 +211,7 @@ class FormGuard {
     if (isFromElsewhere(request))
       return { status: 403, words: "This form was sent from another site's page." };
     if ((values[trapField] ?? "") !== "")
-      return {
-        status: 400,
-        words: "A hidden field was filled in. Leave it empty and send again.",
-      };
+      return { status: 400, words: "A hidden field was filled in. Leave it empty and send again." };
     for (const [name, words] of Object.entries(required)) {
       if ((values[name] ?? "").trim() === "") return { status: 400, words };
     }
@@ -225,7 +220,9 @@ class FormGuard {
         return { status: 400, words: `A text is longer than ${most} characters.` };
     }
     if (!this.#mayCome(requester)) {
-      const words = `More than ${formsPerHour} forms came from your address, or ${formsPerHourOfNetwork} from its network, within an hour. Try again later, or write to us.`;
+      const words =
+        `More than ${formsPerHour} forms came from your address, or ${formsPerHourOfNetwork} from its ` +
+        "network, within an hour. Try again later, or write to us.";
       return { status: 429, words };
     }
     return null;

@@ -66,7 +66,13 @@ export class DirectorySigner {
     const { publicKey, privateKey } = this.#keyAt(now);
     const created = Math.floor(now.getTime() / 1000);
     const contentDigest = `sha-256=:${digest}:`;
-    const parameters = `("@authority";req "content-digest");created=${created};expires=${created + validSeconds};keyid="${keyThumbprint(publicKey)}";tag="http-message-signatures-directory"`;
+    const parameters = [
+      '("@authority";req "content-digest")',
+      `created=${created}`,
+      `expires=${created + validSeconds}`,
+      `keyid="${keyThumbprint(publicKey)}"`,
+      'tag="http-message-signatures-directory"',
+    ].join(";");
     const base = [
       `"@authority";req: ${this.#authority}`,
       `"content-digest": ${contentDigest}`,

@@ -19,27 +19,17 @@ export type ErasedRows = Readonly<Record<string, number>>;
 export const reasonOfOptOut = "its site has opted out";
 
 /** Tables of which the page's rows go whole. */
-const deletedTables = [...["page", "page_fetch", "out_link", "url_rank"], "foreign_url"] as const;
+const deletedTables = ["page", "page_fetch", "out_link", "url_rank", "foreign_url"] as const;
 
-const columnsOfChange = [
-  ...[
-    "status",
-    "language",
-    "digest_before",
-    "digest_after",
-    "simhash_distance",
-    "title_before",
-    "title_after",
-  ],
-  ...["words_before", "words_after", "location", "difference"],
-];
+const columnsOfChange = (
+  "status language digest_before digest_after simhash_distance title_before title_after words_before words_after " +
+  "location difference"
+).split(" ");
 
 /** Those of which rows stay, without what the page said: columns that are emptied. */
 const clearedTables: Readonly<Record<string, readonly string[]>> = {
-  frontier_url: [
-    ...["etag", "last_modified", "digest", "last_status", "last_fetched_at", "out_links", "change_ratio"],
-    "changes_per_day",
-  ],
+  frontier_url:
+    "etag last_modified digest last_status last_fetched_at out_links change_ratio changes_per_day".split(" "),
   page_change: columnsOfChange,
   page_change_inbox: columnsOfChange,
 };

@@ -18,16 +18,10 @@ import { isHostName } from "#core/ip/url-host";
 import { growingTo } from "#core/small-collections";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { ToldOf } from "../web/api-operation.ts";
-import {
-  type OptOutMarks,
-  type OptOutReport,
-  type OptOutStore,
-  readOptOut,
-  type StoppedPart,
-  scopeWords,
-  type Unproven,
-} from "./opt-out.ts";
+import type { OptOutMarks } from "./mark-writes.ts";
+import { readOptOut, type SiteWishes, type StoppedPart, scopeWords, type Unproven } from "./opt-out.ts";
 import type { erasedPage } from "./opt-outs-api.ts";
+import type { OptOutStore } from "./store.ts";
 
 /** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
 const leastStopMs = 15 * 60_000;
@@ -74,9 +68,7 @@ export class OptOutHonours {
   readonly #files = new LRUCache<
     string,
     { readonly atMs: number; readonly words: Promise<readonly string[]> }
-  >({
-    ...growingTo(filesKept),
-  });
+  >({ ...growingTo(filesKept) });
 
   /** For all that are welcomed at once. */
   readonly #stops = new Gathered(
@@ -229,7 +221,7 @@ export const confirmationName = (site: string): string => `_nearcrawl.${site}`;
 export const confirmationText = (token: string): string => `opt-out=${token}`;
 
 /** In plain words, for who looks the site up. */
-export function optOutWords(optOut: OptOutReport): string {
+export function optOutWords(optOut: NonNullable<SiteWishes["optOut"]>): string {
   const { target, scope, state, lapsesAt } = optOut;
   const until =
     state === "unconfirmed" && lapsesAt !== null ? ` (unconfirmed, so until ${lapsesAt.slice(0, 10)})` : "";

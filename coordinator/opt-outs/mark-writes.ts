@@ -5,18 +5,17 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import type { SitePart } from "#core/ip/url-host";
-import { hostHashOf } from "#core/url-key";
 import { forgetDifferencesOf } from "../changes/change-writes.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { type LeaseTransaction, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import { isInPartSql, isOfSite, isOptedOut, otherOptOutOfHost } from "../frontier/back-link-writes.ts";
+import { isInPartSql, isOptedOut, otherOptOutOfHost } from "../frontier/back-link-writes.ts";
 import { optedOutUrl } from "../frontier/frontier.ts";
 import { endLeasesOn, lockLeasesOn, settleHosts, takeOffLease } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 import { type ErasedRows, eraseMentions, erasePage, reasonOfOptOut } from "./erase-writes.ts";
-import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
+import type { AppliedOptOuts, EndedLease, OptOutTarget } from "./opt-out.ts";
+import { hostsOf, type TargetRow, targetColumns, targetOf, targetOfRow, urlsOf } from "./store.ts";
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
@@ -26,10 +25,14 @@ const stopKeptMinutes = 15;
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
-export function createOptOutMarks(pool: Pool): OptOutMarks {
+export type OptOutMarks = ReturnType<typeof createOptOutMarks>;
+
+export function createOptOutMarks(pool: Pool) {
   return {
-    apply: async (now) => await apply(pool, "true", now),
-    erase: async (optOutId, now) => {
+    /** Idempotent; several coordinators may do it at once. */
+    apply: async (now: Date): Promise<AppliedOptOuts> => await apply(pool, "true", now),
+    /** Of one that erases its page: that is done when this returns; rows by table. */
+    async erase(optOutId: number, now: Date): Promise<ErasedRows> {
       await apply(pool, `opt_out_id = ${optOutId}`, now);
       // The coordinator that was told of it may have been sooner.
       const { rows } = await pool.query<{ erased: ErasedRows }>(
@@ -41,7 +44,7 @@ export function createOptOutMarks(pool: Pool): OptOutMarks {
   };
 }
 
-interface OptOutRow extends Place {
+interface OptOutRow extends TargetRow {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
@@ -53,7 +56,7 @@ interface OptOutRow extends Place {
 /** `condition`: SQL of those that are looked at. */
 async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await pool.query<OptOutRow>(
-    `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${placeColumns}
+    `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${targetColumns}
      from opt_out
      cross join lateral (select confirmed_at is not null or coalesce(deletes_at <= $1, false) as deletes) by_now
      where in_force_at is not null and ${condition}
@@ -122,13 +125,13 @@ function stageOf({ ended, deletes }: OptOutRow): number {
 }
 
 async function applyOne(pool: Pool, optOut: OptOutRow, now: Date): Promise<AppliedOptOuts> {
-  const { opt_out_id: optOutId, scope, deletes, ended } = optOut;
-  const isPart = scope === "url" || scope === "prefix";
+  const { opt_out_id: optOutId, deletes, ended } = optOut;
+  const urls = urlsOf(targetOfRow(optOut));
   if (ended) {
-    await (isPart ? unmarkUrls(pool, optOut, now) : unmark(pool, optOutId, now));
+    await (urls === null ? unmark(pool, optOutId, now) : unmarkUrls(pool, { ...optOut, ...urls }, now));
     return { hosts: 0, leases: [], pages: 0, erased: {} };
   }
-  if (isPart) return await applyToUrls(pool, optOut, now);
+  if (urls !== null) return await applyToUrls(pool, { ...optOut, ...urls }, now);
   const marked = optOut.applied < applied.marked ? await mark(pool, optOut, now) : { hosts: 0, leases: [] };
   const pages = deletes ? await deletePages(pool, pagesOfHosts(optOutId), now) : 0;
   return { ...marked, pages, erased: {} };
@@ -150,7 +153,7 @@ async function mark(
   optOut: OptOutRow,
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
-  const rows = await coveredBy(pool, optOut);
+  const rows = await coveredBy(pool, targetOfRow(optOut));
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
     await inTransaction(pool, async (client) => {
@@ -168,45 +171,14 @@ async function mark(
 
 /** That are covered by an opt-out, or once were. */
 export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
-  const { rows } = await pool.query<Place>(`select ${placeColumns} from opt_out where opt_out_id = $1`, [
-    optOutId,
-  ]);
-  return rows[0] === undefined ? [] : await coveredBy(pool, rows[0]);
+  const target = await targetOf(pool, optOutId);
+  return target === null ? [] : await coveredBy(pool, target);
 }
 
-interface Place {
-  readonly site: string | null;
-  readonly scope: SitePart["scope"] | null;
-  readonly url: string | null;
-  readonly first_address: string | null;
-  readonly last_address: string | null;
-}
-
-const placeColumns = "site, scope, url, first_address, last_address";
-
-/** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
-async function coveredBy(pool: Pool, optOut: Place): Promise<{ host_hash: HostHash }[]> {
-  const { site, scope, first_address, last_address } = optOut;
-  if (site !== null && scope !== null) {
-    const { rows } = await pool.query<{ host_hash: HostHash }>(
-      "select host_hash from frontier_host where host_hash = $1",
-      [hostHashOf(site)],
-    );
-    return rows;
-  }
-  const found =
-    site === null
-      ? await pool.query<{ host_hash: HostHash }>(
-          `select host_hash
-           from frontier_host
-           where exists (select from unnest(addresses) a where a between $1::inet and $2::inet)`,
-          [first_address, last_address],
-        )
-      : await pool.query<{ host_hash: HostHash }>(
-          `select host_hash from frontier_host where ${isOfSite("host", "$1::text")}`,
-          [site],
-        );
-  return found.rows;
+async function coveredBy(pool: Pool, target: OptOutTarget): Promise<{ host_hash: HostHash }[]> {
+  const { sql, values } = hostsOf(target);
+  const select = `select host_hash from frontier_host h where ${sql}`;
+  return (await pool.query<{ host_hash: HostHash }>(select, values)).rows;
 }
 
 /** Hosts that come back in one transaction, with all their URLs. */
@@ -255,29 +227,26 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
 
 const urlsPerBatch = 5000;
 
-/** SQL of a column with a URL, for parameters $1 to $3: the host's hash, the scope and the URL. */
-const isInPlace = (url: string) => isInPartSql(url, "$2::text", "$3::text");
-
-const valuesOf = ({ site, scope, url }: Place) => [hostHashOf(site!), scope, url];
+/** With what it covers of its host: SQL of a column with a URL, for the parameters $1 to $3. */
+type PartRow = OptOutRow & NonNullable<ReturnType<typeof urlsOf>>;
 
 const reasonOf = ({ opt_out_id }: Pick<OptOutRow, "opt_out_id">) => `opt-out ${opt_out_id}`;
 
-async function applyToUrls(pool: Pool, optOut: OptOutRow, now: Date): Promise<AppliedOptOuts> {
-  const [hostHash] = valuesOf(optOut) as [HostHash];
+async function applyToUrls(pool: Pool, optOut: PartRow, now: Date): Promise<AppliedOptOuts> {
   const leases: EndedLease[] = [];
   for (let marked = urlsPerBatch; marked === urlsPerBatch; ) {
     const batch = await writingLeases(pool, async (on) => await markUrls(on, optOut, now));
     marked = batch.marked;
     leases.push(...batch.leases);
   }
-  const pages = pagesOfPlace(optOut);
+  const pages = { sql: `p.host_hash = $1 and ${optOut.sql("p.url")}`, values: optOut.values };
   if (optOut.erases) {
     const erased = await erasePage(pool, optOut.url!, now);
     return { hosts: 0, leases, pages: erased.page ?? 0, erased };
   }
   if (optOut.deletes) return { hosts: 0, leases, pages: await deletePages(pool, pages, now), erased: {} };
   await inTransaction(pool, async (client) => {
-    await lockHosts(client, [hostHash]);
+    await lockHosts(client, [optOut.values[0]]);
     await client.query(
       `with hidden as (
          update page p set noindex = true, hidden_by = $${pages.values.length + 2} where ${pages.sql} and not noindex
@@ -292,9 +261,9 @@ async function applyToUrls(pool: Pool, optOut: OptOutRow, now: Date): Promise<Ap
 }
 
 /** They are refused, under no lease any more, and compared by nobody. */
-async function markUrls({ client, turns }: LeaseTransaction, optOut: OptOutRow, now: Date) {
-  const values = valuesOf(optOut);
-  const hosts: [HostHash] = [values[0] as HostHash];
+async function markUrls({ client, turns }: LeaseTransaction, optOut: PartRow, now: Date) {
+  const { values } = optOut;
+  const hosts: [HostHash] = [values[0]];
   await lockLeasesOn(client, hosts);
   await lockHosts(client, hosts);
   const { rows } = await client.query<{ url_hash: UrlHash }>(
@@ -302,7 +271,7 @@ async function markUrls({ client, turns }: LeaseTransaction, optOut: OptOutRow, 
      set state = 'refused', last_outcome = '${optedOutUrl}', last_reason = $4
      where u.host_hash = $1 and u.url_hash = any (array(
        select url_hash from frontier_url u
-       where u.host_hash = $1 and ${isInPlace("u.url")} and not ${isOptedOut("u")} limit ${urlsPerBatch}))
+       where u.host_hash = $1 and ${optOut.sql("u.url")} and not ${isOptedOut("u")} limit ${urlsPerBatch}))
      returning u.url_hash`,
     [...values, reasonOf(optOut)],
   );
@@ -318,8 +287,8 @@ async function markUrls({ client, turns }: LeaseTransaction, optOut: OptOutRow, 
 }
 
 /** Those that another opt-out covers stay, by its number. */
-async function unmarkUrls(pool: Pool, optOut: OptOutRow, now: Date): Promise<void> {
-  const hosts = [valuesOf(optOut)[0] as HostHash];
+async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void> {
+  const hosts = [optOut.values[0]];
   await inTransaction(pool, async (client) => {
     await lockHosts(client, hosts);
     await client.query(
@@ -367,11 +336,6 @@ interface PagesOf {
 const pagesOfHosts = (optOutId: number): PagesOf => ({
   sql: "p.host_hash in (select host_hash from frontier_host where opt_out_id = $1)",
   values: [optOutId],
-});
-
-const pagesOfPlace = (place: Place): PagesOf => ({
-  sql: `p.host_hash = $1 and ${isInPlace("p.url")}`,
-  values: valuesOf(place),
 });
 
 /**

@@ -22,6 +22,8 @@ import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#co
 import { isPublicSuffix } from "#core/ip/registrable-domain";
 import { hostInUrl, type SitePart, withoutScheme } from "#core/ip/url-host";
 import { hostNamed, urlKeyOf } from "#core/url-key";
+import type { ReadOf, ToldOf } from "../web/api-operation.ts";
+import type { complaintLine, fleetOptOut, OptOutScope, optOutPreview, optOutReport } from "./opt-outs-api.ts";
 
 /** An unconfirmed opt-out is honoured for so long. */
 export const unconfirmedDays = 30;
@@ -47,9 +49,6 @@ export const mostHostsUnconfirmed = 100;
 
 /** So does one that covers more pages of the index, be it of a single host: who opts out others' sites does most harm there. */
 export const mostPagesUnconfirmed = 1000;
-
-export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
-export type OptOutScope = (typeof optOutScopes)[number];
 
 /** A domain with everything below it, or the part of it that is named; or a network from its first address to its last. */
 export type OptOutTarget =
@@ -80,54 +79,14 @@ export interface OptOutRequest {
   readonly hasFile?: boolean;
 }
 
-export type OptOutState = "waiting" | "unconfirmed" | "confirmed" | "lifted" | "lapsed";
+/** Its times are Dates. */
+export type OptOut = ReadOf<typeof fleetOptOut>;
 
 /** What an opt-out covers in the frontier and the index. */
-export interface Covered {
-  readonly hosts: number;
-  /** URLs of the frontier. */
-  readonly urls: number;
-  /** In the index. */
-  readonly pages: number;
-}
+export type Covered = Pick<OptOut, "hosts" | "urls" | "pages">;
 
 /** Before it is recorded. */
-export interface OptOutPreview extends Covered {
-  /** URLs that are due by now. */
-  readonly dueUrls: number;
-  /** Why an operator has to say how many pages go; null: it is nothing unusual. */
-  readonly wide: string | null;
-  /** The open one of just that; null: there is none. */
-  readonly known: Pick<OptOut, "optOutId" | "state" | "deletesAt"> | null;
-}
-
-export interface OptOut extends Covered {
-  readonly optOutId: number;
-  /** A domain, a URL, a URL with an asterisk, or a network. */
-  readonly target: string;
-  readonly scope: OptOutScope;
-  /** The host that it is of, which confirms it; null: a network. */
-  readonly site: string | null;
-  readonly kind: "site" | "network";
-  readonly state: OptOutState;
-  readonly source: "form" | "operator";
-  /** What the site publishes in DNS to confirm it. */
-  readonly token: string;
-  readonly words: string;
-  readonly replyTo: string | null;
-  readonly requester: string | null;
-  readonly createdAt: Date;
-  readonly inForceAt: Date | null;
-  readonly lapsesAt: Date | null;
-  /** From then on its pages are deleted, not merely hidden; null: they are, or were, only hidden, if that. */
-  readonly deletesAt: Date | null;
-  readonly confirmedAt: Date | null;
-  readonly confirmedBy: "site" | "operator" | null;
-  readonly endedAt: Date | null;
-  readonly endingWords: string;
-  /** When its page was to be erased, not merely deleted from the index; null: it was not. */
-  readonly erasedAt: Date | null;
-}
+export type OptOutPreview = Omit<ReadOf<typeof optOutPreview>, "target" | "scope">;
 
 /** A lease that ended because its host opted out. */
 export interface EndedLease {
@@ -146,38 +105,6 @@ export interface AppliedOptOuts {
   readonly erased: Readonly<Record<string, number>>;
 }
 
-export interface OptOutStore {
-  /**
-   * Records it, or gives the open one of the same site or network: an operator's word confirms that one. Running
-   * coordinators are told.
-   */
-  request(request: OptOutRequest, now: Date): Promise<OptOut>;
-  /** What would be covered, counted now; or is, by the one of this number. Null: there is none. */
-  preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null>;
-  /** `open`: without what has ended. The latest first; at most `most`. */
-  list(query: { readonly open: boolean; readonly most: number }): Promise<OptOut[]>;
-  /** The open one of a number or a site; null when there is none. */
-  find(target: OptOutTarget | number): Promise<OptOut | null>;
-  /** Null when it is not open. */
-  confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null>;
-  lift(optOutId: number, words: string, now: Date): Promise<OptOut | null>;
-  /** Unconfirmed ones whose time is over end; how many did. */
-  lapse(now: Date): Promise<number>;
-  /**
-   * Sites to ask for their proof: unconfirmed ones, the longest not looked at first, by turns of the networks that asked, so that
-   * a flood from one delays no other. Counts as looked at now. `hasFile`: the requester says that the proof is a file.
-   */
-  toConfirm(limit: number, now: Date): Promise<Unproven[]>;
-  /** Sites that opted out since then and still are, and hosts of such networks, the latest first; at most `most`. */
-  sitesSince(since: Date, most: number): Promise<string[]>;
-  /** Parts of sites that opted out since then, and those erased since `erasedSince`, the latest first; at most `most`. */
-  partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]>;
-  /** The one in force that covers this host, one of its addresses, or the URL (canonical); null: none does. */
-  covering(host: string | null, addresses: readonly string[], url?: string | null): Promise<OptOut | null>;
-  /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
-  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
-}
-
 export interface Unproven {
   readonly optOutId: number;
   readonly site: string;
@@ -188,13 +115,6 @@ export interface Unproven {
 
 export interface StoppedPart extends SitePart {
   readonly erases: boolean;
-}
-
-/** Brings the frontier and the index in line with the opt-outs (idempotent; several coordinators may do it at once). */
-export interface OptOutMarks {
-  apply(now: Date): Promise<AppliedOptOuts>;
-  /** Of one that erases its page: that is done when this returns; rows by table. */
-  erase(optOutId: number, now: Date): Promise<AppliedOptOuts["erased"]>;
 }
 
 /** Longest text that is looked at. */
@@ -327,7 +247,10 @@ export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string 
 
 /** What a preview comes to: "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
 export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): string {
-  return `${howMany(hosts, "host")} with ${howMany(pages, "page")} in the index and ${howMany(urls, "known URL")}, ${dueUrls.toLocaleString("en-GB")} of them due`;
+  return (
+    `${howMany(hosts, "host")} with ${howMany(pages, "page")} in the index and ` +
+    `${howMany(urls, "known URL")}, ${dueUrls.toLocaleString("en-GB")} of them due`
+  );
 }
 
 /** `example.org`, `https://example.org/a`, `https://example.org/a/*` (a host: its front page with an asterisk), or `192.0.2.0/24`. */
@@ -343,29 +266,11 @@ export function targetText({ site, network, part }: OptOutTarget): string {
   return range === null ? `${network.first} - ${network.last}` : formatRange(range);
 }
 
-/** Without who asked and what was said, for everybody may look. */
-export interface OptOutReport {
-  /** What opted out, by its scope. */
-  readonly target: string;
-  readonly kind: "site" | "network";
-  readonly scope: OptOutScope;
-  readonly state: "unconfirmed" | "confirmed";
-  readonly since: string;
-  /** Unconfirmed ones end then. */
-  readonly lapsesAt: string | null;
-}
-
-export interface ComplaintLine {
-  readonly complaintId: number;
-  readonly target: string;
-  readonly at: string;
-  readonly open: boolean;
-}
-
 export interface SiteWishes {
-  readonly optOut: OptOutReport | null;
+  /** Without who asked and what was said, for everybody may look. */
+  readonly optOut: ToldOf<typeof optOutReport> | null;
   /** The latest first. */
-  readonly complaints: readonly ComplaintLine[];
+  readonly complaints: readonly ToldOf<typeof complaintLine>[];
 }
 
 export const noWishes: SiteWishes = { optOut: null, complaints: [] };

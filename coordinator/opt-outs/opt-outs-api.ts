@@ -1,7 +1,9 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { optOutScopes } from "./opt-out.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, get, post } from "../web/api-operation.ts";
+
+export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
+export type OptOutScope = (typeof optOutScopes)[number];
 
 const scope = z
   .enum(optOutScopes)
@@ -17,7 +19,7 @@ const covered = {
   pages: z.int().describe("Pages in the index."),
 };
 
-const fleetOptOut = z
+export const fleetOptOut = z
   .strictObject({
     optOutId: z.int(),
     target: z
@@ -51,7 +53,22 @@ const fleetOptOut = z
   })
   .meta({ id: "FleetOptOut" });
 
-const optOutPreview = z
+export const optOutReport = z
+  .strictObject({
+    target: z.string().describe("What opted out, by its scope."),
+    kind: z.enum(["site", "network"]),
+    scope: z.enum(optOutScopes),
+    state: z.enum(["unconfirmed", "confirmed"]),
+    since: dateTime(),
+    lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),
+  })
+  .meta({ id: "OptOutReport" });
+
+export const complaintLine = z
+  .strictObject({ complaintId: z.int(), target: z.string(), at: dateTime(), open: z.boolean() })
+  .meta({ id: "ComplaintLine" });
+
+export const optOutPreview = z
   .strictObject({
     target: z.string(),
     scope,
@@ -59,11 +76,7 @@ const optOutPreview = z
     dueUrls: z.int().describe("URLs that are due."),
     wide: z.string().nullable().describe("Why removePages has to say how many pages go; null: it need not."),
     known: z
-      .strictObject({
-        optOutId: z.int(),
-        state: optOutState,
-        deletesAt: dateTime().nullable(),
-      })
+      .strictObject({ optOutId: z.int(), state: optOutState, deletesAt: dateTime().nullable() })
       .nullable()
       .describe("The open opt-out of just that."),
   })
@@ -172,21 +185,15 @@ const numbered = { path: { number: z.int().meta({ description: "As listed.", exa
 
 export const optOutsApi = {
   fleetOptOuts: {
-    method: "get",
-    path: "/api/fleet/opt-outs",
-    needs: "fleet-read",
+    ...get("/api/fleet/opt-outs", "fleet-read"),
     summary: "Pages, sites and networks that have opted out, the latest first",
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
     },
-    answers: {
-      200: answer(fleetOptOuts),
-    },
+    answers: { 200: answer(fleetOptOuts) },
   },
   previewOptOut: {
-    method: "get",
-    path: "/api/fleet/opt-outs/preview",
-    needs: "fleet-read",
+    ...get("/api/fleet/opt-outs/preview", "fleet-read"),
     summary: "What an opt-out would cover, in numbers",
     parameters: {
       query: {
@@ -197,102 +204,62 @@ export const optOutsApi = {
         scope: scope.optional(),
       },
     },
-    answers: {
-      200: answer(optOutPreview),
-      400: errorAnswer("The target or the scope names nothing"),
-    },
+    answers: { 200: answer(optOutPreview), 400: errorAnswer("The target or the scope names nothing") },
   },
   erasePage: {
-    method: "post",
-    path: "/api/fleet/opt-outs/erase",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs/erase", "fleet-write"),
     summary: "Erase one page from database, index and exports, and opt its URL out",
     description:
-      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in their spools. Exports delete it with the change feed. The audit log says what went where, and names the page by its host and the SHA-256 of its URL.",
+      "Its texts, links, visits and history go, what other pages call it, and what crawlers have in " +
+      "their spools. Exports delete it with the change feed. The audit log says what went where, and " +
+      "names the page by its host and the SHA-256 of its URL.",
     body: {
       schema: eraseBody,
       example: { url: "https://www.example.org/jane", words: "request of 3 March" },
     },
-    answers: {
-      200: answer(erasedPage),
-    },
+    answers: { 200: answer(erasedPage) },
   },
   addOptOut: {
-    method: "post",
-    path: "/api/fleet/opt-outs",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs", "fleet-write"),
     summary: "Opt a page, a part of a site, a site or a network out, permanently",
-    body: {
-      schema: optOutBody,
-      example: { target: "www.example.org", words: "by letter" },
-    },
-    answers: {
-      200: answer(fleetOptOut),
-      ...tooWide,
-    },
+    body: { schema: optOutBody, example: { target: "www.example.org", words: "by letter" } },
+    answers: { 200: answer(fleetOptOut), ...tooWide },
   },
   fleetComplaints: {
-    method: "get",
-    path: "/api/fleet/complaints",
-    needs: "fleet-read",
+    ...get("/api/fleet/complaints", "fleet-read"),
     summary: "Complaints, each with our requests",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
-    answers: {
-      200: answer(fleetComplaints),
-    },
+    answers: { 200: answer(fleetComplaints) },
   },
   addComplaint: {
-    method: "post",
-    path: "/api/fleet/complaints",
-    needs: "fleet-write",
+    ...post("/api/fleet/complaints", "fleet-write"),
     summary: "Record a complaint, with our requests to the target",
     body: {
       schema: complaintBody,
       example: { target: "www.example.org", from: "abuse@isp.example", text: "too fast" },
     },
-    answers: {
-      200: answer(fleetComplaint),
-    },
+    answers: { 200: answer(fleetComplaint) },
   },
   confirmOptOut: {
-    method: "post",
-    path: "/api/fleet/opt-outs/{number}/confirm",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs/{number}/confirm", "fleet-write"),
     summary: "Confirm an opt-out: it becomes permanent",
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
-    answers: {
-      200: answer(fleetOptOut),
-      ...notOpen,
-      ...tooWide,
-    },
+    answers: { 200: answer(fleetOptOut), ...notOpen, ...tooWide },
   },
   liftOptOut: {
-    method: "post",
-    path: "/api/fleet/opt-outs/{number}/lift",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs/{number}/lift", "fleet-write"),
     summary: "Lift an opt-out",
     parameters: numbered,
-    body: {
-      schema: liftBody,
-      example: { words: "the owner did not request it" },
-    },
-    answers: {
-      200: answer(fleetOptOut),
-      ...notOpen,
-    },
+    body: { schema: liftBody, example: { words: "the owner did not request it" } },
+    answers: { 200: answer(fleetOptOut), ...notOpen },
   },
   closeComplaint: {
-    method: "post",
-    path: "/api/fleet/complaints/{number}/close",
-    needs: "fleet-write",
+    ...post("/api/fleet/complaints/{number}/close", "fleet-write"),
     summary: "Close a complaint",
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
-    answers: {
-      200: answer(fleetComplaint),
-      ...notOpen,
-    },
+    answers: { 200: answer(fleetComplaint), ...notOpen },
   },
 } satisfies ApiOperations;
 
@@ -307,7 +274,9 @@ const optOutTaken = z
     state: z
       .enum(["waiting", "unconfirmed", "confirmed"])
       .describe(
-        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or 1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or a network is answered with 400.",
+        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or " +
+          "1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or " +
+          "a network is answered with 400.",
       ),
     createdAt: dateTime(),
     deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
@@ -375,9 +344,7 @@ const agentCard = z
 
 export const contactApi = {
   fleetAddresses: {
-    method: "get",
-    path: "/about-crawler/addresses.json",
-    needs: null,
+    ...get("/about-crawler/addresses.json", null),
     summary:
       "Public addresses that crawlers connect from, or did within a week, except where their partners object",
     answers: {
@@ -394,11 +361,10 @@ export const contactApi = {
     },
   },
   keyDirectory: {
-    method: "get",
-    path: "/.well-known/http-message-signatures-directory",
-    needs: null,
+    ...get("/.well-known/http-message-signatures-directory", null),
     summary:
-      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If requests are signed, so is the answer, with a coordinator key that it contains",
+      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If " +
+      "requests are signed, so is the answer, with a coordinator key that it contains",
     answers: {
       200: {
         description: "A JSON Web Key Set",
@@ -421,34 +387,28 @@ export const contactApi = {
     },
   },
   signatureAgentCard: {
-    method: "get",
-    path: "/.well-known/signature-agent-card",
-    needs: null,
+    ...get("/.well-known/signature-agent-card", null),
     summary:
-      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
-    answers: {
-      200: answer(agentCard, "The card"),
-    },
+      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with " +
+      "the reason if sites cannot reach the coordinator by https",
+    answers: { 200: answer(agentCard, "The card") },
   },
   securityTxt: {
-    method: "get",
-    path: "/.well-known/security.txt",
-    needs: null,
+    ...get("/.well-known/security.txt", null),
     summary: "Where to report a security problem (RFC 9116); 404 with the reason if no contact is set",
     answers: {
       200: {
         description: "Lines of names and values",
         schema: z.string(),
         example:
-          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
+          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: " +
+          "en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
         type: "text/plain",
       },
     },
   },
   optOut: {
-    method: "post",
-    path: "/about-crawler/opt-out",
-    needs: null,
+    ...post("/about-crawler/opt-out", null),
     summary:
       "Opt a page, a part of a site or a site out of crawl and search. A browser gets a page, Accept: application/json gets JSON.",
     body: {
@@ -481,9 +441,7 @@ export const contactApi = {
     },
   },
   report: {
-    method: "post",
-    path: "/about-crawler/report",
-    needs: null,
+    ...post("/about-crawler/report", null),
     summary: "Report a problem with our requests to a site, an address or a network.",
     body: {
       schema: z.object({

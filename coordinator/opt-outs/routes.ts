@@ -7,22 +7,19 @@ import type { Views } from "../web/views.ts";
 import type { ComplaintStore } from "./complaint-store.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
 import { changeOfErasure, erasePageOf } from "./honour.ts";
+import type { OptOutMarks } from "./mark-writes.ts";
 import {
   isSaidNumber,
   liftedWords,
   type OptOut,
-  type OptOutMarks,
   type OptOutPreview,
-  type OptOutScope,
-  type OptOutStore,
-  optOutScopes,
   previewWords,
   readOptOut,
   readTarget,
   scopeOf,
   targetText,
 } from "./opt-out.ts";
-import { optOutsApi } from "./opt-outs-api.ts";
+import { type OptOutScope, optOutScopes, optOutsApi } from "./opt-outs-api.ts";
 import {
   addOptOutForm,
   complaintsBody,
@@ -31,6 +28,7 @@ import {
   optOutsBody,
   previewBody,
 } from "./pages.ts";
+import type { OptOutStore } from "./store.ts";
 
 const mostListed = 500;
 const optOutsPath = "/fleet/opt-outs";
@@ -155,7 +153,9 @@ function notMeant(
   const { wide, pages } = preview;
   const isSaid = said !== undefined && isSaidNumber(said, pages);
   if (isSaid || (wide === null && said === undefined)) return null;
-  const words = `${wide === null ? "" : `${wide}. `}This takes ${previewWords(preview)}. Nothing was changed. If that is meant, type how many pages go, ${pages} (API: "removePages": ${pages}).`;
+  const words =
+    `${wide === null ? "" : `${wide}. `}This takes ${previewWords(preview)}. Nothing was changed. If that ` +
+    `is meant, type how many pages go, ${pages} (API: "removePages": ${pages}).`;
   return { type: "fault", status: 422, title: "Not confirmed", words, again };
 }
 

@@ -6,7 +6,7 @@ import type { SitePart } from "#core/ip/url-host";
 import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
+import { clean, inTransaction } from "../database/transaction.ts";
 import { isInPartSql, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
   type Covered,
@@ -17,8 +17,6 @@ import {
   type OptOut,
   type OptOutPreview,
   type OptOutRequest,
-  type OptOutState,
-  type OptOutStore,
   type OptOutTarget,
   type StoppedPart,
   scopeOf,
@@ -33,9 +31,15 @@ const dayMs = 86_400_000;
 /** DNS is asked for the same proof no more often, unless the requester asks again. */
 const lookAgainMinutes = 10;
 
-export function createOptOutStore(pool: Pool): OptOutStore {
+export type OptOutStore = ReturnType<typeof createOptOutStore>;
+
+export function createOptOutStore(pool: Pool) {
   return {
-    request: async (request, now) => {
+    /**
+     * Records it, or gives the open one of the same site or network: an operator's word confirms that one. Running
+     * coordinators are told.
+     */
+    async request(request: OptOutRequest, now: Date): Promise<OptOut> {
       // Before the lock, so that no admission waits for the count.
       const isBelieved = request.source !== "form" || request.confirmed;
       const weight = isBelieved ? null : await weightOf(pool, request.target);
@@ -45,18 +49,16 @@ export function createOptOutStore(pool: Pool): OptOutStore {
       );
       return (await byNumber(pool, optOutId))!;
     },
-    preview: async (target, now) => {
+    /** What would be covered, counted now; or is, by the one of this number. Null: there is none. */
+    async preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null> {
       const known = typeof target === "number" ? await targetOf(pool, target) : target;
       return known === null ? null : await preview(pool, known, now);
     },
-    list: async ({ open, most }) =>
+    /** `open`: without what has ended. The latest first; at most `most`. */
+    list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<OptOut[]> =>
       await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
-    find: async (target) => {
-      if (typeof target === "number") return await byNumber(pool, target);
-      const [found] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
-      return found ?? null;
-    },
-    confirm: async (optOutId, by, now) => {
+    /** Null when it is not open. */
+    async confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null> {
       await change(
         pool,
         `update opt_out
@@ -67,7 +69,8 @@ export function createOptOutStore(pool: Pool): OptOutStore {
       const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
-    lift: async (optOutId, words, now) => {
+    /** Null when it is not open. */
+    async lift(optOutId: number, words: string, now: Date): Promise<OptOut | null> {
       const lifted = await change(
         pool,
         `update opt_out set ended_at = $2, ending = 'lifted', ending_words = $3
@@ -76,18 +79,98 @@ export function createOptOutStore(pool: Pool): OptOutStore {
       );
       return lifted === 0 ? null : await byNumber(pool, optOutId);
     },
-    lapse: async (now) =>
+    /** Unconfirmed ones whose time is over end; how many did. */
+    lapse: async (now: Date): Promise<number> =>
       await change(
         pool,
         `update opt_out set ended_at = $1, ending = 'lapsed', ending_words = 'nobody confirmed it'
          where ended_at is null and lapses_at <= $1`,
         [now],
       ),
-    toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
-    sitesSince: async (since, most) => await sitesSince(pool, since, most),
-    partsSince: async (since, erasedSince, most) => await partsSince(pool, since, erasedSince, most),
-    covering: async (host, addresses, url = null) => await covering(pool, host, addresses, url),
-    onChange: async (changed) => {
+    /**
+     * Sites to ask for their proof: unconfirmed ones, the longest not looked at first, by turns of the networks that asked, so
+     * that a flood from one delays no other. Counts as looked at now.
+     */
+    async toConfirm(limit: number, now: Date): Promise<Unproven[]> {
+      const { rows } = await pool.query<Unproven>(
+        `with open as (
+           select opt_out_id, coalesce(looked_at, ${withFile}) as at, looked_at = ${withFile} as has_file,
+             row_number() over (
+               partition by network(set_masklen(requester, case family(requester) when 4 then 24 else 48 end))
+               order by looked_at nulls first, opt_out_id
+             ) as turn
+           from opt_out
+           where ended_at is null and confirmed_at is null and site is not null
+             and (looked_at is null or looked_at <= $2::timestamptz - interval '${lookAgainMinutes} minutes')
+         ), next as (
+           select opt_out_id, has_file
+           from open join opt_out o using (opt_out_id)
+           order by turn, at, opt_out_id
+           limit $1
+           for update of o skip locked
+         )
+         update opt_out o set looked_at = $2 from next where o.opt_out_id = next.opt_out_id
+         returning o.opt_out_id as "optOutId", o.site, coalesce(o.scope, 'subdomains') as scope, o.token,
+           coalesce(next.has_file, false) as "hasFile"`,
+        [limit, now],
+      );
+      return rows;
+    },
+    /**
+     * Sites that opted out since then and still are, and hosts that were found to lie in such networks, the latest first; at
+     * most `most`.
+     */
+    async sitesSince(since: Date, most: number): Promise<string[]> {
+      const isRecent = "ended_at is null and in_force_at >= $1 and scope is null";
+      const { rows } = await pool.query<{ site: string }>(
+        `select site from (
+           select site, in_force_at from opt_out where ${isRecent} and site is not null
+           union all
+           select h.host, o.in_force_at
+           from (select opt_out_id, in_force_at from opt_out where ${isRecent} and site is null) o
+           join frontier_host h using (opt_out_id)
+         ) stopped
+         order by in_force_at desc, site collate "C"
+         limit $2`,
+        [since, most],
+      );
+      return rows.map(({ site }) => site);
+    },
+    /**
+     * Parts of sites that opted out since then, for crawlers that work on them now, and those erased since `erasedSince`, of which
+     * crawlers that were away for long may hold results; the latest first, at most `most`.
+     */
+    async partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
+      const { rows } = await pool.query<StoppedPart>(
+        `select scope, coalesce(url, site) as of, erased_at is not null and erased_at >= $2 as erases
+         from opt_out
+         where ended_at is null and scope is not null and (in_force_at >= $1 or erased_at >= $2)
+         order by greatest(in_force_at, erased_at) desc, opt_out_id
+         limit $3`,
+        [since, erasedSince, most],
+      );
+      return rows;
+    },
+    /** The one in force that covers this host, one of its addresses, or the URL (canonical); null: none does. */
+    async covering(
+      host: string | null,
+      addresses: readonly string[],
+      url: string | null = null,
+    ): Promise<OptOut | null> {
+      const found = await read(
+        pool,
+        `o.ended_at is null and o.in_force_at is not null and (
+           (o.scope is null and o.site = any($1::text[]))
+           or (o.scope = 'host' and o.site = $3)
+           or (o.site = $3 and ${isInPartSql("$4::text", "o.scope", "o.url")})
+           or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
+         order by o.confirmed_at is null, o.scope is not null, o.opt_out_id limit 1`,
+        [host === null ? [] : domainsAbove(host), addresses, host, url],
+      );
+      return found[0] ?? null;
+    },
+    /** Calls back whenever an opt-out was recorded, confirmed or ended (Postgres NOTIFY `nearcrawl_opt_outs`). */
+    async onChange(changed: () => void): Promise<{ stop(): Promise<void> }> {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };
@@ -104,12 +187,27 @@ function targetValues({ site, network, part }: OptOutTarget): (string | null)[] 
   return [site, network?.first ?? null, network?.last ?? null, part?.scope ?? null, url];
 }
 
-async function targetOf(pool: Pool, optOutId: number): Promise<OptOutTarget | null> {
-  const { rows } = await pool.query<OptOutRow>(
-    `select ${optOutColumns} from opt_out o where o.opt_out_id = $1`,
-    [optOutId],
-  );
+export async function targetOf(pool: Pool, optOutId: number): Promise<OptOutTarget | null> {
+  const { rows } = await pool.query<TargetRow>(`select ${targetColumns} from opt_out where opt_out_id = $1`, [
+    optOutId,
+  ]);
   return rows[0] === undefined ? null : targetOfRow(rows[0]);
+}
+
+export interface TargetRow {
+  readonly site: string | null;
+  readonly part: SitePart["scope"] | null;
+  readonly url: string | null;
+  readonly first: string | null;
+  readonly last: string | null;
+}
+
+/** SQL: the columns of a TargetRow. */
+export const targetColumns = `site, scope as part, url, host(first_address) as first, host(last_address) as last`;
+
+export function targetOfRow({ site, part, url, first, last }: TargetRow): OptOutTarget {
+  if (site === null) return { site, network: { first: first ?? "", last: last ?? "" } };
+  return { site, network: null, ...(part !== null && { part: { scope: part, of: url ?? site } }) };
 }
 
 interface WeighedRequest extends OptOutRequest {
@@ -251,21 +349,19 @@ async function weightOf(pool: Pool, target: OptOutTarget): Promise<Weight> {
   const { site, part } = target;
   if (site === null || (part === undefined && isPublicSuffix(site)))
     return { isWide: true, isCrawled: false };
-  const isIn =
-    part === undefined || part.scope === "host" ? "true" : isInPartSql("p.url", "$2::text", "$3::text");
+  const urls = urlsOf(target);
+  const covered = hostsOf(target);
   const { rows } = await pool.query<{ hosts: number; isCrawled: boolean; pages: number }>(
     `with covered as (
-         select host_hash, fetched_urls
-         from frontier_host
-         where ${part === undefined ? isOfSite("host", "$1::text") : "host = $1"}
-         limit ${mostHostsUnconfirmed + 1}
+         select host_hash, fetched_urls from frontier_host h where ${covered.sql} limit ${mostHostsUnconfirmed + 1}
        )
        select count(*)::int as hosts, coalesce(bool_or(fetched_urls > 0), false) as "isCrawled",
          (select count(*)::int from (
-            select from page p join covered using (host_hash) where ${isIn} limit ${mostPagesUnconfirmed + 1}
+            select from page p join covered using (host_hash)
+            where ${urls?.sql("p.url") ?? "true"} limit ${mostPagesUnconfirmed + 1}
           ) counted) as pages
        from covered`,
-    isIn === "true" ? [site] : [site, part!.scope, part!.of],
+    [...(urls?.values ?? covered.values)],
   );
   const { hosts, pages, isCrawled } = rows[0]!;
   return { isWide: hosts > mostHostsUnconfirmed || pages > mostPagesUnconfirmed, isCrawled };
@@ -282,100 +378,6 @@ async function change(pool: Pool, sql: string, values: readonly unknown[]): Prom
 
 /** In `looked_at`: at its next turn the site is asked for the file, too. */
 const withFile = "'-infinity'::timestamptz";
-
-async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOutStore["toConfirm"]> {
-  const { rows } = await pool.query<Unproven>(
-    `with open as (
-       select opt_out_id, coalesce(looked_at, ${withFile}) as at, looked_at = ${withFile} as has_file,
-         row_number() over (
-           partition by network(set_masklen(requester, case family(requester) when 4 then 24 else 48 end))
-           order by looked_at nulls first, opt_out_id
-         ) as turn
-       from opt_out
-       where ended_at is null and confirmed_at is null and site is not null
-         and (looked_at is null or looked_at <= $2::timestamptz - interval '${lookAgainMinutes} minutes')
-     ), next as (
-       select opt_out_id, has_file
-       from open join opt_out o using (opt_out_id)
-       order by turn, at, opt_out_id
-       limit $1
-       for update of o skip locked
-     )
-     update opt_out o set looked_at = $2 from next where o.opt_out_id = next.opt_out_id
-     returning o.opt_out_id as "optOutId", o.site, coalesce(o.scope, 'subdomains') as scope, o.token,
-       coalesce(next.has_file, false) as "hasFile"`,
-    [limit, now],
-  );
-  return rows;
-}
-
-interface StoppedSite {
-  readonly site: string;
-  readonly in_force_at: Date;
-}
-
-/** A network counts by the hosts that were found to lie in it. */
-async function sitesSince(pool: Pool, since: Date, most: number): Promise<string[]> {
-  const { rows } = await pool.query<StoppedSite & { site: string | null; opt_out_id: number }>(
-    `select site, in_force_at, opt_out_id
-     from opt_out
-     where ended_at is null and in_force_at >= $1 and scope is null
-     order by in_force_at desc, site
-     limit $2`,
-    [since, most],
-  );
-  const sites = rows.filter((row) => row.site !== null);
-  const networks = rows.filter((row) => row.site === null);
-  const hosts =
-    networks.length === 0
-      ? []
-      : (
-          await pool.query<StoppedSite>(
-            `select h.host as site, o.in_force_at
-             from unnest($1::int[], $2::timestamptz[]) as o (opt_out_id, in_force_at)
-             join frontier_host h on h.opt_out_id = o.opt_out_id
-             order by o.in_force_at desc, h.host
-             limit $3`,
-            [...columnsOf(networks, ["opt_out_id", "in_force_at"]), most],
-          )
-        ).rows;
-  return [...sites, ...hosts]
-    .sort((a, b) => b.in_force_at.getTime() - a.in_force_at.getTime() || (a.site < b.site ? -1 : 1))
-    .slice(0, most)
-    .map((row) => row.site);
-}
-
-/** Of what was erased, crawlers that were away for long may hold results; of what opted out, those that work on it now. */
-async function partsSince(pool: Pool, since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
-  const { rows } = await pool.query<StoppedPart>(
-    `select scope, coalesce(url, site) as of, erased_at is not null and erased_at >= $2 as erases
-     from opt_out
-     where ended_at is null and scope is not null and (in_force_at >= $1 or erased_at >= $2)
-     order by greatest(in_force_at, erased_at) desc, opt_out_id
-     limit $3`,
-    [since, erasedSince, most],
-  );
-  return rows;
-}
-
-async function covering(
-  pool: Pool,
-  host: string | null,
-  addresses: readonly string[],
-  url: string | null,
-): Promise<OptOut | null> {
-  const found = await read(
-    pool,
-    `o.ended_at is null and o.in_force_at is not null and (
-       (o.scope is null and o.site = any($1::text[]))
-       or (o.scope = 'host' and o.site = $3)
-       or (o.site = $3 and ${isInPartSql("$4::text", "o.scope", "o.url")})
-       or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
-     order by o.confirmed_at is null, o.scope is not null, o.opt_out_id limit 1`,
-    [host === null ? [] : domainsAbove(host), addresses, host, url],
-  );
-  return found[0] ?? null;
-}
 
 async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
   return (await read(pool, "o.opt_out_id = $1", [optOutId]))[0] ?? null;
@@ -427,22 +429,29 @@ const countsOfHosts = (condition: string) => `
   cross join lateral (select count(*) as pages from page where host_hash = h.host_hash) p
   where ${condition}`;
 
-/** Of a site by the index of names; of a network by a look at every host. SQL of hosts `h`, and its parameters. */
-function hostsOf({ site, network, part }: OptOutTarget): { readonly sql: string; readonly values: string[] } {
+/**
+ * SQL of the hosts `h` that it covers or lies on, and its parameters: of a site by the index of names; of a network, which only
+ * operators opt out, by a look at every host.
+ */
+export function hostsOf({ site, network, part }: OptOutTarget): {
+  readonly sql: string;
+  readonly values: string[];
+} {
   if (site === null)
     return {
       sql: "exists (select from unnest(h.addresses) a where a between $1::inet and $2::inet)",
       values: [network.first, network.last],
     };
-  return { sql: part === undefined ? isOfSite("h.host", "$1::text") : "h.host = $1", values: [site] };
+  if (part !== undefined) return { sql: "h.host_hash = $1", values: [hostHashOf(site)] };
+  return { sql: isOfSite("h.host", "$1::text"), values: [site] };
 }
 
 /** Null: it covers whole hosts. SQL of a column with a URL, and the host's hash before its parameters. */
-function urlsOf({ site, part }: OptOutTarget) {
+export function urlsOf({ site, part }: OptOutTarget) {
   if (site === null || part === undefined || part.scope === "host") return null;
   return {
     sql: (url: string) => isInPartSql(url, "$2::text", "$3::text"),
-    values: [hostHashOf(site), part.scope, part.of],
+    values: [hostHashOf(site), part.scope, part.of] as const,
   };
 }
 
@@ -456,7 +465,7 @@ async function coveredIn(pool: Pool, target: OptOutTarget): Promise<Covered> {
           `select (exists (select from frontier_host where host_hash = $1))::int as hosts,
              (select count(*)::int from frontier_url u where u.host_hash = $1 and ${urls.sql("u.url")}) as urls,
              (select count(*)::int from page p where p.host_hash = $1 and ${urls.sql("p.url")}) as pages`,
-          urls.values,
+          [...urls.values],
         );
   return rows[0]!;
 }
@@ -480,26 +489,19 @@ async function preview(pool: Pool, target: OptOutTarget, now: Date): Promise<Opt
   };
 }
 
-interface OptOutRow extends Omit<OptOut, "target" | "scope" | "kind" | "state" | keyof Covered> {
-  applied: number;
-  part: SitePart["scope"] | null;
-  url: string | null;
-  first: string | null;
-  last: string | null;
-  ending: "lifted" | "lapsed" | null;
+interface OptOutRow
+  extends TargetRow,
+    Omit<OptOut, "target" | "scope" | "kind" | "state" | "site" | keyof Covered> {
+  readonly applied: number;
+  readonly ending: "lifted" | "lapsed" | null;
 }
 
 /** SQL: the columns of an OptOutRow. */
-const optOutColumns = `o.opt_out_id as "optOutId", o.applied, o.scope as part, o.url, o.erased_at as "erasedAt", o.site,
-  host(o.first_address) as first, host(o.last_address) as last, o.source, o.token, o.words, o.reply_to as "replyTo",
-  host(o.requester) as requester, o.created_at as "createdAt", o.in_force_at as "inForceAt",
-  o.lapses_at as "lapsesAt", o.deletes_at as "deletesAt", o.confirmed_at as "confirmedAt",
-  o.confirmed_by as "confirmedBy", o.ended_at as "endedAt", o.ending, o.ending_words as "endingWords"`;
-
-function targetOfRow({ site, part, url, first, last }: OptOutRow): OptOutTarget {
-  if (site === null) return { site, network: { first: first ?? "", last: last ?? "" } };
-  return { site, network: null, ...(part !== null && { part: { scope: part, of: url ?? site } }) };
-}
+const optOutColumns = `${targetColumns}, o.opt_out_id as "optOutId", o.applied, o.erased_at as "erasedAt",
+  o.source, o.token, o.words, o.reply_to as "replyTo", host(o.requester) as requester, o.created_at as "createdAt",
+  o.in_force_at as "inForceAt", o.lapses_at as "lapsesAt", o.deletes_at as "deletesAt",
+  o.confirmed_at as "confirmedAt", o.confirmed_by as "confirmedBy", o.ended_at as "endedAt", o.ending,
+  o.ending_words as "endingWords"`;
 
 function optOutOf(row: OptOutRow, covered: Covered): OptOut {
   const { applied, part, url, first, last, ending, ...kept } = row;
@@ -522,7 +524,7 @@ function deletionOf({ confirmedAt, deletesAt, endedAt }: OptOutRow): Date | null
   return times.length === 0 || (endedAt !== null && endedAt.getTime() < first) ? null : new Date(first);
 }
 
-function stateOf(row: OptOutRow): OptOutState {
+function stateOf(row: OptOutRow): OptOut["state"] {
   if (row.ending !== null) return row.ending;
   if (row.confirmedAt !== null) return "confirmed";
   return row.inForceAt === null ? "waiting" : "unconfirmed";

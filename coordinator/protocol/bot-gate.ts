@@ -65,7 +65,10 @@ export function challengeWords({ provider, of, status }: Challenge): string {
 /** How gates say what they ask for. Pages about gates say it, too: it counts where there is hardly anything else. */
 const sayings: readonly RegExp[] = [
   /\b(?:checking|verifying|confirming) (?:your (?:browser|connection)|(?:that|if|whether) (?:you|the site connection is secure))/,
-  /\b(?:verify|verifying|confirm|prove|making sure|make sure|checking|check)(?: that| if| whether)? (?:you(?:'re| are)|it(?:'s| is) you|the visitor is) (?:really )?(?:an? )?(?:human|(?:real )?person|not (?:an? )?(?:ro)?bot)/,
+  new RegExp(
+    "\\b(?:verify|verifying|confirm|prove|making sure|make sure|checking|check)(?: that| if| whether)? (?:you(?:'re| are)|it(?:'s| is) you|the visitor is) " +
+      "(?:really )?(?:an? )?(?:human|(?:real )?person|not (?:an? )?(?:ro)?bot)",
+  ),
   /\bare you (?:an? )?(?:human|robot|bot)\b/,
   /\b(?:i am|i'm) not a robot\b/,
   /\benable (?:javascript|js|cookies) and (?:cookies to continue|disable any ad blocker)/,
@@ -74,11 +77,14 @@ const sayings: readonly RegExp[] = [
   /\b(?:überprüfen|prüfen|überprüfung)[^.]{0,30}\b(?:browsers?|mensch)\b|\bdass sie (?:ein mensch|kein (?:ro)?bot) sind\b/,
   /vérifi\S{1,9} (?:de |que )?(?:votre navigateur|vous êtes (?:un )?(?:être )?humain|vous n'êtes pas un robot)/,
   /(?:verific|comprob)\S{1,5} (?:de )?(?:tu navegador|su navegador|(?:que|si) (?:eres|es|no eres|no es)(?: usted)? (?:un )?(?:ser )?(?:humano|robot))/,
-  /verific\S{1,5} (?:che|se) (?:tu |lei )?(?:sia |sei |è )?(?:un )?(?:essere )?uman|verific\S{1,5} (?:que|se) você (?:é|não é) (?:um )?(?:ser )?(?:humano|robô)/,
+  /verific\S{1,5} (?:che|se) (?:tu |lei )?(?:sia |sei |è )?(?:un )?(?:essere )?uman/,
+  /verific\S{1,5} (?:que|se) você (?:é|não é) (?:um )?(?:ser )?(?:humano|robô)/,
   /controleren of (?:u|je) (?:een )?mens|bevestig dat (?:u|je) (?:een mens|geen robot)/,
   /(?:проверка|проверяем)(?: вашего| ваш)? браузер|(?:вы не робот|вы человек|не робот$)|підтвердьте, що ви (?:не робот|людина)/,
   /(?:sprawdzamy|potwierdź), (?:czy|że) (?:nie )?jesteś (?:człowiekiem|robotem)|insan olduğunuzu doğrula|robot olmadığınızı/,
-  /人間であることを(?:確認|証明)|ロボットではない|人机验证|安全验证|确认(?:您|你)(?:是真人|不是机器人)|正在(?:检查|检测|验证)(?:您|你)?的?浏览器|사람인지 확인|로봇이 아닙니다/,
+  /人間であることを(?:確認|証明)|ロボットではない/,
+  /人机验证|安全验证|确认(?:您|你)(?:是真人|不是机器人)|正在(?:检查|检测|验证)(?:您|你)?的?浏览器/,
+  /사람인지 확인|로봇이 아닙니다/,
 ];
 
 /** Longer texts are about something. */

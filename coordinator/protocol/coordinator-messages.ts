@@ -100,7 +100,10 @@ const coordinatorProbe = z.object({
   deadlineMs: z.int().min(1).max(60_000),
 });
 
-/** Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says why in words and when asking again makes sense. */
+/**
+ * Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says
+ * why in words and when asking again makes sense.
+ */
 const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
   leases: z.array(offeredLease).max(1000),

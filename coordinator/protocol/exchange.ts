@@ -27,19 +27,22 @@ export const mostLinks = 1_000_000_000;
 const number = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const smallNumber = z.int().min(0).max(1000);
 
-const exchangedUrl = z.strictObject({
-  number: number.min(1),
-  /** Canonical, and made canonical again by whoever takes it. */
-  url: z.string().min(1).max(4096),
-  /** Links from a seed. */
-  depth: smallNumber,
-  redirects: z.int().min(0).max(maxRedirects).default(0),
-  lists: smallNumber.default(0),
-  /** Coordinators that it has passed. */
-  hops: smallNumber,
-  /** Links to it that came, less those that went, since it was told last. */
-  links: z.int().min(-mostLinks).max(mostLinks),
-});
+/** The URL is canonical, and made canonical again by whoever takes it. */
+export const exchangedUrl = z
+  .strictObject({
+    number: number.min(1),
+    url: z.string().min(1).max(4096),
+    depth: smallNumber.describe("Links from a seed."),
+    redirects: z.int().min(0).max(maxRedirects).default(0).describe("In a row that led to it."),
+    lists: smallNumber.default(0).describe("Sitemaps and feeds in a row that led to it."),
+    hops: smallNumber.describe("Coordinators that it has passed."),
+    links: z
+      .int()
+      .min(-mostLinks)
+      .max(mostLinks)
+      .describe("Links to it added less those removed, since it was last sent."),
+  })
+  .meta({ id: "ExchangedUrl" });
 export type ExchangedUrl = Readonly<z.infer<typeof exchangedUrl>>;
 
 const urls = listOf(exchangedUrl, maxExchangedUrls);
@@ -47,23 +50,18 @@ const urls = listOf(exchangedUrl, maxExchangedUrls);
 export const childMessage = z.strictObject({
   version: z.int().min(1).max(1000),
   coordinatorId: z.uuid(),
-  /** What it owns. */
   owns: z.array(z.string().min(1).max(maxClaimLength)).min(1).max(maxClaims),
-  /** Of the parent's last answer; null: this is the first. */
-  linkId: z.uuid().nullable(),
-  /** The highest number that came down and is committed. */
-  received: number,
+  linkId: z.uuid().nullable().describe("Of the last answer; null: this is the first."),
+  received: number.describe("The highest number that came down and is committed."),
   urls,
 });
 export type ChildMessage = Readonly<z.infer<typeof childMessage>>;
 
 export const parentAnswer = z.strictObject({
   coordinatorId: z.uuid(),
-  /** The parent and those above it. */
-  chain: z.array(z.uuid()).min(1).max(maxChain),
+  chain: z.array(z.uuid()).min(1).max(maxChain).describe("This coordinator and those above it."),
   linkId: z.uuid(),
-  /** The highest number that came up and is committed. */
-  received: number,
+  received: number.describe("The highest number that came up and is committed."),
   urls,
 });
 export type ParentAnswer = Readonly<z.infer<typeof parentAnswer>>;

@@ -97,7 +97,10 @@ export interface FollowedRoles {
   readonly followed: readonly Envelope[];
 }
 
-/** Passes over what is not signed as it takes, and what is numbered no higher than the last followed. `links`: those that were kept first; what was served may repeat them. */
+/**
+ * Passes over what is not signed as it takes, and what is numbered no higher than the last followed. `links`: those that were
+ * kept first; what was served may repeat them.
+ */
 export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedRoles {
   const before: Roles[] = [pinnedRoles(pinned)];
   const followed: Envelope[] = [];

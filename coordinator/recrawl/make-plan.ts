@@ -1,5 +1,5 @@
 /**
- * What planning recrawls knows of the outside (plan-recrawls.ts): plans, channels in groups, pages, and what was fetched.
+ * What planning recrawls works with (plan-writes.ts): plans, channels in groups, pages, and what was fetched.
  * A channel is a configured one, or what lies in none of a host: most often, the whole host.
  */
 
@@ -59,31 +59,6 @@ export interface RecrawlGroups {
   readonly records: readonly GroupRecord[];
   /** Of each group's channels, those with more than five updates of each page. */
   readonly withEnoughUpdates: readonly number[];
-}
-
-export interface RecrawlPlanStore {
-  /** The newest; null: none was ever made. */
-  latest(): Promise<RecrawlPlan | null>;
-  /** The latest plans, newest first. */
-  history(limit: number): Promise<RecrawlPlan[]>;
-  save(plan: RecrawlPlan, hostMultipliers: ReadonlyMap<HostHash, number>): Promise<void>;
-  /** Of the pages, those that were compared often enough for an estimate of their own (visit-findings). */
-  knownShare(): Promise<number>;
-  /** Estimates of channels whose hosts were fetched since then; null: of all. */
-  refreshChannels(since: Date | null): Promise<void>;
-  /** Divides channels into groups of equal size by how often they change; gives each group's channels, pages and mean rate. */
-  groupChannels(groups: number): Promise<{ channels: number; pages: number; changesPerDay: number }[]>;
-  groupRecords(plan: RecrawlPlan, now: Date): Promise<RecrawlGroups>;
-  /** What the groups' channels measured is kept for the next plan, which finds it where it has nothing newer. */
-  keepRecords(plan: RecrawlPlan, now: Date): Promise<void>;
-  pages(mostPages: number): Promise<SampledPages>;
-  rankedPages(): Promise<number>;
-  /** Fetches a day that online crawlers' budgets allow. */
-  allowedPerDay(): Promise<number>;
-  measured(window: MeasuredWindow): Promise<MeasuredFetches>;
-  lastLeaseId(): Promise<string>;
-  /** Runs `work` unless another coordinator does; null: another one does. */
-  alone<T>(work: () => Promise<T>): Promise<T | null>;
 }
 
 /**

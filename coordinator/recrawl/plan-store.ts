@@ -2,37 +2,20 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { channelOfUrl } from "../channels/channel-reads.ts";
-import { alone } from "../database/bounded-work.ts";
 import { inTransaction } from "../database/transaction.ts";
-import type { MeasuredFetches, MeasuredWindow, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
-import { groupRecords, keepRecords, rankedPages, sampledPages } from "./sample-store.ts";
+import type { MeasuredFetches, MeasuredWindow, RecrawlPlan } from "./make-plan.ts";
 import { learningVisits } from "./visit-findings.ts";
 
 /** Older plans are forgotten. */
 const plansKept = 1000;
 
-const lockName = "nearcrawl-recrawl-plan";
-
-export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
-  return {
-    latest: async () => (await plans(pool, 1))[0] ?? null,
-    history: async (limit) => await plans(pool, limit),
-    save: async (plan, hostMultipliers) => await save(pool, plan, hostMultipliers),
-    knownShare: async () => await knownShare(pool),
-    refreshChannels: async (since) => await refreshChannels(pool, since),
-    groupChannels: async (groups) => await groupChannels(pool, groups),
-    groupRecords: async (plan, now) => await groupRecords(pool, plan, now),
-    keepRecords: async (plan, now) => await keepRecords(pool, plan, now),
-    pages: async (mostPages) => await sampledPages(pool, mostPages),
-    rankedPages: async () => await rankedPages(pool),
-    allowedPerDay: async () => await allowedPerDay(pool),
-    measured: async (window) => await measured(pool, window),
-    lastLeaseId: async () => await lastLeaseId(pool),
-    alone: async (work) => await alone(pool, lockName, work),
-  };
+/** The newest; null: none was ever made. */
+export async function latestPlan(pool: Pool): Promise<RecrawlPlan | null> {
+  return (await latestPlans(pool, 1))[0] ?? null;
 }
 
-async function plans(pool: Pool, limit: number): Promise<RecrawlPlan[]> {
+/** Newest first. */
+export async function latestPlans(pool: Pool, limit: number): Promise<RecrawlPlan[]> {
   const { rows } = await pool.query<{
     made_at: Date;
     strategy: RecrawlPlan["strategy"];
@@ -50,7 +33,7 @@ async function plans(pool: Pool, limit: number): Promise<RecrawlPlan[]> {
 
 type Kept = Omit<RecrawlPlan, "madeAt" | "strategy" | "reason" | "since"> & { readonly since: string };
 
-async function save(
+export async function savePlan(
   pool: Pool,
   plan: RecrawlPlan,
   multipliers: ReadonlyMap<HostHash, number>,
@@ -90,7 +73,8 @@ async function setMultipliers(
   );
 }
 
-async function knownShare(pool: Pool): Promise<number> {
+/** Of the pages, those that were compared often enough for an estimate of their own (visit-findings). */
+export async function knownShare(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ known: number; pages: number }>(
     `select count(*) filter (where compared_visits >= $1)::float8 as known, count(*)::float8 as pages
      from frontier_url
@@ -101,13 +85,13 @@ async function knownShare(pool: Pool): Promise<number> {
   return pages === 0 ? 0 : known / pages;
 }
 
-async function lastLeaseId(pool: Pool): Promise<string> {
+export async function lastLeaseId(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ id: string }>("select coalesce(max(lease_id), 0) as id from lease");
   return String(rows[0]!.id);
 }
 
-/** Of hosts that were fetched since then, or of all; those that have channels, or had some, always. */
-async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
+/** Estimates of channels whose hosts were fetched since then, or of all; those that have channels, or had some, always. */
+export async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
   await pool.query(
     `with parted as materialized (
        select host_hash from channel
@@ -144,7 +128,8 @@ interface GroupedChannels {
   readonly changesPerDay: number;
 }
 
-async function groupChannels(pool: Pool, groups: number): Promise<GroupedChannels[]> {
+/** Divides channels into groups of equal size by how often they change; gives each group's channels, pages and mean rate. */
+export async function groupChannels(pool: Pool, groups: number): Promise<GroupedChannels[]> {
   await pool.query(
     `update recrawl_host p
      set recrawl_group = given.place
@@ -173,7 +158,7 @@ async function groupChannels(pool: Pool, groups: number): Promise<GroupedChannel
 
 const dayMs = 86_400_000;
 
-async function measured(
+export async function measuredFetches(
   pool: Pool,
   { from, last, now, lateSeconds }: MeasuredWindow,
 ): Promise<MeasuredFetches> {
@@ -197,7 +182,8 @@ async function measured(
   return { windowDays: days(from), sinceLastDays: days(last), again, first, lateShare };
 }
 
-async function allowedPerDay(pool: Pool): Promise<number> {
+/** Fetches a day that online crawlers' budgets allow. */
+export async function allowedPerDay(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ pages: number }>(
     `select coalesce(sum(pages_per_day), 0)::float8 as pages
      from crawler

@@ -53,8 +53,6 @@ export const recrawlApi = {
     summary: "How often pages are fetched again: the current plan and earlier ones, latest first",
     description: "An empty list: every page is fetched again after the same interval.",
     parameters: { query: rangeParameters },
-    answers: {
-      200: answer(recrawlAnswer, "The same as its page"),
-    },
+    answers: { 200: answer(recrawlAnswer, "The same as its page") },
   },
 } satisfies ApiOperations;

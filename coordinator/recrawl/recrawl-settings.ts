@@ -1,8 +1,8 @@
-/** What planning works with (plan-recrawls.ts), and a plan that holds nothing yet. */
+/** What planning works with (plan-writes.ts), and a plan that holds nothing yet. */
 import { z } from "zod";
 import { policy } from "../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
-import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import type { RecrawlPlan } from "./make-plan.ts";
 import {
   defaultRateBounds,
   fixedPlan,
@@ -11,17 +11,14 @@ import {
   recrawlStrategies,
 } from "./recrawl-plan.ts";
 
-export interface PlanningPorts {
-  readonly store: RecrawlPlanStore;
-  readonly policies: RecrawlPolicies;
-  readonly now: Date;
-}
-
 export function boundsOf({ shortestHours, longestDays, visitsPerChange }: RecrawlPolicies): RateBounds {
   return { leastPerDay: 1 / longestDays, mostPerDay: 24 / shortestHours, visitsPerChange };
 }
 
-export function emptyPlan({ policies, now }: PlanningPorts, last: RecrawlPlan | null): RecrawlPlan {
+export function emptyPlan(
+  { policies, now }: { readonly policies: RecrawlPolicies; readonly now: Date },
+  last: RecrawlPlan | null,
+): RecrawlPlan {
   const { strategy } = policies;
   return {
     ...fixedPlan,
@@ -98,7 +95,9 @@ export const recrawlSettings = z.strictObject({
   strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
     title: "Recrawl strategy",
     basic: true,
-    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow the fleet's capacity; optimal: each page at the rate that keeps most of the index fresh.",
+    help:
+      "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow the " +
+      "fleet's capacity; optimal: each page at the rate that keeps most of the index fresh.",
     unit: null,
     origin:
       "our judgement: optimal keeps one to two points more fresh, and skips what changes too fast; test/bench/results/recrawl.md",

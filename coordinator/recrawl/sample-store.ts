@@ -190,6 +190,7 @@ export async function groupRecords(pool: Pool, plan: RecrawlPlan, now: Date): Pr
   };
 }
 
+/** What the groups' channels measured is kept for the next plan, which finds it where it has nothing newer. */
 export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<void> {
   await pool.query(
     `with ${channelRecords}

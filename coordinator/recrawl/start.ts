@@ -4,20 +4,12 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { WebPart } from "../web/actions.ts";
-import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
-import { planRecrawls } from "./plan-recrawls.ts";
-import { createRecrawlPlanStore } from "./plan-store.ts";
+import type { RecrawlPlan } from "./make-plan.ts";
+import { latestPlan, latestPlans } from "./plan-store.ts";
+import { planRecrawls } from "./plan-writes.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
 import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
-
-interface RecrawlDuties {
-  /** What results are to be taken by. */
-  readonly plan: () => PlanInForce;
-  /** From one fetch of a page to its next, over all pages, by what is planned. */
-  meanDays(): number;
-  start(): Promise<void>;
-}
 
 export function recrawlDuties(
   ports: {
@@ -25,18 +17,17 @@ export function recrawlDuties(
     readonly timekeeper: Pick<Timekeeper, "every">;
     readonly log: Log;
     readonly now: () => Date;
-    readonly store?: RecrawlPlanStore;
   },
   config: Pick<CoordinatorConfig, "recrawl">,
-): RecrawlDuties {
-  const { pool, timekeeper, log, now, store = createRecrawlPlanStore(pool) } = ports;
+) {
+  const { pool, timekeeper, log, now } = ports;
   let latest: RecrawlPlan | null = null;
   const read = async () => {
-    latest = await store.latest();
+    latest = await latestPlan(pool);
   };
   const turn = async () => {
     const policies = config.recrawl;
-    const plan = await store.alone(async () => await planRecrawls({ store, policies, now: now() }));
+    const plan = await planRecrawls({ pool, policies, now: now() });
     if (plan !== null) {
       const { strategy, reason, totalPerDay } = plan;
       log.info(
@@ -47,7 +38,9 @@ export function recrawlDuties(
     await read();
   };
   return {
-    plan: () => inForce(latest ?? fixedPlan, config.recrawl),
+    /** What results are to be taken by. */
+    plan: (): PlanInForce => inForce(latest ?? fixedPlan, config.recrawl),
+    /** From one fetch of a page to its next, over all pages, by what is planned. */
     meanDays: () => meanIntervalDays(config.recrawl, latest),
     start: async () => {
       await read();
@@ -66,8 +59,5 @@ function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): P
   return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
 }
 
-// The pages' part about recrawls, with its store.
-
-export function recrawlPart(pool: Pool, charts: RecrawlCharts): WebPart {
-  return recrawlRoutes(createRecrawlPlanStore(pool), charts);
-}
+export const recrawlPart = (pool: Pool, charts: RecrawlCharts): WebPart =>
+  recrawlRoutes(async (most) => await latestPlans(pool, most), charts);

@@ -145,8 +145,6 @@ interface FetchAttempt {
   readonly outcome: FetchOutcome;
   /** Failures in a row before this one; 0 when not told. */
   readonly failures?: number;
-  /** A random number in [0, 1) that lengthens a retry by up to a quarter, so that URLs that failed together do not return together. */
-  readonly jitter?: number;
 }
 
 /** The earliest time of the next fetch. */
@@ -204,9 +202,9 @@ function waitSeconds(attempt: FetchAttempt, settings: RecrawlSettings): number {
   }
 }
 
-function retrySeconds({ failures = 0, jitter = 0 }: FetchAttempt, settings: RecrawlSettings): number {
+function retrySeconds({ failures = 0 }: FetchAttempt, settings: RecrawlSettings): number {
   const doubled = settings.firstRetrySeconds * 2 ** Math.min(failures, 30);
-  return Math.min(settings.longestRetrySeconds, doubled) * (1 + jitter / 4);
+  return Math.min(settings.longestRetrySeconds, doubled);
 }
 
 function isMissing(outcome: FetchOutcome): boolean {

@@ -110,7 +110,10 @@ function goneWords(
   if (gone.length <= spare(taking.length)) return null;
   if (share(gone.length, taking.length) <= share(othersGone.length, others.length) + worseMargin) return null;
   const names = gone.map(({ name }) => name).slice(0, 5);
-  return `${gone.length} of ${taking.length} that took it have been offline for over ${goneAfterMs / 60_000} minutes (${names.join(", ")}), among the others ${othersGone.length} of ${others.length}`;
+  return (
+    `${gone.length} of ${taking.length} that took it have been offline for over ${goneAfterMs / 60_000} ` +
+    `minutes (${names.join(", ")}), among the others ${othersGone.length} of ${others.length}`
+  );
 }
 
 /** Without those who fail most, as many as may be odd, on either side: nobody's count outweighs the others'. */

@@ -7,7 +7,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import type { CurrentRelease } from "#protocol/release";
-import { formatEnvelope } from "#protocol/release-envelope";
+import { type Envelope, formatEnvelope } from "#protocol/release-envelope";
 import type { KeysFile } from "#protocol/release-roles";
 import { sendError } from "../web/guard.ts";
 import { ConnectionLimits } from "../web/limits.ts";
@@ -31,19 +31,14 @@ export interface ReleaseFilePorts {
   readonly limits?: Partial<DownloadLimits>;
 }
 
-export interface DownloadLimits {
-  readonly downloads: number;
-  readonly downloadsPerAddress: number;
-  /** A reader that takes nothing for so long is gone. */
-  readonly silenceMs: number;
-  /** 5 MB at 8 KB/s. */
-  readonly downloadMs: number;
-}
+export type DownloadLimits = typeof defaultLimits;
 
-const defaultLimits: DownloadLimits = {
+const defaultLimits = {
   downloads: 32,
   downloadsPerAddress: 8,
+  /** A reader that takes nothing for so long is gone. */
   silenceMs: 60_000,
+  /** 5 MB at 8 KB/s. */
   downloadMs: 640_000,
 };
 /** Bundles in memory: what a fleet fetches at one time is one or two of them. */
@@ -83,22 +78,17 @@ export function addReleaseFiles(app: FastifyInstance, ports: ReleaseFilePorts): 
     reply.header("cache-control", "public, max-age=86400");
     return download(request, reply, { read, missing: noRelease });
   });
-  app.get<Params>("/releases/:digest/manifest.json", async (request, reply) => {
-    const { digest } = request.params;
-    const signed = digestForm.test(digest) ? await files.manifest(digest) : null;
-    if (signed === null) return sendError(request, reply, noRelease, ports);
-    return sendJson(request, reply, formatEnvelope(signed));
-  });
-  app.get("/releases/revocations.json", async (request, reply) => {
-    const signed = await releases.revocations();
-    if (signed === null) return sendError(request, reply, noneRevoked, ports);
-    return sendJson(request, reply, formatEnvelope(signed));
-  });
-  app.get("/releases/timestamp.json", async (request, reply) => {
-    const signed = await releases.timestamp();
-    if (signed === null) return sendError(request, reply, noneStated, ports);
-    return sendJson(request, reply, formatEnvelope(signed));
-  });
+  const addSigned = (path: string, read: (digest: string) => Promise<Envelope | null>, missing: PageError) =>
+    app.get<Params>(`/releases/${path}`, async (request, reply) => {
+      const signed = await read(request.params.digest);
+      if (signed === null) return sendError(request, reply, missing, ports);
+      return sendJson(request, reply, formatEnvelope(signed));
+    });
+  const manifestOf = async (digest: string) =>
+    digestForm.test(digest) ? await files.manifest(digest) : null;
+  addSigned(":digest/manifest.json", manifestOf, noRelease);
+  addSigned("revocations.json", releases.revocations, noneRevoked);
+  addSigned("timestamp.json", releases.timestamp, noneStated);
   app.get("/releases/keys.json", async (request, reply) => {
     const file: KeysFile = { rotations: [...(await keys.rotations())] };
     return sendJson(request, reply, `${JSON.stringify(file)}\n`);

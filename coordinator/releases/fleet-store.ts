@@ -1,16 +1,13 @@
 /** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
 
 import type { Pool } from "pg";
-import { arrivalLingerMs, Gathered } from "#core/coalesce";
+import { gatherArrivals } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 import { columnsOf } from "../database/transaction.ts";
 import type { WatchedCrawler } from "./decide-stage.ts";
 import type { DockEntry, ReleaseCounts } from "./release-store.ts";
 import type { ReleaseState } from "./staging.ts";
-
-/** Crawlers that arrive at once, of which one statement tells. */
-const mostTogether = 200;
 
 interface ArrivedRelease {
   readonly crawlerId: CrawlerId;
@@ -41,10 +38,8 @@ async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Pr
 export type ReleaseFleetStore = ReturnType<typeof createReleaseFleetStore>;
 
 export function createReleaseFleetStore(pool: Pool) {
-  const arrivals = new Gathered(
+  const arrivals = gatherArrivals(
     async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
-    mostTogether,
-    arrivalLingerMs,
   );
   return {
     /** What it said as it came; null: no dock runs it. */

@@ -120,6 +120,7 @@ function notFollowed(signed: Envelope, { roles, hasRoot }: FollowedRoles): strin
   const { keys, threshold } = roles.root;
   const names = keys.join(", ") || "none does";
   return hasRoot
-    ? `only a root changes who signs here, signed by ${threshold} of the root keys (${names}) and as many of its own as it takes; this is signed by ${signed.signatures.map(({ key }) => key).join(", ")}`
+    ? `only a root changes who signs here, signed by ${threshold} of the root keys (${names}) and as many ` +
+        `of its own as it takes; this is signed by ${signed.signatures.map(({ key }) => key).join(", ")}`
     : `it is not signed by a valid key (${names}), or by too few of the root keys that it names`;
 }

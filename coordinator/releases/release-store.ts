@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Pool, PoolClient } from "pg";
-import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import { type ReleaseManifest, releaseManifest, verifyRevocations, verifyTimestamp } from "#protocol/release";
-import { type Envelope, formatEnvelope, openEnvelope, type Role } from "#protocol/release-envelope";
+import { type Envelope, formatEnvelope, openEnvelope } from "#protocol/release-envelope";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { releaseRoles, storedEnvelope, tellOfReleases } from "./key-store.ts";
@@ -34,22 +34,16 @@ export function createReleaseStore(pool: Pool) {
       await inTransaction(pool, (client) => setStage(client, { version, to, now })),
 
     /** The list in force; null: no release was ever revoked. */
-    async revocations(): Promise<Envelope | null> {
-      const { rows } = await pool.query<{ signed: string }>(
-        "select signed from release_revocation order by sequence desc limit 1",
-      );
-      return rows[0] ? storedEnvelope(rows[0].signed) : null;
-    },
+    revocations: async (): Promise<Envelope | null> =>
+      await signedOf(pool, "select signed from release_revocation order by sequence desc limit 1"),
 
     /** Null: done; otherwise why not. Releases on the list are offered to nobody from now on. */
     revoke: async (signed: Envelope, now: Date): Promise<string | null> =>
       await inTransaction(pool, (client) => revoke(client, signed, now)),
 
     /** The newest statement of what is newest; null: none was ever made. */
-    async timestamp(): Promise<Envelope | null> {
-      const { rows } = await pool.query<{ signed: string }>("select signed from release_timestamp");
-      return rows[0] ? storedEnvelope(rows[0].signed) : null;
-    },
+    timestamp: async (): Promise<Envelope | null> =>
+      await signedOf(pool, "select signed from release_timestamp"),
 
     /** Until when it is good; null: none was ever made. */
     async statedUntil(): Promise<Date | null> {
@@ -68,6 +62,12 @@ export function createReleaseStore(pool: Pool) {
       return { stop: async () => await listener.stop() };
     },
   };
+}
+
+/** The row's column `signed`. */
+async function signedOf(pool: Pool, sql: string, ...values: readonly string[]): Promise<Envelope | null> {
+  const { rows } = await pool.query<{ signed: string }>(sql, [...values]);
+  return rows[0] ? storedEnvelope(rows[0].signed) : null;
 }
 
 async function publish(
@@ -104,58 +104,27 @@ async function publish(
   return null;
 }
 
-interface ReleaseRow {
-  version: string;
-  sequence: string;
-  digest: string;
-  signed: string;
-  expires_at: Date;
-  published_at: Date;
-  stage: ReleaseStage;
-  percent: number | null;
-  first_crawler_id: number | null;
-  stage_since: Date | null;
-  stage_words: string;
-  soak_minutes: number | null;
-  revoked: boolean;
-}
-
 async function list(pool: Pool): Promise<ReleaseEntry[]> {
-  const { roles } = await releaseRoles(pool);
-  const { rows } = await pool.query<ReleaseRow>(
-    `select r.version, r.sequence, r.digest, r.signed, r.expires_at, r.published_at, r.stage, r.percent,
-       r.first_crawler_id, r.stage_since, r.stage_words, r.soak_minutes,
+  const role = (await releaseRoles(pool)).roles.releases;
+  const { rows } = await pool.query<Omit<ReleaseEntry, "trusted"> & { readonly signed: string }>(
+    `select r.version, r.sequence::float8 as sequence, r.digest, r.signed, r.expires_at as "expiresAt",
+       r.published_at as "publishedAt", r.stage, r.percent, r.first_crawler_id as "firstCrawlerId",
+       r.stage_since as "stageSince", r.stage_words as "stageWords", r.soak_minutes as "soakMinutes",
        r.digest = any(coalesce(
          (select digests from release_revocation order by sequence desc limit 1), '{}'
        )) as revoked
      from release r
      order by r.sequence desc`,
   );
-  return rows.map((row) => entryOf(row, roles.releases));
-}
-
-function entryOf(row: ReleaseRow, role: Role): ReleaseEntry {
-  const opened = openEnvelope(storedEnvelope(row.signed), { kind: "release", role, schema: releaseManifest });
-  return {
-    version: row.version,
-    sequence: Number(row.sequence),
-    digest: row.digest,
-    expiresAt: row.expires_at,
-    publishedAt: row.published_at,
-    revoked: row.revoked,
-    trusted: !("refused" in opened),
-    stage: row.stage,
-    percent: row.percent,
-    firstCrawlerId: row.first_crawler_id === null ? null : asCrawlerId(row.first_crawler_id),
-    stageSince: row.stage_since,
-    stageWords: row.stage_words,
-    soakMinutes: row.soak_minutes,
-  };
+  return rows.map(({ signed, ...entry }) => {
+    const opened = openEnvelope(storedEnvelope(signed), { kind: "release", role, schema: releaseManifest });
+    return { ...entry, trusted: !("refused" in opened) };
+  });
 }
 
 async function setStage(
   client: PoolClient,
-  { version, to, now }: { version: string; to: Parameters<ReleaseStore["setStage"]>[1]; now: Date },
+  { version, to, now }: { version: string; to: StageChange; now: Date },
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `update release
@@ -164,15 +133,8 @@ async function setStage(
      where version = $1
        and ($8::text is null or (stage = $8 and stage_since is not distinct from $9::timestamptz))`,
     [
-      version,
-      to.stage,
-      to.percent,
-      to.words,
-      to.soakMinutes,
-      now,
-      to.firstCrawlerId ?? null,
-      to.from?.stage ?? null,
-      to.from?.stageSince ?? null,
+      ...[version, to.stage, to.percent, to.words, to.soakMinutes, now],
+      ...[to.firstCrawlerId, to.from?.stage, to.from?.stageSince],
     ],
   );
   if (rowCount !== 1) return false;
@@ -253,13 +215,12 @@ export function createReleaseFileStore(pool: Pool) {
       return rows[0]?.bundle ?? null;
     },
 
-    async manifest(digest: string): Promise<Envelope | null> {
-      const { rows } = await pool.query<{ signed: string }>(
+    manifest: async (digest: string): Promise<Envelope | null> =>
+      await signedOf(
+        pool,
         `select r.signed from release r where ${released} order by r.sequence desc limit 1`,
-        [digest],
-      );
-      return rows[0] ? storedEnvelope(rows[0].signed) : null;
-    },
+        digest,
+      ),
   };
 }
 

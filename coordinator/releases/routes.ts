@@ -2,7 +2,7 @@
 
 import { mayDo } from "#core/actor";
 import type { Actions, Outcome } from "../web/actions.ts";
-import { buttonForm, crawlerOr, empty, titleRow } from "../web/components.ts";
+import { buttonForm, column, crawlerOr, dataTable, empty, titleRow } from "../web/components.ts";
 import { usageFault } from "../web/form-fields.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
@@ -105,14 +105,7 @@ export interface ReleaseLine extends Omit<ReleaseEntry, "firstCrawlerId"> {
 const noCounts: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
 
 /** Newest first. */
-export async function releaseLines(
-  stores: {
-    readonly releases: Pick<ReleaseStore, "list">;
-    readonly releaseFleet: Pick<ReleaseFleetStore, "counts" | "docks" | "watched">;
-  },
-  now: Date,
-): Promise<ReleaseLine[]> {
-  const { releases, releaseFleet } = stores;
+async function releaseLines({ releases, releaseFleet }: VersionPorts, now: Date): Promise<ReleaseLine[]> {
   const [entries, counts, docks] = await Promise.all([
     releases.list(),
     releaseFleet.counts(),
@@ -133,7 +126,7 @@ export async function releaseLines(
 }
 
 /** `one (athens)`, `5 %`, `all`, `nobody`. */
-export function stageText({
+function stageText({
   stage,
   percent,
   firstCrawler,
@@ -144,7 +137,7 @@ export function stageText({
 }
 
 /** Why it stands where it does, or what has to be done about it. */
-export function releaseRemark(release: ReleaseLine, now: Date): string {
+function releaseRemark(release: ReleaseLine, now: Date): string {
   if (release.revoked) return release.stageWords || "revoked";
   if (!release.trusted) return "its key was retired: sign it again";
   if (release.expiresAt <= now)
@@ -162,15 +155,16 @@ interface VersionsPage {
 
 const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
 
-function versionsBody(page: VersionsPage, viewer: PageViewer, fault: string | null = null): Html {
+function versionsBody(page: VersionsPage, viewer: PageViewer): Html {
   return html`${titleRow("Versions")}
-<p class="lead">A release is signed with <code>nearcrawl release sign</code>, or by the coordinator while its own key is valid. It is then offered to one crawler, to a percentage, to all; crawlers roll back by themselves from one that fails.</p>
-${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
+<p class="lead">A release is signed with <code>nearcrawl release sign</code>, or by the coordinator while its own key is
+valid. It is then offered to one crawler, to a percentage, to all; crawlers roll back by themselves from one that fails.</p>
 ${
   page.releases.length === 0
     ? empty(
         "No release is published.",
-        html`The coordinator publishes the first one at its start if the crawler's bundle is installed beside it; <code>nearcrawl release publish</code> takes one that you signed.`,
+        html`The coordinator publishes the first one at its start if the crawler's bundle is installed beside it;
+<code>nearcrawl release publish</code> takes one that you signed.`,
       )
     : page.releases.map((release) => releaseSection(release, page.now, viewer))
 }
@@ -178,7 +172,8 @@ ${docksSection(page)}`;
 }
 
 function releaseSection(release: ReleaseLine, now: Date, viewer: PageViewer): Html {
-  return html`<section class="release"><h2>${release.version} <span class="small">published ${instant(release.publishedAt.toISOString())}, signed until ${instant(release.expiresAt.toISOString())}</span></h2>
+  return html`<section class="release"><h2>${release.version} <span class="small">published
+${instant(release.publishedAt.toISOString())}, signed until ${instant(release.expiresAt.toISOString())}</span></h2>
 <p>Offered to <strong>${stageText(release)}</strong>. <span class="small">${remarkOn(release, now)}</span></p>
 <ul class="shares">${states.map((state) => html`<li>${state} <strong>${countText(release.crawlers[state])}</strong></li>`)}</ul>
 ${mayDo(viewer.actor, "fleet-write") && !release.revoked ? stageForms(release, viewer) : nothing}</section>`;
@@ -189,14 +184,16 @@ function remarkOn(release: ReleaseLine, now: Date): Html {
   const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = release;
   const isPlain = !revoked && trusted && expiresAt > now && standing === null;
   if (!isPlain || stageSince === null) return html`${releaseRemark(release, now)}`;
-  return html`Since ${instant(stageSince.toISOString())}${stageWords === "" ? "." : `: ${stageWords}.`}`;
+  return html`Since ${instant(stageSince)}${stageWords === "" ? "." : `: ${stageWords}.`}`;
 }
 
 function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {
   const path = (deed: string) => `/fleet/versions/${encodeURIComponent(version)}/${deed}`;
   const id = `to-${version.replace(/[^a-z0-9]/gi, "-")}`;
   return html`<div class="actions">
-<form class="inline" method="post" action="${path("stage")}">${formToken(viewer)}<label for="${id}">Offer to</label> <input id="${id}" name="to" value="${stage === "none" ? "one" : stage === "one" ? "5%" : "all"}" maxlength="68" size="10" required aria-describedby="stage-hint"> <button class="quiet slim">Offer</button></form>
+<form class="inline" method="post" action="${path("stage")}">${formToken(viewer)}<label for="${id}">Offer to</label> <input
+id="${id}" name="to" value="${stage === "none" ? "one" : stage === "one" ? "5%" : "all"}" maxlength="68" size="10" required
+aria-describedby="stage-hint"> <button class="quiet slim">Offer</button></form>
 ${buttonForm(viewer, { path: path("auto"), label: "Roll out in stages" })}
 ${stage === "none" ? nothing : buttonForm(viewer, { path: path("hold"), label: "Hold" })}
 </div>`;
@@ -204,14 +201,22 @@ ${stage === "none" ? nothing : buttonForm(viewer, { path: path("hold"), label: "
 
 function docksSection({ docks }: VersionsPage): Html {
   if (docks.length === 0)
-    return html`<section><h2>Crawlers by release</h2>${empty("No crawler that takes releases has connected yet.", "")}</section>`;
-  return html`<section><h2>Crawlers by release</h2><p class="small" id="stage-hint">“Offer to” takes one, one=NAME, a percentage such as 5%, or all.</p><div class="scroll"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Supervisor</th><th scope="col">Partner's policy</th><th scope="col">Rolled back from</th></tr></thead>
-<tbody>${docks.map(
-    (dock) =>
-      html`<tr><th scope="row">${crawlerOr(dock.name, "")}${dock.online ? nothing : html`<span class="small">offline</span>`}</th><td>${dock.runsVersion}</td><td>${dock.dockVersion}</td><td>${dock.policy}</td><td>${returnedFrom(dock)}</td></tr>`,
-  )}</tbody></table></div></section>`;
+    return html`<section><h2>Crawlers by release</h2>
+${empty("No crawler that takes releases has connected yet.", "")}</section>`;
+  const columns = [
+    column<DockEntry>("Crawler", nameAndState),
+    column<DockEntry>("Runs", ({ runsVersion }) => runsVersion),
+    column<DockEntry>("Supervisor", ({ dockVersion }) => dockVersion),
+    column<DockEntry>("Partner's policy", ({ policy }) => policy),
+    column<DockEntry>("Rolled back from", returnedFrom),
+  ];
+  return html`<section><h2>Crawlers by release</h2>
+<p class="small" id="stage-hint">“Offer to” takes one, one=NAME, a percentage such as 5%, or all.</p>
+${dataTable("Crawlers by release", columns, docks)}</section>`;
 }
+
+const nameAndState = ({ name, online }: DockEntry) =>
+  html`${crawlerOr(name, "")}${online ? nothing : html`<span class="small">offline</span>`}`;
 
 function returnedFrom({ reports }: DockEntry): string {
   const returned = [...reports].filter(([, state]) => state === "returned").map(([version]) => version);

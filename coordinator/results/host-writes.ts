@@ -5,7 +5,7 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { maxPageLinks } from "#protocol/result";
-import { asInteger, clean, columnsOf } from "../database/transaction.ts";
+import { asInteger, clean, columnsOf, rowsGiven } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import { type HostPages, type PageWorth, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
@@ -26,16 +26,51 @@ export async function updateHosts(
   batch: Batch,
   worths: readonly (PageWorth | null)[],
 ): Promise<void> {
-  const rows = hostRows(batch, worths);
-  const counted = countedFigures.map((figure) => {
-    const column = hostPageColumns[figure];
-    return `${column} = greatest(0, least(2147483647, h.${column}::bigint + given.${column}))::int`;
-  });
-  await client.query(
-    `update frontier_host h
+  const paidRestUntil = new Date(batch.now.getTime() + paidHostRestDays * dayMs);
+  await client.query(updateSql, [paidRestUntil, ...given.valuesOf(hostRows(batch, worths))]);
+}
+
+/** Figures of its pages, by the names of their columns. */
+const countedFigures = ["good", "nearDuplicates", "notFound", "empty", "failed", "trappedLinks"] as const;
+
+const given = rowsGiven(
+  `host_hash bigint, not_before timestamptz, new_urls int, fetches int, wire_bytes bigint, robots_state text,
+   robots_at timestamptz, crawl_delay_ms int, back_off_ms int, backed_off_at timestamptz, usual_ms int, http_version text,
+   tls_version text, good int, near_duplicates int, not_found int, empty int, failed int, trapped_links int, payments int,
+   answers_otherwise boolean, payment_asked_at timestamptz, payment_price text, tolerated jsonb, challenged_at timestamptz,
+   challenge_provider text, challenge_of text, opened boolean`,
+);
+
+const counted = countedFigures.map((figure) => {
+  const column = hostPageColumns[figure];
+  const name = figure.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return `${column} = greatest(0, least(2147483647, h.${column}::bigint + given.${name}))::int`;
+});
+
+const dayMs = 86_400_000;
+
+/** SQL: answers 402 in a row, after the batch. */
+const paymentsAfter = `(case when given.answers_otherwise then 0 else coalesce(h.payments_asked, 0) end + given.payments)`;
+
+/** SQL: how often in a row a bot gate answered, after the batch: tries before the rest was over are one with that before it. */
+const challengesAfter = `case
+  when given.opened or h.challenges is null then 1
+  when given.challenged_at >= h.not_before then least(h.challenges + 1, 1000)
+  else h.challenges
+end`;
+
+/** SQL: the host's rest, from the try that it begins with. */
+const gateRestsUntil = `given.challenged_at + interval '1 day' * least(${longestGateRestDays},
+  ${firstGateRestDays} * 2 ^ least(30, (${challengesAfter}) - 1))`;
+
+/** SQL: after a challenge what is given, after the site's own answer null, else as before. */
+const ofChallenge = (told: string, before: string) =>
+  `case when given.challenged_at is not null then ${told} when not given.opened then ${before} end`;
+
+const updateSql = `update frontier_host h
      set not_before = case
            when given.payments > 0 and ${paymentsAfter} >= ${paymentsInARow}
-             then greatest(h.not_before, given.not_before, $20::timestamptz)
+             then greatest(h.not_before, given.not_before, $1::timestamptz)
            when given.challenged_at is not null then greatest(h.not_before, given.not_before, ${gateRestsUntil})
            when given.answers_otherwise and h.payments_asked >= ${paymentsInARow} then given.not_before
            when given.opened and h.challenges is not null then given.not_before
@@ -67,65 +102,10 @@ export async function updateHosts(
          http_version = coalesce(given.http_version, h.http_version),
          tls_version = case when given.http_version is null then h.tls_version else given.tls_version end,
          ${counted.join(",\n         ")}
-     from unnest($1::bigint[], $2::timestamptz[], $3::int[], $4::int[], $5::bigint[], $6::text[],
-       $7::timestamptz[], $8::int[], $9::int[], $10::timestamptz[], $11::int[], $12::text[], $13::text[],
-       $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $21::int[], $22::boolean[],
-       $23::timestamptz[], $24::text[], $25::jsonb[], $26::timestamptz[], $27::text[], $28::text[], $29::boolean[])
-       as given (host_hash, not_before, new_urls, fetches, wire_bytes, robots_state, robots_at, crawl_delay_ms,
-         back_off_ms, backed_off_at, usual_ms, http_version, tls_version,
-         ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")},
-         payments, answers_otherwise, payment_asked_at, payment_price, tolerated, challenged_at, challenge_provider,
-         challenge_of, opened)
-     where h.host_hash = given.host_hash`,
-    [
-      ...columnsOf(rows, [
-        "hostHash",
-        "notBefore",
-        "newUrls",
-        "fetches",
-        "wireBytes",
-        "robotsState",
-        "robotsAt",
-        "crawlDelayMs",
-        "backOffMs",
-        "backedOffAt",
-        "usualMs",
-        "httpVersion",
-        "tlsVersion",
-        ...countedFigures,
-      ]),
-      new Date(batch.now.getTime() + paidHostRestDays * dayMs),
-      ...columnsOf(rows, ["payments", "answersOtherwise", "paymentAskedAt", "paymentPrice", "tolerated"]),
-      ...columnsOf(rows, ["challengedAt", "challengeProvider", "challengeOf", "opened"]),
-    ],
-  );
-}
+     from ${given.sql(2)}
+     where h.host_hash = given.host_hash`;
 
-/** SQL: answers 402 in a row, after the batch. */
-const paymentsAfter = `(case when given.answers_otherwise then 0 else coalesce(h.payments_asked, 0) end + given.payments)`;
-
-/** SQL: how often in a row a bot gate answered, after the batch: tries before the rest was over are one with that before it. */
-const challengesAfter = `case
-  when given.opened or h.challenges is null then 1
-  when given.challenged_at >= h.not_before then least(h.challenges + 1, 1000)
-  else h.challenges
-end`;
-
-/** SQL: the host's rest, from the try that it begins with. */
-const gateRestsUntil = `given.challenged_at + interval '1 day' * least(${longestGateRestDays},
-  ${firstGateRestDays} * 2 ^ least(30, (${challengesAfter}) - 1))`;
-
-/** SQL: after a challenge what is given, after the site's own answer null, else as before. */
-const ofChallenge = (given: string, before: string) =>
-  `case when given.challenged_at is not null then ${given} when not given.opened then ${before} end`;
-
-const dayMs = 86_400_000;
-
-/** In the order in which the statement names them. */
-const countedFigures = ["good", "nearDuplicates", "notFound", "empty", "failed", "trappedLinks"] as const;
-type Counted = Record<(typeof countedFigures)[number], number>;
-
-const figureOf: Readonly<Record<PageWorth, keyof HostPages & keyof Counted>> = {
+const figureOf: Readonly<Record<PageWorth, keyof HostPages & keyof HostRow>> = {
   good: "good",
   "near-duplicate": "nearDuplicates",
   "not-found": "notFound",
@@ -133,33 +113,7 @@ const figureOf: Readonly<Record<PageWorth, keyof HostPages & keyof Counted>> = {
   failed: "failed",
 };
 
-interface HostRow extends Counted {
-  readonly hostHash: HostHash;
-  notBefore: Date;
-  newUrls: number;
-  fetches: number;
-  wireBytes: number;
-  robotsState: string | null;
-  robotsAt: Date | null;
-  crawlDelayMs: number | null;
-  backOffMs: number | null;
-  backedOffAt: Date | null;
-  usualMs: number | null;
-  tolerated: string | null;
-  httpVersion: string | null;
-  tlsVersion: string | null;
-  /** Answers 402, the last ones in a row; and whether one before them was another. */
-  payments: number;
-  answersOtherwise: boolean;
-  paymentAskedAt: Date | null;
-  paymentPrice: string | null;
-  /** The last one's, where no answer of the site's own came after it. */
-  challengedAt: Date | null;
-  challengeProvider: string | null;
-  challengeOf: string | null;
-  /** The site itself has answered, though a bot gate may have done so since. */
-  opened: boolean;
-}
+type HostRow = ReturnType<typeof emptyRow>;
 
 /** One row per host; of what is said more than once, the later result's word counts. */
 function hostRows({ results, now }: Batch, worths: readonly (PageWorth | null)[]): HostRow[] {
@@ -247,36 +201,30 @@ function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWo
   if (before.visits === 0) row.trappedLinks += Math.min(maxPageLinks, result.page?.trappedLinks ?? 0);
 }
 
-function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
+function emptyRow(hostHash: HostHash, notBefore: Date) {
   return {
-    hostHash,
-    notBefore,
-    newUrls: 0,
-    fetches: 0,
-    wireBytes: 0,
-    robotsState: null,
-    robotsAt: null,
-    crawlDelayMs: null,
-    backOffMs: null,
-    backedOffAt: null,
-    usualMs: null,
-    tolerated: null,
-    httpVersion: null,
-    tlsVersion: null,
+    ...{ hostHash, notBefore, newUrls: 0, fetches: 0, wireBytes: 0 },
+    robotsState: null as string | null,
+    robotsAt: null as Date | null,
+    crawlDelayMs: null as number | null,
+    backOffMs: null as number | null,
+    backedOffAt: null as Date | null,
+    usualMs: null as number | null,
+    tolerated: null as string | null,
+    httpVersion: null as string | null,
+    tlsVersion: null as string | null,
+    /** Answers 402, the last ones in a row; and whether one before them was another. */
     payments: 0,
     answersOtherwise: false,
-    paymentAskedAt: null,
-    paymentPrice: null,
-    challengedAt: null,
-    challengeProvider: null,
-    challengeOf: null,
+    paymentAskedAt: null as Date | null,
+    paymentPrice: null as string | null,
+    /** The last one's, where no answer of the site's own came after it. */
+    challengedAt: null as Date | null,
+    challengeProvider: null as string | null,
+    challengeOf: null as string | null,
+    /** The site itself has answered, though a bot gate may have done so since. */
     opened: false,
-    good: 0,
-    nearDuplicates: 0,
-    notFound: 0,
-    empty: 0,
-    failed: 0,
-    trappedLinks: 0,
+    ...{ good: 0, nearDuplicates: 0, notFound: 0, empty: 0, failed: 0, trappedLinks: 0 },
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
+import { nameOf } from "#core/url-key";
 import { isOptedOut } from "../frontier/back-link-writes.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
@@ -36,8 +37,10 @@ export async function siftResults(
   const lost = results.filter((one) => !found.has(one));
   const slow = held.filter((_one, index) => !isTooFast(held, index, batch.now));
   return {
+    // A URL twice in one batch counts once.
     counted: firstOfEach(
       slow.map(({ one, grantedAt, before }) => decided(inTime(one, grantedAt, batch.now), before)),
+      ({ key }) => nameOf(key),
     ),
     refused: [
       ...(await namedFaults(client, batch.crawlerId, lost)),
@@ -191,11 +194,10 @@ const faultWords: Readonly<Record<string, string>> = {
   "wrong-url": "results of URLs that were not leased came",
 };
 
-/** A URL twice in one batch counts once. */
-function firstOfEach(results: readonly CountedResult[]): CountedResult[] {
+export function firstOfEach<T>(values: readonly T[], nameOfOne: (value: T) => string): T[] {
   const seen = new Set<string>();
-  return results.filter(({ key }) => {
-    const name = `${key.hostHash}/${key.urlHash}`;
+  return values.filter((value) => {
+    const name = nameOfOne(value);
     return seen.has(name) ? false : seen.add(name) !== undefined;
   });
 }

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import { clean, columnsOf } from "../database/transaction.ts";
+import { clean, columnsOf, rowsGiven } from "../database/transaction.ts";
 import type { ArrivedResult, CountedResult } from "./accepted-result.ts";
 import { fetchedAtOf, type LinkFacts, replacesPage } from "./result-rows.ts";
 
@@ -141,44 +141,30 @@ export function packOutLinks(
 }
 
 /** 64 bits of SHA-256 over what the row says of the links; 0 is kept for rows that have none. */
-function digestOf({
-  urlList,
-  hosts,
-  places,
-  nofollows,
-  anchors,
-}: Omit<PackedLinks, "digest" | "ownLinks" | "urls">): string {
+function digestOf(links: Omit<PackedLinks, "digest" | "ownLinks" | "urls">): string {
+  const { urlList, hosts, places, nofollows, anchors } = links;
   const hash = createHash("sha256").update(`${urlList}${hosts}${places}${nofollows}${anchors}`).digest();
   return hash.readBigInt64BE(0).toString();
 }
+
+const given = rowsGiven(
+  `host_hash bigint, url_hash bigint, visit int, visited_at timestamptz, digest bigint, own_links smallint, url_list text,
+   hosts text, places text, nofollows text, anchors text`,
+);
 
 async function writeOutLinks(client: PoolClient, rows: readonly OutLinkRow[]): Promise<void> {
   if (rows.length === 0) return;
   await client.query(
     `insert into out_link (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows,
        anchors)
-     select host_hash, url_hash, visit, visited_at, digest, own_links, urls::bigint[], hosts::bigint[],
+     select host_hash, url_hash, visit, visited_at, digest, own_links, url_list::bigint[], hosts::bigint[],
        places::smallint[], nofollows::smallint[], anchors
-     from unnest($1::bigint[], $2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::smallint[], $7::text[],
-         $8::text[], $9::text[], $10::text[], $11::text[])
-       as given (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows, anchors)
+     from ${given.sql()}
      on conflict (host_hash, url_hash) do update
        set visit = excluded.visit, visited_at = excluded.visited_at, digest = excluded.digest,
          own_links = excluded.own_links, urls = excluded.urls, hosts = excluded.hosts, places = excluded.places,
          nofollows = excluded.nofollows, anchors = excluded.anchors`,
-    columnsOf(rows, [
-      "hostHash",
-      "urlHash",
-      "visit",
-      "visitedAt",
-      "digest",
-      "ownLinks",
-      "urlList",
-      "hosts",
-      "places",
-      "nofollows",
-      "anchors",
-    ]),
+    given.valuesOf(rows),
   );
 }
 

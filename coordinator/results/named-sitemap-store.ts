@@ -3,8 +3,8 @@
  * its own host; for another one where that host's robots.txt names it, and there alone.
  */
 import type { PoolClient } from "pg";
-import type { HostHash, UrlHash } from "#core/ids";
-import { nameOf, urlKeyOf } from "#core/url-key";
+import type { HostHash } from "#core/ids";
+import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
 import type { CountedResult } from "./accepted-result.ts";
 
@@ -13,7 +13,7 @@ export async function noteNamedSitemaps(
   client: PoolClient,
   results: readonly CountedResult[],
 ): Promise<void> {
-  const named = new Map<HostHash, Map<string, NamedSitemap>>();
+  const named = new Map<HostHash, Map<string, UrlAddress & { readonly of: HostHash }>>();
   for (const { key, result } of results) {
     const { robots } = result;
     // A robots.txt that could not be had takes nothing back.
@@ -21,14 +21,13 @@ export async function noteNamedSitemaps(
     const sitemaps = robots.sitemaps.flatMap((url) => {
       const sitemap = urlKeyOf(url);
       if (typeof sitemap === "string" || sitemap.hostHash === key.hostHash) return [];
-      const row = { hostHash: key.hostHash, sitemapHost: sitemap.hostHash, sitemapUrl: sitemap.urlHash };
-      return [[nameOf(sitemap), row] as const];
+      return [[nameOf(sitemap), { ...sitemap, of: key.hostHash }] as const];
     });
     named.set(key.hostHash, new Map(sitemaps));
   }
   if (named.size === 0) return;
   const rows = [...named.values()].flatMap((sitemaps) => [...sitemaps.values()]);
-  const columns = columnsOf(rows, ["hostHash", "sitemapHost", "sitemapUrl"]);
+  const columns = columnsOf(rows, ["of", "hostHash", "urlHash"]);
   await client.query(
     `delete from named_sitemap n
      where n.host_hash = any($4::bigint[])
@@ -49,12 +48,6 @@ export async function noteNamedSitemaps(
   );
 }
 
-interface NamedSitemap {
-  readonly hostHash: HostHash;
-  readonly sitemapHost: HostHash;
-  readonly sitemapUrl: UrlHash;
-}
-
 /**
  * The results, with the entries of other hosts that count let in. A sitemap some of whose entries do not count loses its
  * validators: once a robots.txt names it, it must not answer that it is as it was.
@@ -65,8 +58,8 @@ export async function withNamedSitemaps(
 ): Promise<CountedResult[]> {
   const lists = results.filter(({ foreign }) => foreign.length > 0);
   if (lists.length === 0) return [...results];
-  const { rows } = await client.query<{ host_hash: HostHash; sitemap_host: HostHash; sitemap_url: UrlHash }>(
-    `select n.host_hash, n.sitemap_host_hash as sitemap_host, n.sitemap_url_hash as sitemap_url
+  const { rows } = await client.query<UrlAddress & { of: HostHash }>(
+    `select n.host_hash as of, n.sitemap_host_hash as "hostHash", n.sitemap_url_hash as "urlHash"
      from unnest($1::bigint[], $2::bigint[]) as given (sitemap_host, sitemap_url)
      join named_sitemap n
        on n.sitemap_url_hash = given.sitemap_url and n.sitemap_host_hash = given.sitemap_host
@@ -78,9 +71,9 @@ export async function withNamedSitemaps(
     ],
   );
   const namers = new Map<string, Set<HostHash>>();
-  for (const { host_hash, sitemap_host, sitemap_url } of rows) {
-    const name = nameOf({ hostHash: sitemap_host, urlHash: sitemap_url });
-    namers.set(name, (namers.get(name) ?? new Set()).add(host_hash));
+  for (const { of, ...sitemap } of rows) {
+    const name = nameOf(sitemap);
+    namers.set(name, (namers.get(name) ?? new Set()).add(of));
   }
   return results.map((counted) => {
     if (counted.foreign.length === 0) return counted;

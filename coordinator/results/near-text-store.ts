@@ -9,7 +9,6 @@
  */
 
 import type { PoolClient } from "pg";
-import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
 import { simhashDistance } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
@@ -72,13 +71,9 @@ function freshMatch(text: Text, fresh: ReadonlyMap<number, readonly FreshText[]>
 /** The nearest entry for each text that has one; of several, that with the smaller key. */
 async function storedMatches(client: PoolClient, texts: readonly Text[]): Promise<Map<number, TextPlace>> {
   if (texts.length === 0) return new Map();
-  const { rows } = await client.query<{
-    ordinal: number;
-    host_hash: HostHash;
-    url_hash: UrlHash;
-    text_group: string;
-  }>(
-    `select distinct on (given.ordinal) given.ordinal, found.host_hash, found.url_hash, found.text_group
+  const { rows } = await client.query<UrlAddress & { ordinal: number; group: string }>(
+    `select distinct on (given.ordinal) given.ordinal, found.host_hash as "hostHash", found.url_hash as "urlHash",
+       found.text_group as group
      from unnest($1::int[], $2::int[], $3::bigint[], $4::int[], $5::bigint[], $6::bigint[])
        as given (ordinal, band, simhash, words, host_hash, url_hash)
      cross join lateral (
@@ -96,12 +91,7 @@ async function storedMatches(client: PoolClient, texts: readonly Text[]): Promis
       ["ordinal", "band", "simhash", "words", "hostHash", "urlHash"],
     ),
   );
-  return new Map(
-    rows.map((row) => [
-      row.ordinal,
-      { group: row.text_group, duplicateOf: { hostHash: row.host_hash, urlHash: row.url_hash } },
-    ]),
-  );
+  return new Map(rows.map(({ ordinal, group, ...duplicateOf }) => [ordinal, { group, duplicateOf }]));
 }
 
 /** Enters texts that were found to be the first of their group. */

@@ -2,7 +2,7 @@
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
-import { columnsOf } from "../database/transaction.ts";
+import { columnsOf, rowsGiven } from "../database/transaction.ts";
 import { type CountedResult, indexedPage } from "./accepted-result.ts";
 import {
   enterHeirs,
@@ -31,15 +31,18 @@ export async function writePages(client: PoolClient, batch: Batch): Promise<Read
     client,
     replaced.filter(({ result }) => indexedPage(result) === null),
   );
-  await upsertPages(
-    client,
-    batch,
-    pages.map(({ row }) => ({ ...row, ...placeColumns(row, texts) })),
-  );
+  const rows = pages.map(({ row }) => ({ ...row, ...placeColumns(row, texts) }));
+  if (rows.length > 0) await client.query(upsertSql, [batch.crawlerId, ...given.valuesOf(rows)]);
   await writeStatements(client, batch);
   await texts.settle();
   return texts.nearDuplicates;
 }
+
+const hashesOf = (results: readonly CountedResult[]) =>
+  columnsOf(
+    results.map(({ key }) => key),
+    ["hostHash", "urlHash"],
+  );
 
 function placeColumns(row: PageRow, texts: PlacedTexts) {
   const place = texts.places.get(nameOf(row));
@@ -56,79 +59,33 @@ async function deletePages(client: PoolClient, withoutPage: readonly CountedResu
     `delete from page p
      using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      where p.host_hash = given.host_hash and p.url_hash = given.url_hash`,
-    [withoutPage.map(({ key }) => key.hostHash), withoutPage.map(({ key }) => key.urlHash)],
+    hashesOf(withoutPage),
   );
 }
 
-/** Name of the row's field, column and its type. */
-const columns = [
-  ["hostHash", "host_hash", "bigint"],
-  ["urlHash", "url_hash", "bigint"],
-  ["url", "url", "text"],
-  ["host", "host", "text"],
-  ["fetchedAt", "fetched_at", "timestamptz"],
-  ["status", "status", "smallint"],
-  ["contentType", "content_type", "text"],
-  ["language", "language", "text"],
-  ["declaredLanguage", "declared_language", "text"],
-  ["detectedLanguage", "detected_language", "text"],
-  ["textSearchConfig", "text_search_config", "text"],
-  ["title", "title", "text"],
-  ["description", "description", "text"],
-  ["excerpt", "excerpt", "text"],
-  ["headings", "headings", "jsonb"],
-  ["structured", "structured", "jsonb"],
-  ["publishedAt", "published_at", "timestamptz"],
-  ["modifiedAt", "modified_at", "timestamptz"],
-  ["canonicalUrl", "canonical_url", "text"],
-  ["noindex", "noindex", "boolean"],
-  ["digest", "digest", "text"],
-  ["simhash", "simhash", "text"],
-  ["textGroup", "text_group", "bigint"],
-  ["duplicateHostHash", "duplicate_host_hash", "bigint"],
-  ["duplicateUrlHash", "duplicate_url_hash", "bigint"],
-  ["words", "words", "int"],
-  ["bodyBytes", "body_bytes", "int"],
-  ["wireBytes", "wire_bytes", "int"],
-  ["shippedBytes", "shipped_bytes", "int"],
-  ["lexemes", "lexemes", "tsvector"],
-  ["preferenceSet", "preference_set", "int"],
-  ["preferencesSince", "preferences_since", "timestamptz"],
-  ["needsScripts", "needs_scripts", "boolean"],
-] as const;
+const given = rowsGiven(
+  `host_hash bigint, url_hash bigint, url text, host text, fetched_at timestamptz, status smallint, content_type text,
+   language text, declared_language text, detected_language text, text_search_config text, title text, description text,
+   excerpt text, headings jsonb, structured jsonb, published_at timestamptz, modified_at timestamptz, canonical_url text,
+   noindex boolean, digest text, simhash text, text_group bigint, duplicate_host_hash bigint, duplicate_url_hash bigint,
+   words int, body_bytes int, wire_bytes int, shipped_bytes int, lexemes tsvector, preference_set int,
+   preferences_since timestamptz, needs_scripts boolean`,
+);
 
-const names = columns.map(([, column]) => column);
-
-const upsertSql = `insert into page (crawler_id, ${names.join(", ")})
-  select $1, given.*
-  from unnest(${columns.map(([, , type], index) => `$${index + 2}::${type}[]`).join(", ")}) as given
+const upsertSql = `insert into page (crawler_id, ${given.names.join(", ")})
+  select $1, given.* from ${given.sql(2)}
   on conflict (host_hash, url_hash) do update
     set crawler_id = excluded.crawler_id,
-        ${names
+        ${given.names
           .slice(4)
           .map((column) => `${column} = ${written(column)}`)
           .join(", ")}`;
 
 /** A list of statements that is as it was, is so since then. */
-function written(column: (typeof names)[number]): string {
+function written(column: string): string {
   if (column !== "preferences_since") return `excluded.${column}`;
   return `case when page.preference_set = excluded.preference_set then page.preferences_since
           else excluded.preferences_since end`;
-}
-
-async function upsertPages(
-  client: PoolClient,
-  { crawlerId }: Batch,
-  rows: readonly (PageRow & ReturnType<typeof placeColumns>)[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  await client.query(upsertSql, [
-    crawlerId,
-    ...columnsOf(
-      rows,
-      columns.map(([field]) => field),
-    ),
-  ]);
 }
 
 interface PlacedTexts {
@@ -200,30 +157,22 @@ async function textsBefore(
   client: PoolClient,
   replaced: readonly CountedResult[],
 ): Promise<Map<string, TextBefore>> {
-  const known = replaced.filter(({ before }) => before.visits > 0).map(({ key }) => key);
+  const known = replaced.filter(({ before }) => before.visits > 0);
   if (known.length === 0) return new Map();
-  const { rows } = await client.query<{
-    host_hash: HostHash;
-    url_hash: UrlHash;
-    simhash: string;
-    words: number;
-    text_group: string;
-    duplicate_host_hash: HostHash | null;
-    duplicate_url_hash: UrlHash | null;
-  }>(
-    `select p.host_hash, p.url_hash, p.simhash, p.words, p.text_group, p.duplicate_host_hash, p.duplicate_url_hash
+  const { rows } = await client.query<
+    Omit<TextBefore, "place"> & { group: string; ofHost: HostHash | null; ofUrl: UrlHash | null }
+  >(
+    `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.simhash, p.words, p.text_group as group,
+       p.duplicate_host_hash as "ofHost", p.duplicate_url_hash as "ofUrl"
      from page p
      join unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash) using (host_hash, url_hash)
      where p.text_group is not null`,
-    [known.map((key) => key.hostHash), known.map((key) => key.urlHash)],
+    hashesOf(known),
   );
   return new Map(
-    rows.map(({ host_hash: hostHash, url_hash: urlHash, ...row }) => {
-      const { duplicate_host_hash: ofHost, duplicate_url_hash: ofUrl } = row;
+    rows.map(({ group, ofHost, ofUrl, ...text }) => {
       const duplicateOf = ofHost === null || ofUrl === null ? null : { hostHash: ofHost, urlHash: ofUrl };
-      const place = { group: row.text_group, duplicateOf };
-      const text = { hostHash, urlHash, simhash: row.simhash, words: row.words, place };
-      return [nameOf(text), text];
+      return [nameOf(text), { ...text, place: { group, duplicateOf } }];
     }),
   );
 }
@@ -236,16 +185,17 @@ async function toldPlaces(client: PoolClient, pages: readonly Page[]): Promise<M
     return isOther ? [{ name: nameOf(row), key }] : [];
   });
   if (told.length === 0) return new Map();
-  const { rows } = await client.query<{ host_hash: HostHash; url_hash: UrlHash; text_group: string }>(
-    `select p.host_hash, p.url_hash, p.text_group
+  const { rows } = await client.query<UrlAddress & { group: string }>(
+    `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.text_group as group
      from page p
      join unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash) using (host_hash, url_hash)
      where p.text_group is not null`,
-    [told.map(({ key }) => key.hostHash), told.map(({ key }) => key.urlHash)],
+    columnsOf(
+      told.map(({ key }) => key),
+      ["hostHash", "urlHash"],
+    ),
   );
-  const groups = new Map(
-    rows.map((row) => [nameOf({ hostHash: row.host_hash, urlHash: row.url_hash }), row.text_group]),
-  );
+  const groups = new Map(rows.map((row) => [nameOf(row), row.group]));
   return new Map(
     told.flatMap(({ name, key }) => {
       const group = groups.get(nameOf(key));

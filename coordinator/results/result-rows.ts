@@ -7,7 +7,7 @@ import { type FetchOutcome, type FetchResult, maxRedirects, type PageExtract } f
 import { asInteger, clean, pageDate } from "../database/transaction.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
 import { noVisits } from "../recrawl/change-rate.ts";
-import { asksPayment, challengeOf } from "../recrawl/visit-findings.ts";
+import { asksPayment, challengeOf, isFailure } from "../recrawl/visit-findings.ts";
 import {
   type CountedResult,
   indexedPage,
@@ -148,10 +148,6 @@ function isRefusal(outcome: FetchOutcome): boolean {
 
 export function isHttpMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
-}
-
-function isFailure(outcome: FetchOutcome): boolean {
-  return outcome.type === "failed" || outcome.type === "http-error";
 }
 
 /** Validators are the page's: an error has some of its own, which a request for the page must not be made with. */

@@ -1,8 +1,7 @@
 /** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
 
 import type { Pool, PoolClient } from "pg";
-import type { CrawlerId, SubnetId } from "#core/ids";
-import { asCrawlerId, type HostHash } from "#core/ids";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { specialPurposeOf } from "#core/ip/special-purpose";
@@ -35,7 +34,7 @@ import {
   type TakenResults,
 } from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
-import { siftResults } from "./lease-rule-reads.ts";
+import { firstOfEach, siftResults } from "./lease-rule-reads.ts";
 import { writeLinks } from "./link-writes.ts";
 import { noteNamedSitemaps, withNamedSitemaps } from "./named-sitemap-store.ts";
 import { writePages } from "./page-writes.ts";
@@ -61,12 +60,38 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
     }): Promise<TakenResults> => await take(pool, { ...batch, known }),
 
     /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
-    fetchesSince: async (since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> =>
-      await fetchesSince(pool, since),
+    async fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> {
+      const { rows } = await pool.query<{ crawlerId: CrawlerId; pages: number; bytes: number }>(
+        `select crawler_id as "crawlerId", count(*)::int as pages, sum(wire_bytes)::float8 as bytes
+         from page_fetch
+         where fetched_at >= $1
+         group by crawler_id
+         order by crawler_id`,
+        [since],
+      );
+      return rows;
+    },
 
-    /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
-    recentFetches: async (hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> =>
-      await recentFetches(pool, hosts, perHost),
+    /** The latest fetches of these hosts, oldest first, at most `perHost` each; without refusals, which were not fetched at all. */
+    async recentFetches(hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> {
+      const { rows } = await pool.query<RecentFetch>(
+        `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",
+           f.fetched_at as "fetchedAt", f.first_byte_ms as "firstByteMs", f.connect_ms as "connectMs",
+           f.total_ms as "totalMs"
+         from frontier_host h
+         cross join lateral (
+           select crawler_id, fetched_at, first_byte_ms, connect_ms, total_ms
+           from page_fetch
+           where host_hash = h.host_hash and outcome not in ('refused-by-robots', 'refused-address')
+           order by fetched_at desc
+           limit $2
+         ) f
+         where h.host_hash = any($1::bigint[])
+         order by h.host_hash, f.fetched_at`,
+        [hosts, perHost],
+      );
+      return rows;
+    },
   };
 }
 
@@ -95,11 +120,7 @@ async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
     if (batch.results.length === 1) return await takeFaulty(pool, batch, first, error as Error);
     const middle = batch.results.length >> 1;
     const half = batch.results.slice(0, middle);
-    const before = await take(pool, {
-      ...batch,
-      results: half,
-      lastSequence: half.at(-1)!.sequence,
-    });
+    const before = await take(pool, { ...batch, results: half, lastSequence: half.at(-1)!.sequence });
     return sumOfTaken(before, await take(pool, { ...batch, results: batch.results.slice(middle) }));
   }
 }
@@ -145,43 +166,6 @@ function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
     ...(posted === 0 ? {} : { posted }),
     ...(refused.length === 0 ? {} : { refused }),
   };
-}
-
-/** Without refusals, which were not fetched at all. */
-async function recentFetches(
-  pool: Pool,
-  hosts: readonly HostHash[],
-  perHost: number,
-): Promise<RecentFetch[]> {
-  const { rows } = await pool.query<RecentFetch>(
-    `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",
-       f.fetched_at as "fetchedAt", f.first_byte_ms as "firstByteMs", f.connect_ms as "connectMs",
-       f.total_ms as "totalMs"
-     from frontier_host h
-     cross join lateral (
-       select crawler_id, fetched_at, first_byte_ms, connect_ms, total_ms
-       from page_fetch
-       where host_hash = h.host_hash and outcome not in ('refused-by-robots', 'refused-address')
-       order by fetched_at desc
-       limit $2
-     ) f
-     where h.host_hash = any($1::bigint[])
-     order by h.host_hash, f.fetched_at`,
-    [hosts, perHost],
-  );
-  return rows;
-}
-
-async function fetchesSince(pool: Pool, since: Date): ReturnType<ResultStore["fetchesSince"]> {
-  const { rows } = await pool.query<{ crawler_id: number; pages: number; bytes: number }>(
-    `select crawler_id, count(*)::int as pages, sum(wire_bytes)::float8 as bytes
-     from page_fetch
-     where fetched_at >= $1
-     group by crawler_id
-     order by crawler_id`,
-    [since],
-  );
-  return rows.map(({ pages, bytes, ...row }) => ({ crawlerId: asCrawlerId(row.crawler_id), pages, bytes }));
 }
 
 // At-least-once on the wire becomes exactly-once here: the row of the crawler's spool, which holds the
@@ -335,12 +319,4 @@ function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; addr
   const address = result.address === null ? null : parseAddress(result.address);
   if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];
   return [{ hostHash: key.hostHash, address: result.address }];
-}
-
-function firstOfEach<T>(values: readonly T[], nameOf: (value: T) => string): T[] {
-  const seen = new Set<string>();
-  return values.filter((value) => {
-    const name = nameOf(value);
-    return seen.has(name) ? false : seen.add(name) !== undefined;
-  });
 }

@@ -3,45 +3,30 @@
 import type { PoolClient } from "pg";
 import type { HostHash, LeaseId } from "#core/ids";
 import { nameOf } from "#core/url-key";
-import { columnsOf } from "../database/transaction.ts";
+import { columnsOf, rowsGiven } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns } from "../frontier/address-turn-writes.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
 import { type Batch, fetchedAtOf, fetchRow, type LinkFacts, urlRow } from "./result-rows.ts";
 
+const fetches = rowsGiven(
+  `host_hash bigint, url_hash bigint, fetched_at timestamptz, outcome text, blame text, status smallint, address inet,
+   dns_ms real, connect_ms real, tls_ms real, first_byte_ms real, total_ms real, wire_bytes int, body_bytes int,
+   shipped_bytes int, changed boolean, gap_seconds real`,
+);
+
+const insertSql = `insert into page_fetch (crawler_id, ${fetches.names.join(", ")}) select $1, given.* from ${fetches.sql(2)}`;
+
 export async function insertFetches(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
   const rows = results.map((arrived) => fetchRow(arrived, now));
-  await client.query(
-    `insert into page_fetch (crawler_id, host_hash, url_hash, fetched_at, outcome, blame, status, address,
-       dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, wire_bytes, body_bytes, shipped_bytes, changed,
-       gap_seconds)
-     select $1, given.*
-     from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::smallint[],
-       $8::inet[], $9::real[], $10::real[], $11::real[], $12::real[], $13::real[], $14::int[], $15::int[],
-       $16::int[], $17::boolean[], $18::real[]) as given`,
-    [
-      crawlerId,
-      ...columnsOf(rows, [
-        "hostHash",
-        "urlHash",
-        "fetchedAt",
-        "outcome",
-        "blame",
-        "status",
-        "address",
-        "dnsMs",
-        "connectMs",
-        "tlsMs",
-        "firstByteMs",
-        "totalMs",
-        "wireBytes",
-        "bodyBytes",
-        "shippedBytes",
-        "changed",
-        "gapSeconds",
-      ]),
-    ],
-  );
+  await client.query(insertSql, [crawlerId, ...fetches.valuesOf(rows)]);
 }
+
+const urls = rowsGiven(
+  `host_hash bigint, url_hash bigint, state text, next_fetch_at timestamptz, fetched_at timestamptz, failed boolean,
+   outcome text, status smallint, reason text, keeps_validators boolean, etag text, last_modified text, digest text,
+   worth text, out_links int, change_ratio real, compared_visits int, content_changes int, changed_seconds real,
+   unchanged_seconds real, changes_per_day real`,
+);
 
 /** What the results say of the URLs; `worths` beside the results. */
 export async function updateUrls(
@@ -74,36 +59,9 @@ export async function updateUrls(
          changed_seconds = u.changed_seconds + given.changed_seconds,
          unchanged_seconds = u.unchanged_seconds + given.unchanged_seconds,
          changes_per_day = coalesce(given.changes_per_day, u.changes_per_day)
-     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::boolean[],
-       $7::text[], $8::smallint[], $9::text[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
-       $15::int[], $16::real[], $17::int[], $18::int[], $19::real[], $20::real[], $21::real[])
-       as given (host_hash, url_hash, state, next_fetch_at, fetched_at, failed, outcome, status, reason,
-         keeps_validators, etag, last_modified, digest, worth, out_links, change_ratio, compared_visits,
-         content_changes, changed_seconds, unchanged_seconds, changes_per_day)
+     from ${urls.sql()}
      where u.host_hash = given.host_hash and u.url_hash = given.url_hash`,
-    columnsOf(rows, [
-      "hostHash",
-      "urlHash",
-      "state",
-      "nextFetchAt",
-      "fetchedAt",
-      "failed",
-      "outcome",
-      "status",
-      "reason",
-      "keepsValidators",
-      "etag",
-      "lastModified",
-      "digest",
-      "worth",
-      "outLinks",
-      "changeRatio",
-      "comparedVisits",
-      "contentChanges",
-      "changedSeconds",
-      "unchangedSeconds",
-      "changesPerDay",
-    ]),
+    urls.valuesOf(rows),
   );
 }
 

@@ -13,7 +13,7 @@ export const statementSchema = z
   })
   .meta({ id: "StatedPreference" });
 
-const answer = z.enum(preferenceAnswers).optional();
+const answer = z.enum(preferenceAnswers).exactOptional();
 
 export const answersSchema = z
   .strictObject({ search: answer, "ai-input": answer, "ai-train": answer, "text-and-data-mining": answer })

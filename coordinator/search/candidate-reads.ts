@@ -79,14 +79,10 @@ export interface CandidateSearch {
 }
 
 /** The host of the filter and those below it. */
-export async function hostsOfSite(
-  client: PoolClient,
-  site: string,
-  atMost = hostsBelow,
-): Promise<HostHash[]> {
+export async function hostsOfSite(client: PoolClient, site: string): Promise<HostHash[]> {
   const { rows } = await client.query<{ host_hash: HostHash }>(
     `select host_hash from frontier_host h where ${isOfSite("h.host", "$1")} limit $2`,
-    [site, atMost],
+    [site, hostsBelow],
   );
   return rows.map((row) => row.host_hash);
 }
@@ -201,7 +197,7 @@ const phraseSql = (part: string, others: string, share: number, at: number) => `
  * Only what is asked for, so that the plan of each combination stays as simple as it can be. Parameters from $7 on; the
  * page is `p`, and its words in the rules of its language are `arm`.
  */
-export function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" | "hosts">) {
+function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" | "hosts">) {
   const date = "coalesce(p.published_at, p.fetched_at)";
   const asked: readonly (readonly [unknown, (parameter: string) => string])[] = [
     [filters.language, (value) => `p.language = ${value}::text`],
@@ -214,7 +210,8 @@ export function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "
     [
       filters.preference,
       (value) =>
-        `coalesce((select s.answers ->> split_part(${value}::text, '=', 1) from preference_set s where s.set_id = p.preference_set), '${unstated}') = split_part(${value}::text, '=', 2)`,
+        `coalesce((select s.answers ->> split_part(${value}::text, '=', 1) from preference_set s
+          where s.set_id = p.preference_set), '${unstated}') = split_part(${value}::text, '=', 2)`,
     ],
     [
       filters.excludeHost?.split(",") ?? null,

@@ -4,6 +4,7 @@ import { differenceList } from "../changes/difference-page.ts";
 import { kindWords } from "../changes/page-change.ts";
 import { statedSection } from "../results/stated-uses-page.ts";
 import { fetchAgainForm } from "../submissions/page.ts";
+import { column, crawlerOr, dataTable, numberColumn } from "../web/components.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -14,41 +15,52 @@ import type { AlikePage, InLink, Listed, OutLink, PageAnswer, PageFacts, PageFet
 export function pageBody(answer: PageAnswer | null, viewer: PageViewer): Html {
   if (answer === null) return html`<h1>A page of the index</h1>${askForm("")}`;
   if (answer.page === null) {
+    const who = pathWith("/who", { q: answer.asked });
     return html`<h1>No page to show</h1>${askForm(answer.asked)}
-<div class="empty"><p>${answer.words}</p><p><a href="${pathWith("/who", { q: answer.asked })}">Who crawls it, and what became of it</a></p></div>${statedSection(answer.stated)}`;
+<div class="empty"><p>${answer.words}</p><p><a href="${who}">Who crawls it, and what became of it</a></p></div>
+${statedSection(answer.stated)}`;
   }
   return factsOf(answer.page, viewer);
 }
 
 function askForm(url: string): Html {
-  return html`<form class="ask" action="/pages" method="get"><label for="url">Address of a page</label><div class="field"><input id="url" name="url" maxlength="2048" value="${url}" placeholder="https://www.example.org/" inputmode="url" autocomplete="off" spellcheck="false"><button>Show</button></div></form>`;
+  return html`<form class="ask" action="/pages" method="get"><label for="url">Address of a page</label><div class="field">
+<input id="url" name="url" maxlength="2048" value="${url}" placeholder="https://www.example.org/" inputmode="url"
+  autocomplete="off" spellcheck="false"><button>Show</button></div></form>`;
 }
 
 function factsOf(page: PageFacts, viewer: PageViewer): Html {
   const href = safeHref(page.url);
+  const { inLinks, changes, alike } = page;
+  const linking = `${inLinks.more ? "more than " : ""}${howMany(inLinks.total, "link")}`;
   return html`<p class="crumbs">${crumbs(page.url)}</p>
 <h1>${page.title.trim() || "Without a title"}</h1>
 <p class="page-url mono small">${href ? html`<a href="${href}" rel="noreferrer nofollow">${page.url}</a>` : page.url}</p>
 <dl class="tiles">
-${tile("Fetched", instant(page.fetchedAt), html`by ${page.crawler === null ? "a crawler that is gone" : crawlerLink(page.crawler)}`)}
-${tile("Size", html`${bytesText(page.bodyBytes)}`, html`${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`)}
-${tile("Text", html`${howMany(page.words, "word")}`, page.needsScripts ? html`empty without scripts` : html`${countText(page.lexemes)} distinct terms`)}
-${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${page.inLinks.more ? "more than " : ""}${howMany(page.inLinks.total, "link")}${page.firstTier ? "; searched first" : ""}`)}
+${tile("Fetched", instant(page.fetchedAt), html`by ${crawlerOr(page.crawler, "a crawler that is gone")}`)}
+${tile("Size", bytesText(page.bodyBytes), `${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`)}
+${tile("Text", howMany(page.words, "word"), page.needsScripts ? "empty without scripts" : `${countText(page.lexemes)} distinct terms`)}
+${tile("Links to it", howMany(page.linkingHosts, "other host"), `${linking}${page.firstTier ? "; searched first" : ""}`)}
 </dl>
 <section aria-labelledby="says"><h2 id="says">What it says</h2>
 <dl class="facts">${pageSays(page)}</dl>
 ${textOf(page)}</section>
-<section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2><dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
+<section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2>
+<dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
 ${statedSection(page.stated)}
-${page.changes.length === 0 ? nothing : html`<section aria-labelledby="changed"><h2 id="changed">What changed</h2>${changeList(page.changes)}</section>`}
+${changes.length === 0 ? nothing : section("changed", "What changed", changeList(changes))}
 ${list("fetches", "Fetches", page, page.fetches, fetchTable)}
-${page.alike.items.length === 0 ? nothing : html`<section aria-labelledby="alike"><h2 id="alike">Pages with nearly the same text</h2>${alikeList(page.alike)}</section>`}
+${alike.items.length === 0 ? nothing : section("alike", "Pages with nearly the same text", alikeList(alike))}
 ${list("in", "Links to this page", page, page.inLinks, inLinkTable)}
 ${list("out", "Links on this page", page, page.outLinks, outLinkTable)}`;
 }
 
-function tile(name: string, figure: Html, more: Html): Html {
-  return html`<div class="tile"><dt>${name}</dt><dd><span class="page-figure">${figure}</span><span class="small">${more}</span></dd></div>`;
+const section = (id: string, title: string | Html, body: Html): Html =>
+  html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${body}</section>`;
+
+function tile(name: string, figure: Html | string, more: Html | string): Html {
+  return html`<div class="tile"><dt>${name}</dt>
+<dd><span class="page-figure">${figure}</span><span class="small">${more}</span></dd></div>`;
 }
 
 function fact(name: string, value: Html | string | number | null): Html {
@@ -137,34 +149,69 @@ function list<T>(
     listed.offset + listed.limit < listed.total
       ? html`<a rel="next" href="${link(listed.offset + listed.limit)}">Next →</a>`
       : nothing;
-  return html`<section aria-labelledby="${name}"><h2 id="${name}">${title} <span class="small">${listed.total > listed.items.length ? `${countText(listed.offset + 1)} to ${countText(Math.max(to, listed.offset + 1))} of ${count}` : count}</span></h2>
-${body}${before === nothing && after === nothing ? nothing : html`<nav class="pager" aria-label="${title}">${before}${after}</nav>`}</section>`;
+  const from = listed.offset + 1;
+  const stretch =
+    listed.total > listed.items.length
+      ? `${countText(from)} to ${countText(Math.max(to, from))} of ${count}`
+      : count;
+  const pager =
+    before === nothing && after === nothing
+      ? nothing
+      : html`<nav class="pager" aria-label="${title}">${before}${after}</nav>`;
+  return section(name, html`${title} <span class="small">${stretch}</span>`, html`${body}${pager}`);
 }
 
 function changeList(changes: PageFacts["changes"]): Html {
   return html`<ol class="site-changes">${changes.map(
     ({ seenAt, kind, words, difference }) =>
-      html`<li><p><span class="kind kind-${kind}">${kindWords[kind]}</span> <span class="small">${instant(seenAt)}</span></p><p class="small"><bdi>${words}</bdi></p>${difference === null ? nothing : differenceList(difference)}</li>`,
+      html`<li><p><span class="kind kind-${kind}">${kindWords[kind]}</span> <span class="small">${instant(seenAt)}</span></p>
+<p class="small"><bdi>${words}</bdi></p>${difference === null ? nothing : differenceList(difference)}</li>`,
   )}</ol>`;
 }
 
 // The tables of a page: fetches, links to it, links on it, pages like it.
 
-function fetchTable(fetches: readonly PageFetch[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Fetches" tabindex="0"><table><thead><tr><th scope="col">When</th><th scope="col">By</th><th scope="col">Outcome</th><th scope="col" class="number">DNS</th><th scope="col" class="number">Connect</th><th scope="col" class="number">TLS</th><th scope="col" class="number">First byte</th><th scope="col" class="number">All</th><th scope="col" class="number">Body</th><th scope="col" class="number">Shipped</th></tr></thead>
-<tbody>${fetches.map(fetchRow)}</tbody></table></div>`;
+const fetchTable = (fetches: readonly PageFetch[]): Html =>
+  dataTable<PageFetch>(
+    "Fetches",
+    [
+      column("When", ({ fetchedAt }) => instant(fetchedAt)),
+      column("By", ({ crawler }) => (crawler === null ? "gone" : crawlerLink(crawler))),
+      column("Outcome", outcome),
+      ...timesShown.map(([title, name]) => numberColumn<PageFetch>(title, (fetch) => msOrDash(fetch[name]))),
+      numberColumn("Body", ({ bodyBytes }) => bytesText(bodyBytes)),
+      numberColumn("Shipped", ({ shippedBytes }) => bytesText(shippedBytes)),
+    ],
+    fetches,
+  );
+
+const timesShown = [
+  ["DNS", "dnsMs"],
+  ["Connect", "connectMs"],
+  ["TLS", "tlsMs"],
+  ["First byte", "firstByteMs"],
+  ["All", "totalMs"],
+] as const;
+
+function outcome({ outcome: words, status, blame, address }: PageFetch): Html {
+  return html`${words}${status === null ? nothing : ` ${status}`}${
+    blame === null ? nothing : html`<span class="small">blame: ${blame}</span>`
+  }${address === null ? nothing : html`<span class="small mono">${address}</span>`}`;
 }
 
-function fetchRow(fetch: PageFetch): Html {
-  const outcome = `${fetch.outcome}${fetch.status === null ? "" : ` ${fetch.status}`}`;
-  return html`<tr><td>${instant(fetch.fetchedAt)}</td><td>${fetch.crawler === null ? "gone" : crawlerLink(fetch.crawler)}</td><td>${outcome}${fetch.blame === null ? nothing : html`<span class="small">blame: ${fetch.blame}</span>`}${fetch.address === null ? nothing : html`<span class="small mono">${fetch.address}</span>`}</td>
-<td class="number">${msOrDash(fetch.dnsMs)}</td><td class="number">${msOrDash(fetch.connectMs)}</td><td class="number">${msOrDash(fetch.tlsMs)}</td><td class="number">${msOrDash(fetch.firstByteMs)}</td><td class="number">${msOrDash(fetch.totalMs)}</td><td class="number">${bytesText(fetch.bodyBytes)}</td><td class="number">${bytesText(fetch.shippedBytes)}</td></tr>`;
-}
-
-function inLinkTable(links: readonly InLink[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Links to this page" tabindex="0"><table><thead><tr><th scope="col">From</th><th scope="col">Anchor text</th><th scope="col">Follows</th></tr></thead>
-<tbody>${links.map((link) => html`<tr><td class="break"><a href="${pageLink(link.url)}">${link.title.trim() || link.url}</a><span class="small">${link.url}</span></td><td class="break">${anchor(link)}</td><td>${follows(link)}</td></tr>`)}</tbody></table></div>`;
-}
+const inLinkTable = (links: readonly InLink[]): Html =>
+  dataTable<InLink>(
+    "Links to this page",
+    [
+      column(
+        "From",
+        ({ url, title }) => html`${pageTitle({ url, title })}<span class="small break">${url}</span>`,
+      ),
+      column("Anchor text", anchor),
+      column("Follows", follows),
+    ],
+    links,
+  );
 
 const stateWords: Readonly<Record<OutLink["state"], string>> = {
   unknown: "outside of what is crawled",
@@ -173,19 +220,33 @@ const stateWords: Readonly<Record<OutLink["state"], string>> = {
   indexed: "in the index",
 };
 
-function outLinkTable(links: readonly OutLink[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Links on this page" tabindex="0"><table><thead><tr><th scope="col">To</th><th scope="col">Anchor text</th><th scope="col">Follows</th><th scope="col">State</th></tr></thead>
-<tbody>${links.map((link) => html`<tr><td class="break">${target(link)}</td><td class="break">${anchor(link)}</td><td>${follows(link)}</td><td>${stateWords[link.state]}</td></tr>`)}</tbody></table></div>`;
-}
+const outLinkTable = (links: readonly OutLink[]): Html =>
+  dataTable<OutLink>(
+    "Links on this page",
+    [
+      column("To", target),
+      column("Anchor text", anchor),
+      column("Follows", follows),
+      column("State", ({ state }) => stateWords[state]),
+    ],
+    links,
+  );
 
 function target({ url, state }: OutLink): Html {
   if (url === null) return html`<span class="small">the address was not kept</span>`;
-  return state === "indexed" ? html`<a href="${pageLink(url)}">${url}</a>` : html`${url}`;
+  return state === "indexed"
+    ? html`<a class="break" href="${pageLink(url)}">${url}</a>`
+    : html`<span class="break">${url}</span>`;
 }
 
 function anchor({ anchor: words }: { readonly anchor: string }): Html {
-  return words.trim() === "" ? html`<span class="small">none</span>` : html`${words}`;
+  return words.trim() === ""
+    ? html`<span class="small">none</span>`
+    : html`<span class="break">${words}</span>`;
 }
+
+const pageTitle = ({ url, title }: { readonly url: string; readonly title: string }): Html =>
+  html`<a class="break" href="${pageLink(url)}">${title.trim() || url}</a>`;
 
 function follows({ nofollow }: { readonly nofollow: boolean }): string {
   return nofollow ? "no (nofollow)" : "yes";
@@ -196,5 +257,8 @@ function alikeList({ items, more }: Listed<AlikePage>): Html {
     [isFirst ? "had it first" : "", sameBytes ? "the same byte by byte" : ""]
       .filter((one) => one !== "")
       .join(", ");
-  return html`<ul class="plain">${items.map((page) => html`<li><a href="${pageLink(page.url)}">${page.title.trim() || page.url}</a> <span class="small">${page.url}${words(page) === "" ? "" : ` · ${words(page)}`}</span></li>`)}</ul>${more ? html`<p class="small">And more.</p>` : nothing}`;
+  return html`<ul class="plain">${items.map(
+    (page) =>
+      html`<li>${pageTitle(page)} <span class="small">${page.url}${words(page) === "" ? "" : ` · ${words(page)}`}</span></li>`,
+  )}</ul>${more ? html`<p class="small">And more.</p>` : nothing}`;
 }

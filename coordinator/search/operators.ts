@@ -68,17 +68,3 @@ export function readOperators(words: string, given: SearchOptions): TypedSearch 
 
 const needed = (filter: FilterName): string =>
   filter === "from" || filter === "to" ? "must be a day, such as 2026-03-01" : "needs a value";
-
-/** A line for those who type. */
-export const operatorHelp = [
-  ["site:example.org", "a host with all below it"],
-  ["-site:ads.example", "without it"],
-  ["title:ferry", "in the title"],
-  ["lang:de", "language"],
-  ["country:GR", "where the host lies"],
-  ["after:2026-01-01", "published on this day or later"],
-  ["before:2026-02", "before it"],
-  ["type:text", "plain text, or html"],
-  ["crawler:athens", "fetched by it"],
-  ["states:ai-train=denied", "what the site states"],
-] as const;

@@ -2,21 +2,16 @@
 
 import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
-import type { ChangeKind } from "../changes/page-change.ts";
-import type { TextDifference } from "../changes/text-difference.ts";
 import { notSearchedWords, type StatedUses } from "../results/stated-uses.ts";
 import type { ToldOf } from "../web/api-operation.ts";
-import type { alikePage, inLink, outLink, pageFetch } from "./search-api.ts";
-
-/** A stretch of a list that may be long. */
-export interface Listed<T> {
-  readonly items: readonly T[];
-  readonly offset: number;
-  readonly limit: number;
-  /** How many there are; `more`: at least so many. */
-  readonly total: number;
-  readonly more: boolean;
-}
+import type {
+  alikePage,
+  inLink,
+  outLink,
+  pageAnswer,
+  pageFacts as pageFactsSchema,
+  pageFetch,
+} from "./search-api.ts";
 
 export type PageFetch = ToldOf<typeof pageFetch>;
 
@@ -26,69 +21,15 @@ export type InLink = ToldOf<typeof inLink>;
 
 export type AlikePage = ToldOf<typeof alikePage>;
 
-export interface PageFacts {
-  readonly url: string;
-  readonly host: string;
-  readonly hostHash: HostHash;
-  readonly urlHash: UrlHash;
-  readonly title: string;
-  readonly description: string;
-  readonly headings: readonly { readonly level: number; readonly text: string }[];
-  readonly excerpt: string;
-  readonly language: string | null;
-  /** What the page states of its language, and what its text looks like. */
-  readonly declaredLanguage: string | null;
-  readonly detectedLanguage: string | null;
-  readonly textSearchConfig: string;
-  readonly contentType: string;
-  readonly status: number;
-  readonly canonicalUrl: string | null;
-  readonly publishedAt: string | null;
-  readonly modifiedAt: string | null;
-  readonly structured: { readonly type: string; readonly name: string; readonly description: string } | null;
-  readonly fetchedAt: string;
-  readonly crawler: string | null;
-  /** Where the host's address lies, by the registries. */
-  readonly country: string | null;
-  readonly words: number;
-  /** Empty without scripts: an application draws it, so that there is no text to index. */
-  readonly needsScripts: boolean;
-  readonly lexemes: number;
-  readonly bodyBytes: number;
-  readonly wireBytes: number;
-  readonly shippedBytes: number;
-  /** SHA-256 of the body, hex; and of its text, 64 bits, hex, alike for texts that are alike. */
-  readonly digest: string;
-  readonly simhash: string;
-  /** Other hosts that link to it, as counted last; at most 1000 are. */
-  readonly linkingHosts: number;
-  /** It is looked through first (search/ranking). */
-  readonly firstTier: boolean;
-  /** What a site is asked with whether the page has changed. */
-  readonly validators: { readonly etag: string | null; readonly lastModified: string | null };
-  /** The host's robots.txt, as it was found last; null: nobody has told. */
-  readonly robots: { readonly state: string; readonly at: string } | null;
+export type PageFacts = Omit<ToldOf<typeof pageFactsSchema>, "stated"> & Stated;
+
+interface Stated {
   /** What the site states of its uses; null: nothing. */
   readonly stated: StatedUses | null;
-  readonly discoveredAt: string | null;
-  readonly nextFetchAt: string | null;
-  readonly visits: number;
-  readonly depth: number | null;
-  /** The latest first. */
-  readonly changes: readonly PageFactsChange[];
-  readonly alike: Listed<AlikePage>;
-  readonly fetches: Listed<PageFetch>;
-  readonly outLinks: Listed<OutLink>;
-  readonly inLinks: Listed<InLink>;
 }
 
-/** What a visit found changed. */
-export interface PageFactsChange {
-  readonly seenAt: string;
-  readonly kind: ChangeKind;
-  readonly words: string;
-  readonly difference: TextDifference | null;
-}
+/** A stretch of a list that may be long. */
+export type Listed<T> = Omit<PageFacts["alike"], "items"> & { readonly items: readonly T[] };
 
 /** Why there is nothing to show. */
 export type NoPage =
@@ -110,18 +51,9 @@ export interface PageReads {
 
 export type PageKey = Pick<UrlKey, "hostHash" | "urlHash">;
 
-export interface PageAnswer {
-  readonly asked: string;
-  readonly found: boolean;
-  /** In plain words why there is nothing to show; null: there is. */
-  readonly words: string | null;
-  readonly page: PageFacts | null;
-  /** Of a page that its site does not want searched. */
-  readonly stated: StatedUses | null;
-}
+export type PageAnswer = Omit<ToldOf<typeof pageAnswer>, "page" | "stated"> &
+  Stated & { readonly page: PageFacts | null };
 
-/** Further into a list nobody reads, and skipping costs as much as reading. */
-export const maxListOffset = 5000;
 export const linksShown = 25;
 
 export interface PageQuestion {

@@ -5,7 +5,7 @@ import type { UrlKey } from "#core/url-key";
 import { maySearch } from "#protocol/preferences";
 import { changesOfUrl } from "../changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../changes/page-change.ts";
-import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import { isoOrNull } from "../database/cached-read.ts";
 import { isOptedOut } from "../frontier/back-link-writes.ts";
 import type { PageReport } from "../frontier/frontier-reports-api.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
@@ -19,58 +19,25 @@ import {
   type NoPage,
   type OutLink,
   type PageFacts,
-  type PageFactsChange,
   type PageFetch,
   type PageKey,
   type PageOffsets,
 } from "./page-facts.ts";
 
-interface Row {
-  url: string;
-  host: string;
-  host_hash: PageFacts["hostHash"];
-  url_hash: PageFacts["urlHash"];
-  title: string;
-  description: string;
-  headings: PageFacts["headings"];
-  excerpt: string;
-  language: string | null;
-  declared_language: string | null;
-  detected_language: string | null;
-  text_search_config: string;
-  content_type: string;
-  status: number;
-  canonical_url: string | null;
-  published_at: Date | null;
-  modified_at: Date | null;
-  structured: PageFacts["structured"];
-  fetched_at: Date;
-  crawler: string | null;
-  country: string | null;
-  words: number;
-  needs_scripts: boolean | null;
-  lexemes: number;
-  body_bytes: number;
-  wire_bytes: number;
-  shipped_bytes: number;
-  digest: string;
-  simhash: string;
-  popularity: number;
-  tier: number;
-  noindex: boolean;
-  opted_out: boolean;
-  etag: string | null;
-  last_modified: string | null;
-  robots_state: string | null;
-  robots_at: Date | null;
-  discovered_at: Date | null;
-  next_fetch_at: Date | number | null;
-  visits: number | null;
-  depth: number | null;
-  text_group: string | null;
-  first_host_hash: string | null;
-  first_url_hash: string | null;
-}
+/** The facts that are the row's own; what else they are made of is beside them. */
+type OwnFacts = Omit<PageFacts, "alike" | "outLinks" | "inLinks" | "stated" | "changes" | "fetches">;
+
+type Row = Omit<OwnFacts, "validators" | "robots"> & {
+  readonly noindex: boolean;
+  readonly optedOut: boolean;
+  readonly etag: string | null;
+  readonly lastModified: string | null;
+  readonly robotsState: string | null;
+  readonly robotsAt: string | null;
+  readonly textGroup: string | null;
+  readonly firstHostHash: string | null;
+  readonly firstUrlHash: string | null;
+};
 
 interface OwnPage {
   readonly facts: Omit<PageFacts, "alike" | "outLinks" | "inLinks">;
@@ -115,45 +82,49 @@ export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Pr
 
 async function ownPage(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<OwnPage | NoPage> {
   const { rows } = await pool.query<Row>(pageSql, [key.hostHash, key.urlHash]);
-  const row = rows[0];
-  if (row === undefined) return await withoutPage(pool, key);
-  if (row.opted_out) return { type: "opted-out" };
+  if (rows[0] === undefined) return await withoutPage(pool, key);
+  const { noindex, optedOut, etag, lastModified, robotsState, robotsAt, ...row } = withIsoDates(rows[0]);
+  const { textGroup: group, firstHostHash, firstUrlHash, ...facts } = row;
+  if (optedOut) return { type: "opted-out" };
   const stated = await statedUsesOf(pool, key);
   if (stated !== null && !maySearch(stated.statements)) return { type: "not-searched", stated };
-  if (row.noindex) return { type: "noindex" };
+  if (noindex) return { type: "noindex" };
   const [changes, fetches, outLinks] = await Promise.all([
     changesOfUrl(pool, key, changesShown),
     fetchesOf(pool, key, { offset: offsets.fetches, limit: linksShown }),
     linksOut(pool, key, { offset: offsets.outLinks, limit: linksShown }),
   ]);
+  const robots = robotsState === null || robotsAt === null ? null : { state: robotsState, at: robotsAt };
   return {
-    facts: { ...factsOf(row), stated, changes: changes.map(changeLine), fetches },
-    text: {
-      ...key,
-      group: row.text_group,
-      digest: row.digest,
-      firstHostHash: row.first_host_hash,
-      firstUrlHash: row.first_url_hash,
+    facts: {
+      ...{ ...facts, validators: { etag, lastModified }, robots },
+      ...{ stated, changes: changes.map(changeLine), fetches },
     },
+    text: { ...key, group, digest: facts.digest, firstHostHash, firstUrlHash },
     outLinks,
   };
 }
 
 const changesShown = 5;
 
-function changeLine(change: PageChange): PageFactsChange {
+function changeLine(change: PageChange): PageFacts["changes"][number] {
   const { seenAt, kind, difference } = change;
   return { seenAt: seenAt.toISOString(), kind, words: changeWords(change), difference };
 }
 
 const pageSql = `
-  select p.url, p.host, p.host_hash, p.url_hash, p.title, p.description, p.headings, p.excerpt, p.language,
-    p.declared_language, p.detected_language, p.text_search_config, p.content_type, p.status, p.canonical_url,
-    p.published_at, p.modified_at, p.structured, p.fetched_at, c.name as crawler, s.country, p.words, p.needs_scripts,
-    length(p.lexemes) as lexemes, p.body_bytes, p.wire_bytes, p.shipped_bytes, p.digest, p.simhash, p.popularity,
-    p.tier, p.noindex, coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as opted_out, u.etag, u.last_modified, h.robots_state, h.robots_at,
-    u.discovered_at, u.next_fetch_at, u.visits, u.depth, p.text_group, p.duplicate_host_hash as first_host_hash,
-    p.duplicate_url_hash as first_url_hash
+  select p.url, p.host, p.host_hash as "hostHash", p.url_hash as "urlHash", p.title, p.description, p.headings, p.excerpt,
+    p.language, p.declared_language as "declaredLanguage", p.detected_language as "detectedLanguage",
+    p.text_search_config as "textSearchConfig", p.content_type as "contentType", p.status,
+    p.canonical_url as "canonicalUrl", p.published_at as "publishedAt", p.modified_at as "modifiedAt", p.structured,
+    p.fetched_at as "fetchedAt", c.name as crawler, s.country, p.words,
+    coalesce(p.needs_scripts, false) as "needsScripts", length(p.lexemes) as lexemes, p.body_bytes as "bodyBytes",
+    p.wire_bytes as "wireBytes", p.shipped_bytes as "shippedBytes", p.digest, p.simhash,
+    p.popularity as "linkingHosts", p.tier = 0 as "firstTier", p.noindex,
+    coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as "optedOut", u.etag,
+    u.last_modified as "lastModified", h.robots_state as "robotsState", h.robots_at as "robotsAt",
+    u.discovered_at as "discoveredAt", u.next_fetch_at as "nextFetchAt", coalesce(u.visits, 0) as visits, u.depth,
+    p.text_group as "textGroup", p.duplicate_host_hash as "firstHostHash", p.duplicate_url_hash as "firstUrlHash"
   from page p
   left join frontier_url u using (host_hash, url_hash)
   left join frontier_host h using (host_hash)
@@ -176,49 +147,6 @@ async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   return { type: "no-page", outcome: row.outcome, at: isoOrNull(row.at) };
 }
 
-function factsOf(row: Row): Omit<OwnPage["facts"], "stated" | "changes" | "fetches"> {
-  const robotsAt = isoOrNull(row.robots_at);
-  return {
-    url: row.url,
-    host: row.host,
-    hostHash: row.host_hash,
-    urlHash: row.url_hash,
-    title: row.title,
-    description: row.description,
-    headings: row.headings,
-    excerpt: row.excerpt,
-    language: row.language,
-    declaredLanguage: row.declared_language,
-    detectedLanguage: row.detected_language,
-    textSearchConfig: row.text_search_config,
-    contentType: row.content_type,
-    status: row.status,
-    canonicalUrl: row.canonical_url,
-    publishedAt: isoOrNull(row.published_at),
-    modifiedAt: isoOrNull(row.modified_at),
-    structured: row.structured,
-    fetchedAt: row.fetched_at.toISOString(),
-    crawler: row.crawler,
-    country: row.country,
-    words: row.words,
-    needsScripts: row.needs_scripts === true,
-    lexemes: row.lexemes,
-    bodyBytes: row.body_bytes,
-    wireBytes: row.wire_bytes,
-    shippedBytes: row.shipped_bytes,
-    digest: row.digest,
-    simhash: row.simhash,
-    linkingHosts: row.popularity,
-    firstTier: row.tier === 0,
-    validators: { etag: row.etag, lastModified: row.last_modified },
-    robots: row.robots_state === null || robotsAt === null ? null : { state: row.robots_state, at: robotsAt },
-    discoveredAt: isoOrNull(row.discovered_at),
-    nextFetchAt: isoOrNull(row.next_fetch_at),
-    visits: row.visits ?? 0,
-    depth: row.depth,
-  };
-}
-
 // The lists of a page: its fetches, links from and to it, and pages like it. Each is read a stretch at a time.
 
 interface Stretch {
@@ -231,28 +159,12 @@ const countedLimit = 10_000;
 
 const alikeShown = 20;
 
-interface FetchRow {
-  fetched_at: Date;
-  crawler: string | null;
-  outcome: string;
-  status: number | null;
-  blame: string | null;
-  address: string | null;
-  dns_ms: number | null;
-  connect_ms: number | null;
-  tls_ms: number | null;
-  first_byte_ms: number | null;
-  total_ms: number;
-  body_bytes: number;
-  wire_bytes: number;
-  shipped_bytes: number;
-}
-
 /** Newest first. */
 async function fetchesOf(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<PageFetch>> {
-  const { rows } = await pool.query<FetchRow>(
-    `select f.fetched_at, c.name as crawler, f.outcome, f.status, f.blame, host(f.address) as address, f.dns_ms,
-       f.connect_ms, f.tls_ms, f.first_byte_ms, f.total_ms, f.body_bytes, f.wire_bytes, f.shipped_bytes
+  const { rows } = await pool.query<PageFetch>(
+    `select f.fetched_at as "fetchedAt", c.name as crawler, f.outcome, f.status, f.blame, host(f.address) as address,
+       ${["dns", "connect", "tls", "first_byte", "total"].map(roundedMs).join(", ")},
+       f.body_bytes as "bodyBytes", f.wire_bytes as "wireBytes", f.shipped_bytes as "shippedBytes"
      from page_fetch f
      left join crawler c using (crawler_id)
      where f.host_hash = $1 and f.url_hash = $2
@@ -260,25 +172,13 @@ async function fetchesOf(pool: Pool, key: PageKey, stretch: Stretch): Promise<Li
      limit $3 offset $4`,
     [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
   );
-  const items = rows.map((row) => ({
-    fetchedAt: iso(row.fetched_at),
-    crawler: row.crawler,
-    outcome: row.outcome,
-    status: row.status,
-    blame: row.blame,
-    address: row.address,
-    dnsMs: roundMs(row.dns_ms),
-    connectMs: roundMs(row.connect_ms),
-    tlsMs: roundMs(row.tls_ms),
-    firstByteMs: roundMs(row.first_byte_ms),
-    totalMs: roundMs(row.total_ms) ?? 0,
-    bodyBytes: row.body_bytes,
-    wireBytes: row.wire_bytes,
-    shippedBytes: row.shipped_bytes,
-  }));
   const count = await countOf(pool, "page_fetch where host_hash = $1 and url_hash = $2", key);
-  return { items, ...stretch, ...counted(count) };
+  return { items: rows.map(withIsoDates), ...stretch, ...counted(count) };
 }
+
+/** `real` columns arrive with their binary noise. */
+const roundedMs = (name: string) =>
+  `round(f.${name}_ms::float8::numeric, 2)::float8 as "${name.replace("_b", "B")}Ms"`;
 
 interface LinkOut extends Pick<OutLink, "anchor" | "nofollow"> {
   readonly to: PageKey;
@@ -404,23 +304,12 @@ const counted = (entries: number) => ({
 
 // What the index has of one URL.
 
-interface PageRow {
-  title: string;
-  language: string | null;
-  words: number;
-  declared_language: string | null;
-  detected_language: string | null;
-  published_at: Date | null;
-  modified_at: Date | null;
-  structured: PageReport["structured"];
-  duplicate_of: string | null;
-}
-
 /** Null: it has no page. What the page nearly equalled once is told as long as that still has this text. */
 export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | null> {
-  const { rows } = await pool.query<PageRow>(
-    `select p.title, p.language, p.words, p.declared_language, p.detected_language, p.published_at,
-       p.modified_at, p.structured, q.url as duplicate_of
+  const { rows } = await pool.query<PageReport>(
+    `select p.title, p.language, p.words, p.declared_language as "declaredLanguage",
+       p.detected_language as "detectedLanguage", p.published_at as "publishedAt", p.modified_at as "modifiedAt",
+       p.structured, q.url as "duplicateOf"
      from page p
      left join page q
        on q.host_hash = p.duplicate_host_hash
@@ -429,17 +318,16 @@ export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | 
      where p.host_hash = $1 and p.url_hash = $2`,
     [key.hostHash, key.urlHash],
   );
-  const row = rows[0];
-  if (!row) return null;
-  return {
-    title: row.title,
-    language: row.language,
-    words: row.words,
-    declaredLanguage: row.declared_language,
-    detectedLanguage: row.detected_language,
-    publishedAt: isoOrNull(row.published_at),
-    modifiedAt: isoOrNull(row.modified_at),
-    structured: row.structured,
-    duplicateOf: row.duplicate_of,
-  };
+  return rows[0] === undefined ? null : withIsoDates(rows[0]);
+}
+
+/** A row whose times are told as texts: pg gives dates, and ±Infinity for the timestamps of that name, which a report has as null. */
+function withIsoDates<Told extends object>(row: Told): Told {
+  const told = Object.entries(row).map(([name, value]): [string, unknown] => [
+    name,
+    value instanceof Date || (typeof value === "number" && !Number.isFinite(value))
+      ? isoOrNull(value)
+      : value,
+  ]);
+  return Object.fromEntries(told) as Told;
 }

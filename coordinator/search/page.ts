@@ -6,7 +6,6 @@ import { options } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { country, countryName, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
-import { operatorHelp } from "./operators.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
 import {
   type FacetName,
@@ -17,6 +16,7 @@ import {
   type Reason,
   type SearchAnswer,
 } from "./search-answer.ts";
+import { operatorHelp } from "./search-api.ts";
 
 /** Null: nothing was asked yet. */
 export function searchBody(answer: SearchAnswer | null): Html {
@@ -25,9 +25,10 @@ export function searchBody(answer: SearchAnswer | null): Html {
 ${searchForm(null)}
 ${searchHelp}`;
   }
+  const { didYouMean: meant } = answer;
   return html`<h1 class="hidden">Search the crawled pages</h1>
 ${searchForm(answer)}
-${answer.didYouMean === null ? nothing : html`<p class="did-you-mean">Did you mean <a href="${searchLink(answer, { q: answer.didYouMean })}"><strong>${answer.didYouMean}</strong></a>?</p>`}
+${meant === null ? nothing : html`<p class="did-you-mean">Did you mean <a href="${searchLink(answer, { q: meant })}"><strong>${meant}</strong></a>?</p>`}
 ${activeChips(answer)}
 <div class="search-columns"><div>${results(answer)}</div>${filterAside(answer)}</div>`;
 }
@@ -36,29 +37,35 @@ const searchHelp = html`<p class="small">Words, <code>"a phrase"</code>, <code>o
 <dl class="operators small">${operatorHelp.map(([typed, words]) => html`<div><dt><code>${typed}</code></dt><dd>${words}</dd></div>`)}</dl>`;
 
 function searchForm(answer: SearchAnswer | null): Html {
-  return html`<form class="ask" action="/search" method="get" role="search"><label class="hidden" for="q">Words</label><div class="field"><input id="q" name="q" type="search" maxlength="${maxSearchLength}" value="${answer?.words ?? ""}" placeholder="Words" autocomplete="off"${answer === null ? html` autofocus` : nothing}><button>Search</button></div>${answer === null ? nothing : hiddenFields(answer)}</form>`;
+  return html`<form class="ask" action="/search" method="get" role="search"><label class="hidden" for="q">Words</label>
+<div class="field"><input id="q" name="q" type="search" maxlength="${maxSearchLength}" value="${answer?.words ?? ""}"
+  placeholder="Words" autocomplete="off"${answer === null ? html` autofocus` : nothing}><button>Search</button></div>
+${answer === null ? nothing : hiddenFields(answer)}</form>`;
 }
 
 /** New words are searched with the filters that are in force. */
 function hiddenFields(answer: SearchAnswer): Html[] {
-  const fields: [string, string | null][] = [
-    ...filterNames.map((name): [string, string | null] => [name, answer[name]]),
-    ["sort", answer.sort === "date" ? "date" : null],
-    ["explain", isExplained(answer) ? "1" : null],
-  ];
-  return fields.flatMap(([name, value]) =>
-    value === null ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
-  );
+  return [...filterNames.map((name) => hidden(name, answer[name])), ...orderFields(answer)];
 }
+
+const orderFields = (answer: SearchAnswer): Html[] => [
+  hidden("sort", answer.sort === "date" ? "date" : null),
+  hidden("explain", isExplained(answer) ? "1" : null),
+];
+
+const hidden = (name: string, value: string | null): Html =>
+  value === null ? nothing : html`<input type="hidden" name="${name}" value="${value}">`;
 
 function results(answer: SearchAnswer): Html {
   if (answer.total === 0) return nothingFound(answer);
   if (answer.pages.length === 0) {
-    return html`<div class="empty"><p>There are only ${countText(answer.total)} results. <a href="${searchLink(answer, { offset: null })}">Back to the first</a></p></div>`;
+    const first = searchLink(answer, { offset: null });
+    return html`<div class="empty"><p>There are only ${countText(answer.total)} results. <a href="${first}">Back to the first</a></p></div>`;
   }
   const from = answer.offset + 1;
   const to = answer.offset + answer.pages.length;
-  return html`<div class="result-head"><p class="small">${countText(from)} to ${countText(to)} of ${answer.more ? "at least " : ""}${countText(answer.total)}</p>${orderTabs(answer)}</div>
+  const total = `${answer.more ? "at least " : ""}${countText(answer.total)}`;
+  return html`<div class="result-head"><p class="small">${countText(from)} to ${countText(to)} of ${total}</p>${orderTabs(answer)}</div>
 ${answer.note === null ? nothing : html`<p class="small" role="status">${answer.note}</p>`}
 <ol class="results" start="${from}">${answer.pages.map(resultItem)}</ol>
 ${pager(answer)}`;
@@ -66,18 +73,28 @@ ${pager(answer)}`;
 
 function orderTabs(answer: SearchAnswer): Html {
   const tab = (name: string, sort: SearchAnswer["sort"]) =>
-    html`<a href="${searchLink(answer, { sort: sort === "date" ? "date" : null })}"${answer.sort === sort ? html` aria-current="true"` : nothing}>${name}</a>`;
+    linkTo(answer, { sort: sort === "date" ? "date" : null }, name, answer.sort === sort);
   const explained = isExplained(answer);
-  return html`<p class="orders small">${tab("best first", "relevance")}${tab("newest first", "date")}<a href="${searchLink(answer, { explain: explained ? null : 1 })}">${explained ? "without reasons" : "why this order"}</a></p>`;
+  return html`<p class="orders small">${tab("best first", "relevance")}${tab("newest first", "date")}${linkTo(
+    answer,
+    { explain: explained ? null : 1 },
+    explained ? "without reasons" : "why this order",
+  )}</p>`;
 }
 
 function nothingFound(answer: SearchAnswer): Html {
   if (answer.note !== null) return html`<div class="empty"><p>${answer.note}</p></div>`;
   const active = activeFilters(answer);
+  const wider = (what: string, without: readonly FilterName[]) => {
+    const changes = Object.fromEntries(without.map((name) => [name, null]));
+    return html`<li>${linkTo(answer, changes, `without ${what}`)}</li>`;
+  };
   return html`<div class="empty"><p><strong>No page matches.</strong> Try fewer or other words.</p>${
     active.length === 0
       ? nothing
-      : html`<p>Or search more widely:</p><ul>${active.map((name) => html`<li><a href="${searchLink(answer, { [name]: null })}">without “${filterLabels[name]}: ${shownValue(name, answer[name] ?? "")}”</a></li>`)}${active.length > 1 ? html`<li><a href="${searchLink(answer, Object.fromEntries(active.map((name) => [name, null])))}">without any filter</a></li>` : nothing}</ul>`
+      : html`<p>Or search more widely:</p><ul>${active.map((name) => wider(`“${filterLabels[name]}: ${shownValue(name, answer[name] ?? "")}”`, [name]))}${
+          active.length > 1 ? wider("any filter", active) : nothing
+        }</ul>`
   }</div>`;
 }
 
@@ -86,7 +103,11 @@ function pager(answer: SearchAnswer): Html {
   const after = answer.offset + answer.limit;
   const hasAfter = after < answer.total && after <= maxSearchOffset;
   if (before === null && !hasAfter) return nothing;
-  return html`<nav class="pager" aria-label="Pages of results">${before === null ? nothing : html`<a rel="prev" href="${searchLink(answer, { offset: before === 0 ? null : before })}">← Before</a>`}${hasAfter ? html`<a rel="next" href="${searchLink(answer, { offset: after })}">Next →</a>` : nothing}</nav>`;
+  const link = (rel: string, offset: number | null, words: string) =>
+    html`<a rel="${rel}" href="${searchLink(answer, { offset })}">${words}</a>`;
+  return html`<nav class="pager" aria-label="Pages of results">${
+    before === null ? nothing : link("prev", before === 0 ? null : before, "← Before")
+  }${hasAfter ? link("next", after, "Next →") : nothing}</nav>`;
 }
 
 // What narrows a search: the filters' form, the values that the results have, and those that are active.
@@ -106,10 +127,12 @@ const filterLabels: Readonly<Record<FilterName, string>> = {
 
 /** Everything beside the results. */
 function filterAside(answer: SearchAnswer): Html {
+  const counted = answer.facets.pages;
+  const what = answer.more ? "best matches that were looked at" : counted === 1 ? "match" : "matches";
   return html`<aside class="narrow" aria-label="Filters">
 <details${activeFilters(answer).length > 0 ? html` open` : nothing}><summary>Filters</summary>${filterForm(answer)}</details>
 ${facetNames.map((name) => facet(answer, name))}
-${answer.facets.pages > 0 ? html`<p class="small">Counted over the ${countText(answer.facets.pages)} ${answer.more ? "best matches that were looked at" : answer.facets.pages === 1 ? "match" : "matches"}.</p>` : nothing}
+${counted > 0 ? html`<p class="small">Counted over the ${countText(counted)} ${what}.</p>` : nothing}
 </aside>`;
 }
 
@@ -127,7 +150,7 @@ function activeChips(answer: SearchAnswer): Html {
   return filterChips("/search", searchQueryOf(answer), chips);
 }
 
-function shownValue(name: FilterName, value: string): string {
+function shownValue(name: FilterName | FacetName, value: string): string {
   return name === "country" ? countryName(value) : value;
 }
 
@@ -137,12 +160,14 @@ function activeFilters(answer: SearchAnswer): FilterName[] {
 
 function filterForm(answer: SearchAnswer): Html {
   const field = (name: FilterName, rest: Html) =>
-    html`<p><label for="filter-${name}">${filterLabels[name]}</label><input id="filter-${name}" name="${name}" value="${answer[name] ?? ""}" ${rest}></p>`;
-  return html`<form class="filter-form" action="/search" method="get"><input type="hidden" name="q" value="${answer.words}">${answer.sort === "date" ? html`<input type="hidden" name="sort" value="date">` : nothing}${isExplained(answer) ? html`<input type="hidden" name="explain" value="1">` : nothing}
+    html`<p><label for="filter-${name}">${filterLabels[name]}</label><input id="filter-${name}" name="${name}"
+  value="${answer[name] ?? ""}" ${rest}></p>`;
+  return html`<form class="filter-form" action="/search" method="get">${hidden("q", answer.words)}${orderFields(answer)}
 ${field("host", html`maxlength="253" placeholder="example.org" autocomplete="off"`)}
 ${field("excludeHost", html`maxlength="2000" placeholder="ads.example.org" autocomplete="off"`)}
 ${field("title", html`maxlength="100" autocomplete="off"`)}
-<div class="pair">${field("language", html`maxlength="3" placeholder="en" autocomplete="off"`)}${field("country", html`maxlength="2" placeholder="DE" autocomplete="off"`)}</div>
+<div class="pair">${field("language", html`maxlength="3" placeholder="en" autocomplete="off"`)}
+${field("country", html`maxlength="2" placeholder="DE" autocomplete="off"`)}</div>
 ${field("crawler", html`maxlength="100" autocomplete="off"`)}
 ${field("preference", html`maxlength="40" placeholder="ai-train=denied" autocomplete="off"`)}
 <p><label for="filter-type">Type</label><select id="filter-type" name="type">${options(
@@ -154,7 +179,8 @@ ${field("preference", html`maxlength="40" placeholder="ai-train=denied" autocomp
     answer.type ?? "",
   )}</select></p>
 ${field("from", html`type="date"`)}${field("to", html`type="date"`)}
-<p class="small">A host includes everything below it. A preference is what the site states about a use of its pages, or <code>unstated</code>. Dates are those of publication, or of the fetch where a page has none (UTC).</p>
+<p class="small">A host includes everything below it. A preference is what the site states about a use of its pages, or
+<code>unstated</code>. Dates are those of publication, or of the fetch where a page has none (UTC).</p>
 <button class="quiet slim">Apply</button></form>`;
 }
 
@@ -163,7 +189,8 @@ function facet(answer: SearchAnswer, name: FacetName): Html {
   if (values.length === 0 || (values.length === 1 && answer[name] === values[0]!.value)) return nothing;
   return html`<section class="facet"><h3>${filterLabels[name]}</h3><ul>${values.map(({ value, pages }) => {
     const isOn = answer[name] === value;
-    return html`<li><a href="${searchLink(answer, { [name]: isOn ? null : value })}"${isOn ? html` aria-current="true"` : nothing}>${name === "country" ? countryName(value) : value}</a> <span class="small">${countText(pages)}</span></li>`;
+    const link = linkTo(answer, { [name]: isOn ? null : value }, shownValue(name, value), isOn);
+    return html`<li>${link} <span class="small">${countText(pages)}</span></li>`;
   })}</ul></section>`;
 }
 
@@ -177,6 +204,9 @@ const usualLimit = 10;
 function searchLink(answer: SearchAnswer, changes: Changes): string {
   return pathWith("/search", { ...searchQueryOf(answer), ...changes });
 }
+
+const linkTo = (answer: SearchAnswer, changes: Changes, words: string, isCurrent = false): Html =>
+  html`<a href="${searchLink(answer, changes)}"${isCurrent ? html` aria-current="true"` : nothing}>${words}</a>`;
 
 function searchQueryOf(answer: SearchAnswer): Changes {
   return {
@@ -215,7 +245,8 @@ export function crumbs(url: string): Html {
   const parts = pathname.split("/").filter((part) => part !== "");
   const shown = parts.length > 4 ? [...parts.slice(0, 2), "…", ...parts.slice(-2)] : parts;
   const start = protocol === "https:" ? host : `${protocol}//${host}`;
-  return html`<strong>${start}</strong>${shown.map((part) => html`<span class="crumb">${decoded(part)}</span>`)}${search === "" ? nothing : html`<span class="crumb">${decoded(search)}</span>`}`;
+  const crumb = (part: string) => html`<span class="crumb">${decoded(part)}</span>`;
+  return html`<strong>${start}</strong>${shown.map(crumb)}${search === "" ? nothing : crumb(search)}`;
 }
 
 const longestCrumb = 60;
@@ -251,6 +282,7 @@ function reasons(parts: readonly Reason[], rank: number): Html {
 function reasonRow({ points, most, words }: Reason): Html {
   const width = Math.round((100 * Math.abs(points)) / most);
   return html`<tr><td class="number">${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)}</td>
-<td class="track"><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-ground" width="100" height="8"/><rect class="${points > 0 ? "bar-value" : "bar-taken"}" width="${width}" height="8"/></svg></td>
+<td class="track"><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-ground"
+  width="100" height="8"/><rect class="${points > 0 ? "bar-value" : "bar-taken"}" width="${width}" height="8"/></svg></td>
 <td>${words} <span class="small">of ${most}</span></td></tr>`;
 }

@@ -78,9 +78,9 @@ export function pageWords(texts: readonly string[]): string[] {
 // those by their texts too. Of pages with nearly the same text one stays, the first that had it where it matches.
 
 /** Reading a text costs as much as looking up a hundred pages. */
-const usualTextsRead = 40;
+const textsRead = 40;
 
-export const facetValues = 6;
+const facetValues = 6;
 const dayMs = 86_400_000;
 
 export interface RankedPage {
@@ -89,8 +89,6 @@ export interface RankedPage {
   readonly score: Score;
   readonly points: number;
   readonly alike: number;
-  /** False: it stands further down, where texts are not compared. */
-  readonly wasRead: boolean;
 }
 
 export interface Ranking extends Omit<Candidates, "pages"> {
@@ -100,26 +98,22 @@ export interface Ranking extends Omit<Candidates, "pages"> {
   readonly facets: Facets;
 }
 
-/** `textsRead`: how many of the best; the benches read all. */
 export async function rankPages(
   reads: Pick<SearchReads, "candidates" | "texts" | "ranked">,
   query: SearchQuery,
   now: Date,
-  textsRead = usualTextsRead,
 ): Promise<Ranking> {
   const ranked = await reads.ranked?.(query, now);
   if (ranked) return rankingOf(ranked);
   const found = await reads.candidates(query);
   const pages = withoutCopies(found.pages.map((candidate) => unread(candidate, now)));
   const ordered =
-    query.sort === "date"
-      ? [...pages].sort(byDate)
-      : await byText(reads, [...pages].sort(byPoints), query, textsRead);
+    query.sort === "date" ? [...pages].sort(byDate) : await byText(reads, [...pages].sort(byPoints), query);
   return { ...found, pages: ordered, total: pages.length, facets: facetsOf(pages) };
 }
 
 function rankingOf(ranked: RankedCandidates): Ranking {
-  const pages = ranked.pages.map((page) => ({ ...page, wasRead: true, ...scored(page.signals) }));
+  const pages = ranked.pages.map((page) => ({ ...page, ...scored(page.signals) }));
   return { ...ranked, pages, more: false, cutShort: false };
 }
 
@@ -137,7 +131,7 @@ function unread(candidate: Candidate, now: Date): RankedPage {
     ageDays: (now.getTime() - dateOf(candidate).getTime()) / dayMs,
     isLaterCopy: candidate.isLaterCopy,
   };
-  return { candidate, alike: 0, wasRead: false, ...scored(signals) };
+  return { candidate, alike: 0, ...scored(signals) };
 }
 
 function scored(signals: PageSignals) {
@@ -149,7 +143,6 @@ async function byText(
   reads: Pick<SearchReads, "texts">,
   pages: readonly RankedPage[],
   { words }: SearchQuery,
-  textsRead: number,
 ): Promise<RankedPage[]> {
   const first = pages.slice(0, textsRead);
   const texts = await reads.texts(first.map(({ candidate }) => candidate));
@@ -158,12 +151,12 @@ async function byText(
     const text = texts[index] ?? null;
     if (text === null) return page;
     const signals = { ...page.signals, textRank: text.textRank, addressShare: addressShare(text.url, plain) };
-    return { ...page, ...scored(signals), wasRead: true };
+    return { ...page, ...scored(signals) };
   });
   return [...read.sort(byPoints), ...pages.slice(textsRead)];
 }
 
-export function withoutCopies(pages: readonly RankedPage[]): RankedPage[] {
+function withoutCopies(pages: readonly RankedPage[]): RankedPage[] {
   const groups = new Map<string, RankedPage>();
   for (const page of pages) {
     const { textGroup, hostHash, urlHash } = page.candidate;

@@ -8,11 +8,11 @@ import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
 import { readOperators } from "./operators.ts";
 import { searchBody } from "./page.ts";
-import { maxListOffset, type PageReads, pageFacts } from "./page-facts.ts";
+import { type PageReads, pageFacts } from "./page-facts.ts";
 import { type SearchOptions, wordsFault } from "./query.ts";
 import { searchPages } from "./search.ts";
 import { filterNames, type SearchAnswer, type SearchReads } from "./search-answer.ts";
-import { searchApi } from "./search-api.ts";
+import { maxListOffset, searchApi } from "./search-api.ts";
 
 export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
   views.describe({

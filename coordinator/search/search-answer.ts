@@ -2,8 +2,10 @@
 
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UseAnswers } from "#protocol/preferences";
+import type { ToldOf } from "../web/api-operation.ts";
 import type { KnownWord } from "./edit-distance.ts";
-import type { PageSignals, Score } from "./page-score.ts";
+import type { PageSignals } from "./page-score.ts";
+import type { facetValue, foundPage, searchAnswer, searchFacets, searchReason } from "./search-api.ts";
 
 export interface SearchFilters {
   /** A host with everything below it: `example.org` holds `www.example.org` too. */
@@ -127,66 +129,12 @@ export interface SearchReads {
   keep<T extends object>(question: string, make: () => Promise<T>): Promise<T>;
 }
 
-export interface SnippetPart {
-  readonly text: string;
-  readonly matches: boolean;
-}
-
-export interface FoundPage {
-  readonly url: string;
-  readonly host: string;
-  readonly title: string;
-  readonly language: string | null;
-  readonly country: string | null;
-  readonly publishedAt: string | null;
-  readonly fetchedAt: string;
-  readonly crawler: string | null;
-  /** What its site allows it to be used for, as far as it says. */
-  readonly uses: UseAnswers;
-  /** Words on the page. */
-  readonly words: number;
-  /** Other matching pages with nearly the same text, which are not shown. */
-  readonly alike: number;
-  /** Points, 0 to 100. */
-  readonly rank: number;
-  readonly snippet: readonly SnippetPart[];
-  /** Where the points come from; null: it was not asked for. */
-  readonly reasons: readonly Reason[] | null;
-}
-
-export interface Reason {
-  readonly part: keyof Score;
-  readonly points: number;
-  readonly most: number;
-  readonly words: string;
-}
-
-export interface FacetValue {
-  readonly value: string;
-  readonly pages: number;
-}
+export type SnippetPart = FoundPage["snippet"][number];
+export type FoundPage = ToldOf<typeof foundPage>;
+export type Reason = ToldOf<typeof searchReason>;
+export type FacetValue = ToldOf<typeof facetValue>;
+export type Facets = ToldOf<typeof searchFacets>;
+export type SearchAnswer = ToldOf<typeof searchAnswer>;
 
 export const facetNames = ["language", "country", "crawler", "host", "preference"] as const;
 export type FacetName = (typeof facetNames)[number];
-
-/** The most frequent values among the pages that were looked at. */
-export interface Facets extends Readonly<Record<FacetName, readonly FacetValue[]>> {
-  /** Pages that were counted. */
-  readonly pages: number;
-}
-
-export interface SearchAnswer extends SearchFilters {
-  readonly words: string;
-  readonly sort: SearchSort;
-  readonly limit: number;
-  readonly offset: number;
-  /** How many match; `more`: at least so many, since it was not looked further. */
-  readonly total: number;
-  readonly more: boolean;
-  readonly pages: readonly FoundPage[];
-  readonly facets: Facets;
-  /** The words as they were probably meant, where that brings more; null: no better idea. */
-  readonly didYouMean: string | null;
-  /** In plain words, what else is to be known: why there is nothing to show, or that the search was cut short. */
-  readonly note: string | null;
-}

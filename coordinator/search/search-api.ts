@@ -1,10 +1,8 @@
 /** The API of search and of indexed pages: what it takes and answers. */
 import { z } from "zod";
-import { textDifference } from "../changes/changes-api.ts";
-import { changeKinds } from "../changes/page-change.ts";
+import { changeKinds, textDifference } from "../changes/changes-api.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { operatorHelp } from "./operators.ts";
 import { scoreParts } from "./page-score.ts";
 
 export const searchReason = z
@@ -16,7 +14,7 @@ export const searchReason = z
   })
   .meta({ id: "SearchReason" });
 
-const foundPage = z
+export const foundPage = z
   .strictObject({
     url: z.string(),
     host: z.string(),
@@ -40,9 +38,9 @@ const foundPage = z
   })
   .meta({ id: "FoundPage" });
 
-const facetValue = z.strictObject({ value: z.string(), pages: z.int() }).meta({ id: "FacetValue" });
+export const facetValue = z.strictObject({ value: z.string(), pages: z.int() }).meta({ id: "FacetValue" });
 
-const searchFacets = z
+export const searchFacets = z
   .strictObject({
     language: z.array(facetValue),
     country: z.array(facetValue),
@@ -58,7 +56,7 @@ const searchFacets = z
     description: "The most frequent values among the matches that were looked at.",
   });
 
-const searchAnswer = z
+export const searchAnswer = z
   .strictObject({
     words: z.string(),
     host: z.string().nullable(),
@@ -83,7 +81,8 @@ const searchAnswer = z
       .string()
       .nullable()
       .describe(
-        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, the search cut short, or the index in memory not there yet.",
+        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, " +
+          "the search cut short, or the index in memory not there yet.",
       ),
   })
   .meta({ id: "SearchAnswer" });
@@ -132,7 +131,17 @@ export const alikePage = z
   })
   .meta({ id: "AlikePage" });
 
-const pageFacts = z
+/** A stretch of a list that may be long. */
+const listed = <One extends z.ZodType>(one: One) =>
+  z.strictObject({
+    items: z.array(one),
+    offset: z.int(),
+    limit: z.int(),
+    total: z.int(),
+    more: z.boolean().describe("True: there are more than `total`, which were not counted."),
+  });
+
+export const pageFacts = z
   .strictObject({
     url: z.string(),
     host: z.string(),
@@ -188,38 +197,14 @@ const pageFacts = z
         }),
       )
       .describe("What visits found changed, the latest first."),
-    alike: z.strictObject({
-      items: z.array(alikePage),
-      offset: z.int(),
-      limit: z.int(),
-      total: z.int(),
-      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
-    }),
-    fetches: z.strictObject({
-      items: z.array(pageFetch),
-      offset: z.int(),
-      limit: z.int(),
-      total: z.int(),
-      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
-    }),
-    outLinks: z.strictObject({
-      items: z.array(outLink),
-      offset: z.int(),
-      limit: z.int(),
-      total: z.int(),
-      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
-    }),
-    inLinks: z.strictObject({
-      items: z.array(inLink),
-      offset: z.int(),
-      limit: z.int(),
-      total: z.int(),
-      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
-    }),
+    alike: listed(alikePage),
+    fetches: listed(pageFetch),
+    outLinks: listed(outLink),
+    inLinks: listed(inLink),
   })
   .meta({ id: "PageFacts" });
 
-const pageAnswer = z
+export const pageAnswer = z
   .strictObject({
     asked: z.string(),
     found: z.boolean(),
@@ -233,6 +218,26 @@ const pageAnswer = z
   })
   .meta({ id: "PageAnswer" });
 
+/** Filters among the words (operators.ts), a line for those who type. */
+export const operatorHelp = [
+  ["site:example.org", "a host with all below it"],
+  ["-site:ads.example", "without it"],
+  ["title:ferry", "in the title"],
+  ["lang:de", "language"],
+  ["country:GR", "where the host lies"],
+  ["after:2026-01-01", "published on this day or later"],
+  ["before:2026-02", "before it"],
+  ["type:text", "plain text, or html"],
+  ["crawler:athens", "fetched by it"],
+  ["states:ai-train=denied", "what the site states"],
+] as const;
+
+/** Further into a list nobody reads, and skipping costs as much as reading. */
+export const maxListOffset = 5000;
+
+const listOffset = (description: string) =>
+  z.int().min(0).max(maxListOffset).default(0).meta({ description, example: 0 });
+
 export const searchApi = {
   search: {
     method: "get",
@@ -240,14 +245,19 @@ export const searchApi = {
     needs: "read",
     summary: "Pages that hold these words, best first",
     description:
-      "Needs scope read where the pages are not open to everybody. What is looked at is bounded: `more` says that there may be more matches than were ranked, and facets count what was looked at. The same question gets the same ranking for ten seconds.",
+      "Needs scope read where the pages are not open to everybody. What is looked at is bounded: `more` says that there may " +
+      "be more matches than were ranked, and facets count what was looked at. The same question gets the same ranking for " +
+      "ten seconds.",
     parameters: {
       query: {
         q: z
           .string()
           .max(300)
           .meta({
-            description: `Words; "a phrase", or, -without. At most 300 characters. Filters may stand among the words, and hold in place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", ")}.`,
+            description: [
+              'Words; "a phrase", or, -without. At most 300 characters. Filters may stand among the words, and hold in',
+              `place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", ")}.`,
+            ].join(" "),
             example: "ferry harbour",
           }),
         limit: z.int().min(1).max(100).default(10).meta({ description: "Results at most.", example: 10 }),
@@ -280,11 +290,16 @@ export const searchApi = {
           .meta({ format: "date" })
           .optional()
           .meta({ description: "Only pages published on this day or earlier.", example: "2026-12-31" }),
-        preference: z.string().max(40).optional().meta({
-          description:
-            "Only pages of which the site states this of one use (search, ai-input, ai-train, text-and-data-mining): `=allowed`, `=licensed`, `=denied`, or `=unstated` where it states nothing of it.",
-          example: "ai-train=denied",
-        }),
+        preference: z
+          .string()
+          .max(40)
+          .optional()
+          .meta({
+            description:
+              "Only pages of which the site states this of one use (search, ai-input, ai-train, text-and-data-mining): " +
+              "`=allowed`, `=licensed`, `=denied`, or `=unstated` where it states nothing of it.",
+            example: "ai-train=denied",
+          }),
         excludeHost: z.string().optional().meta({
           description:
             "No pages of these hosts (eight at most, with commas between them), nor of those below them.",
@@ -319,7 +334,8 @@ export const searchApi = {
     needs: "read",
     summary: "What the index has of one page, with its fetches and links",
     description:
-      "Needs scope read where the pages are not open to everybody. Pages that ask not to be indexed, those of sites that state that they are not to be searched, and those of sites that have opted out, are not shown.",
+      "Needs scope read where the pages are not open to everybody. Pages that ask not to be indexed, those of sites that " +
+      "state that they are not to be searched, and those of sites that have opted out, are not shown.",
     parameters: {
       query: {
         url: z.string().optional().meta({
@@ -334,24 +350,9 @@ export const searchApi = {
           .string()
           .optional()
           .meta({ description: "Its address's hash.", example: "8234823482348234823" }),
-        fetches: z
-          .int()
-          .min(0)
-          .max(5000)
-          .default(0)
-          .meta({ description: "Latest fetches to leave out.", example: 0 }),
-        in: z
-          .int()
-          .min(0)
-          .max(5000)
-          .default(0)
-          .meta({ description: "Links to it to leave out.", example: 0 }),
-        out: z
-          .int()
-          .min(0)
-          .max(5000)
-          .default(0)
-          .meta({ description: "Links on it to leave out.", example: 0 }),
+        fetches: listOffset("Latest fetches to leave out."),
+        in: listOffset("Links to it to leave out."),
+        out: listOffset("Links on it to leave out."),
       },
     },
     answers: {

@@ -15,7 +15,7 @@ import { storageFacts } from "./storage-reads.ts";
 import { storageRoutes } from "./storage-routes.ts";
 import { storageAnswer } from "./table-ends.ts";
 
-export interface RetentionPorts {
+interface RetentionPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
@@ -24,12 +24,6 @@ export interface RetentionPorts {
   readonly nowMs: () => number;
   /** False while the clock is doubted: days of fetches are made, and none is dropped. Left out: it never is. */
   readonly mayForget?: () => boolean;
-}
-
-export interface RetentionDuties {
-  /** Before results are taken: the day's own table is there. Fails for nothing, since results find a place without it. */
-  begin(): Promise<void>;
-  start(): void;
 }
 
 const minuteMs = 60_000;
@@ -63,34 +57,19 @@ const records = [
 
 type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
-function crawlDuties(ports: RetentionPorts, config: RetentionConfig) {
-  const { pool, log, now, nowMs, mayForget = () => true } = ports;
-  const turn = { nowMs, turnMs };
-  const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  return {
-    keepDays: async () => {
-      const keepDays = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
-      const kept = await keepFetchDays(pool, { keepDays, now: now() });
-      if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
-        log.info({ ...kept }, "the days of fetches are kept");
-    },
-    forgetLeases: async () => {
-      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
-    },
-    forgetSets: async () => {
-      const stated = ago((config.changes.keepDays + spareDays) * dayMs);
-      await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
-    },
-  };
-}
-
-export function retentionDuties(ports: RetentionPorts, config: RetentionConfig): RetentionDuties {
-  const { pool, timekeeper, log, now, nowMs } = ports;
+export function retentionDuties(ports: RetentionPorts, config: RetentionConfig) {
+  const { pool, timekeeper, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  const { keepDays, forgetLeases, forgetSets } = crawlDuties(ports, config);
+  const keepDays = async () => {
+    const days = mayForget() ? config.retention.fetchDays : Number.POSITIVE_INFINITY;
+    const kept = await keepFetchDays(pool, { keepDays: days, now: now() });
+    if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
+      log.info({ ...kept }, "the days of fetches are kept");
+  };
   return {
+    /** Before results are taken: the day's own table is there. Fails for nothing, since results find a place without it. */
     begin: async () => {
       await keepDays().catch((error: unknown) => {
         log.warn({ error }, "no day was made for fetches, which lie without one until it is");
@@ -98,14 +77,17 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
     },
     start: () => {
       timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
-      timekeeper.every("forget-leases", minuteMs, forgetLeases);
+      timekeeper.every("forget-leases", minuteMs, async () => {
+        await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
+      });
       timekeeper.every("forget-rounds", 10 * minuteMs, async () => {
         await rounds.forget(ago(config.retention.roundDays * dayMs), turn);
         await forgetDelegationChanges(pool, ago(config.retention.historyDays * dayMs), turn);
       });
       timekeeper.every("forget-records", hourMs, async () => {
         await forgetRejectedUrls(pool, ago(config.retention.rejectedDays * dayMs), turn);
-        await forgetSets();
+        const stated = ago((config.changes.keepDays + spareDays) * dayMs);
+        await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
         const before = ago(config.retention.recordDays * dayMs);
         for (const record of records)
           await inTurns(turn, async () => await deleteOldest(pool, record, before, recordsAtOnce));
@@ -114,8 +96,5 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
   };
 }
 
-// The pages' part about what the database holds.
-
-export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
-  return storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
-}
+export const storagePart = ({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart =>
+  storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime } from "../web/api-operation.ts";
 
-const storedTable = z
+export const storedTable = z
   .strictObject({
     table: z.string(),
     rows: z.number().describe("As the database estimates them."),
@@ -39,7 +39,7 @@ const wentBack = z
   })
   .meta({ id: "WentBack" });
 
-const storage = z
+export const storage = z
   .strictObject({
     now: dateTime(),
     bytes: z.number().describe("Of all tables with their indexes."),
@@ -63,9 +63,8 @@ export const storageApi = {
     needs: "read",
     summary: "What the database holds: how large each table is, how long its rows are kept",
     description:
-      "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
-    answers: {
-      200: answer(storage, "The same as its page"),
-    },
+      "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* " +
+      "and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
+    answers: { 200: answer(storage, "The same as its page") },
   },
 } satisfies ApiOperations;

@@ -1,7 +1,7 @@
 /** /storage: how large each table is, how long its rows are kept, and what that comes to; a page, JSON and CSV. */
 import { bytesText } from "#core/format";
 import type { WebPart } from "../web/actions.ts";
-import { tile } from "../web/components.ts";
+import { column, dataTable, numberColumn, tile } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
 import { storageApi } from "./storage-api.ts";
@@ -29,48 +29,69 @@ function storageBody({ bytes, expectedBytes, tables, wentBack }: StorageAnswer):
   const aged = tables.filter(({ keptDays }) => keptDays !== null);
   const others = tables.filter(({ keptDays }) => keptDays === null);
   return html`<h1>Storage</h1>
-<p class="lead">What the database holds, and for how long. Running coordinators drop rows that are kept for a time; the times are the policies <a href="/policies?show=all#retention">Retention</a>.</p>
+<p class="lead">What the database holds, and for how long. Running coordinators drop rows that are kept for a time;
+the times are the policies <a href="/policies?show=all#retention">Retention</a>.</p>
 <dl class="tiles">
 ${tile("All tables, with their indexes", bytesText(bytes))}
-${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "at the pace of the last day, once the oldest rows reach their age")}
+${tile("Expected", bytesOr(expectedBytes), "at the pace of the last day, once the oldest rows reach their age")}
 </dl>
 ${wentBack.length === 0 ? "" : wentBackSection(wentBack)}
 <section><h2>Kept for a time</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows are dropped by age"><table>
-<thead><tr><th scope="col">Table</th><th scope="col" class="number">Size</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows (estimated)</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">Dropped and kept</th></tr></thead>
-<tbody>${aged.map(agedRow)}</tbody></table></div></section>
+${dataTable<StoredTable>("Tables whose rows are dropped by age", agedColumns, aged)}</section>
 <section><h2>Kept indefinitely</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows are not dropped by age"><table>
-<thead><tr><th scope="col">Table</th><th scope="col" class="number">Size</th><th scope="col" class="number">Rows (estimated)</th><th scope="col">Contents</th></tr></thead>
-<tbody>${others.map(otherRow)}</tbody></table></div></section>`;
+${dataTable<StoredTable>("Tables whose rows are not dropped by age", otherColumns, others)}</section>`;
 }
+
+const bytesOr = (bytes: number | null) => (bytes === null ? "–" : bytesText(bytes));
 
 function wentBackSection(times: StorageAnswer["wentBack"]): Html {
   return html`<section id="went-back"><h2>When the database went back</h2>
-<p>By a restore, or a failover that lost the last changes. The journal beside the database restored what people had changed since.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Restores and failovers"><table>
-<thead><tr><th scope="col">When</th><th scope="col">Noticed by</th><th scope="col" class="number">Rows restored</th><th scope="col">Not restored</th></tr></thead>
-<tbody>${times.map(wentBackRow)}</tbody></table></div></section>`;
+<p>By a restore, or a failover that lost the last changes.
+The journal beside the database restored what people had changed since.</p>
+${dataTable<StorageAnswer["wentBack"][number]>(
+  "Restores and failovers",
+  [
+    column("When", ({ beganAt }) => instant(beganAt)),
+    column("Noticed by", ({ words }) => words, "wide"),
+    numberColumn("Rows restored", ({ replayed }) => (replayed === null ? "no journal" : countText(replayed))),
+    column(
+      "Not restored",
+      ({ failed }) =>
+        failed.length === 0
+          ? "–"
+          : html`${failed.map(({ kind, key, words }) => html`<code>${kind}</code> ${key}: ${words}<br>`)}`,
+      "wide",
+    ),
+  ],
+  times,
+)}</section>`;
 }
 
-function wentBackRow({ beganAt, words, replayed, failed }: StorageAnswer["wentBack"][number]): Html {
-  const lost = failed.map((one) => html`<code>${one.kind}</code> ${one.key}: ${one.words}<br>`);
-  return html`<tr><td>${instant(beganAt)}</td><td class="wide">${words}</td><td class="number">${replayed === null ? "no journal" : countText(replayed)}</td><td class="wide">${failed.length === 0 ? "–" : lost}</td></tr>`;
-}
+const commonColumns = [
+  column<StoredTable>("Table", ({ table }) => html`<code>${table}</code>`),
+  numberColumn<StoredTable>("Size", (table) => bytesText(sizeOf(table))),
+];
+const rowsColumn = numberColumn<StoredTable>("Rows (estimated)", ({ rows }) => countText(rows));
+const otherColumns = [
+  ...commonColumns,
+  rowsColumn,
+  column<StoredTable>("Contents", ({ end }) => end, "wide"),
+];
+const agedColumns = [
+  ...commonColumns,
+  numberColumn<StoredTable>("Expected", ({ expectedBytes }) => bytesOr(expectedBytes)),
+  rowsColumn,
+  column<StoredTable>("Kept", (table) => {
+    const { policy } = table;
+    return policy === null
+      ? keptText(table)
+      : html`<a href="/policies?show=all#${policy}">${keptText(table)}</a>`;
+  }),
+  column<StoredTable>("Since", ({ since }) => (since === null ? "–" : instant(since))),
+  column<StoredTable>("Dropped and kept", ({ end }) => end, "wide"),
+];
 
-function agedRow(table: StoredTable): Html {
-  const { expectedBytes, policy, since, end } = table;
-  const kept =
-    policy === null ? keptText(table) : html`<a href="/policies?show=all#${policy}">${keptText(table)}</a>`;
-  return html`<tr><th scope="row"><code>${table.table}</code></th><td class="number">${bytesText(sizeOf(table))}</td><td class="number">${expectedBytes === null ? "–" : bytesText(expectedBytes)}</td><td class="number">${countText(table.rows)}</td><td>${kept}</td><td>${since === null ? "–" : instant(since)}</td><td class="wide">${end}</td></tr>`;
-}
-
-function otherRow(table: StoredTable): Html {
-  return html`<tr><th scope="row"><code>${table.table}</code></th><td class="number">${bytesText(sizeOf(table))}</td><td class="number">${countText(table.rows)}</td><td class="wide">${table.end}</td></tr>`;
-}
-
-/** For the command, too. */
-export function keptText({ keptDays }: Pick<StoredTable, "keptDays">): string {
+function keptText({ keptDays }: Pick<StoredTable, "keptDays">): string {
   if (keptDays === null) return "–";
   if (keptDays < 3) return `${Math.round(keptDays * 24)} hours`;
   return `${countText(keptDays)} days`;

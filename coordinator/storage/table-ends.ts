@@ -5,12 +5,14 @@
 
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
-import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
+import { type Epoch, journalDays, replayedRows } from "../journal/epoch.ts";
 import { crawlerDays, gaugeDays } from "../overview/minute-figures.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
-import { submissionBounds } from "../submissions/submission.ts";
+import { submissionBounds } from "../submissions/submissions-api.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
+import type { ToldOf } from "../web/api-operation.ts";
+import type { storage as storageSchema, storedTable as storedTableSchema } from "./storage-api.ts";
 
 export type KeepPolicy = Extract<PolicyName, `retention.${string}` | "changes.keepDays">;
 
@@ -179,16 +181,9 @@ export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): n
 
 // What a table takes, now and when it has reached its end.
 
-export interface StoredTable extends TableSize {
-  readonly keptDays: number | null;
-  /** The policy that says so. */
-  readonly policy: KeepPolicy | null;
-  readonly end: string;
-  /** The oldest row is from then; null: there is none, or rows have no age. */
-  readonly since: string | null;
-  /** What it takes, indexes included, when its oldest row is as old as it may be, at the pace of the last day; null: that cannot be told. */
-  readonly expectedBytes: number | null;
-}
+export type StoredTable = ToldOf<typeof storedTableSchema>;
+
+export type StorageAnswer = ToldOf<typeof storageSchema>;
 
 export interface StorageFacts {
   readonly sizes: readonly TableSize[];
@@ -199,27 +194,6 @@ export interface StorageFacts {
   readonly delegations: number;
   /** The latest first. */
   readonly epochs: readonly Epoch[];
-}
-
-/** A restore, or a failover that lost its tail. */
-export interface WentBack {
-  readonly epoch: number;
-  readonly beganAt: string;
-  readonly words: string;
-  /** Rows that the journal put back; null: there was no journal. */
-  readonly replayed: number | null;
-  readonly failed: Replay["failed"];
-}
-
-export interface StorageAnswer {
-  readonly now: string;
-  readonly bytes: number;
-  /** Null: it cannot be told of every table whose rows go by age. */
-  readonly expectedBytes: number | null;
-  /** The largest first. */
-  readonly tables: readonly StoredTable[];
-  /** When the database went back to an earlier state; the latest first. */
-  readonly wentBack: readonly WentBack[];
 }
 
 export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: Date): StorageAnswer {
@@ -238,7 +212,7 @@ export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: 
   };
 }
 
-function wentBack({ epoch, beganAt, words, replay }: Epoch): WentBack {
+function wentBack({ epoch, beganAt, words, replay }: Epoch): StorageAnswer["wentBack"][number] {
   return {
     ...{ epoch, beganAt: beganAt.toISOString(), words },
     replayed: replay === null ? null : replayedRows(replay),

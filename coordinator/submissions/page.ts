@@ -1,18 +1,12 @@
 /** The pages of submitting URLs: the form, the latest receipts, and one receipt with what has become of its URLs. */
 import { mayDo } from "#core/actor";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import { buttonForm, empty } from "../web/components.ts";
+import { buttonForm, column, dataTable, empty, numberColumn } from "../web/components.ts";
 import { askAbout, countText, crawlerLink, instant, sentence } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import {
-  countWords,
-  type FollowedUrl,
-  notFollowed,
-  type Submission,
-  submissionBounds,
-  sumOf,
-} from "./submission.ts";
+import { countWords, type FollowedUrl, notFollowed, type Submission, sumOf } from "./submission.ts";
+import { submissionBounds } from "./submissions-api.ts";
 
 interface SubmitPage {
   readonly submissions: readonly Submission[];
@@ -27,16 +21,20 @@ export function submitBody({ submissions, viewer, scope, typed }: SubmitPage): H
   const { urls = "", deed = "add" } = typed?.values ?? {};
   const chosen = (one: string) => (one === deed ? html` checked` : nothing);
   return html`<h1>Submit URLs</h1>
-<p class="lead">Each URL is answered at once; its receipt tells which crawler fetches it, about when, and with what result. The URL of a sitemap or feed adds the URLs of its own host that it lists.</p>
+<p class="lead">Each URL is answered at once; its receipt tells which crawler fetches it, about when, and with what result.
+The URL of a sitemap or feed adds the URLs of its own host that it lists.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : nothing}
 <form class="form submit-form" method="post" action="/submit">${formToken(viewer)}
-<div><label for="submit-urls">URLs, one per line, ${countText(submissionBounds.urls)} at most</label><textarea id="submit-urls" name="urls" rows="6" required spellcheck="false" placeholder="https://www.example.org/">${urls}</textarea></div>
+<div><label for="submit-urls">URLs, one per line, ${countText(submissionBounds.urls)} at most</label><textarea id="submit-urls"
+ name="urls" rows="6" required spellcheck="false" placeholder="https://www.example.org/">${urls}</textarea></div>
 <fieldset><legend>Action</legend>
 <label class="choice"><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them; known URLs keep their schedule</label>
-<label class="choice"><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch known URLs again now, at the usual politeness</label></fieldset>
+<label class="choice"><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch known URLs again now,
+ at the usual politeness</label></fieldset>
 <button>Submit</button></form>
 <p class="small">Not followed: ${notFollowed(scope).join("; ")}.</p>
-<p class="small">Longer lists, on the coordinator's machine: <code>nearcrawl urls add FILE</code>. Programs: <code>POST /api/urls</code> with a token of scope url-write.</p>
+<p class="small">Longer lists, on the coordinator's machine: <code>nearcrawl urls add FILE</code>.
+Programs: <code>POST /api/urls</code> with a token of scope url-write.</p>
 ${typed ? nothing : latest(submissions)}`;
 }
 
@@ -44,14 +42,19 @@ const deedWords = { add: "add", recrawl: "fetch again" } as const;
 
 function latest(submissions: readonly Submission[]): Html {
   if (submissions.length === 0) return empty("No submissions yet.", "Receipts are listed here for 90 days.");
-  return html`<section><h2>Latest receipts</h2><div class="scroll" tabindex="0" role="region" aria-label="Latest receipts"><table>
-<thead><tr><th scope="col" class="number">No.</th><th scope="col">When</th><th scope="col">By</th><th scope="col">What</th><th scope="col" class="number">URLs</th><th scope="col">Answers</th><th scope="col" class="number">Fetched since</th></tr></thead>
-<tbody>${submissions.map(latestRow)}</tbody></table></div></section>`;
-}
-
-function latestRow(submission: Submission): Html {
-  const { submissionId, submittedAt, submittedBy, deed } = submission;
-  return html`<tr><th scope="row" class="number"><a href="/submissions/${submissionId}">${submissionId}</a></th><td class="nowrap">${instant(submittedAt)}</td><td>${submittedBy}</td><td>${deedWords[deed]}</td><td class="number">${countText(sumOf(submission))}</td><td>${countWords(submission)}</td><td class="number">${fetchedText(submission)}</td></tr>`;
+  return html`<section><h2>Latest receipts</h2>${dataTable<Submission>(
+    "Latest receipts",
+    [
+      numberColumn("No.", ({ submissionId: id }) => html`<a href="/submissions/${id}">${id}</a>`),
+      column("When", ({ submittedAt }) => instant(submittedAt), "nowrap"),
+      column("By", ({ submittedBy }) => submittedBy),
+      column("What", ({ deed }) => deedWords[deed]),
+      numberColumn("URLs", (one) => countText(sumOf(one))),
+      column("Answers", countWords),
+      numberColumn("Fetched since", fetchedText),
+    ],
+    submissions,
+  )}</section>`;
 }
 
 const fetchedText = ({ fetched }: Submission) => (fetched === null ? "not counted" : countText(fetched));
@@ -68,36 +71,50 @@ export function submissionBody({ submission, urls, next, mayRead }: ReceiptPage)
   const path = `/submissions/${submissionId}`;
   return html`<p class="crumbs"><a href="/submit">Submit URLs</a></p>
 <h1>Submission ${submissionId}</h1>
-<p class="lead">${deed === "add" ? "Submitted" : "Submitted for refetching"} by ${submittedBy}, ${instant(submittedAt)}: ${countWords(submission)}. Fetched since: ${fetchedText(submission)}.</p>
-<p class="small">This page is kept for 90 days. Reload it to see the current state.${mayRead ? html` How far their hosts are crawled, and what limited them: <a href="${pathWith("/coverage", { submission: String(submissionId) })}">coverage</a>.` : nothing}</p>
+<p class="lead">${deed === "add" ? "Submitted" : "Submitted for refetching"} by ${submittedBy}, ${instant(submittedAt)}:
+${countWords(submission)}. Fetched since: ${fetchedText(submission)}.</p>
+<p class="small">This page is kept for 90 days. Reload it to see the current state.${
+    mayRead
+      ? html` How far their hosts are crawled, and what limited them: <a href="${pathWith("/coverage", { submission: String(submissionId) })}">coverage</a>.`
+      : nothing
+  }</p>
+${urls.length === 0 ? empty("No more URLs.", "") : urlTable(urls, mayRead)}
 ${
-  urls.length === 0
-    ? empty("No more URLs.", "")
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="URLs of this submission"><table>
-<thead><tr><th scope="col" class="number">Line</th><th scope="col">URL</th><th scope="col">Answer</th><th scope="col">Crawler</th><th scope="col">Now</th></tr></thead>
-<tbody>${urls.map((one) => urlRow(one, mayRead))}</tbody></table></div>`
-}
-${next === null ? nothing : html`<nav class="pager" aria-label="Parts of the list"><a rel="next" href="${pathWith(path, { after: next })}">Next →</a></nav>`}`;
+  next === null
+    ? nothing
+    : html`<nav class="pager" aria-label="Parts of the list"><a rel="next" href="${pathWith(path, { after: next })}">Next →</a></nav>`
+}`;
 }
 
-function urlRow({ place, url, answer, crawler, words }: FollowedUrl, mayRead: boolean): Html {
-  const shown = mayRead && answer !== "refused" ? askAbout(url) : html`<span class="mono">${url}</span>`;
-  return html`<tr><td class="number">${countText(place)}</td><th scope="row" class="break">${shown}</th><td><span class="kind">${answer}</span></td><td>${crawler === null ? "–" : mayRead ? crawlerLink(crawler) : crawler}</td><td class="wide break">${sentence(words)}</td></tr>`;
-}
+const urlTable = (urls: readonly FollowedUrl[], mayRead: boolean): Html =>
+  dataTable<FollowedUrl>(
+    "URLs of this submission",
+    [
+      numberColumn("Line", ({ place }) => countText(place)),
+      column(
+        "URL",
+        ({ url, answer }) =>
+          mayRead && answer !== "refused" ? askAbout(url) : html`<span class="mono">${url}</span>`,
+        "break",
+      ),
+      column("Answer", ({ answer }) => html`<span class="kind">${answer}</span>`),
+      column("Crawler", ({ crawler }) => (crawler === null ? "–" : mayRead ? crawlerLink(crawler) : crawler)),
+      column("Now", ({ words }) => sentence(words), "wide break"),
+    ],
+    urls,
+  );
 
-/** "Fetch again now", for whoever may; the receipt opens. */
-export function fetchAgainForm(viewer: PageViewer, url: string): Html {
+/** For whoever may; the receipt opens. */
+const submitForm = (deed: Submission["deed"], label: string) => (viewer: PageViewer, url: string) => {
   if (!mayDo(viewer.actor, "url-write") || viewer.formToken === null) return nothing;
-  const fields = html`<input type="hidden" name="urls" value="${url}"><input type="hidden" name="deed" value="recrawl">`;
-  return buttonForm(viewer, { path: "/submit", label: "Fetch again now" }, fields);
-}
+  const fields = html`<input type="hidden" name="urls" value="${url}"><input type="hidden" name="deed" value="${deed}">`;
+  return buttonForm(viewer, { path: "/submit", label }, fields);
+};
 
-/** "Crawl it", of a URL that the frontier does not hold. */
-export function handInForm(viewer: PageViewer, url: string): Html {
-  if (!mayDo(viewer.actor, "url-write") || viewer.formToken === null) return nothing;
-  const fields = html`<input type="hidden" name="urls" value="${url}"><input type="hidden" name="deed" value="add">`;
-  return buttonForm(viewer, { path: "/submit", label: "Crawl it" }, fields);
-}
+export const fetchAgainForm = submitForm("recrawl", "Fetch again now");
+
+/** Of a URL that the frontier does not hold. */
+export const handInForm = submitForm("add", "Crawl it");
 
 export function submitLink({ actor }: PageViewer): Html {
   if (!mayDo(actor, "url-write")) return nothing;

@@ -9,14 +9,9 @@ import type { CrawlScope } from "../frontier/frontier.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { submissionBody, submitBody } from "./page.ts";
-import {
-  countWords,
-  ownSiteBounds,
-  type Submission,
-  type SubmissionStore,
-  submitUrls,
-  sumOf,
-} from "./submission.ts";
+import { countWords, ownSiteBounds, type Submission, sumOf } from "./submission.ts";
+import type { SubmissionStore } from "./submission-store.ts";
+import { submitUrls } from "./submission-store.ts";
 import { submissionsApi } from "./submissions-api.ts";
 
 interface SubmissionPorts {

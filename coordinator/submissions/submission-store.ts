@@ -1,11 +1,13 @@
 /** Tables submission and submission_url: what was handed in, by whom, and what each URL was answered. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import type { UrlKey } from "#core/url-key";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
+import { nameOf, type UrlKey } from "#core/url-key";
 import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
-import { clean, inTransaction, columnsOf as transposed } from "../database/transaction.ts";
+import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
@@ -17,23 +19,34 @@ import {
   type FollowedUrl,
   followedUrl,
   type GivenUrl,
+  givenUrl,
   type HandedInFacts,
   type Submission,
-  type SubmissionStore,
-  submissionBounds,
+  type SubmissionDeed,
 } from "./submission.ts";
+import { submissionBounds } from "./submissions-api.ts";
 
-export function createSubmissionStore(pool: Pool): SubmissionStore {
+export type SubmissionStore = ReturnType<typeof createSubmissionStore>;
+
+export function createSubmissionStore(pool: Pool) {
   const rejected = createRejectedUrlStore(pool);
   return {
-    begin: async ({ deed, submittedBy }, now) => {
+    begin: async (
+      { deed, submittedBy }: Pick<Submission, "deed" | "submittedBy">,
+      now: Date,
+    ): Promise<number> => {
       const { rows } = await pool.query<{ submission_id: string }>(
         "insert into submission (deed, submitted_by, submitted_at) values ($1, $2, $3) returning submission_id",
         [deed, submittedBy, now],
       );
       return Number(rows[0]!.submission_id);
     },
-    async take(submissionId, batch, { deed, scope, now }) {
+    /** Admits or makes due, and writes the answers down; what is written stays, whatever happens to the rest. */
+    async take(
+      submissionId: number,
+      batch: readonly GivenUrl[],
+      { deed, scope, now }: { readonly deed: SubmissionDeed; readonly scope: CrawlScope; readonly now: Date },
+    ): Promise<readonly AnsweredUrl[]> {
       const wanted = batch.filter(isWanted);
       const keys = wanted.map(({ key }) => key);
       const before = await knownAmong(pool, keys);
@@ -57,11 +70,17 @@ export function createSubmissionStore(pool: Pool): SubmissionStore {
       await writeAnswers(pool, { submissionId, batch, answers });
       return answers;
     },
-    find: async (submissionId) =>
+    /** Null: there is no receipt of this number, or not any more. */
+    find: async (submissionId: number): Promise<Submission | null> =>
       (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
-    urls: async (submissionId, { after, limit, now }) =>
+    /** By place, from after `after` on. */
+    urls: async (
+      submissionId: number,
+      { after, limit, now }: { readonly after: number; readonly limit: number; readonly now: Date },
+    ): Promise<readonly FollowedUrl[]> =>
       await followedUrls(pool, await givenOf(pool, submissionId, after, limit), now),
-    statusOf: async (urls, now) => {
+    /** What the frontier holds of them, by place; those that are no URL are refused. */
+    statusOf: async (urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]> => {
       const given = urls.map(({ place, url, key, fault }): GivenRow => {
         const answered = { place, submittedAt: null } as const;
         if (key === null) return { ...answered, url, answer: "refused", reason: fault, ...noKey };
@@ -69,8 +88,10 @@ export function createSubmissionStore(pool: Pool): SubmissionStore {
       });
       return await followedUrls(pool, given, now);
     },
-    latest: async (limit) => await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
-    urlsSince: async (submittedBy, since) => {
+    latest: async (limit: number) =>
+      await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
+    /** URLs that this name handed in since then. */
+    urlsSince: async (submittedBy: string, since: Date): Promise<number> => {
       const { rows } = await pool.query<{ urls: number }>(
         `select coalesce(sum(new_urls + known_urls + elsewhere_urls + refused_urls), 0)::float8 as urls
          from submission
@@ -79,7 +100,7 @@ export function createSubmissionStore(pool: Pool): SubmissionStore {
       );
       return rows[0]!.urls;
     },
-    forgetOld: async (now) => {
+    forgetOld: async (now: Date): Promise<number> => {
       const { rowCount } = await pool.query(
         `delete from submission
          where submission_id in (
@@ -101,12 +122,7 @@ interface WantedUrl extends GivenUrl {
 
 const isWanted = (given: GivenUrl): given is WantedUrl => given.key !== null && given.fault === null;
 
-const nameOf = ({ hostHash, urlHash }: Pick<UrlKey, "hostHash" | "urlHash">) => `${hostHash}/${urlHash}`;
-
-const columnsOf = (keys: readonly UrlKey[]) => [
-  keys.map(({ hostHash }) => hostHash),
-  keys.map(({ urlHash }) => urlHash),
-];
+const hashesOf = (keys: readonly UrlKey[]) => columnsOf(keys, ["hostHash", "urlHash"]);
 
 /** SQL: of the URL of row `given`, with its row of frontier_url as `u` if there is one; null: it is not known. */
 const stateOf = (given: string) =>
@@ -118,7 +134,7 @@ async function knownAmong(pool: Pool, keys: readonly UrlKey[]): Promise<Readonly
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      left join frontier_url u using (host_hash, url_hash)
      where ${stateOf("given")} is not null`,
-    columnsOf(keys),
+    hashesOf(keys),
   );
   return new Set(rows.map((row) => nameOf({ hostHash: row.host_hash, urlHash: row.url_hash })));
 }
@@ -143,7 +159,7 @@ async function factsOf(
      left join frontier_host h on h.host_hash = given.host_hash
      left join foreign_url f on f.host_hash = given.host_hash and f.url_hash = given.url_hash
      left join related_coordinator r using (peer_id)`,
-    columnsOf(keys),
+    hashesOf(keys),
   );
   const keyOf = new Map(keys.map((key) => [nameOf(key), key]));
   const partsOut = await optedOutAmong(pool, keys);
@@ -316,7 +332,7 @@ async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): 
        ) earlier
      ) ahead on u.state = 'due'
      order by s.place`,
-    [...transposed(given, ["place", "url", "answer", "reason", "hostHash", "urlHash", "submittedAt"]), now],
+    [...columnsOf(given, ["place", "url", "answer", "reason", "hostHash", "urlHash", "submittedAt"]), now],
   );
   return rows.map((row) =>
     followedUrl({ ...row, nextFetchAt: dateOf(row.nextFetchAt), notBefore: dateOf(row.notBefore) }, now),
@@ -324,3 +340,46 @@ async function followedUrls(pool: Pool, given: readonly GivenRow[], now: Date): 
 }
 
 const dateOf = (value: Date | number | null) => (value instanceof Date ? value : null);
+
+// Handing in: in batches, so that a million lines take no more memory than a thousand.
+
+interface Submitting {
+  readonly deed: SubmissionDeed;
+  readonly submittedBy: string;
+  readonly scope: CrawlScope;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
+  readonly now: () => Date;
+  /** After each batch: what was answered of it, and how many there were so far. */
+  readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;
+}
+
+const batchSize = 1000;
+
+/** Hands in one text after the other; blank ones and lines that begin with # count as places and are left out. */
+export async function submitUrls(
+  texts: Iterable<string> | AsyncIterable<string>,
+  store: SubmissionStore,
+  submitting: Submitting,
+): Promise<Submission> {
+  const { deed, submittedBy, scope, allowSpecialPurpose, now } = submitting;
+  const submissionId = await store.begin({ deed, submittedBy }, now());
+  let batch: GivenUrl[] = [];
+  let place = 0;
+  let taken = 0;
+  const flush = async () => {
+    if (batch.length === 0) return;
+    const answers = await store.take(submissionId, batch, { deed, scope, now: now() });
+    taken += batch.length;
+    batch = [];
+    submitting.onBatch?.(answers, taken);
+  };
+  for await (const text of texts) {
+    place += 1;
+    const line = text.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    batch.push(givenUrl(line, place, allowSpecialPurpose));
+    if (batch.length === batchSize) await flush();
+  }
+  await flush();
+  return (await store.find(submissionId)) as Submission;
+}

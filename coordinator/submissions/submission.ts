@@ -10,24 +10,15 @@ import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { seedFault } from "../frontier/admit-urls.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { UrlTurn } from "../frontier/open-lease-reads.ts";
-
-/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
-export const submissionDeeds = ["add", "recrawl"] as const;
+import type { ToldOf } from "../web/api-operation.ts";
+import {
+  type submissionDeeds,
+  type submission as submissionSchema,
+  type submittedUrl,
+  urlAnswers,
+} from "./submissions-api.ts";
 
 export type SubmissionDeed = (typeof submissionDeeds)[number];
-
-export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
-
-type UrlAnswer = (typeof urlAnswers)[number];
-
-export const submissionBounds = {
-  /** In one request over HTTP. */
-  urls: 10_000,
-  /** Receipts are kept for so long. */
-  keepDays: 90,
-  /** Of a receipt with more URLs nobody counts how many are fetched. */
-  countedUrls: 10_000,
-} as const;
 
 /** What scope site-recrawl may ask: `hostsAtOnce` bounds the look-ups in DNS that one request causes. */
 export const ownSiteBounds = { urlsAtOnce: 1000, hostsAtOnce: 20, urlsPerDay: 10_000 } as const;
@@ -50,13 +41,13 @@ export function givenUrl(text: string, place: number, allowSpecialPurpose: Allow
   return { place, url: key.url, key, fault: seedFault(text, allowSpecialPurpose) };
 }
 
-export interface AnsweredUrl {
-  readonly place: number;
-  readonly url: string;
-  readonly answer: UrlAnswer;
-  /** Why it is refused, or whose it is; null where it is crawled here. */
-  readonly reason: string | null;
-}
+export type Submission = ToldOf<typeof submissionSchema>;
+
+/** A URL of a receipt, with what has become of it. */
+export type FollowedUrl = ToldOf<typeof submittedUrl>;
+
+/** As it was answered at once. */
+export type AnsweredUrl = Pick<FollowedUrl, "place" | "url" | "answer" | "reason">;
 
 /** What the database knows of a URL once it is handed in. */
 export interface HandedInFacts {
@@ -100,48 +91,6 @@ export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofol
     `more than ${howMany(pagesPerHost, "URL")} of a host (scope.pagesPerHost)`,
     ...(followNofollow ? [] : ["links with rel=nofollow (scope.followNofollow)"]),
   ];
-}
-
-export interface Submission {
-  readonly submissionId: number;
-  readonly deed: SubmissionDeed;
-  readonly submittedBy: string;
-  readonly submittedAt: string;
-  readonly urls: Readonly<Record<UrlAnswer, number>>;
-  /** Of those that are crawled here, how many were fetched since; null: too many to count. */
-  readonly fetched: number | null;
-}
-
-export const followedStates = [
-  "refused",
-  "elsewhere",
-  "unknown",
-  "resolving",
-  "unresolvable",
-  "undelegated",
-  "in-progress",
-  "fetched",
-  "failed",
-  "gone",
-  "held",
-  "blocked-by-robots",
-  "scheduled",
-  "due",
-] as const;
-
-type FollowedState = (typeof followedStates)[number];
-
-/** A URL of a receipt, with what has become of it. */
-export interface FollowedUrl extends AnsweredUrl {
-  readonly state: FollowedState;
-  /** In plain words. */
-  readonly words: string;
-  /** The crawler of its subnet; null: none yet. */
-  readonly crawler: string | null;
-  /** When its turn comes about; null: it has none, or nobody can tell. */
-  readonly aboutAt: string | null;
-  readonly lastFetchedAt: string | null;
-  readonly lastStatus: number | null;
 }
 
 /** A URL of a receipt as the database has it now. */
@@ -200,7 +149,7 @@ function standing(facts: FollowedFacts, now: Date): Standing {
   if (hostState === "unresolvable")
     return {
       state: "unresolvable",
-      words: `its host has no address${because(facts.hostReason)}${facts.resolveAt === null ? "" : `; looked up again ${instantWords(facts.resolveAt.toISOString())}`}`,
+      words: `its host has no address${because(facts.hostReason)}${againWords(facts)}`,
     };
   if (state === "held") return { state: "held", words: "held until its host's budget grows" };
   if (facts.needsUnspokenIpv6)
@@ -212,6 +161,9 @@ function standing(facts: FollowedFacts, now: Date): Standing {
     return { state: "undelegated", words: "the nearest crawler to its subnet is being determined" };
   return { state, ...turnWords(facts, crawler, now) };
 }
+
+const againWords = ({ resolveAt }: FollowedFacts) =>
+  resolveAt === null ? "" : `; looked up again ${instantWords(resolveAt.toISOString())}`;
 
 function fetched(facts: FollowedFacts): Standing {
   const { lastOutcome, lastStatus, lastReason, lastFetchedAt, crawler, nextFetchAt, state } = facts;
@@ -238,73 +190,6 @@ function turnWords(facts: FollowedFacts, crawler: string, now: Date): Omit<Stand
 }
 
 const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);
-
-// Handing in: in batches, so that a million lines take no more memory than a thousand.
-
-export interface SubmissionStore {
-  begin(given: Pick<Submission, "deed" | "submittedBy">, now: Date): Promise<number>;
-  /** Admits or makes due, and writes the answers down; what is written stays, whatever happens to the rest. */
-  take(
-    submissionId: number,
-    batch: readonly GivenUrl[],
-    at: { readonly deed: SubmissionDeed; readonly scope: CrawlScope; readonly now: Date },
-  ): Promise<readonly AnsweredUrl[]>;
-  /** Null: there is no receipt of this number, or not any more. */
-  find(submissionId: number): Promise<Submission | null>;
-  /** By place, from after `after` on. */
-  urls(
-    submissionId: number,
-    asked: { readonly after: number; readonly limit: number; readonly now: Date },
-  ): Promise<readonly FollowedUrl[]>;
-  /** What the frontier holds of them, by place; those that are no URL are refused. */
-  statusOf(urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]>;
-  /** The latest first. */
-  latest(limit: number): Promise<readonly Submission[]>;
-  /** URLs that this name handed in since then. */
-  urlsSince(submittedBy: string, since: Date): Promise<number>;
-  forgetOld(now: Date): Promise<number>;
-}
-
-interface Submitting {
-  readonly deed: SubmissionDeed;
-  readonly submittedBy: string;
-  readonly scope: CrawlScope;
-  readonly allowSpecialPurpose: AllowedSpecialPurpose;
-  readonly now: () => Date;
-  /** After each batch: what was answered of it, and how many there were so far. */
-  readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;
-}
-
-const batchSize = 1000;
-
-/** Hands in one text after the other; blank ones and lines that begin with # count as places and are left out. */
-export async function submitUrls(
-  texts: Iterable<string> | AsyncIterable<string>,
-  store: SubmissionStore,
-  submitting: Submitting,
-): Promise<Submission> {
-  const { deed, submittedBy, scope, allowSpecialPurpose, now } = submitting;
-  const submissionId = await store.begin({ deed, submittedBy }, now());
-  let batch: GivenUrl[] = [];
-  let place = 0;
-  let taken = 0;
-  const flush = async () => {
-    if (batch.length === 0) return;
-    const answers = await store.take(submissionId, batch, { deed, scope, now: now() });
-    taken += batch.length;
-    batch = [];
-    submitting.onBatch?.(answers, taken);
-  };
-  for await (const text of texts) {
-    place += 1;
-    const line = text.trim();
-    if (line === "" || line.startsWith("#")) continue;
-    batch.push(givenUrl(line, place, allowSpecialPurpose));
-    if (batch.length === batchSize) await flush();
-  }
-  await flush();
-  return (await store.find(submissionId)) as Submission;
-}
 
 /** "3 new, 1 known, 2 refused": without what there is none of. */
 export function countWords({ urls }: Pick<Submission, "urls">): string {

@@ -1,9 +1,39 @@
 /** The API of handing in URLs: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
-import { followedStates, submissionBounds, submissionDeeds, urlAnswers } from "./submission.ts";
 
-const submission = z
+/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
+export const submissionDeeds = ["add", "recrawl"] as const;
+
+export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
+
+export const submissionBounds = {
+  /** In one request over HTTP. */
+  urls: 10_000,
+  /** Receipts are kept for so long. */
+  keepDays: 90,
+  /** Of a receipt with more URLs nobody counts how many are fetched. */
+  countedUrls: 10_000,
+} as const;
+
+export const followedStates = [
+  "refused",
+  "elsewhere",
+  "unknown",
+  "resolving",
+  "unresolvable",
+  "undelegated",
+  "in-progress",
+  "fetched",
+  "failed",
+  "gone",
+  "held",
+  "blocked-by-robots",
+  "scheduled",
+  "due",
+] as const;
+
+export const submission = z
   .object({
     submissionId: z.int(),
     deed: z.enum(submissionDeeds),
@@ -21,7 +51,7 @@ const submission = z
   })
   .meta({ id: "Submission" });
 
-const submittedUrl = z
+export const submittedUrl = z
   .object({
     place: z.int().describe("Line or position in the submission, from 1."),
     url: z.string().describe("Canonical, as crawled; as given if it is not a URL."),
@@ -53,7 +83,11 @@ export const submissionsApi = {
     needs: "site-recrawl",
     summary: "Submit URLs, or have them fetched again",
     description:
-      "Scope url-write; or site-recrawl, with deed recrawl and at most 1,000 URLs of 20 hosts at once and 10,000 in 24 hours, for sites that name the token: a TXT record at _nearcrawl.HOST, or at _nearcrawl. of its registrable domain, with the text recrawl=NAME. Each URL is answered at once: new, known, elsewhere or refused with the reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; at the usual politeness. The URL of a sitemap or feed adds the URLs of its own host that it lists.",
+      "Scope url-write; or site-recrawl, with deed recrawl and at most 1,000 URLs of 20 hosts at once and 10,000 in 24 " +
+      "hours, for sites that name the token: a TXT record at _nearcrawl.HOST, or at _nearcrawl. of its registrable " +
+      "domain, with the text recrawl=NAME. Each URL is answered at once: new, known, elsewhere or refused with the " +
+      "reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; at the usual " +
+      "politeness. The URL of a sitemap or feed adds the URLs of its own host that it lists.",
     body: {
       schema: z.strictObject({
         urls: z.array(z.string().min(1).max(4096)).min(1).max(submissionBounds.urls),

@@ -39,10 +39,7 @@ export function pageRank(
   const ranks = new Float64Array(nodes).fill(1);
   const [linking, others] = [nodesWhere(graph, true), nodesWhere(graph, false)];
   const shares = firstShares(graph);
-  const sweep = (which: Uint32Array) =>
-    graph.weights === null
-      ? plainSweep(graph, which, { damping, ranks, shares })
-      : weightedSweep(graph, graph.weights, which, { damping, ranks, shares });
+  const sweep = (which: Uint32Array) => sweepOver(graph, which, { damping, ranks, shares });
   let residual = linking.length === 0 ? 0 : Number.POSITIVE_INFINITY;
   let sweeps = 0;
   while (sweeps < iterations && residual >= tolerance) {
@@ -62,34 +59,16 @@ interface State {
   readonly shares: Float64Array;
 }
 
-/** Every link counts 1. The hot loop: for each link one read anywhere in `shares`. */
-function plainSweep(graph: LinkGraph, which: Uint32Array, { damping, ranks, shares }: State): number {
-  const { starts, sources, outWeights } = graph;
+/** The hot loop: for each link one read anywhere in `shares`; without weights every link counts 1. */
+function sweepOver(graph: LinkGraph, which: Uint32Array, { damping, ranks, shares }: State): number {
+  const { starts, sources, outWeights, weights } = graph;
   let [changed, total] = [0, 0];
   for (let index = 0; index < which.length; index++) {
     const node = which[index]!;
     const end = starts[node + 1]!;
     let sum = 0;
-    for (let at = starts[node]!; at < end; at++) sum += shares[sources[at]!]!;
-    const rank = 1 - damping + damping * sum;
-    changed += Math.abs(rank - ranks[node]!);
-    total += rank;
-    ranks[node] = rank;
-    if (outWeights[node] !== 0) shares[node] = rank / outWeights[node]!;
-  }
-  return changed / total;
-}
-
-/** The same with a weight for each link; apart, so that the hot loop does not ask. */
-function weightedSweep(graph: LinkGraph, weights: Float64Array, which: Uint32Array, state: State): number {
-  const { starts, sources, outWeights } = graph;
-  const { damping, ranks, shares } = state;
-  let [changed, total] = [0, 0];
-  for (let index = 0; index < which.length; index++) {
-    const node = which[index]!;
-    const end = starts[node + 1]!;
-    let sum = 0;
-    for (let at = starts[node]!; at < end; at++) sum += shares[sources[at]!]! * weights[at]!;
+    if (weights === null) for (let at = starts[node]!; at < end; at++) sum += shares[sources[at]!]!;
+    else for (let at = starts[node]!; at < end; at++) sum += shares[sources[at]!]! * weights[at]!;
     const rank = 1 - damping + damping * sum;
     changed += Math.abs(rank - ranks[node]!);
     total += rank;

@@ -18,7 +18,6 @@ import {
   type RankedPage,
   shapeOf,
   topListLength,
-  topNodes,
 } from "./summary.ts";
 
 /** Summaries that are kept. */
@@ -231,13 +230,13 @@ interface RankedGraph {
 export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSummary> {
   const { graph, hosts, ranking, settings } = found;
   const { ranks: _ranks, ...facts } = ranking;
-  const lists = topNodes(graph, ranking.ranks);
+  const inLinks = inDegrees(graph);
   return {
     ...shapeOf(graph, hosts.graph),
     knownNodes: graph.knownNodes,
     ...(await readVisits(pool)),
-    topPages: await pagesOf(pool, found, lists.topPages),
-    mostLinked: await pagesOf(pool, found, lists.mostLinked),
+    topPages: await pagesOf(pool, found, largest(ranking.ranks, topListLength)),
+    mostLinked: await pagesOf(pool, found, largest(inLinks, topListLength)),
     topHosts: await topHosts(pool, hosts, settings),
     ranking: { engine: "local", damping: settings.damping, tolerance: settings.tolerance, ...facts },
   };

@@ -1,7 +1,7 @@
 /** /graph: the web graph as it was last ranked; a page, JSON, and its highest pages as CSV. */
 
 import type { WebPart } from "../web/actions.ts";
-import { empty, tile } from "../web/components.ts";
+import { column, dataTable, empty, numberColumn, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
@@ -12,20 +12,14 @@ interface KeptGraph {
   readonly summary: GraphSummary;
 }
 
-interface GraphRoutePorts {
-  /** Null: nobody has ranked yet. */
-  readonly latest: () => Promise<KeptGraph | null>;
-  /** Of the ranks that the frontier's order goes by; null: there are none. */
-  readonly ranksAt: () => Promise<Date | null>;
-}
-
-export function graphRoutes({ latest, ranksAt: ranksMade }: GraphRoutePorts): WebPart {
+/** `read`: null where nobody has ranked yet; and of when the ranks are that the frontier's order goes by. */
+export function graphRoutes(read: () => Promise<readonly [KeptGraph | null, Date | null]>): WebPart {
   return ({ views }) => {
     views.describe({
       path: "/graph",
       operation: graphApi.graph,
       view: async () => {
-        const [kept, made] = await Promise.all([latest(), ranksMade()]);
+        const [kept, made] = await read();
         const title = "Web graph";
         const ranksAt = made?.toISOString() ?? null;
         if (kept === null) {
@@ -48,15 +42,15 @@ export function graphRoutes({ latest, ranksAt: ranksMade }: GraphRoutePorts): We
 function graphBody(summary: GraphSummary, madeAt: Date, ranksAt: Date | null): Html {
   const { ranking } = summary;
   return html`<h1>Web graph</h1>
-<p>As <code>nearcrawl rank --write</code> found it at ${instant(madeAt.toISOString())}: PageRank with damping ${ranking.damping}, ${
+<p>As <code>nearcrawl rank --write</code> found it at ${instant(madeAt)}: PageRank with damping ${ranking.damping}, ${
     ranking.converged ? "to its tolerance" : "not to its tolerance"
   } after ${countText(ranking.iterations)} iterations.</p>
 ${ranksAt !== null && ranksAt > madeAt ? laterRanks(ranksAt) : nothing}
 ${tiles(summary)}
 <section><h2>Pages by the number of their links</h2>${distribution(summary.outLinks, summary.inLinks)}</section>
-<section><h2>Highest pages</h2>${pages(summary.topPages)}</section>
-<section><h2>Most linked pages</h2>${pages(summary.mostLinked)}</section>
-<section><h2>Highest hosts</h2>${hosts(summary.topHosts)}</section>`;
+<section><h2>Highest pages</h2>${pages("Highest pages", summary.topPages)}</section>
+<section><h2>Most linked pages</h2>${pages("Most linked pages", summary.mostLinked)}</section>
+<section><h2>Highest hosts</h2>${hosts("Highest hosts", summary.topHosts)}</section>`;
 }
 
 function notRankedBody(ranksAt: Date | null): Html {
@@ -69,7 +63,7 @@ function notRankedBody(ranksAt: Date | null): Html {
 
 /** The SQL engine keeps ranks, and counts no degrees and hosts. */
 function laterRanks(ranksAt: Date): Html {
-  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt.toISOString())}</strong>, and the frontier's order goes by that;
+  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt)}</strong>, and the frontier's order goes by that;
 it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now,
 or <code>nearcrawl rank --engine sql</code> to see sizes and highest pages.</p>`;
 }
@@ -94,39 +88,46 @@ ${tile("Hosts", countText(hostCount), `${countText(summary.hostLinks)} pairs wit
 }
 
 function distribution(outLinks: Degrees, inLinks: Degrees): Html {
-  const bins = Math.max(outLinks.bins.length, inLinks.bins.length);
-  const rows = Array.from({ length: bins }, (_, bin) => {
-    const { least, most } = (outLinks.bins[bin] ?? inLinks.bins[bin])!;
-    const range = least === most ? countText(least) : `${countText(least)} to ${countText(most)}`;
-    return html`<tr><th scope="row">${range}</th>
-<td class="number">${countText(outLinks.bins[bin]?.nodes ?? 0)}</td><td class="number">${countText(inLinks.bins[bin]?.nodes ?? 0)}</td></tr>`;
-  });
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Links</th>
-<th scope="col" class="number">Pages with this many</th><th scope="col" class="number">Pages with this many links to them</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`;
+  const bins = (outLinks.bins.length > inLinks.bins.length ? outLinks : inLinks).bins;
+  const nodesOf = ({ bins: these }: Degrees, bin: (typeof bins)[number]) =>
+    countText(these[bins.indexOf(bin)]?.nodes ?? 0);
+  return dataTable<Degrees["bins"][number]>(
+    "Pages by the number of their links",
+    [
+      column("Links", ({ least, most }) =>
+        least === most ? countText(least) : `${countText(least)} to ${countText(most)}`,
+      ),
+      numberColumn("Pages with this many", (bin) => nodesOf(outLinks, bin)),
+      numberColumn("Pages with this many links to them", (bin) => nodesOf(inLinks, bin)),
+    ],
+    bins,
+  );
 }
 
-function pages(list: readonly RankedPage[]): Html {
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">URL</th>
-<th scope="col" class="number">Rank</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
-<tbody>${list.map(
-    ({ url, pageRank, inLinks, outLinks }) =>
-      html`<tr><td class="break">${url === null ? "not in the frontier" : askAbout(url)}</td>
-<td class="number">${pageRank.toExponential(3)}</td><td class="number">${countText(inLinks)}</td><td class="number">${countText(outLinks)}</td></tr>`,
-  )}</tbody></table></div>`;
-}
+const known = (name: string | null) => (name === null ? "not in the frontier" : askAbout(name));
 
-function hosts(list: readonly RankedHost[]): Html {
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Host</th>
-<th scope="col" class="number">Rank among hosts</th><th scope="col" class="number">Pages</th>
-<th scope="col" class="number">Linking hosts</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
-<tbody>${list.map(
-    (one) =>
-      html`<tr><td class="break">${one.host === null ? "not in the frontier" : askAbout(one.host)}</td>
-<td class="number">${one.rank.toExponential(3)}</td>
-${[one.pages, one.linkingHosts, one.inLinks, one.outLinks].map((count) => html`<td class="number">${countText(count)}</td>`)}</tr>`,
-  )}</tbody></table></div>`;
-}
+const pages = (label: string, list: readonly RankedPage[]): Html =>
+  dataTable<RankedPage>(
+    label,
+    [
+      column("URL", ({ url }) => known(url), "break"),
+      numberColumn("Rank", ({ pageRank }) => pageRank.toExponential(3)),
+      numberColumn("Links to it", ({ inLinks }) => countText(inLinks)),
+      numberColumn("Its links", ({ outLinks }) => countText(outLinks)),
+    ],
+    list,
+  );
+
+const hosts = (label: string, list: readonly RankedHost[]): Html =>
+  dataTable<RankedHost>(
+    label,
+    [
+      column("Host", ({ host }) => known(host), "break"),
+      numberColumn("Rank among hosts", ({ rank }) => rank.toExponential(3)),
+      numberColumn("Pages", (one) => countText(one.pages)),
+      numberColumn("Linking hosts", ({ linkingHosts }) => countText(linkingHosts)),
+      numberColumn("Links to it", ({ inLinks }) => countText(inLinks)),
+      numberColumn("Its links", ({ outLinks }) => countText(outLinks)),
+    ],
+    list,
+  );

@@ -8,6 +8,7 @@ import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/server-database";
+import { inTransaction } from "../database/transaction.ts";
 import type { RankOptions, RankProgress } from "./local-rank-store.ts";
 import type { PageRankSettings } from "./page-rank.ts";
 import { copyRanks, readVisits } from "./rank-store.ts";
@@ -21,14 +22,8 @@ interface SqlRank {
   /** What the last iteration changed (L1). */
   readonly residual: number;
   readonly converged: boolean;
-  /** Drops the work tables; until then `table` holds host_hash, url_hash, links and page_rank. */
+  /** Holds host_hash, url_hash, links and page_rank. */
   readonly table: string;
-  drop(): Promise<void>;
-}
-
-interface SqlRankOptions {
-  readonly settings: PageRankSettings;
-  readonly onIteration?: (iteration: number, residual: number) => void;
 }
 
 const parts = 8;
@@ -41,20 +36,14 @@ const tables = {
 } as const;
 
 /**
- * The connection must be the caller's alone, and no transaction open: what an iteration leaves is seen by vacuum. What
- * fails leaves no work tables, unless the connection is gone: then the next ranking drops them.
+ * The connection must be the caller's alone, and no transaction open: what an iteration leaves is seen by vacuum. The work
+ * tables are left for the caller to drop; where its connection is gone, the next ranking drops them.
  */
-export async function rankBySql(client: PoolClient, options: SqlRankOptions): Promise<SqlRank> {
-  try {
-    return await rankIn(client, options);
-  } catch (error) {
-    await dropTables(client).catch(() => {});
-    throw error;
-  }
-}
-
-async function rankIn(client: PoolClient, options: SqlRankOptions): Promise<SqlRank> {
-  const { settings, onIteration = () => {} } = options;
+export async function rankBySql(
+  client: PoolClient,
+  settings: PageRankSettings,
+  onIteration: (iteration: number, residual: number) => void = () => {},
+): Promise<SqlRank> {
   await client.query("set enable_partitionwise_join = on");
   await client.query("set enable_partitionwise_aggregate = on");
   await makeTables(client);
@@ -68,18 +57,11 @@ async function rankIn(client: PoolClient, options: SqlRankOptions): Promise<SqlR
     iterations += 1;
     onIteration(iterations, residual);
   }
-  return {
-    ...counts,
-    iterations,
-    residual,
-    converged: residual < settings.tolerance,
-    table: from,
-    drop: async () => await dropTables(client).catch(() => {}),
-  };
+  return { ...counts, iterations, residual, converged: residual < settings.tolerance, table: from };
 }
 
 async function makeTables(client: PoolClient): Promise<void> {
-  await dropTables(client);
+  await dropWorkTables(client);
   for (const [table, columns] of Object.entries(tables)) {
     await client.query(`create table ${table} (${columns}) partition by hash (host_hash)`);
     for (let part = 0; part < parts; part++) {
@@ -91,7 +73,7 @@ async function makeTables(client: PoolClient): Promise<void> {
   }
 }
 
-async function dropTables(client: PoolClient): Promise<void> {
+export async function dropWorkTables(client: PoolClient): Promise<void> {
   await client.query(`drop table if exists ${Object.keys(tables).join(", ")}`);
 }
 
@@ -203,15 +185,16 @@ export async function rankInDatabase(
         `another process ranks by SQL in schema ${database.schema}: wait for it to end`,
       );
     }
-    const { settings } = options;
-    const onIteration = (done: number, residual: number) => onProgress({ step: "sweeps", done, residual });
-    const ranked = await rankBySql(client, { settings, onIteration });
     try {
+      const ranked = await rankBySql(client, options.settings, (done, residual) =>
+        onProgress({ step: "sweeps", done, residual }),
+      );
       const summary = await summaryOf(database.pool, ranked, options);
-      if (options.write) await write(client, ranked, options.at);
+      const write = async (other: PoolClient) => await copyRanks(other, ranked.table, options.at);
+      if (options.write) await inTransaction(database.pool, write);
       return { summary };
     } finally {
-      await ranked.drop();
+      await dropWorkTables(client).catch(() => {});
     }
   } finally {
     await releaseAdvisoryLock(client, lockName, database.schema);
@@ -220,33 +203,14 @@ export async function rankInDatabase(
   }
 }
 
-async function write(client: PoolClient, { table }: SqlRank, at: Date): Promise<void> {
-  await client.query("begin");
-  try {
-    await copyRanks(client, table, at);
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
-  }
-}
-
 async function summaryOf(pool: Pool, ranked: SqlRank, { settings }: RankOptions): Promise<SqlSummary> {
-  const { nodes, links, selfLinks, iterations, residual, converged } = ranked;
+  const { nodes, links, selfLinks, table, ...found } = ranked;
+  const { damping, tolerance } = settings;
   return {
-    nodes,
-    links,
-    selfLinks,
+    ...{ nodes, links, selfLinks },
     ...(await readVisits(pool)),
-    topPages: await topPages(pool, ranked.table),
-    ranking: {
-      engine: "sql",
-      damping: settings.damping,
-      tolerance: settings.tolerance,
-      iterations,
-      residual,
-      converged,
-    },
+    topPages: await topPages(pool, table),
+    ranking: { engine: "sql", damping, tolerance, ...found },
   };
 }
 

@@ -74,9 +74,5 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   log.info({ nodes, links: summary.links, iterations: ranking.iterations, mended }, "pages are ranked");
 }
 
-export function graphPart(pool: Pool): WebPart {
-  return graphRoutes({
-    latest: async () => await latestSummary(pool),
-    ranksAt: async () => await ranksMadeAt(pool),
-  });
-}
+export const graphPart = (pool: Pool): WebPart =>
+  graphRoutes(async () => await Promise.all([latestSummary(pool), ranksMadeAt(pool)]));

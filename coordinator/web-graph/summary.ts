@@ -29,14 +29,6 @@ export function shapeOf(graph: LinkGraph, hosts: HostGraph) {
   };
 }
 
-/** Numbers of the nodes that the lists name. */
-export function topNodes(graph: LinkGraph, ranks: Float64Array) {
-  return {
-    topPages: largest(ranks, topListLength),
-    mostLinked: largest(inDegrees(graph), topListLength),
-  };
-}
-
 /** How many nodes have how many links: averages, and a distribution in bins that double (the Anansi thesis' figure 5.2). */
 
 export type Degrees = GraphSummary["outLinks"];

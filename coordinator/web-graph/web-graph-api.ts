@@ -89,8 +89,6 @@ export const graphApi = {
       "Needs the scope read where the pages are not open to everybody. Sizes, degrees, change ratio, " +
       "the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The " +
       "highest pages also as CSV: format=csv.",
-    answers: {
-      200: answer(graph),
-    },
+    answers: { 200: answer(graph) },
   },
 } satisfies ApiOperations;

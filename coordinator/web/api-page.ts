@@ -3,9 +3,10 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { hostInUrl } from "#core/ip/url-host";
-import { apiErrors } from "./api-errors.ts";
+import { type ApiErrorKind, apiErrors } from "./api-errors.ts";
 import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./api-operation.ts";
 import { pageScript } from "./assets.ts";
+import { column, dataTable, numberColumn, type TableColumn, wideColumn } from "./components.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import type { Shown, Views } from "./views.ts";
 
@@ -40,10 +41,15 @@ ${errorSection()}`;
 function errorSection(): Html {
   return html`<section><h2 id="errors">Errors</h2>
 <p>Every error is <code>{"error": {"status": …, "message": …}}</code>; the message is a sentence for people, the status is for programs.</p>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="errors"><table>
-<thead><tr><th scope="col">Status</th><th scope="col">Name</th><th scope="col">What it means</th><th scope="col">What to do</th></tr></thead>
-<tbody>${Object.entries(apiErrors).map(([status, { title, means, advice }]) => html`<tr><th scope="row" class="number">${status}</th><td class="nowrap">${title}</td><td class="wide">${means}</td><td class="wide">${advice}</td></tr>`)}</tbody></table></div></section>`;
+${dataTable("Errors", errorColumns, Object.entries(apiErrors))}</section>`;
 }
+
+const errorColumns: readonly TableColumn<[status: string, kind: ApiErrorKind]>[] = [
+  numberColumn("Status", ([status]) => status),
+  column("Name", ([, { title }]) => title),
+  wideColumn("What it means", ([, { means }]) => means),
+  wideColumn("What to do", ([, { advice }]) => advice),
+];
 
 const titleOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 
@@ -57,15 +63,19 @@ function groupsOf(operations: readonly ApiOperation[]): Map<string, ApiOperation
 }
 
 function group(name: string, operations: readonly ApiOperation[]): Html {
-  return html`<section><h2 id="${name}">${titleOf(name)}</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="${name}"><table>
-<thead><tr><th scope="col">Method</th><th scope="col">Address</th><th scope="col">What it does</th><th scope="col">Access</th></tr></thead>
-<tbody>${operations.map(operationRow)}</tbody></table></div></section>`;
+  return html`<section><h2 id="${name}">${titleOf(name)}</h2>${dataTable(titleOf(name), operationColumns, operations)}</section>`;
 }
 
-function operationRow({ method, path, operation }: ApiOperation): Html {
-  const href = pathWith("/api", { operation: operation.operationId });
-  return html`<tr><td>${methodBadge(method)}</td><th scope="row"><a class="mono" href="${href}">${path}</a></th><td class="wide">${operation.summary}</td><td>${whoMay(operation)}</td></tr>`;
-}
+const operationColumns: readonly TableColumn<ApiOperation>[] = [
+  {
+    title: "Address",
+    cell: ({ path, operation: { operationId } }) =>
+      html`<a class="mono" href="${pathWith("/api", { operation: operationId })}">${path}</a>`,
+  },
+  column("Method", ({ method }) => methodBadge(method)),
+  wideColumn("What it does", ({ operation }) => operation.summary),
+  column("Access", ({ operation }) => whoMay(operation)),
+];
 
 const methodBadge = (method: string) =>
   html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
@@ -95,13 +105,24 @@ ${used.length > 0 ? html`<section><h2>Schemas</h2>${used.map(([name, schema]) =>
 function parameters(api: OpenApi, { parameters: listed = [] }: Operation): Html {
   const shown = listed.map((one) => resolved<Parameter>(api, one)).filter((one) => one !== null);
   if (shown.length === 0) return nothing;
-  return html`<section><h2 id="parameters">Parameters</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="parameters"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">In</th><th scope="col">Type</th><th scope="col">What it is</th><th scope="col">Example</th></tr></thead>
-<tbody>${shown.map(
-    (one) =>
-      html`<tr><th scope="row"><code>${one.name}</code>${one.required ? html` <span class="small">required</span>` : nothing}</th><td>${one.in}</td><td>${typeWords(one.schema ?? {})}</td><td class="wide">${one.description ?? ""}</td><td class="break">${one.example === undefined ? "" : html`<code>${String(one.example)}</code>`}</td></tr>`,
-  )}</tbody></table></div></section>`;
+  return html`<section><h2>Parameters</h2>${dataTable("Parameters", parameterColumns, shown)}</section>`;
 }
+
+const parameterColumns: readonly TableColumn<Parameter>[] = [
+  column(
+    "Name",
+    ({ name, required }) =>
+      html`<code>${name}</code>${required ? html` <span class="small">required</span>` : nothing}`,
+  ),
+  column("In", (one) => one.in),
+  column("Type", ({ schema = {} }) => typeWords(schema)),
+  wideColumn("What it is", ({ description = "" }) => description),
+  {
+    title: "Example",
+    kind: "break",
+    cell: ({ example }) => (example === undefined ? "" : html`<code>${String(example)}</code>`),
+  },
+];
 
 function requestBody({ requestBody: body }: Operation): Html {
   if (!body) return nothing;
@@ -116,21 +137,17 @@ function contentParts(content: Content): Html[] {
 }
 
 function responses(api: OpenApi, operation: Operation): Html {
-  return html`<section><h2>Answers</h2><p class="small">And any of the <a href="/api#errors">errors</a> that every operation may answer.</p>${Object.entries(
-    operation.responses,
-  ).map(([status, listed]) => {
-    const response = resolved<{ description?: string; content?: Operation["responses"][string] }>(
-      api,
-      listed,
-    );
-    const content = Object.entries((response as { content?: Record<string, object> })?.content ?? {});
-    return html`<h3>${status} <span class="small">${response?.description ?? ""}</span></h3>${content.map(
-      ([type, one]) => {
-        const { schema, example } = one as { schema?: Schema; example?: unknown };
-        return html`<p class="small">${type}${schema ? html`: ${typeWords(schema)}` : nothing}</p>${exampleBlock(example)}`;
-      },
-    )}`;
-  })}</section>`;
+  const listed = Object.entries(operation.responses).map(([status, one]) => {
+    const { description = "", content = {} } = resolved<Response>(api, one) ?? {};
+    return html`<h3>${status} <span class="small">${description}</span></h3>${contentParts(content)}`;
+  });
+  return html`<section><h2>Answers</h2>
+<p class="small">And any of the <a href="/api#errors">errors</a> that every operation may answer.</p>${listed}</section>`;
+}
+
+interface Response {
+  readonly description?: string;
+  readonly content?: Content;
 }
 
 function exampleBlock(example: unknown): Html {
@@ -140,15 +157,19 @@ function exampleBlock(example: unknown): Html {
 }
 
 function namedSchema(name: string, schema: Schema): Html {
-  const rows = Object.entries(schema.properties ?? {});
-  const id = `schema-${name}`;
-  return html`<h3 id="${id}">${name}</h3>${schema.description ? html`<p>${schema.description}</p>` : nothing}${
-    rows.length === 0
-      ? html`<p>${typeWords(schema)}</p>`
-      : html`<div class="scroll" tabindex="0" role="region" aria-labelledby="${id}"><table><thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">What it is</th></tr></thead><tbody>${rows.map(
-          ([field, one]) =>
-            html`<tr><th scope="row"><code>${field}</code>${schema.required?.includes(field) ? nothing : html` <span class="small">optional</span>`}</th><td>${typeWords(one)}</td><td class="wide">${one.description ?? ""}</td></tr>`,
-        )}</tbody></table></div>`
+  const fields = Object.entries(schema.properties ?? {});
+  const columns: readonly TableColumn<[field: string, one: Schema]>[] = [
+    column(
+      "Field",
+      ([field]) =>
+        html`<code>${field}</code>${schema.required?.includes(field) ? nothing : html` <span class="small">optional</span>`}`,
+    ),
+    column("Type", ([, one]) => typeWords(one)),
+    wideColumn("What it is", ([, { description = "" }]) => description),
+  ];
+  const described = schema.description ? html`<p>${schema.description}</p>` : nothing;
+  return html`<h3 id="schema-${name}">${name}</h3>${described}${
+    fields.length === 0 ? html`<p>${typeWords(schema)}</p>` : dataTable(name, columns, fields)
   }`;
 }
 

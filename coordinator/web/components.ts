@@ -1,7 +1,7 @@
 /** What pages share: headings, figures, forms of one button, lists in pages. */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import { askAbout, countText, instant } from "./format.ts";
-import { type Html, html, nothing, pathWith } from "./html.ts";
+import { type Html, type HtmlValue, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 
 /** The heading of a page, with what stands beside it; its tabs are the frame's (navigation.ts). */
@@ -20,7 +20,7 @@ export function fact(name: string, value: Html | string | number): Html {
 }
 
 export function dateOr(date: Date | null, otherwise: string): Html {
-  return date === null ? html`${otherwise}` : instant(date.toISOString());
+  return date === null ? html`${otherwise}` : instant(date);
 }
 
 /** A form of one button, for somebody who may. */
@@ -38,7 +38,9 @@ export function confirmForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
 ): Html {
-  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
+  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label
+ for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required
+ maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
 }
 
 export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
@@ -96,40 +98,95 @@ export function skeleton(words: Html | string): Html {
 /** Why somebody sees no buttons. */
 export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;
-  return html`<p class="small">${what}: that is for operators${actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing}.</p>`;
+  const first = actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing;
+  return html`<p class="small">${what}: that is for operators${first}.</p>`;
 }
 
 export interface TableColumn<One> {
-  readonly title: string;
-  readonly isNumber?: true;
-  readonly cell: (one: One) => Html | string | number;
+  readonly title: string | Html;
+  readonly cell: (one: One) => HtmlValue;
+  /** Of its cells: figures stand to the right; texts that are wide, break anywhere, or not at all. */
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | undefined;
 }
 
-export const column = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-});
+export const column = <One>(
+  title: string | Html,
+  cell: TableColumn<One>["cell"],
+  kind?: TableColumn<One>["kind"],
+): TableColumn<One> => ({ title, cell, kind });
 
-export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> => ({
-  title,
-  cell,
-  isNumber: true,
-});
+export const numberColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "number");
 
-/** Its first column heads the rows; what is wider than the page scrolls by itself. */
+export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(title, cell, "wide");
+
+/** Of buttons: only who hears the page is told what the column is. */
+export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
+  column(html`<span class="hidden">${title}</span>`, cell);
+
+/** Of columns that several tables share. */
 export function dataTable<One>(
   label: string,
   columns: readonly TableColumn<One>[],
   rows: readonly One[],
-  kind: string | null = null,
+  kind = "",
 ): Html {
-  const as = ({ isNumber }: TableColumn<One>) => (isNumber ? html` class="number"` : nothing);
-  const [first, ...others] = columns;
-  const rowOf = (one: One) =>
-    html`<tr><th scope="row"${first === undefined ? nothing : as(first)}>${first?.cell(one)}</th>${others.map(
-      (column) => html`<td${as(column)}>${column.cell(one)}</td>`,
-    )}</tr>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${kind === null ? nothing : html` class="${kind}"`}>
-<thead><tr>${columns.map((column) => html`<th scope="col"${as(column)}>${column.title}</th>`)}</tr></thead>
-<tbody>${rows.map(rowOf)}</tbody></table></div>`;
+  return tableWith(label, columns, rows, (one) => columns.map(({ cell }) => cell(one)), kind);
+}
+
+/**
+ * Its first column heads the rows; what is wider than the page scrolls by itself. Behind a heading stands the class of its
+ * cells: `Subnets .number`. A heading in brackets is for screen readers alone; one that is false is left out with its cells.
+ */
+export function tableOf<One>(
+  label: string,
+  heads: readonly (string | false)[],
+  rows: readonly One[],
+  cells: (one: One) => readonly HtmlValue[],
+  kind = "",
+): Html {
+  const columns = heads.map((head) => (head === false ? null : headingOf(head)));
+  return tableWith(label, columns, rows, cells, kind);
+}
+
+type Heading = Pick<TableColumn<unknown>, "title"> & { readonly kind?: string | undefined };
+
+function tableWith<One>(
+  label: string,
+  columns: readonly (Heading | null)[],
+  rows: readonly One[],
+  cells: (one: One) => readonly HtmlValue[],
+  kind: string,
+): Html {
+  const headOf = (column: Heading | null) =>
+    column &&
+    html`<th scope="col"${classOf(headKinds.find((one) => one === column.kind))}>${column.title}</th>`;
+  const cellOf = (value: HtmlValue, at: number) => {
+    const column = columns[at];
+    const rest = html`${classOf(column?.kind)}>${value}`;
+    return column && (at === 0 ? html`<th scope="row"${rest}</th>` : html`<td${rest}</td>`);
+  };
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${classOf(kind)}>
+<thead><tr>${columns.map(headOf)}</tr></thead>
+<tbody>${rows.map((one) => html`<tr>${cells(one).map(cellOf)}</tr>`)}</tbody></table></div>`;
+}
+
+const headKinds = ["number", "bar-column"];
+
+function headingOf(head: string): Heading {
+  const [title = "", kind] = head.split(" .");
+  const hidden = /^\((.+)\)$/.exec(title)?.[1];
+  return { title: hidden === undefined ? title : html`<span class="hidden">${hidden}</span>`, kind };
+}
+
+const classOf = (name = "") => (name === "" ? nothing : html` class="${name}"`);
+
+export const small = (words: HtmlValue): Html => html`<span class="small">${words}</span>`;
+
+/** A share of 1 as a bar of its width; the figure stands beside it. */
+export function shareBar(share: number): Html {
+  const width = Math.round(1000 * Math.min(1, Math.max(0, share))) / 10;
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect
+class="bar-ground" width="100" height="8"/><rect class="bar-value" width="${width}" height="8"/></svg>`;
 }

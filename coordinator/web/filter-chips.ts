@@ -26,7 +26,8 @@ export function filterChips(path: string, query: AddressQuery, chips: readonly F
   const link = (changes: AddressQuery) => pathWith(path, { ...query, ...firstPage, ...changes });
   const withoutOne = ({ name, without = { [name]: null } }: FilterChip) => link(without);
   const chip = (one: FilterChip) =>
-    html`<li><a href="${withoutOne(one)}"><span>${one.label}: <strong><bdi>${one.value}</bdi></strong></span> <span aria-hidden="true">×</span><span class="hidden"> (remove this filter)</span></a></li>`;
+    html`<li><a href="${withoutOne(one)}"><span>${one.label}: <strong><bdi>${one.value}</bdi></strong></span> <span
+ aria-hidden="true">×</span><span class="hidden"> (remove this filter)</span></a></li>`;
   return html`<ul class="chips" aria-label="Active filters">${chips.map(chip)}${
     chips.length > 1
       ? html`<li><a class="clear" href="${link(withoutAll(chips))}">Clear all filters</a></li>`

@@ -301,7 +301,7 @@ export const isFromThisMachine = (request: FastifyRequest): boolean =>
 
 /** RFC 7239, RFC 9110 section 7.6.3, and what proxies and content delivery networks add of their own. */
 const forwardingField =
-  /^(forwarded|via|x-forwarded\b.*|x-real-ip|x-(original|client|cluster-client)-.*|true-client-ip|fastly-client-ip|cf-.*|cdn-loop|x-envoy-.*|x-amzn-.*|x-azure-.*|tailscale-.*)$/;
+  /^(forwarded|via|x-(real-ip|forwarded\b.*|(original|client|cluster-client|envoy|amzn|azure)-.*)|(true|fastly)-client-ip|cf-.*|cdn-loop|tailscale-.*)$/;
 
 /**
  * What shows that a proxy passed this request on; null: nothing does. HTTP/1.0 is what nginx spoke to its origin by default before

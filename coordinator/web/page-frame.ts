@@ -85,12 +85,15 @@ ${frame.notice ?? nothing}${frame.body}
 /** Opened, it shows its entries; that of the page is open, or the first. Another is looked into without leaving the page. */
 function groupPart(group: NavigationGroup, place: NavigationPlace | null, isFirst: boolean): Html {
   const isCurrent = group === place?.group;
-  return html`<details name="group"${isCurrent || isFirst ? html` open` : nothing}><summary${isCurrent ? html` aria-current="true"` : nothing}>${group.name}</summary>
+  const open = isCurrent || isFirst ? html` open` : nothing;
+  return html`<details name="group"${open}><summary${isCurrent ? html` aria-current="true"` : nothing}>${group.name}</summary>
 <ul>${group.entries.map((entry) => html`<li>${entryLink(entry, place)}</li>`)}</ul></details>`;
 }
 
 function entryLink(entry: NavigationEntry, place: NavigationPlace | null): Html {
-  return html`<a href="${entry.path}"${entry === place?.entry ? html` aria-current="${place.tab === null || place.tab.path === entry.path ? "page" : "true"}"` : nothing}>${entry.name}</a>`;
+  if (entry !== place?.entry) return html`<a href="${entry.path}">${entry.name}</a>`;
+  const isPage = place.tab === null || place.tab.path === entry.path;
+  return html`<a href="${entry.path}" aria-current="${isPage ? "page" : "true"}">${entry.name}</a>`;
 }
 
 function tabsOf(place: NavigationPlace | null): Html {
@@ -103,7 +106,8 @@ function tabsOf(place: NavigationPlace | null): Html {
 
 /** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
-<label class="hidden" for="find">Find pages, crawlers, hosts and settings</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+<label class="hidden" for="find">Find pages, crawlers, hosts and settings</label><input id="find" name="q" type="search"
+ maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
 </form>`;
 
 function homeOf({ actor }: PageViewer): string {
@@ -125,7 +129,8 @@ export function formToken({ formToken: token }: PageViewer): Html {
   return html`<input type="hidden" name="form-token" value="${token ?? ""}">`;
 }
 
-const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
+const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path
+ d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
 
 // What a page says when it cannot be shown.
 

@@ -116,7 +116,8 @@ function refusalOf(
       return partnerRefusal(actor, request);
     default:
       return forbidden(
-        `${actor.name} is signed in as ${actor.role}, and this is for operators (${needs ?? "another role"}). Ask one of them, or for a sign-in link of that role: nearcrawl sign-in.`,
+        `${actor.name} is signed in as ${actor.role}, and this is for operators (${needs ?? "another role"}). ` +
+          "Ask one of them, or for a sign-in link of that role: nearcrawl sign-in.",
       );
   }
 }
@@ -139,7 +140,10 @@ function nobodyRefusal(request: FastifyRequest): Refusal {
 const markedRefusal = (mark: string): Refusal => ({
   status: 401,
   title: "Sign in first",
-  words: `This request is not answered without a sign-in. ${mark}, and only whoever asks this machine directly reads without one: type the address yourself, or sign in with the link that nearcrawl sign-in prints (programs: Authorization: Bearer TOKEN). If a proxy is meant to be in front, set publicUrl and behindProxy.`,
+  words:
+    `This request is not answered without a sign-in. ${mark}, and only whoever asks this machine directly reads ` +
+    "without one: type the address yourself, or sign in with the link that nearcrawl sign-in prints (programs: " +
+    "Authorization: Bearer TOKEN). If a proxy is meant to be in front, set publicUrl and behindProxy.",
   headers: bearerChallenge,
 });
 

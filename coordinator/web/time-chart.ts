@@ -87,7 +87,10 @@ export function timeChart(chart: TimeChart): Html {
 <svg class="chart-view chart-text" width="100%" height="${plotHeight + xHeight}" role="img" aria-label="${label}">
 <svg x="0" y="${plotTop}" width="100%" height="${plotHeight - 2 * plotTop}" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none">
 <path class="chart-grid" d="${scale.ticks.map(({ share }) => `M0 ${round(height * (1 - share))}H${width}`).join("")}"/>
-${marks.shown.map(({ at, words: text }) => html`<path class="chart-mark" d="M${xOf(at, chart.range)} 0V${height}"><title>${markText({ at, words: text })}</title></path>`)}
+${marks.shown.map(
+  (mark) =>
+    html`<path class="chart-mark" d="M${xOf(mark.at, chart.range)} 0V${height}"><title>${markText(mark)}</title></path>`,
+)}
 ${lines.map((line, index) => drawing(line, { chart, scale, index, isAlone: lines.length === 1 }))}
 </svg>
 ${timeTicks(chart.range).map((tick) => tickText(tick, chart.range))}</svg>
@@ -156,7 +159,9 @@ export function rangePicker(
   const isLatest = untilMs >= range.now.getTime();
   const named = rangeNames.map(
     (name) =>
-      html`<a href="${pathWith(path, { ...rest, range: name })}"${name === range.name ? html` aria-current="true"` : nothing} title="${rangeNameWords(name)}">${name}</a>`,
+      html`<a href="${pathWith(path, { ...rest, range: name })}"${
+        name === range.name ? html` aria-current="true"` : nothing
+      } title="${rangeNameWords(name)}">${name}</a>`,
   );
   return html`<div class="range-picker" id="range">
 <nav class="ranges" aria-label="Range of time">${named}</nav>
@@ -166,10 +171,14 @@ export function rangePicker(
 <details${range.name === "" ? html` open` : nothing}><summary>From … to …</summary>
 <form method="get" action="${path}">${hidden.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )}<label>From <input type="datetime-local" name="since" value="${minuteText(range.since)}" required></label> <label>to <input type="datetime-local" name="until" value="${minuteText(range.until)}" required></label> <span class="small">UTC</span> <button class="slim">Show</button></form></details>
+  )}<label>From ${instantField("since", range.since)}</label> <label>to ${instantField("until", range.until)}</label>
+<span class="small">UTC</span> <button class="slim">Show</button></form></details>
 ${range.said === null ? nothing : html`<p class="small warn" role="status">${range.said}. Shown: ${rangeWords(range)}.</p>`}
 ${pageScript("charts.js")}</div>`;
 }
+
+const instantField = (name: string, at: Date) =>
+  html`<input type="datetime-local" name="${name}" value="${minuteText(at)}" required>`;
 
 // What is drawn: points merged down, so that a page stays light.
 
@@ -271,7 +280,8 @@ function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
   return html`<ul class="chart-legend">${lines.map((line, index) => {
     const last = line.points.findLast(isKnown);
     const value = last === undefined ? "no data" : text(last.value);
-    return html`<li title="${line.name}"><svg width="28" height="10" aria-hidden="true"><path class="chart-line chart-line-${index + 1}" d="M1 5H27"/></svg><bdi>${line.name}</bdi> <span class="small">${value}</span></li>`;
+    return html`<li title="${line.name}"><svg width="28" height="10" aria-hidden="true"><path
+ class="chart-line chart-line-${index + 1}" d="M1 5H27"/></svg><bdi>${line.name}</bdi> <span class="small">${value}</span></li>`;
   })}</ul>`;
 }
 
@@ -453,8 +463,11 @@ function markList({ shown, more }: DrawnMarks): Html {
   if (shown.length === 0) return nothing;
   const all = shown.length + more;
   return html`<details class="chart-marks"><summary>${all === 1 ? "1 change" : `${all} changes`} in this time</summary><ol>${shown.map(
-    ({ at, words, href }) =>
-      html`<li data-at="${seconds(at)}">${minuteWords(at)} UTC: ${href === undefined ? html`<bdi>${words}</bdi>` : html`<a href="${href}"><bdi>${words}</bdi></a>`}</li>`,
+    ({ at, words, href }) => {
+      const said = html`<bdi>${words}</bdi>`;
+      const linked = href === undefined ? said : html`<a href="${href}">${said}</a>`;
+      return html`<li data-at="${seconds(at)}">${minuteWords(at)} UTC: ${linked}</li>`;
+    },
   )}${more > 0 ? html`<li>${more} more are not shown.</li>` : nothing}</ol></details>`;
 }
 
@@ -477,7 +490,8 @@ function figureTable(lines: readonly DrawnLine[], { title, text }: TimeChart): H
   });
   return html`<details class="chart-figures"><summary>The figures as a table</summary>
 ${mean === null ? nothing : html`<p class="small">Each is the mean of ${stepWords(mean)}.</p>`}
-<div class="scroll" tabindex="0" role="region" aria-label="${`${title}: figures`}"><table><thead><tr><th scope="col">From (UTC)</th>${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`;
+<div class="scroll" tabindex="0" role="region" aria-label="${`${title}: figures`}"><table><thead><tr><th
+ scope="col">From (UTC)</th>${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`;
 }
 
 function stepWords(step: number): string {

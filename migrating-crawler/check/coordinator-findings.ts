@@ -49,9 +49,7 @@ export async function surveyCoordinator(settings: SurveySettings): Promise<Coord
 }
 
 /** Without its password. */
-function proxyInWords({ type, host, port }: ProxyAddress): string {
-  return `${type}://${hostInUrl(host)}:${port}`;
-}
+const proxyInWords = ({ type, host, port }: ProxyAddress): string => `${type}://${hostInUrl(host)}:${port}`;
 
 async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Promise<Answer | Error> {
   const url = new URL(settings.url);
@@ -113,7 +111,8 @@ function reached({ url, route }: SurveySettings, { connectMs }: Answer, foundPro
   if (found !== null) {
     return note(
       "coordinator",
-      `${host} is reached only through the proxy ${proxyInWords(found)}, which the environment names: set it as proxy in settings.toml (join does so by itself).`,
+      `${host} is reached only through the proxy ${proxyInWords(found)}, which the environment names: ` +
+        "set it as proxy in settings.toml (join does so by itself).",
     );
   }
   const way = route.proxy === null ? "straight" : `through ${proxyInWords(route.proxy)}`;
@@ -144,7 +143,8 @@ function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
   if (/certificate|self.signed/i.test(error.message)) {
     return fix(
       "tls",
-      `the certificate that ${hostname} showed is not trusted (${error.message}): a proxy or firewall of yours may open TLS on the way; ask for an exception for this host.`,
+      `the certificate that ${hostname} showed is not trusted (${error.message}): a proxy or firewall of ` +
+        "yours may open TLS on the way; ask for an exception for this host.",
     );
   }
   const tried = proxiesIn(env).length > 0 ? ", nor through the proxies that the environment names" : "";
@@ -153,7 +153,8 @@ function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
     return fix("coordinator", `${words} Look at proxy and coordinatorProxy in settings.toml.`);
   return fix(
     "coordinator",
-    `${words} Ask your network's people to let this machine open TCP connections to ${hostname} port ${port || "443"} (outbound only, TLS), or which proxy to name in settings.toml.`,
+    `${words} Ask your network's people to let this machine open TCP connections to ${hostname} port ` +
+      `${port || "443"} (outbound only, TLS), or which proxy to name in settings.toml.`,
   );
 }
 

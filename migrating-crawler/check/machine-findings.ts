@@ -138,7 +138,8 @@ async function pingFinding(facts: MachineFacts): Promise<Finding> {
   if (await facts.mayPing()) return ok("ping", "allowed.");
   return note(
     "ping",
-    "not possible for this user, so latencies are measured by HTTP and TCP alone, which is fine. To allow it: install the ping command and set net.ipv4.ping_group_range to include this user's group.",
+    "not possible for this user, so latencies are measured by HTTP and TCP alone, which is fine. To " +
+      "allow it: install the ping command and set net.ipv4.ping_group_range to include this user's group.",
   );
 }
 

@@ -88,7 +88,8 @@ export function limitWords(limits: Pick<CrawlerLimits, keyof ProposedLimits>): s
   const fullDay = kilobytesPerSecond === null ? null : kilobytesPerSecond * 1024 * secondsPerDay;
   const day = Math.round(Math.min(bytesPerDay, fullDay ?? bytesPerDay) / 1e6);
   return [
-    `network    up to ${day} MB a day, both ways together (${Math.round((30 * day) / 1000)} GB in 30 days)${kilobytesPerSecond === null ? ", at any speed" : `, at ${kilobytesPerSecond} KiB a second at most`}`,
+    `network    up to ${day} MB a day, both ways together (${Math.round((30 * day) / 1000)} GB in 30 ` +
+      `days)${kilobytesPerSecond === null ? ", at any speed" : `, at ${kilobytesPerSecond} KiB a second at most`}`,
     `processor  ${cpuShare === null ? "what nobody else wants" : `${cpuShare} of one processor`}, at the lowest priority`,
     `memory     ${memoryBytes === null ? "what it needs" : `up to ${bytesInWords(memoryBytes)}`}`,
     `disk       ${diskBytes === null ? "what results and lists need" : `up to ${bytesInWords(diskBytes)}`}`,

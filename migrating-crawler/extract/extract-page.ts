@@ -44,11 +44,11 @@ export interface FetchedBody {
   readonly contentType: string;
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
-  /** The `Link` headers, which may state a canonical URL. */
   /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
   readonly stated?: readonly StatedPreference[];
   /** The `Refresh` header, a meta refresh in other clothes. */
   readonly refreshHeader?: string | readonly string[] | undefined;
+  /** The `Link` headers, which may state a canonical URL. */
   readonly linkHeader?: LinkHeader;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
@@ -316,14 +316,10 @@ function titleOf({ title, notes, headings }: ReadPage): string {
   return cutAt(stated === "" ? (heading?.text ?? "") : stated, 500);
 }
 
-function descriptionOf({ notes }: ReadPage): string {
-  return cutAt(shown(notes.description ?? ""), 1000);
-}
+const descriptionOf = ({ notes }: ReadPage): string => cutAt(shown(notes.description ?? ""), 1000);
 
 /** As a reader would see it. */
-function shown(text: string): string {
-  return tidy(withoutSoftHyphens(text));
-}
+const shown = (text: string): string => tidy(withoutSoftHyphens(text));
 
 function datesOf(
   { notes, blocks }: ReadPage,
@@ -331,10 +327,7 @@ function datesOf(
   url: string,
 ): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
   const { publishedAt, modifiedAt } = pageDates({ notes, structured, blocks, language: notes.language, url });
-  return {
-    ...(publishedAt === null ? {} : { publishedAt }),
-    ...(modifiedAt === null ? {} : { modifiedAt }),
-  };
+  return { ...(publishedAt === null ? {} : { publishedAt }), ...(modifiedAt === null ? {} : { modifiedAt }) };
 }
 
 function structuredOf(

@@ -139,7 +139,7 @@ function languageIn(sample: string, letters: Letters): Detected | null {
 
 /** Whether a text in the language would be recognised. */
 function isKnownLanguage(language: string): boolean {
-  return Object.hasOwn(functionWords, language) || hasOwnScript(language);
+  return functionWords.has(language) || hasOwnScript(language);
 }
 
 /** The beginning and the middle: a page often begins with what is not its text. */
@@ -206,114 +206,110 @@ export function areAlike(a: string, b: string): boolean {
  * language shows after a sentence or two: lists of our own, in lower case. A word may stand in several lists: it then
  * speaks for all of them, and the others decide. By ISO 639-1.
  */
-const functionWords: Readonly<Record<string, string>> = {
-  af: "die en van in is nie het dat vir met aan ook wat deur om te sy hulle ons hierdie word kan sal was as maar of by na uit daar hy ek jy 'n moet",
-  ar: "في من على أن إلى هذا التي الذي لا ما أو كل عن هذه مع كان بين ذلك له لها قد بعد غير حق شخص أي لكل هو هي كما فرد الحق إن ولا وفي",
-  az: "və bu bir üçün ilə ki də da olan kimi hər onun öz daha edir var isə onlar azərbaycan çox sonra olunur hüququ malikdir ya",
-  be: "і ў у не на што з да ён як па для за ад або яго пры гэта мае кожны чалавек права ці іх былі быў яны але які якія якая усе ўсе людзі ні ва павінен толькі таксама",
-  bg: "на и да се са за от в е с по не като това до или при който която които има всеки човек право му си към ще те но само всички след бъде няма между тези този бил била чрез според",
-  ca: "el la els les de del dels i que en un una amb per no és ha han als aquest aquesta o seva seu tota tot són ser més però com té dret seus hi va les persona",
-  cs: "a v na se je že s z do o k i to za by ale jsou jako od po pro který která které má být nebo jeho byl bylo při tak není ve své svých každý právo",
-  cy: "y yr yn a i o ar mae ei eu gan ac am ei bod wedi sydd neu hawl pob gan un hyn hwn hon nid oes bydd fel gyda cael",
-  da: "og i at det er en af på til den de for ikke med som har et der fra han var kan om skal eller vil blev efter også denne sin hver enhver ret mod alle mellem ved men være",
-  de: "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an werden aus er hat dass sie nach wird bei einer um am sind noch wie einem über so zum haben oder jeder seiner",
-  en: "the of and to in a is that for it as was with be by on not he his are this at from or have an which has had but they were you all their one can there been if more will would who when so no we its our everyone shall any",
-  eo: "la kaj de en al estas por ke kun kiu ne per sur el aŭ rajtas ĉiu homoj liaj tiu estis sed havas pri oni kiel lia ili siaj",
-  es: "de la que el en y a los se del las un por con no una su para es al lo como más o pero sus le ha este sí porque esta son entre está cuando muy sin sobre también me hasta hay donde quien toda persona derecho tiene",
-  et: "ja on ei et see ta oma kui ning või mis ka kes oli ma kuid siis nende tema selle tuleb õigus igal inimesel olema poolt saab aga veel üle",
-  eu: "eta da du ez bat dira edo izan ere bere baina dute egin den hau hori beste guztiak pertsona orok eskubidea dituzte zen zuen behar dela artean gizaki honen",
-  fa: "و در به از که این را با است برای آن یک تا هر بر خود می یا شود باید حق دارد کس او نیز هم شده ها های کرد بود",
-  fi: "ja on ei että se hän oli ovat joka mutta myös kun tai niin hänen sen sekä kuin olla tämä ole mukaan sitä jos jokaisella oikeus kaikki ihmisoikeuksien heidän jonka vain voi mitä",
-  fr: "de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se ce il sont avec son aux d l ou sa leur tout toute cette être nous vous on ont mais comme elle droit ces été",
-  ga: "an na agus i a ar is le go do ag de atá nó tá sé bhí ní leis faoi gach duine chun ceart sin mar ach níl iad sa den seo féin",
-  gl: "de a o que e do da en os un unha as para por con non se na no ao é como máis ou pero súa seu toda persoa dereito ten dos das nos nas sen estes entre ser todo polo",
-  hi: "के में की है और से को का पर ने हैं एक यह भी कि इस लिए या जो अपने किसी हो था नहीं तथा वह प्रत्येक व्यक्ति अधिकार करने",
-  hr: "i u je na se da su za s o od koji kao što to ali ili nije po iz bi sve svoje ima biti pravo svatko ne te koja kako bio ako njegov svih prema",
-  hu: "a az és hogy nem is egy ez meg van volt de minden vagy csak ha el már még mint kell azt mely joga személynek ki sem szabad mert után pedig való nem ezt lehet",
-  id: "dan yang di untuk dengan dari dalam ini tidak pada adalah atau ke oleh setiap orang akan sebagai itu telah dapat hak berhak juga ada bagi mereka karena tahun bahwa tersebut saya kita",
-  is: "og að í er á sem um til við með hann fyrir ekki það en af var eru þess hafa skal eða verið því frá allir hver réttur sinni þeir eigi hún þá manna",
-  it: "di e il la che in a un per è non una con del si le i da dei al della come sono lo gli alla più nel ha o anche se ma su questo delle ad suo diritto ogni essere stato ed nella individuo",
-  kk: "және бір үшін мен да де бар осы әр адам құқығы болып оның немесе өз бұл ол деп құқылы керек жəне тиіс емес",
-  lt: "ir yra kad į su ne iš tai jo kaip ar bei turi bet jis už ant būti žmogus teisę kiekvienas arba nuo prie buvo savo visi taip pat apie jei",
-  lv: "un ir ar uz no par ka vai kas tas nav bet to kā lai pie tiesības cilvēkam katram viņa ikvienam savu būt var bija pēc visi gan arī",
-  mk: "на и да се за од во е со не ќе како или што по до ја го секој човек право има при кој која треба му нивните биде сите",
-  mr: "आणि आहे व या च ते हे की त्या असे होते नाही एक प्रत्येक अधिकार मनुष्यास आहेत किंवा करण्याचा यांच्या त्याच्या तर हा ही",
-  mt: "u ta li il l fil ma huwa dan jew għandu kull bniedem jkun minn biex mill tal kollha dritt bla din hija fuq",
-  nb: "og i det er en til på som for av at med den ikke har de å et fra han var kan om skal eller ble ved sin enhver rett seg mot blir men være hun også dette etter",
-  ne: "र को मा छ का ले लाई हुने गर्न पनि छन् हो तथा यो भएको गर्ने प्रत्येक व्यक्तिलाई अधिकार हुनेछ वा गरेको यस उसको कुनै",
-  nl: "de het een van en in is dat op te voor met zijn niet die aan er om ook als of door heeft bij uit wordt maar naar hij worden ze tot wat over zich nog werd deze recht ieder heeft dit kan ik je",
-  nn: "og i det er ein til på som for av at med den ikkje har dei å eit frå han var kan om skal eller vert ved seg rett alle kvar mot men vere ho også etter noko dette",
-  pl: "i w na z do nie się to że jest o jak po co ale od za przez dla są oraz być jego ma lub który która które prawo każdy człowiek ten tym tego czy już może bez",
-  pt: "de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua ou ser são toda pessoa direito pelo também aos nos entre pela sem pode",
-  ro: "de și în a la cu pe care nu o este din un că sunt mai al pentru sau să au fi prin orice persoană dreptul ca lui se fie cel ce dar după dintre fost acest ale",
-  ru: "и в не на что с по он как это из к у за но от его для то или а же все так ее их было при быть каждый человек право имеет который может только если она они мы вы ты чтобы уже еще ещё где когда очень нет да больше один раз тем ничего нужно этого после есть без со во всех также через до себя человека права свободы",
-  sk: "a v na sa je že s z do o k i to za by ale sú ako od po pre ktorý ktorá ktoré má byť alebo jeho bol bolo pri tak nie vo každý právo svoje",
-  sl: "in je v na se da so za z s pri ki ali ne kot po pa iz do tudi ima pravico vsakdo biti bi svoje o ga kar vsi mora njegove le če med",
-  sq: "dhe të në e i së për me nga një që është nuk do si ka më janë ose të drejtë çdo njeri këtë kjo duhet të tij kanë gjithë",
-  sr: "и у је на се да за са од што као или које који то су би по не из свако има право ће али лице све његов људских бити",
-  sv: "och i att det som en på är av för med den till inte har de ett om var från han kan ska eller skall sin rätt envar alla mot blev vid också men så efter detta vara hon",
-  sw: "na ya wa kwa ni katika la za kila mtu haki kuwa ana au hii huo watu yake wote ili cha pia kama bila wake lakini hakuna",
-  tl: "ang ng sa na mga ay at ito may bawat tao karapatan hindi o kanyang siya para isang lahat kung nang kay ni dapat",
-  tr: "ve bir bu için da de ile olan olarak her ya daha çok gibi kadar sonra ne var hakkı şahsın veya hakkına olduğu göre kendi en o ancak hiç değil tarafından olması",
-  uk: "і в на не що з та до у за як від або це й для його має кожна людина право є які який при вона із бути але їх про він щоб якщо вони ми ви вже ще де коли дуже нема тільки більше один раз тим нічого треба потрібно цього після без зі всіх також через себе людини права свободи ні чи те ця цей бо",
-  ur: "کے میں کی ہے اور سے کو کا پر نے ہیں ایک یہ بھی کہ اس یا جو اپنے کسی ہو حق شخص ہر جائے تھا نہیں گا",
-  uz: "va bu bir bilan uchun har ham o'z ega lozim yoki inson huquqiga ega bo'lgan edi uning bilan kerak hamda",
-  vi: "và của có được các cho là trong không một những người với mọi quyền hay khi để đều này đã do ở về từ bị tự đó ra như phải",
-};
+const functionWords = listed(`
+af: die en van in is nie het dat vir met aan ook wat deur om te sy hulle ons hierdie word kan sal was as maar of by na uit daar hy ek jy 'n moet
+ar: في من على أن إلى هذا التي الذي لا ما أو كل عن هذه مع كان بين ذلك له لها قد بعد غير حق شخص أي لكل هو هي كما فرد الحق إن ولا وفي
+az: və bu bir üçün ilə ki də da olan kimi hər onun öz daha edir var isə onlar azərbaycan çox sonra olunur hüququ malikdir ya
+be: і ў у не на што з да ён як па для за ад або яго пры гэта мае кожны чалавек права ці іх былі быў яны але які якія якая усе ўсе людзі ні ва павінен
+  толькі таксама
+bg: на и да се са за от в е с по не като това до или при който която които има всеки човек право му си към ще те но само всички след бъде няма между тези
+  този бил била чрез според
+ca: el la els les de del dels i que en un una amb per no és ha han als aquest aquesta o seva seu tota tot són ser més però com té dret seus hi va les
+  persona
+cs: a v na se je že s z do o k i to za by ale jsou jako od po pro který která které má být nebo jeho byl bylo při tak není ve své svých každý právo
+cy: y yr yn a i o ar mae ei eu gan ac am ei bod wedi sydd neu hawl pob gan un hyn hwn hon nid oes bydd fel gyda cael
+da: og i at det er en af på til den de for ikke med som har et der fra han var kan om skal eller vil blev efter også denne sin hver enhver ret mod alle
+  mellem ved men være
+de: der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an werden aus er hat dass sie nach wird bei einer um am sind
+  noch wie einem über so zum haben oder jeder seiner
+en: the of and to in a is that for it as was with be by on not he his are this at from or have an which has had but they were you all their one can there
+  been if more will would who when so no we its our everyone shall any
+eo: la kaj de en al estas por ke kun kiu ne per sur el aŭ rajtas ĉiu homoj liaj tiu estis sed havas pri oni kiel lia ili siaj
+es: de la que el en y a los se del las un por con no una su para es al lo como más o pero sus le ha este sí porque esta son entre está cuando muy sin
+  sobre también me hasta hay donde quien toda persona derecho tiene
+et: ja on ei et see ta oma kui ning või mis ka kes oli ma kuid siis nende tema selle tuleb õigus igal inimesel olema poolt saab aga veel üle
+eu: eta da du ez bat dira edo izan ere bere baina dute egin den hau hori beste guztiak pertsona orok eskubidea dituzte zen zuen behar dela artean gizaki
+  honen
+fa: و در به از که این را با است برای آن یک تا هر بر خود می یا شود باید حق دارد کس او نیز هم شده ها های کرد بود
+fi: ja on ei että se hän oli ovat joka mutta myös kun tai niin hänen sen sekä kuin olla tämä ole mukaan sitä jos jokaisella oikeus kaikki ihmisoikeuksien
+  heidän jonka vain voi mitä
+fr: de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se ce il sont avec son aux d l ou sa leur tout toute cette être nous
+  vous on ont mais comme elle droit ces été
+ga: an na agus i a ar is le go do ag de atá nó tá sé bhí ní leis faoi gach duine chun ceart sin mar ach níl iad sa den seo féin
+gl: de a o que e do da en os un unha as para por con non se na no ao é como máis ou pero súa seu toda persoa dereito ten dos das nos nas sen estes entre
+  ser todo polo
+hi: के में की है और से को का पर ने हैं एक यह भी कि इस लिए या जो अपने किसी हो था नहीं तथा वह प्रत्येक व्यक्ति अधिकार करने
+hr: i u je na se da su za s o od koji kao što to ali ili nije po iz bi sve svoje ima biti pravo svatko ne te koja kako bio ako njegov svih prema
+hu: a az és hogy nem is egy ez meg van volt de minden vagy csak ha el már még mint kell azt mely joga személynek ki sem szabad mert után pedig való nem
+  ezt lehet
+id: dan yang di untuk dengan dari dalam ini tidak pada adalah atau ke oleh setiap orang akan sebagai itu telah dapat hak berhak juga ada bagi mereka
+  karena tahun bahwa tersebut saya kita
+is: og að í er á sem um til við með hann fyrir ekki það en af var eru þess hafa skal eða verið því frá allir hver réttur sinni þeir eigi hún þá manna
+it: di e il la che in a un per è non una con del si le i da dei al della come sono lo gli alla più nel ha o anche se ma su questo delle ad suo diritto
+  ogni essere stato ed nella individuo
+kk: және бір үшін мен да де бар осы әр адам құқығы болып оның немесе өз бұл ол деп құқылы керек жəне тиіс емес
+lt: ir yra kad į su ne iš tai jo kaip ar bei turi bet jis už ant būti žmogus teisę kiekvienas arba nuo prie buvo savo visi taip pat apie jei
+lv: un ir ar uz no par ka vai kas tas nav bet to kā lai pie tiesības cilvēkam katram viņa ikvienam savu būt var bija pēc visi gan arī
+mk: на и да се за од во е со не ќе како или што по до ја го секој човек право има при кој која треба му нивните биде сите
+mr: आणि आहे व या च ते हे की त्या असे होते नाही एक प्रत्येक अधिकार मनुष्यास आहेत किंवा करण्याचा यांच्या त्याच्या तर हा ही
+mt: u ta li il l fil ma huwa dan jew għandu kull bniedem jkun minn biex mill tal kollha dritt bla din hija fuq
+nb: og i det er en til på som for av at med den ikke har de å et fra han var kan om skal eller ble ved sin enhver rett seg mot blir men være hun også
+  dette etter
+ne: र को मा छ का ले लाई हुने गर्न पनि छन् हो तथा यो भएको गर्ने प्रत्येक व्यक्तिलाई अधिकार हुनेछ वा गरेको यस उसको कुनै
+nl: de het een van en in is dat op te voor met zijn niet die aan er om ook als of door heeft bij uit wordt maar naar hij worden ze tot wat over zich nog
+  werd deze recht ieder heeft dit kan ik je
+nn: og i det er ein til på som for av at med den ikkje har dei å eit frå han var kan om skal eller vert ved seg rett alle kvar mot men vere ho også etter
+  noko dette
+pl: i w na z do nie się to że jest o jak po co ale od za przez dla są oraz być jego ma lub który która które prawo każdy człowiek ten tym tego czy już
+  może bez
+pt: de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua ou ser são toda pessoa direito pelo
+  também aos nos entre pela sem pode
+ro: de și în a la cu pe care nu o este din un că sunt mai al pentru sau să au fi prin orice persoană dreptul ca lui se fie cel ce dar după dintre fost
+  acest ale
+ru: и в не на что с по он как это из к у за но от его для то или а же все так ее их было при быть каждый человек право имеет который может только если она
+  они мы вы ты чтобы уже еще ещё где когда очень нет да больше один раз тем ничего нужно этого после есть без со во всех также через до себя человека
+  права свободы
+sk: a v na sa je že s z do o k i to za by ale sú ako od po pre ktorý ktorá ktoré má byť alebo jeho bol bolo pri tak nie vo každý právo svoje
+sl: in je v na se da so za z s pri ki ali ne kot po pa iz do tudi ima pravico vsakdo biti bi svoje o ga kar vsi mora njegove le če med
+sq: dhe të në e i së për me nga një që është nuk do si ka më janë ose të drejtë çdo njeri këtë kjo duhet të tij kanë gjithë
+sr: и у је на се да за са од што као или које који то су би по не из свако има право ће али лице све његов људских бити
+sv: och i att det som en på är av för med den till inte har de ett om var från han kan ska eller skall sin rätt envar alla mot blev vid också men så efter
+  detta vara hon
+sw: na ya wa kwa ni katika la za kila mtu haki kuwa ana au hii huo watu yake wote ili cha pia kama bila wake lakini hakuna
+tl: ang ng sa na mga ay at ito may bawat tao karapatan hindi o kanyang siya para isang lahat kung nang kay ni dapat
+tr: ve bir bu için da de ile olan olarak her ya daha çok gibi kadar sonra ne var hakkı şahsın veya hakkına olduğu göre kendi en o ancak hiç değil
+  tarafından olması
+uk: і в на не що з та до у за як від або це й для його має кожна людина право є які який при вона із бути але їх про він щоб якщо вони ми ви вже ще де
+  коли дуже нема тільки більше один раз тим нічого треба потрібно цього після без зі всіх також через себе людини права свободи ні чи те ця цей бо
+ur: کے میں کی ہے اور سے کو کا پر نے ہیں ایک یہ بھی کہ اس یا جو اپنے کسی ہو حق شخص ہر جائے تھا نہیں گا
+uz: va bu bir bilan uchun har ham o'z ega lozim yoki inson huquqiga ega bo'lgan edi uning bilan kerak hamda
+vi: và của có được các cho là trong không một những người với mọi quyền hay khi để đều này đã do ở về từ bị tự đó ra như phải
+`);
 
-const languagesOfWord = indexed(functionWords, (words) => words.split(" "));
+const languagesOfWord = indexed(functionWords, (words) => words);
 
 /** Letters that only some of the languages in a script write: a word with one of them speaks for them. */
-const tellingLetters: Readonly<Record<string, string>> = {
-  az: "ə",
-  be: "ўіыэюяй",
-  bg: "ъщюяй",
-  cs: "řůě",
-  cy: "ŵŷ",
-  da: "øæ",
-  de: "ßäü",
-  eo: "ĉĝĥĵŝŭ",
-  es: "ñ¿¡",
-  et: "õäü",
-  fa: "پچژگکی",
-  fi: "äö",
-  fr: "œèêç",
-  gl: "ñ",
-  hr: "đćčšž",
-  hu: "őűö",
-  is: "þðæ",
-  kk: "әғқңөұүһыйя",
-  lt: "ėųįūž",
-  lv: "āēīķļņģ",
-  mk: "ѓќѕјљњџ",
-  mr: "ळ",
-  mt: "ħġżċ",
-  nb: "øæ",
-  nn: "øæ",
-  pl: "łąężźś",
-  pt: "ãõç",
-  ro: "ășțşţ",
-  ru: "ыэё",
-  sk: "ľĺŕťžčš",
-  sl: "čšž",
-  sq: "ëç",
-  sr: "ђћјљњџ",
-  sv: "äö",
-  tr: "ğış",
-  uk: "їєґі",
-  ur: "ٹڈڑںےہھ",
-  vi: "đươăạảấầậếềệịọốồộớờợủứừựỹ",
-};
+const tellingLetters = listed(`
+az: ə  be: ўіыэюяй  bg: ъщюяй  cs: řůě  cy: ŵŷ  da: øæ  de: ßäü  eo: ĉĝĥĵŝŭ  es: ñ¿¡  et: õäü  fa: پچژگکی  fi: äö  fr: œèêç  gl: ñ  hr: đćčšž  hu: őűö
+is: þðæ  kk: әғқңөұүһыйя  lt: ėųįūž  lv: āēīķļņģ  mk: ѓќѕјљњџ  mr: ळ  mt: ħġżċ  nb: øæ  nn: øæ  pl: łąężźś  pt: ãõç  ro: ășțşţ  ru: ыэё  sk: ľĺŕťžčš
+sl: čšž  sq: ëç  sr: ђћјљњџ  sv: äö  tr: ğış  uk: їєґі  ur: ٹڈڑںےہھ  vi: đươăạảấầậếềệịọốồộớờợủứừựỹ
+`);
 
-const languagesByLetter = indexed(tellingLetters, (letters) => [...letters]);
+const languagesByLetter = indexed(tellingLetters, (letters) => [...letters.join("")]);
+
+/** `de: der die und  en: the of and` */
+function listed(text: string): ReadonlyMap<string, readonly string[]> {
+  const lists = text.matchAll(/(\w\w):((?:\s+[^\s:]+(?=\s))+)/g);
+  return new Map(Array.from(lists, ([, language, words]) => [language!, words!.trim().split(/\s+/)]));
+}
 
 function indexed(
-  lists: Readonly<Record<string, string>>,
-  split: (list: string) => readonly string[],
+  lists: ReadonlyMap<string, readonly string[]>,
+  entriesOf: (list: readonly string[]) => readonly string[],
 ): ReadonlyMap<string, readonly string[]> {
   const index = new Map<string, string[]>();
-  for (const [language, list] of Object.entries(lists)) {
-    for (const entry of new Set(split(list))) index.set(entry, [...(index.get(entry) ?? []), language]);
+  for (const [language, list] of lists) {
+    for (const entry of new Set(entriesOf(list))) index.set(entry, [...(index.get(entry) ?? []), language]);
   }
   return index;
 }

@@ -58,12 +58,9 @@ export function pageDates(page: {
 
 const surePublished = ["article:published_time", "og:published_time", "og:article:published_time"];
 
-const sureModified = [
-  "article:modified_time",
-  "og:updated_time",
-  "og:modified_time",
-  "og:article:modified_time",
-];
+const sureModified = "article:modified_time og:updated_time og:modified_time og:article:modified_time".split(
+  " ",
+);
 
 const otherPublished = (
   "parsely-pub-date sailthru.date article.published published_time datepublished date_published publish_date " +

@@ -166,8 +166,17 @@ function isHidden(attributes: TagAttributes): boolean {
 }
 
 /** Words that stand at the beginning of a class or id, or behind a `-` or `_`. */
-const furnitureName =
-  /(?:^|[\s_-])(?:nav|navbar|navigation|menu|submenu|footer|sidebar|side-?bar|breadcrumbs?|cookies?|consent|gdpr|social|share|sharing|sharedaddy|related|recommended|recommendations|comments?|commentlist|respond|disqus|newsletter|subscribe|subscription|signup|login|promo|advert|advertisement|ads?|sponsored|banner|popup|modal|overlay|widget|pagination|pager|skip-?links?|toolbar|tagcloud|copyright|masthead|outbrain|taboola|author-?box|author-?bio)(?=$|[\s_-])/i;
+const furnitureWords = `
+nav navbar navigation menu submenu footer sidebar side-?bar breadcrumbs? cookies? consent gdpr social share
+sharing sharedaddy related recommended recommendations comments? commentlist respond disqus newsletter
+subscribe subscription signup login promo advert advertisement ads? sponsored banner popup modal overlay
+widget pagination pager skip-?links? toolbar tagcloud copyright masthead outbrain taboola author-?box
+author-?bio`;
+
+const furnitureName = new RegExp(
+  `(?:^|[\\s_-])(?:${furnitureWords.trim().split(/\s+/).join("|")})(?=$|[\\s_-])`,
+  "i",
+);
 
 const commentsName =
   /(?:^|[\s_-])(?:comments?|commentlist|respond|disqus)(?=$|[\s_-](?!open|closed|enabled))/i;

@@ -129,21 +129,27 @@ function shortName(type: string): string {
   return type.slice(Math.max(type.lastIndexOf("/"), type.lastIndexOf("#"), type.lastIndexOf(":")) + 1);
 }
 
+const things = new Set(
+  (
+    "Product Event Course Book Movie JobPosting HowTo FAQPage QAPage Dataset SoftwareApplication " +
+    "CreativeWork Place LocalBusiness VideoObject NewsMediaObject Episode Question"
+  ).split(" "),
+);
+
+const besideThings = new Set(
+  (
+    "Organization Person WebSite BreadcrumbList ListItem ImageObject SearchAction EntryPoint ReadAction " +
+    "WPHeader WPFooter WPSideBar SiteNavigationElement Comment PostalAddress AggregateRating Rating Offer " +
+    "Brand ItemList"
+  ).split(" "),
+);
+
 /** 0: says nothing of the page's own matter. */
 function rankOf(type: string): number {
   if (/(?:Article|Posting|^Report|^Review|^Recipe|^Blog)$/.test(type)) return 4;
-  if (
-    /^(?:Product|Event|Course|Book|Movie|JobPosting|HowTo|FAQPage|QAPage|Dataset|SoftwareApplication|CreativeWork|Place|LocalBusiness|VideoObject|NewsMediaObject|Episode|Question)$/.test(
-      type,
-    )
-  )
-    return 3;
+  if (things.has(type)) return 3;
   if (/Page$/.test(type)) return 2;
-  return /^(?:Organization|Person|WebSite|BreadcrumbList|ListItem|ImageObject|SearchAction|EntryPoint|ReadAction|WPHeader|WPFooter|WPSideBar|SiteNavigationElement|Comment|PostalAddress|AggregateRating|Rating|Offer|Brand|ItemList)$/.test(
-    type,
-  )
-    ? 0
-    : 1;
+  return besideThings.has(type) ? 0 : 1;
 }
 
 /** Text of a property, of the first value of several; null for anything else. */

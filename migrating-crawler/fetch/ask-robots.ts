@@ -153,55 +153,86 @@ async function oneStep(url: URL, place: string, chain: Chain): Promise<Step> {
       endTurn(null);
       return known;
     }
-    const startedMs = performance.now();
-    const read = await readStep(asked, url, chain).catch(failureOf);
-    const tookMs = performance.now() - startedMs;
-    if (read instanceof Failure) {
-      endTurn(answerOfFailure(read.code, tookMs));
-      return { type: "unreachable", failure: read };
-    }
-    endTurn({ status: read.status, retryAfterSeconds: read.retryAfterSeconds, tookMs, isSmall: true });
-    return read.step;
+    // To the host's pace every 5xx is a "not now": robots.txt is asked for again after the back-off.
+    const read = await askSmallFile(asked, fileAt(url, chain), (met) =>
+      endTurn((met?.status ?? 0) >= 500 ? { ...met!, status: 503 } : met),
+    );
+    return read instanceof Failure ? { type: "unreachable", failure: read } : stepOf(read, url, chain);
   } finally {
     if (!isHere) await asked.close();
   }
 }
 
-async function readStep(
-  client: SiteClient,
-  url: URL,
-  asking: RobotsAsking,
-): Promise<{ readonly step: Step; readonly status: number; readonly retryAfterSeconds: number | null }> {
-  const answer = await client.get({
-    path: url.pathname + url.search,
-    headers: {
-      "user-agent": asking.userAgent(),
-      accept: "text/plain,*/*;q=0.5",
-      "accept-encoding": "gzip, deflate, br",
-    },
-  });
-  await throwGateInHeader(answer, "robots", asking.take);
-  const { status, headers } = answer;
-  const met = { status, retryAfterSeconds: retryAfterSeconds(headers["retry-after"], new Date()) };
-  if (status >= 200 && status < 300) {
-    const { bytes } = await readPacked(answer, maxRobotsBytes + 1, asking.take);
-    const { provider } = gateInBody(bytes, answer, "robots");
-    if (provider !== null) throw gateFailure(provider, "robots", status);
+const fileAt = (url: URL, { userAgent, take }: RobotsAsking): SmallFile => ({
+  ...{ path: url.pathname + url.search, accept: "text/plain,*/*;q=0.5", of: "robots", userAgent, take },
+  read: async (answer) =>
+    answer.status >= 200 && answer.status < 300 ? await readPacked(answer, maxRobotsBytes + 1, take) : null,
+});
+
+function stepOf({ status, bytes, location }: SmallAnswer, url: URL, asking: RobotsAsking): Step {
+  if (bytes !== null) {
     const { agent = productToken } = asking;
     const rules = parseRobots(bytes, agent);
     asking.onFile?.(bytes);
-    const difference = robotsDifference({ file: bytes, origin: url.origin, agent }, rules);
-    return { ...met, step: { type: "rules", rules, difference } };
+    return {
+      type: "rules",
+      rules,
+      difference: robotsDifference({ file: bytes, origin: url.origin, agent }, rules),
+    };
   }
-  await dropUnlessGate(answer, "robots", asking.take);
-  const location = [headers.location ?? []].flat()[0];
-  if (status >= 300 && status < 400 && location !== undefined) {
-    return { ...met, step: { type: "redirect", location } };
-  }
-  if (status < 500 && status !== 429) return { ...met, step: noRules };
-  // To the host's pace every 5xx is a "not now": robots.txt is asked for again after the back-off.
-  const why = `robots.txt was answered with ${status}, which forbids everything`;
-  return { ...met, status: status === 429 ? 429 : 503, step: { type: "closed", why } };
+  if (location !== null) return { type: "redirect", location };
+  if (status < 500 && status !== 429) return noRules;
+  return { type: "closed", why: `robots.txt was answered with ${status}, which forbids everything` };
+}
+
+/** robots.txt, or another that is asked for beside the pages. */
+interface SmallFile {
+  readonly path: string;
+  readonly accept: string;
+  readonly of: Challenge["of"];
+  readonly userAgent: () => string;
+  readonly take: TakeBytes;
+  /** Null: by its status the answer is not the file. */
+  readonly read: (answer: SiteAnswer) => Promise<{ readonly bytes: Buffer } | null>;
+}
+
+interface SmallAnswer {
+  readonly status: number;
+  /** Null: it is not the file. */
+  readonly bytes: Buffer | null;
+  /** Where a redirect leads. */
+  readonly location: string | null;
+}
+
+/** In the turn that `endTurn` ends. */
+export async function askSmallFile(
+  client: SiteClient,
+  file: SmallFile,
+  endTurn: Awaited<ReturnType<TakeTurn>>,
+): Promise<SmallAnswer | Failure> {
+  const startedMs = performance.now();
+  const read = await readSmallFile(client, file).catch(failureOf);
+  const tookMs = performance.now() - startedMs;
+  if (read instanceof Failure) endTurn(answerOfFailure(read.code, tookMs));
+  else endTurn({ status: read.status, retryAfterSeconds: read.retryAfterSeconds, tookMs, isSmall: true });
+  return read;
+}
+
+async function readSmallFile(
+  client: SiteClient,
+  { path, accept, of, userAgent, take, read }: SmallFile,
+): Promise<SmallAnswer & { readonly retryAfterSeconds: number | null }> {
+  const sent = { "user-agent": userAgent(), accept, "accept-encoding": "gzip, deflate, br" };
+  const answer = await client.get({ path, headers: sent });
+  await throwGateInHeader(answer, of, take);
+  const { status, headers } = answer;
+  const bytes = (await read(answer))?.bytes ?? null;
+  const provider = bytes === null ? null : gateInBody(bytes, answer, of).provider;
+  if (provider !== null) throw gateFailure(provider, of, status);
+  if (bytes === null) await dropUnlessGate(answer, of, take);
+  const location = status >= 300 && status < 400 ? ([headers.location ?? []].flat()[0] ?? null) : null;
+  const waits = retryAfterSeconds(headers["retry-after"], new Date());
+  return { status, bytes, location, retryAfterSeconds: waits };
 }
 
 // Reads a response body within bounds: so many bytes off the wire, so many after decoding. A body that is

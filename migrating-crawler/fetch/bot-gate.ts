@@ -209,67 +209,48 @@ const isWithin = ({ words, links }: Shape, most: typeof marked) => words <= most
 
 // A page as a visitor meets it: what is said, where it leads, what can be entered; and the rest, which is machinery.
 
-interface Shape {
-  readonly title: string;
-  /** The first heading. */
-  readonly heading: string;
-  readonly text: string;
-  readonly words: number;
-  /** Said to visitors without scripts. */
-  readonly hidden: string;
-  readonly links: number;
-  readonly scripts: number;
-  readonly refreshes: boolean;
-  /** A password, a text of one's own or an address by e-mail can be entered. */
-  readonly hasEntries: boolean;
-  readonly hasMedia: boolean;
-  /** There is an element that an application draws itself into; or another sign of one. */
-  readonly hasRoot: boolean;
-  readonly isApplication: boolean;
-  /** All but the text: tags, scripts, styles. */
-  readonly machinery: string;
-}
-
 /** Null: it says more, or leads to more, than any interstitial. */
 function readShape(html: string): Shape | null {
-  const reader = new ShapeReader(html);
-  const scanner = new HtmlScanner(html, reader);
-  reader.tag = scanner.tag;
-  for (let end = pieceCharacters; !scanner.isDone && !reader.isMore; end += pieceCharacters)
+  const shape = new Shape(html);
+  const scanner = new HtmlScanner(html, shape);
+  shape.tag = scanner.tag;
+  for (let end = pieceCharacters; !scanner.isDone && !shape.isMore; end += pieceCharacters)
     scanner.scanTo(end);
-  return reader.isMore ? null : reader.finish();
+  if (shape.isMore) return null;
+  shape.finish();
+  return shape;
 }
 
 /** Most pages have said more than an interstitial in their first few kilobytes. */
 const pieceCharacters = 4 * 1024;
 const mostText = 20_000;
-const unseen: ReadonlySet<string> = new Set([
-  "script",
-  "style",
-  "template",
-  "iframe",
-  "noembed",
-  "noframes",
-  "svg",
-  "math",
-]);
-const media: ReadonlySet<string> = new Set([
-  "img",
-  "picture",
-  "video",
-  "audio",
-  "iframe",
-  "object",
-  "embed",
-  "frame",
-]);
+const unseen = new Set("script style template iframe noembed noframes svg math".split(" "));
+const media = new Set("img picture video audio iframe object embed frame".split(" "));
 /** What common frameworks draw into, and what only applications have. */
 const rootIds =
   /^(?:root|app|__next|__nuxt|___gatsby|svelte|react-root|react-app|application|main-app|q-app|elm|ember-app)$/i;
 const bundleNames =
   /(?:^|\/)(?:main|app|bundle|index|runtime|vendors?|polyfills|chunk|flutter\w*)[.~-][\w.~-]*\.m?js\b/i;
 
-class ShapeReader implements HtmlSink {
+class Shape implements HtmlSink {
+  title = "";
+  /** The first heading. */
+  heading = "";
+  text = "";
+  words = 0;
+  /** Said to visitors without scripts. */
+  hidden = "";
+  links = 0;
+  scripts = 0;
+  refreshes = false;
+  /** A password, a text of one's own or an address by e-mail can be entered. */
+  hasEntries = false;
+  hasMedia = false;
+  /** There is an element that an application draws itself into; or another sign of one. */
+  hasRoot = false;
+  isApplication = false;
+  /** All but the text: tags, scripts, styles. */
+  machinery = "";
   readonly isForeign = false;
   tag!: HtmlScanner["tag"];
   readonly #html: string;
@@ -277,78 +258,53 @@ class ShapeReader implements HtmlSink {
   #unseenDepth = 0;
   #noscripts = 0;
   #headings = 0;
-  #title = "";
-  #heading = "";
-  #text = "";
-  #hidden = "";
-  #machinery = "";
   #machineryFrom = 0;
-  #words = 0;
-  #links = 0;
-  #scripts = 0;
-  #refreshes = false;
-  #hasEntries = false;
-  #hasMedia = false;
-  #hasRoot = false;
-  #isApplication = false;
 
   constructor(html: string) {
     this.#html = html;
   }
 
   get isMore(): boolean {
-    return this.#words > marked.words || this.#links > marked.links;
+    return this.words > marked.words || this.links > marked.links;
   }
 
-  finish(): Shape {
-    const tidy = (text: string) => text.replace(/\s+/g, " ").trim();
-    return {
-      title: tidy(this.#title),
-      heading: tidy(this.#heading),
-      text: tidy(this.#text),
-      hidden: tidy(this.#hidden),
-      words: this.#words,
-      links: this.#links,
-      scripts: this.#scripts,
-      refreshes: this.#refreshes,
-      hasEntries: this.#hasEntries,
-      hasMedia: this.#hasMedia,
-      hasRoot: this.#hasRoot,
-      isApplication: this.#isApplication || this.#hasRoot,
-      machinery: this.#machinery + this.#html.slice(this.#machineryFrom),
-    };
+  finish(): void {
+    for (const said of ["title", "heading", "text", "hidden"] as const)
+      this[said] = this[said].replace(/\s+/g, " ").trim();
+    this.isApplication ||= this.hasRoot;
+    this.machinery += this.#html.slice(this.#machineryFrom);
   }
 
   openTag({ name, isVoid, content, headingLevel }: HtmlTag, isSelfClosing: boolean): void {
     this.#open = content === "markup" ? "" : name;
     const says = (attribute: string) => this.tag.attribute(attribute) ?? "";
-    if (rootIds.test(says("id")) || /^app-root$/.test(name)) this.#hasRoot = true;
-    if (media.has(name) && this.#noscripts === 0) this.#hasMedia = true;
+    if (rootIds.test(says("id")) || /^app-root$/.test(name)) this.hasRoot = true;
+    if (media.has(name) && this.#noscripts === 0) this.hasMedia = true;
     if (content === "markup" && !isVoid && !isSelfClosing && unseen.has(name)) this.#unseenDepth++;
     if (name === "noscript") this.#noscripts++;
-    if (headingLevel > 0 && this.#heading === "") this.#headings++;
+    if (headingLevel > 0 && this.heading === "") this.#headings++;
     switch (name) {
       case "a":
-        if (/^(?!#|javascript:|mailto:|tel:)./i.test(says("href").trim())) this.#links++;
+        if (/^(?!#|javascript:|mailto:|tel:)./i.test(says("href").trim())) this.links++;
         return;
       case "script":
-        this.#scripts++;
-        if (/\bflutter\w*\.js\b/.test(says("src"))) this.#hasRoot = true;
-        if (bundleNames.test(says("src")) && !says("src").includes("/.")) this.#isApplication = true;
+        this.scripts++;
+        if (/\bflutter\w*\.js\b/.test(says("src"))) this.hasRoot = true;
+        if (bundleNames.test(says("src")) && !says("src").includes("/.")) this.isApplication = true;
         return;
       case "link":
-        if (/^(?:manifest|modulepreload)$/i.test(says("rel"))) this.#isApplication = true;
+        if (/^(?:manifest|modulepreload)$/i.test(says("rel"))) this.isApplication = true;
         return;
       case "meta":
-        if (/^refresh$/i.test(says("http-equiv"))) this.#refreshes = true;
+        if (/^refresh$/i.test(says("http-equiv"))) this.refreshes = true;
         return;
       case "textarea":
       case "select":
-        this.#hasEntries ||=
+        this.hasEntries ||=
           !/hidden|none/.test(says("style")) && !/recaptcha|turnstile|h-captcha/.test(says("name"));
         return;
       case "input":
-        if (/^(?:password|email|search|tel)$/i.test(says("type"))) this.#hasEntries = true;
+        if (/^(?:password|email|search|tel)$/i.test(says("type"))) this.hasEntries = true;
     }
   }
 
@@ -361,15 +317,15 @@ class ShapeReader implements HtmlSink {
 
   takeText(from: number, to: number): void {
     if (this.#unseenDepth > 0 || unseen.has(this.#open)) return;
-    this.#machinery += this.#html.slice(this.#machineryFrom, from);
+    this.machinery += this.#html.slice(this.#machineryFrom, from);
     this.#machineryFrom = to;
     const text = decodeText(this.#html.slice(from, Math.min(to, from + mostText)));
-    if (this.#open === "title") this.#title = text.slice(0, 300);
-    else if (this.#noscripts > 0) this.#hidden = `${this.#hidden} ${text}`.slice(0, mostText);
+    if (this.#open === "title") this.title = text.slice(0, 300);
+    else if (this.#noscripts > 0) this.hidden = `${this.hidden} ${text}`.slice(0, mostText);
     else {
-      this.#words += countWords(text, 0, text.length);
-      if (this.#text.length < mostText) this.#text += ` ${text}`;
-      if (this.#headings > 0) this.#heading = `${this.#heading} ${text}`.slice(0, 300);
+      this.words += countWords(text, 0, text.length);
+      if (this.text.length < mostText) this.text += ` ${text}`;
+      if (this.#headings > 0) this.heading = `${this.heading} ${text}`.slice(0, 300);
     }
   }
 }

@@ -72,12 +72,7 @@ const usualGuess = (bytes: Buffer) => Math.min(mostGuessedBytes, usualRatio * by
 const gzipGuess = (bytes: Buffer) => (bytes.length < 18 ? 0 : bytes.readUInt32LE(bytes.length - 4));
 
 const codecs: Readonly<Record<Coding, Codec | null>> = {
-  gzip: {
-    whole: zlib.gunzipSync,
-    inPieces: gunzipBounded,
-    guess: gzipGuess,
-    softEnd: Z_SYNC_FLUSH,
-  },
+  gzip: { whole: zlib.gunzipSync, inPieces: gunzipBounded, guess: gzipGuess, softEnd: Z_SYNC_FLUSH },
   deflate: {
     whole: (bytes, options) =>
       isZlib(bytes) ? zlib.inflateSync(bytes, options) : zlib.inflateRawSync(bytes, options),

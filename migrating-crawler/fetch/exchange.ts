@@ -34,7 +34,7 @@ interface Flow {
   connectionBytes(): number;
 }
 
-export interface BodyReading {
+interface BodyReading {
   readonly limit: number;
   readonly take: TakeBytes;
   /** Asked once with the first bytes (at least `headBytes`, or the whole body): false stops the reading. */

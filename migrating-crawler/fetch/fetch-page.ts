@@ -266,11 +266,7 @@ function askedPage({ url, redirects, etag, lastModified }: PageRequest): AskedPa
 
 function timingOf(answer: SiteAnswer, connected: ConnectPhases | null, startedMs: number): Phases {
   const none: { [Phase in keyof ConnectPhases]: null } = { dnsMs: null, connectMs: null, tlsMs: null };
-  return {
-    ...(connected ?? none),
-    firstByteMs: answer.firstByteMs,
-    totalMs: performance.now() - startedMs,
-  };
+  return { ...(connected ?? none), firstByteMs: answer.firstByteMs, totalMs: performance.now() - startedMs };
 }
 
 /** Printable, bounded header text; the first of several. */

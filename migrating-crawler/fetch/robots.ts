@@ -62,11 +62,7 @@ export type OriginRobots =
       /** What it states of the uses of a page. */
       stated(pathAndQuery: string): StatedInRobots[];
     }
-  | {
-      readonly type: "unreachable";
-      readonly failure: Failure;
-      readonly report: RobotsReport | null;
-    };
+  | { readonly type: "unreachable"; readonly failure: Failure; readonly report: RobotsReport | null };
 
 interface RobotsSettings extends RobotsAsking {
   /** Where rules are kept over a restart; absent: nowhere. */
@@ -199,11 +195,7 @@ const longestMs = 24 * 3_600_000;
 
 const line = z.tuple([z.int().min(1), z.union([z.literal(0), z.literal(1)]), z.string().max(16_384)]);
 
-const useLine = z.object({
-  field: z.enum(useFields),
-  value: z.string().max(2000),
-  line: z.int().min(1),
-});
+const useLine = z.object({ field: z.enum(useFields), value: z.string().max(2000), line: z.int().min(1) });
 
 const uses = z.object({
   lines: z.array(useLine).max(2 * maxUseLines),

@@ -45,7 +45,11 @@ export function requestSigner({ key: keyNow, keySetUrl, now, random }: SignerSet
     if (expires - created < leastSeconds) return {};
     const keyId = keyThumbprint(key.publicKey);
     const nonce = Buffer.from((random ?? randomBytes)(nonceBytes)).toString("base64");
-    const parameters = `("@authority" "signature-agent";key="${label}");created=${created};expires=${expires};keyid="${keyId}";alg="ed25519";nonce="${nonce}";tag="web-bot-auth"`;
+    const parameters = [
+      `("@authority" "signature-agent";key="${label}")`,
+      `created=${created};expires=${expires}`,
+      `keyid="${keyId}";alg="ed25519";nonce="${nonce}";tag="web-bot-auth"`,
+    ].join(";");
     const signed = signatureBase({ authority, agent, parameters });
     const signature = Buffer.from(key.sign(signed), "base64url").toString("base64");
     return {

@@ -6,20 +6,11 @@
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
-import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
-import { Failure, failureOf } from "../core/failure.ts";
-import { answerOfFailure } from "../limits/request-outcome.ts";
+import { Failure } from "../core/failure.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { maxTdmFileBytes, parseTdmFile, type TdmRule, TdmRules } from "../preferences/tdm-reservation.ts";
-import {
-  dropUnlessGate,
-  readWantedBody,
-  type TakeBytes,
-  type TakeTurn,
-  throwGateInHeader,
-} from "./ask-robots.ts";
-import { gateFailure, gateInBody } from "./bot-gate.ts";
+import { askSmallFile, readWantedBody, type TakeBytes, type TakeTurn } from "./ask-robots.ts";
 import type { SiteClient } from "./site-client.ts";
 
 const filePath = "/.well-known/tdmrep.json";
@@ -35,7 +26,7 @@ const keptFile = { name: "tdm-rules.json", maxBytes: 8 * 1024 * 1024, everyMs: 3
 const maxOrigins = 5000;
 const maxWrittenCharacters = 2 * 1024 * 1024;
 
-const nothing = { rules: [], keepMs: keptMs };
+const none = { type: "answer", rules: [], keepMs: keptMs } as const;
 
 interface KnownFile {
   readonly rules: TdmRules;
@@ -101,7 +92,7 @@ export class TdmFiles {
     client: SiteClient,
     takeTurn: TakeTurn,
     allows: (path: string) => boolean,
-  ): Promise<{ readonly rules: TdmRule[]; readonly keepMs: number } | "held-back"> {
+  ): Promise<{ readonly rules: readonly TdmRule[]; readonly keepMs: number } | "held-back"> {
     let path = filePath;
     for (let redirects = 0; redirects <= maxRedirects && allows(path); redirects++) {
       const step = await this.#step(client, path, takeTurn);
@@ -109,63 +100,38 @@ export class TdmFiles {
         const next = canParseUrl(step.location, client.origin + path)
           ? new URL(step.location, client.origin + path)
           : null;
-        if (next?.origin !== client.origin) return nothing;
+        if (next?.origin !== client.origin) return none;
         path = next.pathname + next.search;
         continue;
       }
-      if (step.type === "held-back") return "held-back";
-      return { rules: step.rules, keepMs: step.keepMs };
+      return step.type === "held-back" ? "held-back" : step;
     }
-    return nothing;
+    return none;
   }
 
   async #step(client: SiteClient, path: string, takeTurn: TakeTurn): Promise<Step> {
     const endTurn = await takeTurn(client);
-    const startedMs = performance.now();
-    const read = await this.#read(client, path).catch(failureOf);
-    const tookMs = performance.now() - startedMs;
-    if (read instanceof Failure) {
-      endTurn(answerOfFailure(read.code, tookMs));
-      if (read.code === "held-back") return { type: "held-back" };
-      return { type: "answer", rules: [], keepMs: failureKeptMs };
-    }
-    endTurn({ status: read.status, retryAfterSeconds: read.retryAfterSeconds, tookMs, isSmall: true });
-    return read.step;
+    const read = await askSmallFile(client, this.#fileAt(path), endTurn);
+    if (read instanceof Failure)
+      return read.code === "held-back" ? { type: "held-back" } : { ...none, keepMs: failureKeptMs };
+    const { status, bytes, location } = read;
+    if (bytes !== null) return { ...none, rules: parseTdmFile(bytes) };
+    if (location !== null) return { type: "redirect", location };
+    return status === 429 || status >= 500 ? { ...none, keepMs: failureKeptMs } : none;
   }
 
-  async #read(
-    client: SiteClient,
-    path: string,
-  ): Promise<{ readonly step: Step; readonly status: number; readonly retryAfterSeconds: number | null }> {
+  #fileAt(path: string): Parameters<typeof askSmallFile>[1] {
     const { userAgent, take } = this.#settings;
-    const answer = await client.get({
-      path,
-      headers: {
-        "user-agent": userAgent(),
-        accept: "application/json,*/*;q=0.5",
-        "accept-encoding": "gzip, deflate, br",
-      },
-    });
-    await throwGateInHeader(answer, "page", take);
-    const { status, headers } = answer;
-    const met = { status, retryAfterSeconds: retryAfterSeconds(headers["retry-after"], new Date()) };
-    if (status === 200) {
-      const body = await readWantedBody(answer, { limit: maxTdmFileBytes + 1, take });
-      const { provider } = gateInBody(body!.bytes, answer);
-      if (provider !== null) throw gateFailure(provider, "page", status);
-      return { ...met, step: { type: "answer", rules: parseTdmFile(body!.bytes), keepMs: keptMs } };
-    }
-    await dropUnlessGate(answer, "page", take);
-    const location = [headers.location ?? []].flat()[0];
-    if (status >= 300 && status < 400 && location !== undefined)
-      return { ...met, step: { type: "redirect", location } };
-    const isForNow = status === 429 || status >= 500;
-    return { ...met, step: { type: "answer", rules: [], keepMs: isForNow ? failureKeptMs : keptMs } };
+    return {
+      ...{ path, accept: "application/json,*/*;q=0.5", of: "page", userAgent, take },
+      read: async (answer) =>
+        answer.status === 200 ? await readWantedBody(answer, { limit: maxTdmFileBytes + 1, take }) : null,
+    };
   }
 }
 
 type Step =
-  | { readonly type: "answer"; readonly rules: TdmRule[]; readonly keepMs: number }
+  | { readonly type: "answer"; readonly rules: readonly TdmRule[]; readonly keepMs: number }
   | { readonly type: "redirect"; readonly location: string }
   /** A limit of ours came between: nothing is known. */
   | { readonly type: "held-back" };

@@ -71,8 +71,9 @@ export function sniffMediaType(head: Buffer, isUtf16 = false): string {
 
 /** Byte order marks, blanks and comments. */
 const beforeMarkup = /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|\s|<!--(?:(?!-->)[\s\S])*-->)+/;
-const htmlStart =
-  /^<(?:!doctype\s+html|html|head|body|script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|link|base|main|article|section|span|ul|center|!--)(?:[\s>/-]|$)/i;
+const htmlNames =
+  "html|head|body|script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|link|base|main|article|section|span|ul|center";
+const htmlStart = new RegExp(`^<(?:!doctype\\s+html|${htmlNames}|!--)(?:[\\s>/-]|$)`, "i");
 const xmlStart = /^<(?:\?xml|!doctype|(?:[\w-]+:)?(?:urlset|sitemapindex|rss|feed|rdf))\b/i;
 
 /** More control characters than any text has, unless they are the zero bytes of UTF-16; markup is given more. */

@@ -166,8 +166,6 @@ export class LinkConnection {
     this.#ended = true;
     clearTimeout(this.#silence);
     this.#sealer?.stop();
-    this.#deflater.close();
-    this.#inflater.release();
     this.#socket.terminate();
     queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs, fellSilent));
   }

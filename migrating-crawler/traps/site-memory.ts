@@ -192,8 +192,11 @@ for (const phrase of known) {
 }
 
 /** Words around it that add nothing. */
-const fillers =
-  /(?<![\p{L}\p{N}])(?:4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка|oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el)(?![\p{L}\p{N}])/gu;
+const fillerWords = [
+  "4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка",
+  "oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el",
+].join("|");
+const fillers = new RegExp(`(?<![\\p{L}\\p{N}])(?:${fillerWords})(?![\\p{L}\\p{N}])`, "gu");
 
 /** Longer titles and headings are sentences about something. */
 const maxTitleCharacters = 200;
@@ -229,9 +232,7 @@ function tells(words: string): boolean {
   return beyondLatin.test(words) && unspaced.some((phrase) => words.includes(phrase));
 }
 
-function withoutFillers(words: string): string {
-  return words.replace(fillers, " ").replace(/\s+/g, " ").trim();
-}
+const withoutFillers = (words: string): string => words.replace(fillers, " ").replace(/\s+/g, " ").trim();
 
 /** Letters, marks and digits, in lower case, one blank between words. */
 function plainWords(text: string): string {

@@ -38,42 +38,30 @@ export function downloadTimeMs(download: Download): number {
   return (connectionReused ? 1 : 2) * rttMs + serverDelayMs + sendingMs + leftBytes / rate;
 }
 
-export function instanceOf(world: World): LatencyInstance {
+/**
+ * The form in which the delegation simulator takes a world: no addresses, only the names on the way down the registry, holder,
+ * country and the round-trip times. Each target's are made when they are read: a hundred thousand sites and a thousand
+ * crawlers need no more memory than the sites themselves.
+ */
+export function worldInstance(world: World): SimulationInstance {
   const indices = world.crawlers.map((_, index) => index);
-  const row = new Float64Array(indices.length);
   return {
-    name: world.name,
-    unit: "ms RTT",
     crawlers: world.crawlers.map((crawler) => hostOf(world, crawler)),
     crawlerRtt: indices.map((a) => indices.map((b) => world.crawlerRttMs(a, b))),
-    targets: world.sites.map((site, index) => {
-      world.rttRow(index, row);
-      return { ...hostOf(world, site), rtt: Array.from(row) };
-    }),
+    targets: world.sites.map((site, index) => new WorldTarget(hostOf(world, site), world, index)),
   };
 }
 
 function hostOf(
   world: World,
   host: { readonly subnet: number; readonly country: string | null },
-): InstanceHost {
+): SimulatedHost {
   const holder = world.subnets[host.subnet]?.holder ?? null;
   return {
     path: pathOf(world, host.subnet),
     org: holder === null ? "" : (world.holders[holder]?.name ?? ""),
     cc: host.country ?? "",
   };
-}
-
-/**
- * The same instance as `instanceOf`, where each target's RTTs are made when they are read: a hundred thousand sites and a
- * thousand crawlers need no more memory than the sites themselves.
- */
-export function worldInstance(world: World): SimulationInstance {
-  const { crawlers, crawlerRtt } = instanceOf({ ...world, sites: [] });
-  const hosts = instanceOf({ ...world, crawlers: [], rttRow: () => {} }).targets;
-  const targets = hosts.map((host, site) => new WorldTarget(host, world, site));
-  return { crawlers, crawlerRtt, targets };
 }
 
 class WorldTarget implements SimulatedTarget {
@@ -158,31 +146,4 @@ export class SlowStart {
     this.#roundBytes = 0;
     this.#windowBytes *= 2;
   }
-}
-
-/**
- * The form in which the delegation simulator takes a world or a measured matrix: no addresses, only the
- * names on the way down the registry, holder, country and the round-trip times. One that comes from a file is
- * checked by ops/world/read-fixture.
- */
-export interface LatencyInstance {
-  readonly name: string;
-  /** What the RTTs are: `ms RTT`. */
-  readonly unit: string;
-  readonly crawlers: readonly InstanceHost[];
-  /** Between crawlers, in ms. */
-  readonly crawlerRtt: readonly (readonly number[])[];
-  readonly targets: readonly InstanceTarget[];
-}
-
-export interface InstanceHost {
-  /** Names of the subnets from the root to the leaf. */
-  readonly path: readonly string[];
-  readonly org: string;
-  readonly cc: string;
-}
-
-export interface InstanceTarget extends InstanceHost {
-  /** From each crawler, in ms. */
-  readonly rtt: readonly number[];
 }

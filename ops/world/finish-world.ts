@@ -1,29 +1,13 @@
 /** From a draft to a world: the plan gets addresses, hosts their traits, pairs of hosts their round-trip times. */
 import { formatAddress } from "#core/ip/address";
-import {
-  layOut,
-  type PlacedHost,
-  type PlannedBlock,
-  type PlannedSubnet,
-  placedByType,
-  sizeOf,
-} from "./lay-out.ts";
-import type {
-  BlockedCrawler,
-  HeadBehaviour,
-  SplitLeaf,
-  World,
-  WorldCrawler,
-  WorldSite,
-  WorldSubnet,
-} from "./model.ts";
+import { layOut, type PlacedHost, placedByType } from "./lay-out.ts";
+import type { SplitLeaf, World, WorldCrawler, WorldSite, WorldSubnet } from "./model.ts";
 import { places, type RegionalRegistry } from "./places.ts";
 import { type Provider, registryNames } from "./plan-registry.ts";
 import { roundTrips } from "./round-trips.ts";
-import { hashUnit } from "./seeded-random.ts";
 import type { SiteDraft, WorldDraft } from "./world-draft.ts";
 
-export function finishWorld(draft: WorldDraft, oddities: WorldOddities): World {
+export function finishWorld(draft: WorldDraft): World {
   const { subnets, placed } = layOutDraft(draft);
   const crawlers = draft.crawlers.map(({ name, place }, index): WorldCrawler => {
     return { name, place, ...located(placed.crawler.get(index), subnets) };
@@ -39,8 +23,6 @@ export function finishWorld(draft: WorldDraft, oddities: WorldOddities): World {
       ...where,
       ...traitsOf(site, draft),
       addresses: [where.address, ...(replicasOf.get(index) ?? [])],
-      head: headBehaviourOf(draft.seed, index, oddities),
-      blocks: blockedCrawlers({ seed: draft.seed, site: index, crawlers: crawlers.length }, oddities),
     };
   });
   return {
@@ -57,7 +39,6 @@ export function finishWorld(draft: WorldDraft, oddities: WorldOddities): World {
 }
 
 function layOutDraft(draft: WorldDraft): { subnets: WorldSubnet[]; placed: ReturnType<typeof placedByType> } {
-  relieveBlocks(draft.plan.blocks);
   const { subnets, hosts } = layOut(draft.plan.blocks);
   const ipv6 = planIpv6({
     firstIndex: subnets.length,
@@ -105,77 +86,6 @@ function splitLeaves(
 function required<T>(value: T | undefined): T {
   if (value === undefined) throw new Error("world: a host was planned but not placed");
   return value;
-}
-
-// How a site of a generated world treats probes: drawn from its seed and position alone.
-
-function headBehaviourOf(seed: number, site: number, oddities: WorldOddities): HeadBehaviour {
-  const { headFromEdge, headRefused, headSilent } = oddities;
-  const draw = hashUnit(seed ^ 0x68656164, site, 0);
-  if (draw < headFromEdge) return "edge";
-  if (draw < headFromEdge + headRefused) return "refused";
-  return draw < headFromEdge + headRefused + headSilent ? "silent" : "answered";
-}
-
-/** Of the crawlers, those that a blocking site does not take: about a third, half of them reset. */
-const blockedShare = 0.33;
-
-function blockedCrawlers(
-  { seed, site, crawlers }: { readonly seed: number; readonly site: number; readonly crawlers: number },
-  oddities: WorldOddities,
-): BlockedCrawler[] {
-  if (hashUnit(seed ^ 0x626c6f63, site, 0) >= oddities.blocking) return [];
-  const blocked: BlockedCrawler[] = [];
-  for (let crawlerIndex = 0; crawlerIndex < crawlers; crawlerIndex++) {
-    const draw = hashUnit(seed ^ 0x626c6f63, site, crawlerIndex + 1);
-    if (draw < blockedShare)
-      blocked.push({ crawlerIndex, how: draw < blockedShare / 2 ? "refused" : "timeout" });
-  }
-  return blocked;
-}
-
-// Very large worlds: a registry's /8s are filled by chance, and one may be asked to hold more than it can. Then
-// all that the registry gave out is spread anew, the largest first, each into the emptiest of its /8s.
-
-/** Addresses planned in a /8 at most: alignment needs room of its own. */
-const mostInBlock = 2 ** 23;
-
-/** Addresses of a national registry's part at most; beyond that it gets several parts. */
-const mostInPart = 2 ** 21;
-
-/** Changes nothing where every block has room. */
-export function relieveBlocks(blocks: readonly PlannedBlock[]): void {
-  const registries = new Set(blocks.map(({ subnet }) => subnet.registry));
-  for (const registry of registries) {
-    const own = blocks.filter(({ subnet }) => subnet.registry === registry).map(({ subnet }) => subnet);
-    if (own.some(({ children }) => filledBy(children) > mostInBlock)) spreadAnew(own);
-  }
-}
-
-function spreadAnew(blocks: readonly PlannedSubnet[]): void {
-  const parts = blocks.flatMap((block) => block.children.splice(0)).flatMap(splitNational);
-  const sized = parts.map((part) => ({ part, size: sizeOf(part) })).sort((a, b) => b.size - a.size);
-  const filled = blocks.map((block) => ({ block, size: 0 }));
-  for (const { part, size } of sized) {
-    const emptiest = filled.reduce((best, one) => (one.size < best.size ? one : best));
-    emptiest.block.children.push(part);
-    emptiest.size += size;
-  }
-}
-
-function splitNational(subnet: PlannedSubnet): PlannedSubnet[] {
-  if (subnet.kind !== "national" || subnet.children.length < 2 || sizeOf(subnet) <= mostInPart)
-    return [subnet];
-  const half = Math.ceil(subnet.children.length / 2);
-  const [first, second] = [subnet.children.slice(0, half), subnet.children.slice(half)];
-  return [
-    ...splitNational({ ...subnet, children: first }),
-    ...splitNational({ ...subnet, name: `${subnet.name}-${half}`, children: second }),
-  ];
-}
-
-function filledBy(children: readonly PlannedSubnet[]): number {
-  return children.reduce((sum, child) => sum + sizeOf(child), 0);
 }
 
 // The IPv6 side of a generated registry: a /12 per registry, a /32 for each provider, a /48 for each
@@ -262,35 +172,3 @@ function providerSubnets(place: {
   });
   return [allocation, ...assignments];
 }
-
-/**
- * What live code must cope with besides ordinary organisations: addresses announced from several places, names
- * that resolve by who asks, ranges used in two places, sites that treat probes in their own way. Each is off
- * unless asked for, as a share of the world's sites from 0 to 1.
- */
-export interface WorldOddities {
-  /** At an address that is announced from several places; holders have whole ranges of them. */
-  readonly anycast: number;
-  /** Under a name with two to four addresses in different subnets. */
-  readonly geoDns: number;
-  /** In a range whose halves are used in different cities. */
-  readonly splitLeaves: number;
-  /** HEAD is answered by an edge near the crawler. */
-  readonly headFromEdge: number;
-  /** HEAD is answered with 405. */
-  readonly headRefused: number;
-  /** HEAD gets no answer. */
-  readonly headSilent: number;
-  /** Connections from some crawlers are reset or get no answer. */
-  readonly blocking: number;
-}
-
-export const noOddities: WorldOddities = {
-  anycast: 0,
-  geoDns: 0,
-  splitLeaves: 0,
-  headFromEdge: 0,
-  headRefused: 0,
-  headSilent: 0,
-  blocking: 0,
-};

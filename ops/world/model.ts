@@ -84,21 +84,6 @@ export interface WorldSite {
   readonly anycast: readonly number[] | null;
   /** Every address that its name has, `address` first. Several: each crawler is told the one nearest to it. */
   readonly addresses: readonly string[];
-  readonly head: HeadBehaviour;
-  /** Crawlers whose connections it does not take. */
-  readonly blocks: readonly BlockedCrawler[];
-}
-
-/**
- * What comes back on HEAD: the origin's answer, one from an edge near the crawler (handshakes and GET go all
- * the way), 405, or nothing at all.
- */
-export type HeadBehaviour = "answered" | "edge" | "refused" | "silent";
-
-export interface BlockedCrawler {
-  readonly crawlerIndex: number;
-  /** A reset after one round trip, or silence. */
-  readonly how: "refused" | "timeout";
 }
 
 export interface SplitLeaf {

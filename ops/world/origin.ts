@@ -36,12 +36,9 @@ export async function startOrigin(state: WorldState): Promise<RunningOrigin> {
   };
   const server = createServer({ keepAliveTimeout: 30_000 }, (request, response) => {
     const site = siteAsked(state, request);
-    if (request.method === "HEAD" && site?.head === "silent") return log(requestLog, request, 0);
     const answer = site === null ? noSuchSite : answerOf(planOf(site), request, state);
     log(requestLog, request, answer.status);
-    const isFromEdge = request.method === "HEAD" && site?.head === "edge";
-    const delayMs = isFromEdge ? 0 : (site?.serverDelayMs ?? 0);
-    state.queue.at(performance.now() + delayMs, () => send(request, response, answer));
+    state.queue.at(performance.now() + (site?.serverDelayMs ?? 0), () => send(request, response, answer));
   });
   const port = await listen(server);
   return {
@@ -88,11 +85,8 @@ function siteAsked(state: WorldState, request: IncomingMessage): WorldSite | nul
 }
 
 function answerOf(plan: SitePlan, request: IncomingMessage, state: WorldState): Answer {
-  const methods = plan.site.head === "refused" ? ["GET"] : ["GET", "HEAD"];
-  if (!methods.includes(request.method ?? "")) {
-    const allow = methods.join(", ");
-    return { status: 405, headers: { ...plain, allow }, body: () => `${allow} only\n` };
-  }
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return { status: 405, headers: { ...plain, allow: "GET, HEAD" }, body: () => "GET and HEAD only\n" };
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   if (path === "/robots.txt" && plan.robots !== null)
     return { status: 200, headers: plain, body: () => plan.robots ?? "" };
@@ -120,7 +114,7 @@ interface Asked {
 }
 
 function pageAnswer(plan: SitePlan, planned: PlannedPage, { request, state }: Asked): Answer {
-  const version = state.changes.current?.at(plan.site.host, planned.path, Date.now());
+  const version = state.changes?.at(plan.site.host, planned.path, Date.now());
   const page = version === undefined ? planned : pageAt(planned, version);
   const hash = hashText(page.seed, `${plan.site.host}${page.path}`);
   const etag = `"${hash.toString(16)}"`;
@@ -135,18 +129,6 @@ function pageAnswer(plan: SitePlan, planned: PlannedPage, { request, state }: As
   if (isUnchanged(request, etag, lastModified)) return { status: 304, headers, body: () => "" };
   return { status: 200, headers, body: () => pageHtml(plan, page, furnitureOf(plan)) };
 }
-
-/** The page as it is now, before compression; null: there is no such page. */
-export function currentBody(state: WorldState, host: string, path: string): string | null {
-  const site = state.siteByHost.get(host);
-  const plan = site && planSite(state.world, site);
-  const known = plan?.byPath.get(path);
-  if (plan === undefined || known?.type !== "page") return null;
-  const version = state.changes.current?.at(host, path, Date.now()) ?? firstVersion;
-  return pageHtml(plan, pageAt(known.page, version), furnitureOf(plan));
-}
-
-const firstVersion = { version: 0, changedAtMs: 0 };
 
 /** If-None-Match wins over If-Modified-Since (RFC 9110 section 13.2.2). */
 function isUnchanged(request: IncomingMessage, etag: string, lastModified: string): boolean {
@@ -210,7 +192,6 @@ interface LoggedRequest {
   readonly host: string;
   readonly path: string;
   readonly method: string;
-  /** 0: it got no answer. */
   readonly status: number;
   /** When the request's head had arrived, ms since the epoch. */
   readonly atMs: number;

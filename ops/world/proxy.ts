@@ -1,16 +1,15 @@
 /**
  * A crawler's way into the emulated Internet: a forward proxy on loopback that speaks HTTP CONNECT
- * (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928, no authentication) on one port, told apart by the first
- * byte. The reply to a connection request takes one round trip to the target's public address, as a TCP
+ * (RFC 9110 section 9.3.6). The reply to a connection request takes one round trip to the target's public address, as a TCP
  * handshake does; what follows goes through a WorldConnection.
  *
- * Failures (HTTP: 502 with `X-Proxy-Error`, SOCKS5: reply code), all in the world's time:
- *   refused (5)      somebody has the address but no web server on that port: after one round trip
- *   timeout (6)      the address is registered but nobody has it, or the crawler is cut off: after a while
- *   unreachable (4)  no such name, or the address is in no registered range: soon
+ * Failures (502 with `X-Proxy-Error`), all in the world's time:
+ *   refused      somebody has the address but no web server on that port: after one round trip
+ *   timeout      the address is registered but nobody has it: after a while
+ *   unreachable  no such name, or the address is in no registered range: soon
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { formatAddress, parseAddress } from "#core/ip/address";
+import { parseAddress } from "#core/ip/address";
 import { rangeHolds } from "#core/ip/range";
 import { addressSeenBy, type WorldSite } from "./model.ts";
 import { WorldConnection } from "./world-connection.ts";
@@ -41,13 +40,9 @@ export async function startProxy(
   });
   server.maxConnections = mostSockets;
   const port = await listen(server);
-  const stopWatching = state.onOutage(crawlerIndex, () => {
-    for (const socket of sockets) socket.destroy();
-  });
   return {
     port,
     close: async () => {
-      stopWatching();
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
@@ -62,20 +57,18 @@ interface ProxyContext {
 
 function answer(context: ProxyContext, socket: Socket, request: ProxyRequest): void {
   const { state, crawlerIndex } = context;
-  const startMs = performance.now();
-  const lossMs = state.conditions.drawLossMs();
-  const reach = lossMs === null ? ({ type: "timeout" } as const) : reachOf(state, crawlerIndex, request);
-  state.queue.at(startMs + answerMs(state, reach) + (lossMs ?? 0), () => {
+  const reach = reachOf(state, crawlerIndex, request);
+  state.queue.at(performance.now() + answerMs(state, reach), () => {
     if (reach.type === "site") open(context, { socket, request, reach });
     else if (!socket.destroyed) request.refuse(reach.type);
   });
 }
 
-/** When a handshake that is not lost is answered, in ms from its start. */
+/** When a handshake is answered, in ms from its start. */
 function answerMs({ conditions, timeoutMs }: WorldState, reach: Reach | Refusal): number {
   if (reach.type === "timeout") return timeoutMs;
   if (reach.type === "unreachable") return unreachableAfterMs;
-  return reach.rttMs + conditions.noise.drawMs(reach.address);
+  return reach.rttMs + conditions.drawNoiseMs();
 }
 
 function open(
@@ -91,8 +84,7 @@ function open(
     bandwidthKbps: site.bandwidthKbps,
     queue: state.queue,
     rttMs: () => state.conditions.rttMs(crawlerIndex, address) ?? reach.rttMs,
-    drawNoiseMs: () => state.conditions.noise.drawMs(address),
-    hasEdge: site.head === "edge",
+    drawNoiseMs: () => state.conditions.drawNoiseMs(),
   });
   connect(connection);
   const early = request.accept();
@@ -133,7 +125,6 @@ function reachOf(
   crawlerIndex: number,
   target: { readonly host: string; readonly port: number },
 ): Reach | Refusal {
-  if (state.conditions.isCutOff(crawlerIndex)) return { type: "timeout" };
   const named = state.siteByHost.get(target.host);
   const address = named ? addressSeenBy(state.world, named, crawlerIndex) : target.host;
   const parsed = parseAddress(address);
@@ -147,13 +138,11 @@ function reachOf(
   }
   const site = state.siteByAddress.get(address);
   if (!site || target.port !== webPort) return { type: "refused", address, rttMs };
-  const block = site.blocks.find((blocked) => blocked.crawlerIndex === crawlerIndex);
-  if (block) return block.how === "refused" ? { type: "refused", address, rttMs } : { type: "timeout" };
   return { type: "site", address, rttMs, site };
 }
 
-// The two ways of asking a proxy for a connection, read from a socket: `CONNECT host:port` and SOCKS5.
-// Bounded: 8 KiB and ten seconds, then the socket is closed. The socket is paused until the answer.
+// `CONNECT host:port`, read from a socket. Bounded: 8 KiB and ten seconds, then the socket is closed. The socket is paused
+// until the answer.
 
 type ProxyFailure = "refused" | "timeout" | "unreachable";
 
@@ -172,36 +161,16 @@ const deadlineMs = 10_000;
 /** Calls back once, with the request, if it is one. */
 function acceptHandshake(socket: Socket, requested: (request: ProxyRequest) => void): void {
   let received = Buffer.alloc(0);
-  let isSocksGreeted = false;
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);
-  const finish = (request: ProxyRequest) => {
-    clearTimeout(deadline);
-    socket.off("data", onData);
-    socket.pause();
-    requested(request);
-  };
-  const step = (): void => {
-    if (!isSocksGreeted && received[0] !== 5) {
-      const end = received.indexOf("\r\n\r\n");
-      if (end >= 0) readConnect(socket, received, end, finish);
-      return;
-    }
-    if (!isSocksGreeted) {
-      const length = 2 + (received[1] ?? 0);
-      if (received.length < 2 || received.length < length) return;
-      isSocksGreeted = true;
-      const offersNoAuth = received.subarray(2, length).includes(0);
-      socket.write(Buffer.from([5, offersNoAuth ? 0 : 0xff]));
-      if (!offersNoAuth) return void socket.end();
-      received = received.subarray(length);
-    }
-    if (received.length > 0 && received[0] !== 5) return void socket.destroy();
-    readSocks(socket, received, finish);
-  };
   const onData = (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
     if (received.length > mostBytes) return void socket.destroy();
-    step();
+    const end = received.indexOf("\r\n\r\n");
+    if (end < 0) return;
+    clearTimeout(deadline);
+    socket.off("data", onData);
+    socket.pause();
+    readConnect(socket, received, end, requested);
   };
   socket.on("data", onData);
   socket.once("close", () => clearTimeout(deadline));
@@ -236,47 +205,9 @@ function readConnect(
   });
 }
 
-const socksCodes: Readonly<Record<ProxyFailure, number>> = { unreachable: 4, refused: 5, timeout: 6 };
-
-/** VER CMD RSV ATYP ADDRESS PORT (RFC 1928 section 4). */
-function readSocks(socket: Socket, received: Buffer, finish: (request: ProxyRequest) => void): void {
-  if (received.length < 5) return;
-  const type = received[3];
-  const addressLength = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + (received[4] ?? 0) : -1;
-  if (received[1] !== 1 || addressLength < 0) {
-    socket.end(socksReply(addressLength < 0 ? 8 : 7));
-    return;
-  }
-  const length = 4 + addressLength + 2;
-  if (received.length < length) return;
-  const early = received.subarray(length);
-  finish({
-    host: socksHost(received.subarray(4, 4 + addressLength), type),
-    port: received.readUInt16BE(length - 2),
-    accept: () => {
-      socket.write(socksReply(0));
-      return early;
-    },
-    refuse: (failure) => {
-      socket.end(socksReply(socksCodes[failure]));
-    },
-  });
-}
-
-function socksHost(bytes: Buffer, type: number | undefined): string {
-  if (type === 1) return formatAddress({ family: 4, value: bytes.readUInt32BE(0) });
-  if (type === 4) return formatAddress({ family: 6, value: BigInt(`0x${bytes.toString("hex")}`) });
-  return plainHost(bytes.toString("latin1", 1));
-}
-
 function plainHost(host: string): string {
   return host
     .replace(/^\[(.*)\]$/, "$1")
     .replace(/\.$/, "")
     .toLowerCase();
-}
-
-/** The bound address is of no use to the client: zeros. */
-function socksReply(code: number): Buffer {
-  return Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

@@ -22,12 +22,7 @@ export interface ConnectionSettings {
   /** The round trip as it is now. */
   readonly rttMs: () => number;
   readonly drawNoiseMs: () => number;
-  /** An edge near the crawler answers HEAD; everything else goes all the way. */
-  readonly hasEdge: boolean;
 }
-
-/** To an edge: a little of its own, and the less the nearer the site. */
-const edgeRttMs = (rttMs: number) => Math.min(rttMs, 3 + 0.05 * rttMs);
 
 /** The server's end of the connection; the proxy's socket is wired in the constructor. */
 export class WorldConnection extends Duplex {
@@ -40,8 +35,6 @@ export class WorldConnection extends Duplex {
   #downDueMs = 0;
   #downBytes = 0;
   #writtenLater: (() => void) | null = null;
-  /** The request that is under way, or was last, is answered by the edge. */
-  #isAtEdge = false;
 
   constructor(settings: ConnectionSettings) {
     super({ allowHalfOpen: true, highWaterMark: 64 * 1024 });
@@ -60,7 +53,6 @@ export class WorldConnection extends Duplex {
 
   /** A chunk from the crawler, as it comes from the proxy's socket. */
   receive(chunk: Buffer): void {
-    this.#isAtEdge = this.#settings.hasEdge && chunk.subarray(0, 5).toString("latin1") === "HEAD ";
     this.#upBytes += chunk.length;
     if (this.#upBytes + this.readableLength > bytesUnderWay) this.#settings.socket.pause();
     this.#later(() => {
@@ -76,7 +68,7 @@ export class WorldConnection extends Duplex {
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     const { queue } = this.#settings;
     const nowMs = performance.now();
-    const rtt = this.#rttMs();
+    const rtt = this.#settings.rttMs();
     let from = 0;
     this.#downBytes += chunk.length;
     for (const piece of this.#slowStart.send(chunk.length, nowMs, rtt)) {
@@ -91,7 +83,7 @@ export class WorldConnection extends Duplex {
 
   override _final(done: () => void): void {
     const { queue, socket } = this.#settings;
-    this.#downDueMs = Math.max(this.#downDueMs, performance.now() + this.#rttMs() / 2);
+    this.#downDueMs = Math.max(this.#downDueMs, performance.now() + this.#settings.rttMs() / 2);
     queue.at(this.#downDueMs, () => socket.end());
     done();
   }
@@ -111,11 +103,6 @@ export class WorldConnection extends Duplex {
   }
   setKeepAlive(): this {
     return this;
-  }
-
-  #rttMs(): number {
-    const rttMs = this.#settings.rttMs();
-    return this.#isAtEdge ? edgeRttMs(rttMs) : rttMs;
   }
 
   #deliver(part: Buffer): void {
@@ -138,7 +125,7 @@ export class WorldConnection extends Duplex {
     const { queue, drawNoiseMs } = this.#settings;
     const nowMs = performance.now();
     const noise = this.#upDueMs <= nowMs ? drawNoiseMs() : 0;
-    this.#upDueMs = Math.max(this.#upDueMs, nowMs + this.#rttMs() / 2 + noise);
+    this.#upDueMs = Math.max(this.#upDueMs, nowMs + this.#settings.rttMs() / 2 + noise);
     queue.at(this.#upDueMs, run);
   }
 }

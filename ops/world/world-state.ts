@@ -1,7 +1,6 @@
 /** What the servers of a running world share: the world, its look-ups, its clock and what disturbs it. */
 import { timerMs } from "#core/timer-ms";
 import type { World, WorldSite } from "./model.ts";
-import { NetworkConditions } from "./network-conditions.ts";
 import { hashText, SeededRandom } from "./seeded-random.ts";
 import type { PlannedPage } from "./site-plan.ts";
 
@@ -10,43 +9,83 @@ export interface WorldState {
   readonly queue: DueQueue;
   readonly conditions: NetworkConditions;
   /** Null: every page stays as it is planned. */
-  readonly changes: { current: PageChanges | null };
+  readonly changes: PageChanges | null;
   readonly siteByHost: ReadonlyMap<string, WorldSite>;
   /** The first site at each address; a name with several addresses is found at each. */
   readonly siteByAddress: ReadonlyMap<string, WorldSite>;
   /** How long a connection to an address that nobody has stays without an answer. */
   readonly timeoutMs: number;
-  /** Calls back when a crawler is cut off; returns how to stop that. */
-  onOutage(crawlerIndex: number, cutOff: () => void): () => void;
-  /** Cuts a crawler off: its connections end, and new ones get no answer; or connects it again. */
-  setOutage(crawlerIndex: number, isCutOff: boolean): void;
 }
 
-export function worldState(world: World, settings: { readonly timeoutMs: number }): WorldState {
+export interface StartOptions {
+  /** Mean of an exponential delay on every handshake and request; default 0. */
+  readonly noiseMs?: number;
+  /** How long a connection to an address that nobody has stays without an answer; default 10 s. */
+  readonly timeoutMs?: number;
+  /** Pages that change by themselves; default none does. */
+  readonly changes?: ChangeProcess;
+}
+
+export function worldState(
+  world: World,
+  { noiseMs = 0, timeoutMs = 10_000, changes }: StartOptions,
+): WorldState {
   const siteByAddress = new Map<string, WorldSite>();
   for (const site of world.sites) {
     for (const address of site.addresses) if (!siteByAddress.has(address)) siteByAddress.set(address, site);
   }
-  const conditions = new NetworkConditions(world);
-  const watchers = new Map<number, Set<() => void>>();
   return {
     world,
     queue: new DueQueue(),
-    conditions,
-    changes: { current: null },
+    conditions: new NetworkConditions(world, noiseMs),
+    changes: changes === undefined ? null : new PageChanges(changes),
     siteByHost: new Map(world.sites.map((site) => [site.host, site])),
     siteByAddress,
-    timeoutMs: settings.timeoutMs,
-    onOutage: (crawlerIndex, cutOff) => {
-      const set = watchers.get(crawlerIndex) ?? new Set();
-      watchers.set(crawlerIndex, set.add(cutOff));
-      return () => void set.delete(cutOff);
-    },
-    setOutage: (crawlerIndex, isCutOff) => {
-      conditions.setOutage(crawlerIndex, isCutOff);
-      if (isCutOff) for (const cutOff of watchers.get(crawlerIndex) ?? []) cutOff();
-    },
+    timeoutMs,
   };
+}
+
+export interface RouteChange {
+  readonly crawlerIndex: number;
+  /** A site's name. */
+  readonly host: string;
+  /** Times the world's RTT; 1 ends the change. */
+  readonly factor: number;
+}
+
+/** What disturbs the emulated Internet: noise on every flight, and routes that changed. Without it round trips take what the world says. */
+class NetworkConditions {
+  readonly #world: World;
+  readonly #noiseMs: number;
+  readonly #random: SeededRandom;
+  /** By crawler and address. */
+  readonly #factors = new Map<string, number>();
+
+  constructor(world: World, noiseMs: number) {
+    this.#world = world;
+    this.#noiseMs = noiseMs;
+    this.#random = new SeededRandom(world.seed ^ 0x6e6f6973);
+  }
+
+  /** Takes effect at once, on open connections too. */
+  changeRoute({ crawlerIndex, host, factor }: RouteChange): void {
+    for (const site of this.#world.sites) {
+      if (site.host !== host) continue;
+      for (const address of site.addresses) this.#factors.set(`${crawlerIndex} ${address}`, factor);
+    }
+  }
+
+  /** The round trip as it is now, without noise; null when nobody has the address. */
+  rttMs(crawlerIndex: number, address: string): number | null {
+    const rttMs = this.#world.rttMs(crawlerIndex, address);
+    if (rttMs === null || this.#factors.size === 0) return rttMs;
+    return rttMs * (this.#factors.get(`${crawlerIndex} ${address}`) ?? 1);
+  }
+
+  /** Delay of one flight (a handshake or a request). */
+  drawNoiseMs(): number {
+    return this.#noiseMs === 0 ? 0 : this.#random.exponential(this.#noiseMs);
+  }
 }
 
 /**

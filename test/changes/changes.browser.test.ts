@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/changes/change-writes";
-import { changeKinds } from "#coordinator/changes/page-change";
+import { changeKinds } from "#coordinator/changes/changes-api";
 import { changePart } from "#coordinator/changes/start";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";

@@ -1,5 +1,5 @@
 /** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { forgetDifferencesOf, numberChanges } from "#coordinator/changes/change-writes";
 import { type ChangeKind, everyChange } from "#coordinator/changes/page-change";
@@ -7,21 +7,16 @@ import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, PageExtract } from "#protocol/result";
-import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
+import { arrivedResult, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = storeWorld();
 let crawlerId: CrawlerId;
 let hours: number;
-beforeAll(async () => {
-  world = await newWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   await world.rows("delete from page_change");
   crawlerId = await world.delegatedHost("north", root);
   hours = 0;
 });
-afterAll(async () => await world.close());
 
 const root = "http://a.example/";
 const missing: FetchOutcome = { type: "http-error", status: 404, retryAfterSeconds: null };

@@ -1,21 +1,16 @@
 /** Channels decide what the frontier takes in and gives out. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
-import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
+import { arrivedResult, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = storeWorld();
 let crawlerId: CrawlerId;
-beforeAll(async () => {
-  world = await newWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   await world.rows("delete from channel");
 });
-afterAll(async () => await world.close());
 
 const root = "http://a.example/";
 const at = (path: string) => `http://a.example${path}`;

@@ -1,30 +1,16 @@
 /** How far a channel and a seed's host have come: in progress, complete, cut by budget, cut by depth. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { coverageSum } from "#coordinator/channels/coverage";
 import { coverageCsv } from "#coordinator/channels/coverage-page";
 import { coverageList } from "#coordinator/channels/coverage-reads";
-import { submitUrls } from "#coordinator/submissions/submission";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
-import {
-  arrivedResult,
-  newWorld,
-  noon,
-  scope,
-  secondsAfterNoon,
-  seeds,
-  type World,
-} from "../support/store-world.ts";
+import { createSubmissionStore, submitUrls } from "#coordinator/submissions/submission-store";
+import { arrivedResult, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-afterAll(async () => await world.close());
+const world = storeWorld();
 beforeEach(async () => {
   await world.pool.query("delete from channel; delete from submission");
-  await world.reset();
 });
 
 const nothing = { channel: null, submission: null, host: null, most: 100, maxDepth: scope.maxDepth };
@@ -120,9 +106,7 @@ it("tells a channel by its directories, and of a submission each seed's channel 
   const submission = await submitUrls(
     ["http://a.example/docs/x", "http://a.example/news", "http://b.example/"],
     createSubmissionStore(world.pool),
-    {
-      ...{ deed: "add", submittedBy: "anna", scope, allowSpecialPurpose: false, now: () => noon },
-    },
+    { ...{ deed: "add", submittedBy: "anna", scope, allowSpecialPurpose: false, now: () => noon } },
   );
   await world.pool.query(
     "update frontier_host set state = 'unresolvable', state_reason = 'it has no address' where host = 'b.example'",

@@ -73,14 +73,6 @@ describe("a coordinator that starts", () => {
     ]);
     expect(budget.spent(north, noon)).toMatchObject({ pages: 2 });
   });
-
-  it("is told of nothing where there is nothing", async () => {
-    const state = new CoordinatorState();
-
-    await readWhatIsKnown({ ...world, state, budget: new DayBudget() }, noon);
-
-    expect([state.tree.size, state.crawlers, state.delegationCount]).toEqual([0, [], 0]);
-  });
 });
 
 describe("a coordinator that keeps its tree on disk", () => {
@@ -267,13 +259,6 @@ describe("the two roots", () => {
 
     expect(added.filter((one) => one)).toHaveLength(1);
     expect((await world.state()).tree.size).toBe(2);
-  });
-
-  it("are not added to a registry", async () => {
-    await newGeneration();
-
-    expect(await ensureRootSubnets(world.pool)).toBe(false);
-    expect((await world.state()).tree.size).toBe(0);
   });
 
   it("are waited for by nobody while a registry is in force, or the first one is being imported", async () => {

@@ -188,7 +188,8 @@ it("one whose start waits for somebody's rows says so: it is not ready, and craw
 async function upgradeAt(port: number): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.write(
-    `GET /crawler HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+    `GET /crawler HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: ` +
+      "websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
   );
   const [answer] = (await once(socket, "data")) as [Buffer];
   socket.destroy();

@@ -485,7 +485,8 @@ it("of a server of one's own, of no database or into an odd place, is refused wi
     const { code, err } = await command(...args, "--home", place);
     expect([code, err]).toEqual([
       2,
-      "nearcrawl: the database is postgres://a@db.example.org/nearcrawl, not the embedded one: back it up and restore it with pgBackRest (ops/runbook/backup-and-restore.md)\n",
+      "nearcrawl: the database is postgres://a@db.example.org/nearcrawl, not the embedded one: back it up and " +
+        "restore it with pgBackRest (ops/runbook/backup-and-restore.md)\n",
     ]);
   }
   expect((await command("backups", "--home", place)).code).toBe(3);

@@ -38,8 +38,10 @@ const isRoot = process.getuid?.() === 0;
 const serverUid = 65534;
 const daemonUid = 1;
 
-/** A home whose server was made and has stopped: a copy of it spares a test the making. */
-/** Short enough for the socket beside the database; the run's own folder is below it. */
+/**
+ * A home whose server was made and has stopped: a copy of it spares a test the making.
+ * Short enough for the socket beside the database; the run's own folder is below it.
+ */
 const short = join(dirname(tmpdir()), "nearcrawl-embedded-");
 const madeHome = mkdtempSync(short);
 let folder: string;
@@ -74,18 +76,6 @@ const serverPid = (): number =>
 const serverRuns = (): boolean => existsSync(join(home, "postgres/postmaster.pid"));
 const count = async ({ pool }: Database): Promise<unknown> =>
   (await pool.query("select count(*)::int as n from kept")).rows[0]?.n;
-
-/** Asks until the answer comes: the server may be in the middle of its recovery. */
-async function eventually<T>(ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (attempt === 200) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-}
 
 /** Another process that holds the database open, as another user when a uid is given. */
 async function holder(uid?: number): Promise<{ url?: string; error?: string; kill(): Promise<void> }> {
@@ -161,45 +151,13 @@ test("four that start at once share one server", async () => {
   await Promise.all(databases.map(async (database) => await database.close()));
 });
 
-test("kill -9 of the server: the next start recovers what was committed", async () => {
-  copyMadeHome();
-  const server = await startEmbeddedPostgres(home);
-  const database = await openDatabase({ databaseUrl: server.url, home, schema: "public" });
-  await database.pool.query("create table kept as select 1");
-
-  process.kill(serverPid(), "SIGKILL");
-
-  const again = await open();
-  expect(await count(again)).toBe(1);
-  await database.close();
-  await again.close();
-});
-
-test("kill -9 of the server while a database is open: it comes back by itself", async () => {
-  copyMadeHome();
-  const database = await open();
-  await database.pool.query("create table kept as select 1");
-  const killed = serverPid();
-
-  process.kill(killed, "SIGKILL");
-
-  await expect(
-    eventually(async () => {
-      const found = await count(database);
-      expect(serverPid()).not.toBe(killed);
-      return found;
-    }),
-  ).resolves.toBe(1);
-  await database.close();
-  expect(serverRuns()).toBe(false);
-});
-
 test("a server that dies again and again is started again three times, over all who use it, and then left, with words", async () => {
   copyMadeHome();
   const events: ServerEvent[] = [];
   const onServer = (event: ServerEvent) => void events.push(event);
   const one = await openDatabase({ databaseUrl: null, home, schema: "public", onServer });
   const other = await openDatabase({ databaseUrl: null, home, schema: "public", onServer });
+  await one.pool.query("create table kept as select 1");
   for (const times of [1, 2, 3]) {
     const killed = serverPid();
     process.kill(killed, "SIGKILL");
@@ -224,6 +182,7 @@ test("a server that dies again and again is started again three times, over all 
   // Whoever opens it anew has a reason to.
   const database = await open();
   expect(serverPid()).not.toBe(last);
+  expect(await count(database)).toBe(1);
   await database.close();
 }, 60_000);
 
@@ -270,8 +229,6 @@ test("a pid file that names another live program does not stop the server from s
 
 test.each([
   ["", /postgres\/postmaster\.pid is empty.*no Postgres serves .*, delete it/],
-  ["\0", /bogus data in lock file "postmaster\.pid"/],
-  ["\n", /bogus data in lock file "postmaster\.pid"/],
   ["nonsense", /bogus data in lock file "postmaster\.pid"/],
 ])("a pid file with %j is reported, and not waited for", async (content, words) => {
   copyMadeHome();

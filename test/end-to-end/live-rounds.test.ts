@@ -47,7 +47,7 @@ beforeAll(async () => {
   await fleet.addCoordinator();
   await fleet.startAll((index) => ({ ...placeOf(index), ...(index === first && denials) }));
   await until(async () => {
-    const progress = await fleet.frontier.progress(new Date());
+    const progress = await fleet.frontier.progress();
     return progress.hostsUnresolved === 0 && progress.subnetsWaiting === 0 && (await open()) === 0;
   }, 110_000);
 }, 180_000);

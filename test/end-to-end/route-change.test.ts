@@ -79,7 +79,7 @@ it("finds a changed route within ten fetches, gives the site to a nearer crawler
 
   const { host, address, crawlerIndex } = await siteToChange();
   const changedAt = new Date();
-  fleet.internet.changeRoute({ crawlerIndex, to: { host }, factor });
+  fleet.internet.changeRoute({ crawlerIndex, host, factor });
   const ownerNow = async () =>
     (
       await fleet.rows<{ crawler: string; started_at: Date; parameters: Record<string, unknown> }>(

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { mostHops } from "#coordinator/federation/claims";
 import { answerChild } from "#coordinator/federation/exchange";
-import { createChildExchangeStore } from "#coordinator/federation/exchange-store";
+import { createExchangeStore } from "#coordinator/federation/exchange-store";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
 import { childMessage, exchangePath, exchangeVersion } from "#protocol/exchange";
@@ -117,7 +117,7 @@ describe("what a child sends", () => {
       received: 0,
     };
     const ports = {
-      store: createChildExchangeStore(top.world.pool),
+      store: createExchangeStore(top.world.pool),
       scope: () => scope,
       newHosts: new NewHostBudget(() => 2),
       onTaken: () => {},

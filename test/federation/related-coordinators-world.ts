@@ -8,7 +8,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { settleClaims } from "#coordinator/federation/claim-store";
 import { AskParent, type TurnOutcome } from "#coordinator/federation/exchange";
 import { dropWaiting } from "#coordinator/federation/exchange-queue-store";
-import { createParentExchangeStore } from "#coordinator/federation/exchange-store";
+import { createExchangeStore } from "#coordinator/federation/exchange-store";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { coordinatorPart } from "#coordinator/federation/start";
@@ -41,15 +41,8 @@ export async function newCoordinator() {
   const config = readCoordinatorConfig({});
   const settings = { ...config, scope: { ...config.scope, ...scope } };
   const metrics = createMetrics();
-  const slices = world.pool;
-  const part = {
-    pool: world.pool,
-    slices,
-    patientPool: slices,
-    metrics,
-    version: "test",
-    config: settings,
-  };
+  const { pool } = world;
+  const part = { pool, patientPool: pool, metrics, version: "test", config: settings };
   const listen = async (port: number): Promise<FastifyInstance> => {
     const server = webServer(world.database, { parts: [coordinatorPart({ ...part, now: () => noon })] });
     await server.listen({ host: "127.0.0.1", port });
@@ -130,17 +123,11 @@ export async function newCoordinator() {
       await stateParent(world.pool, parent, noon);
       const client = new HttpParentClient({ ...parent, certificatePin: null }, timeoutMs);
       clients.push(client);
-      return new AskParent(
-        {
-          store: createParentExchangeStore(world.pool),
-          client,
-          taking: () => taking,
-          random: () => 0,
-          onTaken: (taken, told) => metrics.coordinators.exchanged("parent", { ...taken, told }),
-          log: silentLog,
-        },
-        { everyMs: 5000 },
-      );
+      return new AskParent({
+        ...{ store: createExchangeStore(pool), client, taking: () => taking, random: () => 0 },
+        ...{ log: silentLog, everyMs: 5000 },
+        onTaken: (taken, told) => metrics.coordinators.exchanged("parent", { ...taken, told }),
+      });
     },
     startAnew,
     stopListening: async () => await app.close(),
@@ -171,7 +158,7 @@ export async function newCoordinator() {
       for (const { leaseId } of leases)
         await world.frontier.returnLease({ leaseId: asLeaseId(leaseId), crawlerId }, noon);
     },
-    drop: async (most: number) => await dropWaiting(slices, most, noon),
+    drop: async (most: number) => await dropWaiting(pool, most, noon),
     settleOnce: async () => await settleClaims(world.pool, taking),
     settle: async () => {
       while ((await settleClaims(world.pool, taking)).more);

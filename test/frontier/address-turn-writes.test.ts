@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { forgetTurns } from "#coordinator/frontier/address-turn-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createResultStore } from "#coordinator/results/result-store";
@@ -10,21 +10,15 @@ import { asLeaseId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   seeds,
   spoolId,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 /** North and south have a /24 each; hosts are put into either, at whatever addresses. */
 async function fleet() {

@@ -1,5 +1,5 @@
 /** Whoever runs a domain has as many hosts in it as he likes: what he gets of new hosts, of the queue and of an address by them. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
 import { domainReport } from "#coordinator/frontier/domain-store";
 import { mostHeldAt } from "#coordinator/frontier/place-urls";
@@ -9,12 +9,12 @@ import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids"
 import type { PageExtract } from "#protocol/result";
 import {
   arrivedResult,
-  newWorld,
   noon,
   scope as openScope,
   secondsAfterNoon,
   seeds,
   spoolId,
+  storeWorld,
   type World,
 } from "../support/store-world.ts";
 
@@ -23,20 +23,15 @@ const many = (count: number, nameOf: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => `http://${nameOf(index)}/`);
 const daysLater = (days: number) => new Date(noon.getTime() + days * 86_400_000);
 
-let world: World;
+const world = storeWorld();
 let north: CrawlerId;
 let leases: Awaited<ReturnType<World["lease"]>>;
 let sequence = 0;
-beforeAll(async () => {
-  world = await newWorld();
-});
 beforeEach(async () => {
   sequence = 0;
-  await world.reset();
   north = await world.delegatedHost("north", "http://hub.example/0", "http://other.example/0");
   leases = await world.lease(north);
 });
-afterAll(async () => await world.close());
 
 /** North fetches the page of that host, which has these links; gives what the coordinator made of them. */
 async function fetched(host: string, links: readonly string[], newHosts = new NewHostBudget(1000)) {

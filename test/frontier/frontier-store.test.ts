@@ -1,14 +1,9 @@
 /** The frontier: one row per URL, host slices leased to one crawler at a time, and every URL comes back. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { asLeaseId } from "#core/ids";
-import { keyOf, newWorld, noon, scope, secondsAfterNoon, seeds, type World } from "../support/store-world.ts";
+import { keyOf, noon, scope, secondsAfterNoon, seeds, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const urlCount = async () =>
   (await world.rows<{ n: number }>("select count(*)::int n from frontier_url"))[0]?.n;
@@ -187,13 +182,7 @@ test("a lease holds the due URLs of one host and says where the host is", async 
 test("a lease takes so many URLs as asked for; the rest is due, but not to be had before the lease is closed", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
 
-  const [lease] = await world.frontier.leaseHosts({
-    crawlerId,
-    hosts: 1,
-    urlsPerHost: 1,
-    leaseSeconds: 60,
-    now: noon,
-  });
+  const [lease] = await world.lease(crawlerId, noon, { hosts: 1, urlsPerHost: 1 });
 
   expect(lease?.urls.length).toBe(1);
   expect(await world.lease(crawlerId)).toEqual([]);
@@ -231,25 +220,9 @@ test("twenty requests at once lease every host once", async () => {
   const crawlerId = await world.delegatedHost("north", ...urls);
 
   const answers = await Promise.all(
-    Array.from(
-      { length: 20 },
-      async () =>
-        await world.frontier.leaseHosts({
-          crawlerId,
-          hosts: 3,
-          urlsPerHost: 5,
-          leaseSeconds: 60,
-          now: noon,
-        }),
-    ),
+    Array.from({ length: 20 }, async () => await world.lease(crawlerId, noon, { hosts: 3, urlsPerHost: 5 })),
   );
-  const rest = await world.frontier.leaseHosts({
-    crawlerId,
-    hosts: 30,
-    urlsPerHost: 5,
-    leaseSeconds: 60,
-    now: noon,
-  });
+  const rest = await world.lease(crawlerId, noon, { hosts: 30, urlsPerHost: 5 });
 
   const hosts = [...answers.flat(), ...rest].map((lease) => lease.host);
   expect(new Set(hosts).size).toBe(30);
@@ -348,7 +321,7 @@ test("a host refused while it is leased keeps nothing due when the lease returns
   expect(await world.rows("select state, last_reason from frontier_url")).toEqual([
     { state: "refused", last_reason: "loopback" },
   ]);
-  expect((await world.frontier.progress(noon)).urlsPending).toBe(0);
+  expect((await world.frontier.progress()).urlsPending).toBe(0);
 });
 
 test("after the tree changed, hosts get the subnets of their addresses", async () => {
@@ -380,7 +353,7 @@ test("progress counts hosts, URLs and subnets by what is still to be done", asyn
     noon,
   );
 
-  expect(await world.frontier.progress(noon)).toEqual({
+  expect(await world.frontier.progress()).toEqual({
     hosts: 4,
     hostsUnresolved: 1,
     hostsRefused: 1,

@@ -1,5 +1,5 @@
 /** URLs over their hosts' budgets: packed apart from the frontier's rows, each once, and let in when the budget has grown. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { inTransaction } from "#coordinator/database/transaction";
@@ -9,20 +9,15 @@ import { pageOf } from "#coordinator/search/page-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
-import { newShippingWorld, type ShippingWorld, text } from "../results/shipping-world.ts";
-import { keyOf, noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
+import { newShippingWorld, text } from "../results/shipping-world.ts";
+import { keyOf, noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 
-let world: ShippingWorld;
+const world = worldOfFile(newShippingWorld);
 let north: CrawlerId;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   await world.rows("delete from channel");
   north = await world.delegatedHost("north", root);
 });
-afterAll(async () => await world.close());
 
 const root = "http://a.example/";
 const wide = { pagesPerHost: 1000, maxDepth: 1000 };
@@ -202,11 +197,7 @@ describe("who asks for a held URL", () => {
     await ship(pages(60));
 
     const page = await pageOf(world.pool, keyOf(root), { fetches: 0, outLinks: 0, inLinks: 0 });
-    const none = await pageOf(world.pool, keyOf(`${root}50`), {
-      fetches: 0,
-      outLinks: 0,
-      inLinks: 0,
-    });
+    const none = await pageOf(world.pool, keyOf(`${root}50`), { fetches: 0, outLinks: 0, inLinks: 0 });
 
     if ("type" in page) throw new Error(page.type);
     expect(page.outLinks.items.map(({ state }) => state)).not.toContain("unknown");

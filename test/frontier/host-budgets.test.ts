@@ -1,5 +1,5 @@
 /** Budgets of hosts: they grow with pages of quality and shrink with trash; what is found beyond them waits. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { hostBudget } from "#coordinator/frontier/budgets";
 import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
 import { nobody } from "#coordinator/web/page-frame";
@@ -8,15 +8,10 @@ import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
 import { seededRandom } from "#core/random";
 import { whoText } from "#ops/cli/who-text";
-import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
-import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
+import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { noon, scope, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
 
-let world: ShippingWorld;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = worldOfFile(newShippingWorld);
 
 const root = "http://a.example/";
 const wide = { pagesPerHost: 1000, maxDepth: 1000 };
@@ -69,9 +64,7 @@ describe("a host", () => {
   it("of good pages is crawled whole: what was held comes in as the budget grows", async () => {
     const fetched = await crawled(
       (url, index) => ({ page: text(index), links: url === root ? pages(400) : [] }),
-      {
-        rounds: 20,
-      },
+      { rounds: 20 },
     );
 
     expect(fetched).toBe(401);

@@ -1,18 +1,13 @@
 /** Crawlers without work: answered from memory, and woken when something of theirs opens. Over real stores and a clock turned by hand. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { createDueWorkReads } from "#coordinator/frontier/due-work-reads";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
 import { IdleCrawlers } from "#coordinator/frontier/idle-crawlers";
 import type { CrawlerId } from "#core/ids";
-import { newWorld, noon, scope, seeds, type World } from "../support/store-world.ts";
+import { noon, scope, seeds, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const handOut = { leaseSeconds: 60, urlsPerHost: 10, hostsPerRequest: 10, addressRestSeconds: 0 };
 

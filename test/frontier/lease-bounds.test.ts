@@ -1,30 +1,17 @@
 /** What the coordinator takes of a crawler that sends more, other or earlier results than it was leased. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { type TakeResultsSettings, takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { FetchResult, PageExtract } from "#protocol/result";
-import {
-  arrivedResult,
-  newWorld,
-  noon,
-  scope,
-  secondsAfterNoon,
-  spoolId,
-  type World,
-} from "../support/store-world.ts";
+import { arrivedResult, noon, scope, secondsAfterNoon, spoolId, storeWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = storeWorld();
 let sequence = 0;
-beforeAll(async () => {
-  world = await newWorld();
-});
 beforeEach(async () => {
   sequence = 0;
-  await world.reset();
 });
-afterAll(async () => await world.close());
 
 const hostUrls = (host: string, count = 1) => Array.from({ length: count }, (_, n) => `http://${host}/${n}`);
 const resultOf = (url: string, changes: Partial<FetchResult> = {}): FetchResult => ({
@@ -136,13 +123,7 @@ describe("a result's numbers", () => {
 
   it("cannot be faster than a host can be asked", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example", 30));
-    const [lease] = await world.frontier.leaseHosts({
-      crawlerId: north,
-      hosts: 1,
-      urlsPerHost: 30,
-      leaseSeconds: 60,
-      now: noon,
-    });
+    const [lease] = await world.lease(north, noon, { hosts: 1, urlsPerHost: 30 });
     const all = lease!.urls.map(({ url }) => [lease!.leaseId, resultOf(url)] as const);
 
     const atOnce = await send(north, all.slice(0, 20), { at: noon });

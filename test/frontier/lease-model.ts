@@ -84,10 +84,7 @@ export class LeaseModel {
       );
       count += counted.length;
       for (const url of counted) {
-        this.urls.set(url, {
-          dueMs: found.urls.get(url)!.dueMs,
-          visits: this.urls.get(url)!.visits + 1,
-        });
+        this.urls.set(url, { dueMs: found.urls.get(url)!.dueMs, visits: this.urls.get(url)!.visits + 1 });
       }
       const left = new Set([...lease.urls].filter((url) => !counted.includes(url)));
       if (left.size === 0) this.open.delete(leaseId);

@@ -1,5 +1,5 @@
 /** Requests for work that are answered in one transaction: each gets what it would get by itself, for a bounded price. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LeaseRequest } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { leaseHosts } from "#coordinator/frontier/host-lease-writes";
@@ -10,18 +10,13 @@ import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { openServerDatabase } from "#db/server-database";
 import type { Lease } from "#protocol/lease";
-import { newWorld, noon, type World } from "../support/store-world.ts";
+import { noon, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
+const world = storeWorld();
 beforeEach(async () => {
-  await world.reset();
   await world.rows("delete from address_turn");
   await world.rows("delete from url_shortlist");
 });
-afterAll(async () => await world?.close());
 
 /** The subnet 16.0.n.0/24 of that crawler. */
 async function subnetOf(crawlerId: CrawlerId, n: number): Promise<SubnetId> {

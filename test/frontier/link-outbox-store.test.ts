@@ -1,6 +1,6 @@
 /** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
 import type { Pool, PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { inTransaction } from "#coordinator/database/transaction";
 import { effectsOf, packEffects } from "#coordinator/frontier/link-outbox";
 import {
@@ -17,21 +17,15 @@ import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
   keyOf,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   seeds,
   spoolOf,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const settings = { ...defaultOutboxBounds, scope };
 
@@ -174,7 +168,7 @@ describe("a batch of results", () => {
     expect(await world.rows("select outside_links from frontier_host where host = 'b.example'")).toEqual([
       { outside_links: 2 },
     ]);
-    expect(await world.frontier.progress(noon)).toMatchObject({ linksWaiting: 1 });
+    expect(await world.frontier.progress()).toMatchObject({ linksWaiting: 1 });
     expect(await outboxBacklog(world.pool)).toMatchObject({ rows: 1, effects: 1 });
 
     expect(await world.applyOutbox()).toMatchObject([{ effects: 1, newUrls: 1, newHosts: 1, faults: [] }]);
@@ -183,7 +177,7 @@ describe("a batch of results", () => {
       { back_links: 1 },
     ]);
     expect(await outboxBacklog(world.pool)).toEqual({ rows: 0, effects: 0, ageSeconds: 0 });
-    expect(await world.frontier.progress(noon)).toMatchObject({ linksWaiting: 0 });
+    expect(await world.frontier.progress()).toMatchObject({ linksWaiting: 0 });
   });
 
   it("leaves nothing in the outbox that is not committed with it", async () => {
@@ -413,10 +407,7 @@ describe("every effect counts once", () => {
       const rowOf = (least: number, most: number, isFirst = false) => {
         const linked = urls
           .filter(() => isFirst || random() < 0.6)
-          .map((url) => ({
-            ...keyOf(url),
-            links: least + Math.floor(random() * (most - least + 1)),
-          }));
+          .map((url) => ({ ...keyOf(url), links: least + Math.floor(random() * (most - least + 1)) }));
         return effectsOf(
           linked.filter((_url, n) => (isFirst && n < 6) || random() < 0.7).map((key) => ({ key, depth: 1 })),
           linked,

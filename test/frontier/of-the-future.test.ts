@@ -1,28 +1,22 @@
 /** What a clock that was a day ahead wrote, and what becomes of it when it is right. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { bringBack, wasAhead } from "#coordinator/frontier/of-the-future-writes";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId } from "#core/ids";
 import {
   arrivedResult,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   seeds,
   spoolId,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
 const day = 86_400;
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 it("hosts rest as long as they were to, counted from now; what was found meanwhile is due, and nothing else is touched", async () => {
   const north = await world.delegatedHost("north", "http://a.example/0", "http://a.example/1");

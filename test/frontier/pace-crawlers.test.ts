@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
 import { partitionOf } from "#coordinator/domain-sets/partition";
-import { PaceOfFleet, type ToldPace } from "#coordinator/frontier/pace";
-import { createPaceStore } from "#coordinator/frontier/pace-store";
+import { PaceOfFleet } from "#coordinator/frontier/pace";
+import { createPaceStore, type ToldPace } from "#coordinator/frontier/pace-store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
-import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
 
 const narrow = { slowDownUnder: 4, hurryUpOver: 8 };
@@ -14,7 +14,7 @@ const narrow = { slowDownUnder: 4, hurryUpOver: 8 };
 /** A fleet of which each crawler has so much due work, in memory. */
 function pacedFleet(
   due: Map<number, number>,
-  { version = 4, rule = narrow, onPace = (_: PaceMessage) => {}, idle = new Set<number>() } = {},
+  { isHere = true, rule = narrow, onPace = (_: PaceMessage) => {}, idle = new Set<number>() } = {},
 ) {
   const looks: number[] = [];
   const sent: string[] = [];
@@ -30,7 +30,7 @@ function pacedFleet(
     online: () => [...due.keys()].map(asCrawlerId),
     isIdle: (crawlerId) => idle.has(crawlerId),
     send: (crawlerId: CrawlerId, message: CoordinatorMessage) => {
-      if (message.type !== "coordinator:work-pace" || !isKnownTo(version, message)) return false;
+      if (message.type !== "coordinator:work-pace" || !isHere) return false;
       sent.push(`${crawlerId} ${message.pace} ${message.due}`);
       onPace(message);
       return true;
@@ -117,8 +117,8 @@ describe("a crawler", () => {
     expect(sent).toEqual(["1 slow-down 0", "1 slow-down 0"]);
   });
 
-  it("of an older release is not told, and nothing is noted of it", async () => {
-    const { fleet, sent, kept } = pacedFleet(new Map([[1, 0]]), { version: 3 });
+  it("that is gone is not told, and nothing is noted of it", async () => {
+    const { fleet, sent, kept } = pacedFleet(new Map([[1, 0]]), { isHere: false });
 
     expect([await fleet.pass(), sent, kept]).toEqual([0, [], []]);
   });

@@ -1,5 +1,5 @@
 /** When the outbox is applied: soon in a small crawl, every second under load; and who is told what came of it. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { inTransaction } from "#coordinator/database/transaction";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
 import type { CrawlScope } from "#coordinator/frontier/frontier";
@@ -10,18 +10,13 @@ import { Counters } from "#coordinator/overview/counters";
 import type { CrawlerId } from "#core/ids";
 import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";
-import { keyOf, newWorld, noon, scope, type World } from "../support/store-world.ts";
+import { keyOf, noon, scope, storeWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = storeWorld();
 let north: CrawlerId;
-beforeAll(async () => {
-  world = await newWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   north = await world.crawler("north");
 });
-afterAll(async () => await world.close());
 
 /** The clock is turned by hand: what is to be done every second is done by `turn`. */
 function duties(newHosts = new NewHostBudget(100), scopeOf: CrawlScope = scope) {

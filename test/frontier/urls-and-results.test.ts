@@ -1,5 +1,5 @@
 /** URLs from people and from pages: what comes into the frontier, where it lies, and what is refused and why. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
@@ -10,18 +10,20 @@ import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { NameResolver } from "#core/name-resolver";
 import type { FetchOutcome } from "#protocol/result";
-import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
-import { arrivedResult, noon, scope, secondsAfterNoon, spoolId } from "../support/store-world.ts";
+import { hello, newFlowWorld } from "../support/flow-world.ts";
+import {
+  arrivedResult,
+  noon,
+  scope,
+  secondsAfterNoon,
+  spoolId,
+  worldOfFile,
+} from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
+const world = worldOfFile(newFlowWorld);
 beforeEach(async () => {
-  await world.reset();
   await world.pool.query("delete from rejected_url");
 });
-afterAll(async () => await world.close());
 
 const urlsByDepth = async () =>
   await world.rows<{ url: string; depth: number }>("select url, depth from frontier_url order by depth, url");

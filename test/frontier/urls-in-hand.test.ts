@@ -1,11 +1,12 @@
 /** What reports say of URLs that a crawler has in hand: their rows are as they were, the lease has their list. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { urlPlace } from "#coordinator/frontier/report-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { urlsOf } from "#coordinator/sites/site-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { hostReport, urlReport } from "#coordinator/who/url-reads";
 import { hostHashOf } from "#core/url-key";
+import { forThisFile } from "../support/for-this-file.ts";
 import {
   arrivedResult,
   keyOf,
@@ -14,18 +15,13 @@ import {
   scope,
   secondsAfterNoon,
   seeds,
-  type World,
 } from "../support/store-world.ts";
 
 const urls = ["http://a.example/", "http://a.example/1", "http://a.example/2"] as const;
 
 const free = urls[2];
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-afterAll(async () => await world?.close());
+const world = await forThisFile(newWorld());
 
 const states = async () =>
   await Promise.all(urls.map(async (url) => (await urlReport(world.pool, keyOf(url), noon))?.state));
@@ -41,13 +37,7 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
     `update frontier_url set next_fetch_at = '${secondsAfterNoon(-9).toISOString()}' where url <> '${free}';
      update frontier_host set due_at = '${secondsAfterNoon(-9).toISOString()}'`,
   );
-  const [lease] = await world.frontier.leaseHosts({
-    crawlerId: athens,
-    hosts: 1,
-    urlsPerHost: 2,
-    leaseSeconds: 60,
-    now: noon,
-  });
+  const [lease] = await world.lease(athens, noon, { hosts: 1, urlsPerHost: 2 });
   const held = lease!.urls.map(({ url }) => url);
   const places = await Promise.all(
     urls.map(
@@ -55,7 +45,7 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
         (await urlPlace(world.pool, keyOf(url), { strategy: "breadth-first", now: noon }))?.place,
     ),
   );
-  const host = await hostReport(world.pool, hostHashOf("a.example"), { now: noon });
+  const host = await hostReport(world.pool, hostHashOf("a.example"), noon);
 
   expect(held).toHaveLength(2);
   expect(await states()).toEqual(urls.map((url) => (url === free ? "due" : "in-progress")));
@@ -92,7 +82,7 @@ test("a URL that is scheduled, due, blocked or in progress is so in who, in the 
     );
     return [
       (await urlReport(world.pool, key, now))?.state,
-      Object.keys((await hostReport(world.pool, key.hostHash, { now }))!.urlStates)[0],
+      Object.keys((await hostReport(world.pool, key.hostHash, now))!.urlStates)[0],
       listed.urls[0]?.state,
       followed[0]?.state,
     ];

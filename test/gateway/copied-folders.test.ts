@@ -1,14 +1,11 @@
 /** Copies of a crawler's folder, and what is no copy: tickets and processes, over real sessions. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
-import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
+import { newJoiningWorld } from "./joining-world.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld();
-});
+const world = await forThisFile(newJoiningWorld());
 afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
 
 it("a copied folder is refused while the original is at work, which goes on", async () => {
   const folder = await world.joined("athens");
@@ -53,18 +50,6 @@ it("who ends between a welcome and the keeping of its ticket is let in again", a
 
   expect(welcome).not.toBeNull();
   await world.leave(crawler, "athens");
-});
-
-it("one process that connects anew takes the place of its own session", async () => {
-  const folder = await world.joined("athens");
-  const instanceId = "6b0e7cf4-58ab-4c83-9d0f-2b1a4d6f6a01";
-  const first = await world.come(folder, { instanceId });
-
-  const second = await world.come(folder, { instanceId });
-
-  expect(await first.refused).toMatchObject({ code: "replaced" });
-  expect(second.welcome).not.toBeNull();
-  await world.leave(second.crawler, "athens");
 });
 
 it("what the process before said at its end, and why it was away, are kept", async () => {

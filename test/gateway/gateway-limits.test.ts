@@ -8,7 +8,6 @@ import { defaultGatewaySettings } from "#coordinator/gateway/gateway-settings";
 import { ByteBudget } from "#coordinator/gateway/liveness";
 import { CrawlerSession } from "#coordinator/gateway/session";
 import { ConnectionLimits } from "#coordinator/web/limits";
-import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { KeyedTurns, LoopTurns } from "#core/clock";
 import type { CrawlerHello } from "#protocol/messages";
 import { InflaterPool } from "#protocol/zlib-sync-inflater";
@@ -180,9 +179,4 @@ describe("turns of the event loop", () => {
     crawler.socket.terminate();
     server.close();
   });
-});
-
-test("a key is stored as its SHA-256 in hex", () => {
-  // FIPS 180-4, the example "abc".
-  expect(hashCrawlerKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 });

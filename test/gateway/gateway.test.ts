@@ -255,19 +255,6 @@ test("a second session that comes while the first still arrives takes its place 
   expect(gateway.online()).toEqual([1]);
 });
 
-test("twenty sessions of one crawler at once leave exactly one", async () => {
-  const { gateway, url, seen } = await start();
-
-  const crawlers = await Promise.all(Array.from({ length: 20 }, () => RawCrawler.connect(url)));
-  for (const crawler of crawlers) await crawler.send(helloOf("cedar"));
-  await vi.waitFor(() =>
-    expect(crawlers.filter((crawler) => crawler.socket.readyState === 1).length).toBe(1),
-  );
-  await vi.waitFor(() => expect(seen.arrivals.length - seen.leaves.length).toBe(1));
-
-  expect(gateway.online()).toEqual([3]);
-});
-
 test("a probe resolves with the crawler's report", async () => {
   const { gateway, url } = await start();
   const crawler = await RawCrawler.arrive(url, "amber");

@@ -11,6 +11,7 @@ import {
   mostPagesUnconfirmed,
   mostUnconfirmedADay,
   type OptOutRequest,
+  type OptOutTarget,
   readOptOut,
 } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
@@ -67,6 +68,14 @@ const ask = (site: string, changed: Partial<OptOutRequest> = {}): OptOutRequest 
   confirmed: false,
   ...changed,
 });
+const requested = async (site: string, changed: Partial<OptOutRequest> = {}, at = worldNow) =>
+  await stores.optOuts.request(ask(site, changed), at);
+const applied = async (at = worldNow) => await stores.marks.apply(at);
+/** In force, and what that did. */
+const taken = async (...asked: Parameters<typeof requested>) => {
+  const optOut = await requested(...asked);
+  return { ...optOut, applied: await applied() };
+};
 const leased = async () =>
   (
     await stores.frontier.leaseHosts({
@@ -88,21 +97,46 @@ const admitted = async (url: string) => {
   return await stores.frontier.admit([{ key: keyOf(url), depth: 0 }], scope, worldNow);
 };
 
-describe("an opt-out", () => {
-  it("covers the site and everything below it, and nothing beside it: neither leased nor admitted", async () => {
-    const before = await leased();
-    await stores.frontier.returnLeasesOf(asCrawlerId(1), worldNow);
+const targetOf = (...named: [string, ("networks" | "sites-only")?, ("url" | null)?]): OptOutTarget => {
+  const [text, networks = "sites-only", scope = null] = named;
+  const target = readOptOut(text, networks, scope);
+  if (typeof target === "string") throw new Error(target);
+  return target;
+};
+const seedAmber = async (url: string) =>
+  await seedPage(database.pool, { url, title: "Amber", text: "amber" });
+const marked = async () =>
+  (
+    await database.pool.query<{ host: string }>(
+      "select host from frontier_host where opt_out_id is not null order by host",
+    )
+  ).rows.map(({ host }) => host);
+const lastChange = async () => {
+  await numberChanges(database.pool, worldNow);
+  return (await createChangeFeed(database.pool).state()).last;
+};
+const changesSince = async (last: Awaited<ReturnType<typeof lastChange>>) => {
+  await numberChanges(database.pool, worldNow);
+  const read = await createChangeFeed(database.pool).after(last, { filter: everyChange, limit: 10 });
+  if (read.type !== "read") throw new Error(read.type);
+  return read.changes;
+};
 
-    const optOut = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
-    const after = await leased();
+describe("an opt-out", () => {
+  it("covers the site and everything below it, and nothing beside it: not leased any more, nor admitted", async () => {
+    const before = await leased();
+
+    const optOut = await requested("www.example.org");
+    const { leases, hosts } = await applied();
+    const open = await database.pool.query("select from lease where closed_at is null");
     const known = await admitted("https://www.example.org/new");
     const fresh = await admitted("https://deep.www.example.org/");
     const beside = await admitted("https://notwww.example.org/");
 
     expect(optOut).toMatchObject({ target: "www.example.org", state: "unconfirmed" });
     expect(before).toEqual(["shop.www.example.org", "www.example.org"]);
-    expect(after).toEqual([]);
+    expect(leases.map(({ host }) => host).sort()).toEqual(before);
+    expect([hosts, open.rowCount, await leased()]).toEqual([2, 0, []]);
     expect([known, fresh]).toEqual(Array(2).fill({ newUrls: 0, newHosts: 0 }));
     expect(beside).toEqual({ newUrls: 1, newHosts: 1 });
   });
@@ -117,8 +151,7 @@ describe("an opt-out", () => {
     const request = { crawlerId: asCrawlerId(1), hosts: 10, leaseSeconds: 60, now: worldNow };
     const check = async () => await createTrustStore(database.pool).lease({ ...request, urlsPerHost: 5 });
 
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
+    await taken("www.example.org");
     const after = await check();
     await database.pool.query("update frontier_host set opt_out_id = null");
     const without = await check();
@@ -127,77 +160,40 @@ describe("an opt-out", () => {
     expect(without.map((lease) => lease.host)).toEqual(["www.example.org"]);
   });
 
-  it("ends the leases that are open, and tells whose they were", async () => {
-    await leased();
-
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    const { leases, hosts } = await stores.marks.apply(worldNow);
-    const open = await database.pool.query("select from lease where closed_at is null");
-
-    expect(hosts).toBe(2);
-    expect(leases.map(({ host }) => host).sort()).toEqual(["shop.www.example.org", "www.example.org"]);
-    expect(open.rowCount).toBe(0);
-  });
-
-  it("hides the site's pages in the search at once, and deletes them when it is confirmed", async () => {
-    await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber trade" });
-    const find = async () => (await searchPages(stores.reports, "amber", {}, worldNow)).total;
-    const found = await find();
-
-    const { optOutId } = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
-    const hidden = await find();
-    const kept = await database.pool.query("select from page");
-    await stores.optOuts.confirm(optOutId, "operator", worldNow);
-    const { pages } = await stores.marks.apply(worldNow);
-    const left = await database.pool.query("select from page");
-
-    expect([found, hidden, kept.rowCount, pages, left.rowCount]).toEqual([1, 0, 1, 1, 0]);
-  });
-
   it("tells readers of changes which pages are gone when it is confirmed, and not what they said", async () => {
-    await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber trade" });
-    await seedPage(database.pool, {
-      url: "https://www.example.org/no",
-      title: "x",
-      text: "y",
-      noindex: true,
-    });
-    await seedPage(database.pool, { url: "https://old.example.org/", title: "Other", text: "stays" });
-    const { optOutId } = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
-    const feed = createChangeFeed(database.pool);
-    await numberChanges(database.pool, worldNow);
-    const before = (await feed.state()).last;
-    await numberChanges(database.pool, worldNow);
-    const unconfirmed = (await feed.state()).last;
+    const pages = [
+      { url: "https://www.example.org/", title: "Amber", text: "amber trade" },
+      { url: "https://www.example.org/no", title: "x", text: "y", noindex: true },
+      { url: "https://old.example.org/", title: "Other", text: "stays" },
+    ];
+    for (const page of pages) await seedPage(database.pool, page);
+    const { optOutId } = await requested("www.example.org");
+    const last = await lastChange();
+    await applied();
+    const unconfirmed = await lastChange();
     await stores.optOuts.confirm(optOutId, "operator", worldNow);
-    await stores.marks.apply(worldNow);
-    await stores.marks.apply(worldNow);
-    await numberChanges(database.pool, worldNow);
-    const found = await feed.after(before, { filter: everyChange, limit: 10 });
+    const { pages: deleted } = await applied();
+    await applied();
 
-    expect(unconfirmed).toBe(before);
-    expect(found).toMatchObject({
-      changes: [
-        {
-          ...{ url: "https://www.example.org/", kind: "gone", reason: "its site has opted out" },
-          ...{ seenAt: worldNow, titleBefore: null, digestBefore: null, language: "en" },
-        },
-      ],
-    });
-    expect(found.type === "read" && found.changes.length).toBe(1);
+    expect([unconfirmed, deleted]).toEqual([last, 2]);
+    expect(await changesSince(last)).toMatchObject([
+      {
+        ...{ url: "https://www.example.org/", kind: "gone", reason: "its site has opted out" },
+        ...{ seenAt: worldNow, titleBefore: null, digestBefore: null, language: "en" },
+      },
+    ]);
   });
 
   it("lapses after 30 days unless somebody confirmed it, and the site is crawled again after a pause", async () => {
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    const { optOutId } = await stores.optOuts.request(ask("old.example.org"), worldNow);
+    await requested("www.example.org");
+    const { optOutId } = await requested("old.example.org", {}, later(0.1));
+    expect(await stores.optOuts.sitesSince(worldNow, 1)).toEqual(["old.example.org"]);
     await stores.optOuts.confirm(optOutId, "site", later(1));
-    await stores.marks.apply(worldNow);
+    await applied();
 
     const early = await stores.optOuts.lapse(later(29));
     const lapsed = await stores.optOuts.lapse(later(30));
-    await stores.marks.apply(worldNow);
+    await applied();
     const open = await stores.optOuts.list({ open: true, most: 10 });
     const { rows } = await database.pool.query<{ wait: number; due: boolean }>(
       `select extract(epoch from not_before - $1)::int as wait, due_at is not null as due
@@ -211,27 +207,20 @@ describe("an opt-out", () => {
   });
 
   it("stays in force where a wider one that covered the same host is lifted", async () => {
-    const wide = await stores.optOuts.request(ask("example.org"), worldNow);
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
+    const wide = await requested("example.org");
+    await taken("www.example.org");
 
     await stores.optOuts.lift(wide.optOutId, "asked for by mistake", worldNow);
-    await stores.marks.apply(worldNow);
-    const { rows } = await database.pool.query<{ host: string }>(
-      "select host from frontier_host where opt_out_id is not null order by host",
-    );
+    await applied();
 
-    expect(rows.map(({ host }) => host)).toEqual(["shop.www.example.org", "www.example.org"]);
+    expect(await marked()).toEqual(["shop.www.example.org", "www.example.org"]);
   });
 
   it("asked for twice is one, and an operator's word confirms it", async () => {
-    const first = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const first = await requested("www.example.org");
 
-    const again = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    const sure = await stores.optOuts.request(
-      ask("www.example.org", { source: "operator", confirmed: true }),
-      worldNow,
-    );
+    const again = await requested("www.example.org");
+    const sure = await requested("www.example.org", { source: "operator", confirmed: true });
 
     expect([again.optOutId, again.token]).toEqual([first.optOutId, first.token]);
     expect(sure).toMatchObject({ optOutId: first.optOutId, state: "confirmed", confirmedBy: "operator" });
@@ -239,14 +228,7 @@ describe("an opt-out", () => {
 
   it("of a network covers whoever resolves into it, from then on until they move away", async () => {
     const target = { site: null, network: { first: "1.2.3.0", last: "1.2.3.255" } } as const;
-    await stores.optOuts.request(ask("", { target, source: "operator", confirmed: true }), worldNow);
-    await stores.marks.apply(worldNow);
-    const marked = async () =>
-      (
-        await database.pool.query<{ host: string }>(
-          "select host from frontier_host where opt_out_id is not null order by host",
-        )
-      ).rows.map(({ host }) => host);
+    await taken("", { target, source: "operator", confirmed: true });
     const before = await marked();
     const place = { type: "resolved", subnetId: null, ttlSeconds: 60 } as const;
 
@@ -271,11 +253,10 @@ describe("an opt-out", () => {
 });
 
 describe("an opt-out of a part of a site", () => {
-  const part = (text: string, changed: Partial<OptOutRequest> = {}) => {
-    const target = readOptOut(text, "networks");
-    if (typeof target === "string") throw new Error(target);
-    return ask("", { target, ...changed });
-  };
+  const part = (text: string, changed: Partial<OptOutRequest> = {}) =>
+    ask("", { target: targetOf(text, "networks"), ...changed });
+  const takenPart = async (text: string, changed: Partial<OptOutRequest> = {}) =>
+    await taken("", part(text, changed));
   const sure = { source: "operator", confirmed: true } as const;
   const urlsOf = async (condition: string) =>
     (
@@ -306,15 +287,9 @@ describe("an opt-out of a part of a site", () => {
   });
 
   it("of one URL covers it in all its spellings by http and https, and nothing else of its host", async () => {
-    for (const path of ["a", "a/b"])
-      await seedPage(database.pool, {
-        url: `https://www.example.org/${path}`,
-        title: "Amber",
-        text: "amber",
-      });
+    for (const path of ["a", "a/b"]) await seedAmber(`https://www.example.org/${path}`);
 
-    const optOut = await stores.optOuts.request(part("https://WWW.example.ORG.:443/%61#x", sure), worldNow);
-    const { pages: deleted } = await stores.marks.apply(worldNow);
+    const optOut = await takenPart("https://WWW.example.ORG.:443/%61#x", sure);
     const known = await admitted("http://www.example.org/a");
     const beside = await admitted("https://www.example.org/new");
 
@@ -325,15 +300,14 @@ describe("an opt-out of a part of a site", () => {
       urls: 2,
       pages: 1,
     });
-    expect([deleted, await pages()]).toEqual([1, ["https://www.example.org/a/b"]]);
+    expect([optOut.applied.pages, await pages()]).toEqual([1, ["https://www.example.org/a/b"]]);
     expect(await urlsOf("last_outcome = 'opted-out'")).toEqual(["http://www.example.org/a", "/a"]);
     expect([known.newUrls, beside.newUrls]).toEqual([0, 1]);
     expect(await leased()).toEqual(["shop.www.example.org", "www.example.org"]);
   });
 
   it("of a prefix ends with a path segment, and keeps out what links and lists name of it later", async () => {
-    await stores.optOuts.request(part("https://www.example.org/a/*", sure), worldNow);
-    await stores.marks.apply(worldNow);
+    await takenPart("https://www.example.org/a/*", sure);
     const late = await Promise.all(
       [
         "https://www.example.org/a/late",
@@ -353,12 +327,11 @@ describe("an opt-out of a part of a site", () => {
   });
 
   it("of a host leaves those below it, and is told from the site of its name", async () => {
-    const host = await stores.optOuts.request(part("https://www.example.org/*", sure), worldNow);
-    await stores.marks.apply(worldNow);
+    const host = await takenPart("https://www.example.org/*", sure);
     const left = await leased();
     const below = await admitted("https://deep.www.example.org/");
 
-    const site = await stores.optOuts.request(ask("www.example.org", sure), worldNow);
+    const site = await requested("www.example.org", sure);
 
     expect([host.scope, site.scope, site.optOutId !== host.optOutId]).toEqual(["host", "subdomains", true]);
     expect([left, below.newUrls]).toEqual([["shop.www.example.org"], 1]);
@@ -366,14 +339,12 @@ describe("an opt-out of a part of a site", () => {
 
   it("takes its URLs off the lease that is out, which goes on; their results are dropped and are nobody's fault", async () => {
     await leased();
-    await stores.optOuts.request(part("https://www.example.org/a/*"), worldNow);
-    const { leases } = await stores.marks.apply(worldNow);
+    const { leases } = (await takenPart("https://www.example.org/a/*")).applied;
     const { rows } = await database.pool.query<{ open: number; listed: number; url_count: number }>(
       `select open_urls as open, cardinality(open_url_hashes) as listed, url_count
        from lease where host = 'www.example.org' and closed_at is null`,
     );
-    await stores.optOuts.request(part("https://www.example.org/*"), worldNow);
-    const ended = await stores.marks.apply(worldNow);
+    const ended = (await takenPart("https://www.example.org/*")).applied;
 
     const [lease] = rows;
     expect(leases).toEqual([]);
@@ -383,23 +354,13 @@ describe("an opt-out of a part of a site", () => {
   });
 
   it("hides its page until it is confirmed, tells readers of changes, and is fetched again soon when it is lifted", async () => {
-    for (const path of ["a", "ab"])
-      await seedPage(database.pool, {
-        url: `https://www.example.org/${path}`,
-        title: "Amber",
-        text: "amber",
-      });
-    const { reports } = storesOf(database);
-    const find = async () => (await searchPages(reports, "amber", {}, worldNow)).total;
-    const feed = createChangeFeed(database.pool);
-    await numberChanges(database.pool, worldNow);
-    const { last } = await feed.state();
+    for (const path of ["a", "ab"]) await seedAmber(`https://www.example.org/${path}`);
+    const last = await lastChange();
 
-    const { optOutId } = await stores.optOuts.request(part("https://www.example.org/a"), worldNow);
-    await stores.marks.apply(worldNow);
-    const [hidden, kept] = [await find(), (await pages()).length];
-    await numberChanges(database.pool, worldNow);
-    const told = await feed.after(last, { filter: everyChange, limit: 10 });
+    const { optOutId } = await takenPart("https://www.example.org/a");
+    const hidden = (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total;
+    const kept = (await pages()).length;
+    const told = await changesSince(last);
     const covering = async (url: string) =>
       (await stores.optOuts.covering("www.example.org", [], url))?.optOutId ?? null;
     const [its, others] = [
@@ -407,7 +368,7 @@ describe("an opt-out of a part of a site", () => {
       await covering("https://www.example.org/ab"),
     ];
     await stores.optOuts.lift(optOutId, "", worldNow);
-    await stores.marks.apply(worldNow);
+    await applied();
     const { rows } = await database.pool.query<{ minutes: number }>(
       `select extract(epoch from next_fetch_at - $1)::int / 60 as minutes from frontier_url
        where url like '%//www.example.org/a' and state = 'due' and last_outcome is null order by 1`,
@@ -415,14 +376,12 @@ describe("an opt-out of a part of a site", () => {
     );
 
     expect([hidden, kept, its, others]).toEqual([1, 2, optOutId, null]);
-    expect(told.type === "read" && told.changes.map(({ url, kind }) => [url, kind])).toEqual([
-      ["https://www.example.org/a", "gone"],
-    ]);
+    expect(told.map(({ url, kind }) => [url, kind])).toEqual([["https://www.example.org/a", "gone"]]);
     expect(rows.map(({ minutes }) => minutes)).toEqual([15, 195]);
   });
 
   it("is previewed in true numbers, and much has to be said", async () => {
-    await seedPage(database.pool, { url: "https://www.example.org/a/b", title: "Amber", text: "amber" });
+    await seedAmber("https://www.example.org/a/b");
     const previewed = async (text: string) => (await stores.optOuts.preview(part(text).target, worldNow))!;
 
     const [url, prefix] = [
@@ -443,15 +402,13 @@ describe("an opt-out of a part of a site", () => {
 
 describe("what the form can do", () => {
   it("is not believed again for what an operator lifted, nor above or below it: proof is, and a neighbour", async () => {
-    const first = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const first = await requested("www.example.org");
     await stores.optOuts.lift(first.optOutId, "abuse", worldNow);
 
     const states: Record<string, string> = {};
     for (const site of ["www.example.org", "shop.www.example.org", "example.org", "old.example.org"])
-      states[site] = (
-        await stores.optOuts.request(ask(site, { requester: "203.0.113.9" }), later(300))
-      ).state;
-    const { optOutId } = (await stores.optOuts.find({ site: "www.example.org", network: null }))!;
+      states[site] = (await requested(site, { requester: "203.0.113.9" }, later(300))).state;
+    const { optOutId } = await requested("www.example.org", {}, later(300));
     const proven = await stores.optOuts.confirm(optOutId, "site", later(300));
 
     expect(states).toEqual({
@@ -473,7 +430,7 @@ describe("what the form can do", () => {
       const states: string[] = [];
       for (let n = 0; n < count; n += 1) {
         const [site, requester] = asked(n);
-        states.push((await stores.optOuts.request(ask(site, { requester }), worldNow)).state);
+        states.push((await requested(site, { requester })).state);
       }
       return states.filter((state) => state === "unconfirmed").length;
     };
@@ -481,10 +438,10 @@ describe("what the form can do", () => {
     const byAddress = await statesOf(most.ofAddress + 2, (n) => [`a.a${n}.example`, `2001:db8:1:1::${n}`]);
     const byNetwork = await statesOf(most.ofNetwork + 2, (n) => [`a.n${n}.example`, `198.51.100.${n}`]);
     const byDomain = await statesOf(most.ofDomain + 2, (n) => [`a${n}.domain.example`, `203.0.${n}.1`]);
-    const honest = (await stores.optOuts.request(ask("honest.example.net"), worldNow)).state;
+    const honest = (await requested("honest.example.net")).state;
     const left = most.ofAll - byAddress - byNetwork - byDomain - 1;
     const unknown = await statesOf(left + 2, (n) => [`a.u${n}.example`, null]);
-    const crawled = (await stores.optOuts.request(ask("www.example.org"), worldNow)).state;
+    const crawled = (await requested("www.example.org")).state;
 
     // Who has used up his own day makes nobody else wait.
     const mine = ask("mine.example.org", { requester: "203.0.113.77" });
@@ -501,31 +458,8 @@ describe("what the form can do", () => {
     await database.pool.query("update frontier_host set fetched_urls = 0 where host = 'www.example.org'");
   });
 
-  it("stops so many sites a day; more wait for a confirmation, and so does a name that many hosts lie below", async () => {
-    await database.pool.query(
-      `insert into opt_out (site, source, token, created_at, in_force_at)
-       select 'flood.example-' || n || '.net', 'form', '', $1, $1 from generate_series(1, 199) n`,
-      [worldNow],
-    );
-    await database.pool.query(
-      `insert into frontier_host (host_hash, host)
-       select n, 'many-' || n || '.example.com' from generate_series(1, 101) n`,
-    );
-
-    const wide = await stores.optOuts.request(ask("example.com"), worldNow);
-    const last = await stores.optOuts.request(ask("one-more.example.net"), worldNow);
-    const over = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
-    const marked = await database.pool.query("select from frontier_host where opt_out_id is not null");
-    const confirmed = await stores.optOuts.confirm(over.optOutId, "site", worldNow);
-
-    expect([wide.state, last.state, over.state]).toEqual(["waiting", "unconfirmed", "waiting"]);
-    expect(marked.rowCount).toBe(0);
-    expect(confirmed?.state).toBe("confirmed");
-  });
-
   it("waits for hosts of which we have many pages, be it one; few pages are taken out at once", async () => {
-    await seedPage(database.pool, { url: "https://model.example.net/", title: "Amber", text: "amber" });
+    await seedAmber("https://model.example.net/");
     const { rows } = await database.pool.query<{ columns: string; copied: string }>(
       `select string_agg(quote_ident(attname), ', ') as columns,
          string_agg('copy.' || quote_ident(attname), ', ') as copied
@@ -553,12 +487,9 @@ describe("what the form can do", () => {
 
     const states: Record<string, string> = {};
     for (const site of ["small.example", "one.example", "encyclopedia.example", "en.encyclopedia.example"]) {
-      states[site] = (await stores.optOuts.request(ask(site), worldNow)).state;
+      states[site] = (await requested(site)).state;
     }
-    await stores.marks.apply(worldNow);
-    const marked = await database.pool.query<{ host: string }>(
-      "select host from frontier_host where opt_out_id is not null and host like '%encyclopedia.example'",
-    );
+    await applied();
     const byOperator = ask("encyclopedia.example", { source: "operator", confirmed: true });
 
     expect(states).toEqual({
@@ -567,24 +498,30 @@ describe("what the form can do", () => {
       "encyclopedia.example": "waiting",
       "en.encyclopedia.example": "waiting",
     });
-    expect(marked.rows).toEqual([]);
-    const page = readOptOut("https://en.encyclopedia.example/a", "sites-only");
-    if (typeof page === "string") throw new Error(page);
-    expect((await stores.optOuts.request(ask("", { target: page }), worldNow)).state).toBe("unconfirmed");
+    expect((await marked()).filter((host) => host.endsWith("encyclopedia.example"))).toEqual([]);
+    const page = targetOf("https://en.encyclopedia.example/a");
+    expect((await requested("", { target: page })).state).toBe("unconfirmed");
     expect((await stores.optOuts.request(byOperator, worldNow)).state).toBe("confirmed");
   });
 
-  it("never takes a network out, nor a public suffix, whichever door the request came in by", async () => {
-    const network = { site: null, network: { first: "0.0.0.0", last: "255.255.255.255" } } as const;
+  it.each(["0.0.0.0/0", "github.io", "co.uk", "many.example"])(
+    "never takes out %s, a network, a public suffix or more than 100 hosts, before it is proven",
+    async (name) => {
+      if (name === "many.example")
+        await database.pool.query(
+          `insert into frontier_host (host_hash, host)
+           select n, 'h' || n || '.many.example' from generate_series(1, 101) n`,
+        );
 
-    const states = [
-      (await stores.optOuts.request(ask("", { target: network }), worldNow)).state,
-      (await stores.optOuts.request(ask("github.io"), worldNow)).state,
-      (await stores.optOuts.request(ask("co.uk"), worldNow)).state,
-    ];
+      const asked = ask("", { target: targetOf(name, "networks") });
+      const { optOutId, state } = await stores.optOuts.request(asked, worldNow);
+      await applied();
+      const waiting = await marked();
+      const proven = await stores.optOuts.confirm(optOutId, "site", worldNow);
 
-    expect(states).toEqual(["waiting", "waiting", "waiting"]);
-  });
+      expect([state, waiting, proven?.state]).toEqual(["waiting", [], "confirmed"]);
+    },
+  );
 
   it("never lets a host slip in beside an opt-out that is being recorded", async () => {
     const adding = await database.pool.connect();
@@ -592,9 +529,9 @@ describe("what the form can do", () => {
     await addHosts(adding, [keyOf("https://race.example.org/")], worldNow);
 
     let isRecorded = false;
-    const recorded = stores.optOuts.request(ask("race.example.org"), worldNow).then(async () => {
+    const recorded = requested("race.example.org").then(async () => {
       isRecorded = true;
-      await stores.marks.apply(worldNow);
+      await applied();
     });
     await until(async () => isRecorded || (await isWaitedFor(adding)), 5000);
     await adding.query("commit");
@@ -610,46 +547,38 @@ describe("what the form can do", () => {
 });
 
 describe("an opt-out that nobody has proven", () => {
-  const find = async () => (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total;
-  const kept = async () => (await database.pool.query("select from page")).rowCount;
-  const kindsSince = async (last: string) => {
-    await numberChanges(database.pool, worldNow);
-    const found = await createChangeFeed(database.pool).after(last as never, {
-      filter: everyChange,
-      limit: 10,
-    });
-    return found.type === "read" ? found.changes.map(({ kind }) => kind) : [];
-  };
+  const found = async () => [
+    (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total,
+    (await database.pool.query("select from page")).rowCount,
+  ];
+  beforeEach(async () => {
+    await database.pool.query("delete from page");
+    await database.pool.query(
+      "update frontier_url set state = 'due', last_outcome = null, last_reason = null",
+    );
+    await seedAmber("https://www.example.org/");
+  });
 
   it.each(["www.example.org", "https://www.example.org/", "https://www.example.org/*"])(
     "of %s hides pages for a week, in which they come back whole when it is lifted, and then deletes them",
     async (text) => {
-      await database.pool.query("delete from page");
-      await database.pool.query(
-        "update frontier_url set state = 'due', last_outcome = null, last_reason = null",
-      );
-      await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber" });
-      await numberChanges(database.pool, worldNow);
-      const { last } = await createChangeFeed(database.pool).state();
-      const target = readOptOut(text, "sites-only", text.endsWith("/") ? "url" : null);
-      if (typeof target === "string") throw new Error(target);
+      const last = await lastChange();
+      const target = targetOf(text, "sites-only", text.endsWith("/") ? "url" : null);
 
-      const first = await stores.optOuts.request(ask("", { target }), worldNow);
-      await stores.marks.apply(worldNow);
-      await stores.marks.apply(later(6.9));
-      const hidden = [await find(), await kept()];
+      const first = await taken("", { target });
+      await applied(later(6.9));
+      const hidden = await found();
       const lifted = await stores.optOuts.lift(first.optOutId, "abuse", later(6.9));
-      await stores.marks.apply(later(6.9));
-      const shown = [await find(), await kept()];
-      const told = await kindsSince(last as never);
+      await applied(later(6.9));
+      const shown = await found();
+      const told = (await changesSince(last)).map(({ kind }) => kind);
       await database.pool.query("delete from opt_out");
-      const second = await stores.optOuts.request(ask("", { target }), worldNow);
-      await stores.marks.apply(worldNow);
-      const { pages } = await stores.marks.apply(later(7));
+      const second = await taken("", { target });
+      const { pages } = await applied(later(7));
       const late = await stores.optOuts.lift(second.optOutId, "abuse", later(8));
 
       expect(first).toMatchObject({ state: "unconfirmed", deletesAt: later(7) });
-      expect([hidden, shown, pages, await kept()]).toEqual([[0, 1], [1, 1], 1, 0]);
+      expect([hidden, shown, pages, await found()]).toEqual([[0, 1], [1, 1], 1, [0, 0]]);
       expect(told).toEqual(
         target.part === undefined || target.part.scope === "host" ? [] : ["gone", "came-back"],
       );
@@ -659,30 +588,22 @@ describe("an opt-out that nobody has proven", () => {
   );
 
   it("stays hidden by another that covers the page, and comes back when that is lifted, too", async () => {
-    await database.pool.query("delete from page");
-    await database.pool.query(
-      "update frontier_url set state = 'due', last_outcome = null, last_reason = null",
-    );
-    await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber" });
-    const page = readOptOut("https://www.example.org/", "sites-only", "url");
-    if (typeof page === "string") throw new Error(page);
-    const { optOutId } = await stores.optOuts.request(ask("", { target: page }), worldNow);
-    await stores.marks.apply(worldNow);
+    const page = targetOf("https://www.example.org/", "sites-only", "url");
+    const { optOutId } = await taken("", { target: page });
     // By an operator, who may ask for a prefix that the form takes for the host.
     const wide = {
       site: "www.example.org",
       network: null,
       part: { scope: "prefix", of: "//www.example.org" },
     } as const;
-    const other = await stores.optOuts.request(ask("", { target: wide }), worldNow);
-    await stores.marks.apply(worldNow);
+    const other = await taken("", { target: wide });
     await stores.optOuts.lift(optOutId, "", worldNow);
-    await stores.marks.apply(worldNow);
-    const still = await find();
+    await applied();
+    const [still] = await found();
     await stores.optOuts.lift(other.optOutId, "", worldNow);
-    await stores.marks.apply(worldNow);
+    await applied();
 
-    expect([still, await find()]).toEqual([0, 1]);
+    expect([still, (await found())[0]]).toEqual([0, 1]);
   });
 });
 

@@ -6,8 +6,8 @@ const now = new Date("2026-03-01T12:00:00Z");
 const hour = 3600;
 const settings = { ...defaultRecrawlSettings, intervalSeconds: 6 * hour };
 
-function waitSeconds(outcome: FetchOutcome, failures = 0, jitter = 0): number {
-  return (nextFetchAt({ now, outcome, failures, jitter }, settings).getTime() - now.getTime()) / 1000;
+function waitSeconds(outcome: FetchOutcome, failures = 0): number {
+  return (nextFetchAt({ now, outcome, failures }, settings).getTime() - now.getTime()) / 1000;
 }
 
 const httpError = (status: number, retryAfterSeconds: number | null = null): FetchOutcome => ({
@@ -58,10 +58,6 @@ describe("after trouble that may pass", () => {
   ])("and %i failures before it, the wait is %i s", (failures, seconds) => {
     expect(waitSeconds(failed, failures)).toBe(seconds);
     expect(waitSeconds(httpError(503), failures)).toBe(seconds);
-  });
-
-  it("jitter lengthens the wait by up to a quarter", () => {
-    expect(waitSeconds(failed, 0, 0.5)).toBe(67.5);
   });
 });
 

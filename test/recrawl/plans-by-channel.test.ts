@@ -1,30 +1,27 @@
 /** A channel that is configured of a host is planned for itself, beside the rest of the host (SARSS section 2.1). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { planRecrawls } from "#coordinator/recrawl/plan-recrawls";
-import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
+import type { RecrawlPlan } from "#coordinator/recrawl/make-plan";
+import { groupChannels, refreshChannels } from "#coordinator/recrawl/plan-store";
+import { planRecrawls } from "#coordinator/recrawl/plan-writes";
 import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
+import { groupRecords, keepRecords } from "#coordinator/recrawl/sample-store";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { policySections } from "#coordinator/settings/schema";
 import type { CrawlerId } from "#core/ids";
-import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
-import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
+import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 
 const hour = 3600;
 
-let world: ShippingWorld;
+const world = worldOfFile(async () => await newShippingWorld(() => plan));
 let plan: PlanInForce = fixedPlan;
 let crawlerId: CrawlerId;
-
-beforeAll(async () => {
-  world = await newShippingWorld(() => plan);
-});
 
 /** One site with a page of news, an archive of two pages, and whatever else a test adds. */
 beforeEach(async () => {
   plan = fixedPlan;
-  await world.reset();
   await world.pool.query("delete from channel");
   crawlerId = await world.arrived("north", 5000);
   const subnetId = await world.site(1);
@@ -33,20 +30,22 @@ beforeEach(async () => {
   await world.pool.query("delete from frontier_url where url = $1", [at("")]);
 });
 
-afterAll(async () => await world.close());
-
 const at = (path: string) => `http://s1.example/${path}`;
 const channels = () => createChannelStore(world.pool);
-const store = () => createRecrawlPlanStore(world.pool);
 const channel = (...directories: string[]) =>
   readChannel({
     prefixes: directories.map((directory) => `s1.example/${directory}/`),
     ...{ seeds: [], include: [], exclude: [], maxDepth: null },
   });
-const ports = (groups = 2) => ({
-  store: store(),
-  policies: policySections.recrawl.parse({ strategy: "iir", groups, shortestHours: 0.001, longestDays: 100 }),
-});
+/** The plan of two groups, made at this hour and in force from then on. */
+async function planAt(atHour: number): Promise<RecrawlPlan> {
+  const settings = { strategy: "iir", groups: 2, shortestHours: 0.001, longestDays: 100 };
+  const policies = policySections.recrawl.parse(settings);
+  const now = secondsAfterNoon(atHour * hour);
+  const made = (await planRecrawls({ pool: world.pool, policies, now }))!;
+  plan = made;
+  return made;
+}
 
 /** All is due, and fetched: pages under `changing` say something else each time. */
 async function visit(atSeconds: number, changing: readonly string[]): Promise<void> {
@@ -86,15 +85,15 @@ async function planned(): Promise<string[]> {
 }
 
 async function lookAgain(atHour: number): Promise<void> {
-  await store().refreshChannels(secondsAfterNoon(atHour * hour));
-  await store().groupChannels(2);
+  await refreshChannels(world.pool, secondsAfterNoon(atHour * hour));
+  await groupChannels(world.pool, 2);
 }
 
 test("what changes often has an interval of its own, beside the rest of the same host", async () => {
   await channels().add(channel("news"), noon);
   await visits(0, 4, ["news"]);
 
-  plan = (await planRecrawls({ ...ports(), now: secondsAfterNoon(4 * hour) }))!;
+  await planAt(4);
   await visit(5 * hour, ["news"]);
 
   const [urgent, calm] = plan.groupIntervalSeconds.map((seconds) => expect.closeTo(seconds / hour, 2));
@@ -106,7 +105,7 @@ test("what changes often has an interval of its own, beside the rest of the same
 test("a channel has what the rest of its host has until a plan has looked at it, and again when it is gone", async () => {
   await visits(0, 4, ["news"]);
   await channels().add(channel("archive"), noon);
-  plan = (await planRecrawls({ ...ports(), now: secondsAfterNoon(4 * hour) }))!;
+  await planAt(4);
   const before = await planned();
   await channels().add(channel("news"), noon);
   await visit(5 * hour, ["news"]);
@@ -136,16 +135,12 @@ test("a channel has what the rest of its host has until a plan has looked at it,
 test("the most urgent channel alone has six updates: its group's records are its own", async () => {
   await channels().add(channel("news"), noon);
   await visits(0, 4, ["news"]);
-  const made = secondsAfterNoon(4 * hour);
-  plan = (await planRecrawls({ ...ports(), now: made }))!;
+  const made = await planAt(4);
   await world.pool.query("update frontier_url set state = 'refused' where url like '%archive%'");
   await visits(5, 6, ["news"]);
 
-  const { records, withEnoughUpdates } = await store().groupRecords(
-    (await store().latest())!,
-    secondsAfterNoon(11 * hour),
-  );
-  await store().keepRecords((await store().latest())!, secondsAfterNoon(11 * hour));
+  const { records, withEnoughUpdates } = await groupRecords(world.pool, made, secondsAfterNoon(11 * hour));
+  await keepRecords(world.pool, made, secondsAfterNoon(11 * hour));
 
   expect(records.map(({ channels: all, submitted, updates }) => [all, submitted, updates])).toEqual([
     [1, 6, 6],
@@ -164,12 +159,9 @@ test("the most urgent channel alone has six updates: its group's records are its
 test("what a host's leases hand out is divided by visits, and by pages where there were none", async () => {
   await channels().add(channel("news"), noon);
   await visits(0, 4, ["news"]);
-  plan = (await planRecrawls({ ...ports(), now: secondsAfterNoon(4 * hour) }))!;
-  const latest = (await store().latest())!;
+  const made = await planAt(4);
   const submitted = async () =>
-    (await store().groupRecords(latest, secondsAfterNoon(20 * hour))).records.map(
-      (record) => record.submitted,
-    );
+    (await groupRecords(world.pool, made, secondsAfterNoon(20 * hour))).records.map((one) => one.submitted);
 
   await world.pool.query("update frontier_url set next_fetch_at = $1 where state = 'due'", [noon]);
   await world.pool.query("update frontier_host set due_at = $1, not_before = '-infinity'", [noon]);
@@ -190,7 +182,7 @@ test("of channels that share a directory the earliest has its pages, as when the
   );
   await visits(0, 2, ["news"]);
 
-  await store().refreshChannels(null);
+  await refreshChannels(world.pool, null);
 
   expect(await planned()).toEqual(["/archive/,/news/ 3"]);
 });

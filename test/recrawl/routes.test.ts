@@ -3,32 +3,27 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { createChartReads } from "#coordinator/overview/chart-reads";
-import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
+import { savePlan } from "#coordinator/recrawl/plan-store";
 import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
 import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let operator: SignedIn;
-const store = () => createRecrawlPlanStore(database.pool);
 beforeAll(async () => {
-  database = await testDatabase();
   app = webServer(database, {
     parts: [recrawlPart(database.pool, createChartReads(database.pool).charts.bind(null, "recrawl"))],
   });
   operator = await signIn(database, "operator");
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const page = async (url: string, accept = "text/html") =>
   await app.inject({ url, headers: { ...operator.headers, accept } });
@@ -46,21 +41,17 @@ it("says what happens before any plan, and is for operators alone", async () => 
 
 it("shows groups, intervals and rates of the plan in force, and why each was made", async () => {
   const policies = policySections.recrawl.parse({ strategy: "icr" });
-  const plan = emptyPlan({ store: store(), policies, now: worldNow }, null);
+  const plan = emptyPlan({ policies, now: worldNow }, null);
   const group = { pages: 300, initialSeconds: 3600, intervalSeconds: 7200, successRate: 0.5 };
   const groups = [
     { ...group, channels: 12, changesPerDay: 24 },
     { ...group, channels: 13, changesPerDay: 1 },
   ];
-  await store().save({ ...plan, groups, pages: 600, totalPerDay: 7200, reason: "first <b>" }, new Map());
-  const rates = {
-    totalPerDay: 5000,
-    achievedPerDay: 4800,
-    freshness: 0.75,
-    correction: 1.04,
-    capacityPerDay: 9000,
-  };
-  await store().save({ ...plan, ...rates, strategy: "optimal", multiplier: 2, reason: "second" }, new Map());
+  const first = { ...plan, groups, pages: 600, totalPerDay: 7200, reason: "first <b>" };
+  await savePlan(database.pool, first, new Map());
+  const rates = { totalPerDay: 5000, achievedPerDay: 4800, freshness: 0.75, correction: 1.04 };
+  const second = { ...plan, ...rates, capacityPerDay: 9000, multiplier: 2, reason: "second" };
+  await savePlan(database.pool, { ...second, strategy: "optimal" }, new Map());
 
   const shown = await page("/fleet/recrawl");
   const json = await page("/api/fleet/recrawl", "application/json");

@@ -1,37 +1,31 @@
 /** What results say of their pages' changes, and the plans that are made of it, through the real stores. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { planRecrawls } from "#coordinator/recrawl/plan-recrawls";
-import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
+import { beforeEach, expect, test } from "vitest";
+import { alone } from "#coordinator/database/bounded-work";
+import { latestPlan, latestPlans } from "#coordinator/recrawl/plan-store";
+import { planRecrawls } from "#coordinator/recrawl/plan-writes";
 import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
+import { sampledPages } from "#coordinator/recrawl/sample-store";
 import { policySections } from "#coordinator/settings/schema";
 import type { CrawlerId } from "#core/ids";
-import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
-import { noon, secondsAfterNoon } from "../support/store-world.ts";
+import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { noon, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
 
 const hour = 3600;
 const day = 24 * hour;
 
-let world: ShippingWorld;
+const world = worldOfFile(async () => await newShippingWorld(() => plan));
 let plan: PlanInForce = fixedPlan;
 let crawlerId: CrawlerId;
-const store = () => createRecrawlPlanStore(world.pool);
-
-beforeAll(async () => {
-  world = await newShippingWorld(() => plan);
-});
 
 /** Two hosts with a front page each, s1 and s2, of one crawler. */
 beforeEach(async () => {
   plan = fixedPlan;
-  await world.reset();
   crawlerId = await world.arrived("north", 5000);
   for (const number of [1, 2]) {
     const subnetId = await world.site(number);
     await world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
   }
 });
-
-afterAll(async () => await world.close());
 
 const url = (site: number) => `http://s${site}.example/`;
 
@@ -58,8 +52,11 @@ const daysToNext = async (site: number) => {
 
 const unchanged: Shipped = { outcome: { type: "unchanged", status: 304 } };
 
-const policies = (differences: Readonly<Record<string, unknown>>) =>
-  policySections.recrawl.parse({ shortestHours: 0.001, ...differences });
+/** A plan by policies with these differences, made so long after noon; null: none is. */
+const planned = async (differences: Readonly<Record<string, unknown>>, atSeconds: number) => {
+  const policies = policySections.recrawl.parse({ shortestHours: 0.001, ...differences });
+  return await planRecrawls({ pool: world.pool, policies, now: secondsAfterNoon(atSeconds) });
+};
 
 test("visits are compared by digest and by 304, and each leaves what it found with its fetch", async () => {
   await visit(0, { [url(1)]: { page: text(1) } });
@@ -97,13 +94,12 @@ test("a clock that jumps back or far ahead adds no time, and the page's change i
 });
 
 test("optimal: nothing is planned before a page is known, then the changing page comes sooner at the same total", async () => {
-  const optimal = policies({ strategy: "optimal", intervalHours: 12, visitsPerChange: 50 });
-  const ports = { store: store(), policies: optimal };
-  const early = await planRecrawls({ ...ports, now: noon });
+  const optimal = { strategy: "optimal", intervalHours: 12, visitsPerChange: 50 };
+  const early = await planned(optimal, 0);
   for (const turn of [0, 1, 2, 3, 4, 5])
     await visit(turn * 6 * hour, { [url(1)]: { page: text(turn >> 1) }, [url(2)]: { page: text(100) } });
 
-  const made = (await planRecrawls({ ...ports, now: secondsAfterNoon(31 * hour) }))!;
+  const made = (await planned(optimal, 31 * hour))!;
   plan = made;
   await visit(36 * hour, { [url(1)]: { page: text(2) }, [url(2)]: unchanged });
 
@@ -112,12 +108,12 @@ test("optimal: nothing is planned before a page is known, then the changing page
   const [changing, still] = [await daysToNext(1), await daysToNext(2)];
   expect(changing).toBeLessThan(still / 2);
   expect(Math.abs((1 / changing + 1 / still) / 4 - 1)).toBeLessThan(0.3);
-  expect(await store().latest()).toEqual(made);
+  expect(await latestPlan(world.pool)).toEqual(made);
 
   // What the fleet was found to manage goes on from plan to plan, a ninth more of one that is not late.
   await world.pool.query("update frontier_host set due_at = $1", [secondsAfterNoon(9 * day)]);
   await world.rows("update recrawl_plan set plan = plan || '{\"capacityPerDay\": 1000}'");
-  const next = await planRecrawls({ ...ports, now: secondsAfterNoon(37 * hour) });
+  const next = await planned(optimal, 37 * hour);
   expect(Math.round(next!.capacityPerDay)).toBe(1111);
 });
 
@@ -125,10 +121,10 @@ test("a sample of pages is never empty, tells its share as it is, and leaves out
   for (const turn of [0, 6])
     await visit(turn * hour, { [url(1)]: { page: text(turn) }, [url(2)]: { page: text(100) } });
 
-  const all = await store().pages(100);
-  const some = await store().pages(1e-6);
+  const all = await sampledPages(world.pool, 100);
+  const some = await sampledPages(world.pool, 1e-6);
   await world.pool.query("update frontier_url set changes_per_day = 'NaN' where url = $1", [url(1)]);
-  const numbers = await store().pages(100);
+  const numbers = await sampledPages(world.pool, 100);
 
   expect([all.changesPerDay.length, all.share]).toEqual([2, 1]);
   expect(some.changesPerDay.length).toBeGreaterThan(0);
@@ -137,19 +133,19 @@ test("a sample of pages is never empty, tells its share as it is, and leaves out
 });
 
 test("iir and icr: hosts are divided when half of the pages are known, and reassigned when the most urgent ones had six updates", async () => {
-  const ports = { store: store(), policies: policies({ strategy: "icr", groups: 2, longestDays: 100 }) };
-  const early = await planRecrawls({ ...ports, now: noon });
+  const icr = { strategy: "icr", groups: 2, longestDays: 100 };
+  const early = await planned(icr, 0);
   for (const turn of [0, 0.5, 1, 2])
     await visit(turn * hour, { [url(1)]: { page: text(2 * turn) }, [url(2)]: { page: text(100) } });
-  const first = (await planRecrawls({ ...ports, now: secondsAfterNoon(3 * hour) }))!;
+  const first = (await planned(icr, 3 * hour))!;
   plan = first;
   await visit(4 * hour, { [url(1)]: { page: text(9) }, [url(2)]: unchanged });
   const [urgent, calm] = [await daysToNext(1), await daysToNext(2)];
 
-  const soon = await planRecrawls({ ...ports, now: secondsAfterNoon(5 * hour) });
+  const soon = await planned(icr, 5 * hour);
   for (const turn of [6, 7, 8, 9, 10, 11])
     await visit(turn * hour, { [url(1)]: unchanged, [url(2)]: unchanged });
-  const next = await planRecrawls({ ...ports, now: secondsAfterNoon(12 * hour) });
+  const next = await planned(icr, 12 * hour);
 
   expect(early).toBeNull();
   expect(first.groups.map(({ channels, pages }) => [channels, pages])).toEqual([
@@ -168,18 +164,15 @@ test("iir and icr: hosts are divided when half of the pages are known, and reass
 
 test("one coordinator at a time makes plans, and a strategy that is taken back leaves a plan that says so", async () => {
   await visit(0, { [url(1)]: { page: text(1) } });
-  const held = await store().alone(async () => await store().alone(async () => "second"));
-  await planRecrawls({
-    store: store(),
-    policies: policies({ strategy: "optimal" }),
-    now: secondsAfterNoon(1),
-  });
+  const plan = async () => await planned({ strategy: "optimal" }, 1);
+  const held = await alone(world.pool, "nearcrawl-recrawl-plan", plan);
+  await plan();
 
-  const fixed = await planRecrawls({ store: store(), policies: policies({}), now: secondsAfterNoon(2) });
-  const again = await planRecrawls({ store: store(), policies: policies({}), now: secondsAfterNoon(3) });
+  const fixed = await planned({}, 2);
+  const again = await planned({}, 3);
 
   expect(held).toBeNull();
   expect(fixed?.reason).toBe("the strategy is fixed: every page after the same interval");
   expect(again).toBeNull();
-  expect((await store().history(10)).map(({ strategy }) => strategy)).toEqual(["fixed", "optimal"]);
+  expect((await latestPlans(world.pool, 10)).map(({ strategy }) => strategy)).toEqual(["fixed", "optimal"]);
 });

@@ -141,7 +141,7 @@ test("the dock's file is served as it is on disk, or missed in words", async () 
 test("readers that take nothing use up no more than their places, and lose them", async () => {
   const large = Buffer.alloc(16 * 1024 * 1024, "x").toString();
   const { digest } = await publishedRelease(database.pool, { version: "3.0.0", stage: "all", bundle: large });
-  const server = releaseServer({ downloads: 2, downloadsPerAddress: 1, silenceMs: 300 });
+  const server = releaseServer({ downloads: 2, downloadsPerAddress: 1, silenceMs: 2000 });
   await server.listen({ host: "127.0.0.1", port: 0 });
   const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}/releases/${digest}`;
 

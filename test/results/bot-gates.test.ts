@@ -1,22 +1,17 @@
 /** What a bot gate's answers leave behind: the page as it was, a host that rests, and one URL that is tried then. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
 import { type Challenge, challengeWords } from "#protocol/bot-gate";
 import type { FetchOutcome, RobotsReport } from "#protocol/result";
-import { noon } from "../support/store-world.ts";
-import { newShippingWorld, type Shipped, type ShippingWorld, text } from "./shipping-world.ts";
+import { noon, worldOfFile } from "../support/store-world.ts";
+import { newShippingWorld, type Shipped, text } from "./shipping-world.ts";
 
-let world: ShippingWorld;
+const world = worldOfFile(newShippingWorld);
 let north: CrawlerId;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   await world.pool.query("truncate page_change_inbox");
   north = await world.delegatedHost("north", first, second);
 });
-afterAll(async () => await world.close());
 
 const first = "http://a.example/";
 const second = "http://a.example/second";

@@ -1,16 +1,11 @@
 /** URLs that were known a moment ago are not looked up again, and nothing is lost by that. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { KnownUrls } from "#coordinator/frontier/known-urls";
 import { createResultStore } from "#coordinator/results/result-store";
 import type { CrawlerId } from "#core/ids";
-import { arrivedResult, keyOf, newWorld, noon, scope, spoolId, type World } from "../support/store-world.ts";
+import { arrivedResult, keyOf, noon, scope, spoolId, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const root = "http://a.example/";
 const near = "http://a.example/near";

@@ -1,16 +1,11 @@
 /** What random visits leave in the web graph equals a count from scratch. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { changeRatio } from "#coordinator/results/link-writes";
 import { seededRandom } from "#core/random";
 import type { FetchOutcome } from "#protocol/result";
-import { arrivedResult, keyOf, newWorld, noon, type World } from "../support/store-world.ts";
+import { arrivedResult, keyOf, noon, storeWorld, type World } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const root = "http://a.example/";
 const pages = [root, "http://a.example/1", "http://a.example/2", "http://b.example/"];

@@ -1,18 +1,13 @@
 /** Near-duplicates across hosts: found by simhash when a page is stored, and shown once in search. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/who/reads";
 import { asSubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
-import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
-import { newShippingWorld, type ShippingWorld, text, turned } from "./shipping-world.ts";
+import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
+import { newShippingWorld, text, turned } from "./shipping-world.ts";
 
-let world: ShippingWorld;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = worldOfFile(newShippingWorld);
 
 const days = (count: number) => secondsAfterNoon(count * 86_400);
 const urlOf = (host: string) => `http://${host}.example/`;

@@ -1,5 +1,5 @@
 /** The registry of URLs keeps its bounds and its fairness: huge hosts, huge pages, huge subnets, clocks that jump. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
@@ -7,15 +7,18 @@ import { asLeaseId, type CrawlerId } from "#core/ids";
 import { extractPage } from "#crawler/extract/extract-page";
 import type { Lease } from "#protocol/lease";
 import { maxPageLinks } from "#protocol/result";
-import { arrivedResult, noon, scope, secondsAfterNoon, seeds, spoolId } from "../support/store-world.ts";
-import { newShippingWorld, type ShippingWorld } from "./shipping-world.ts";
+import {
+  arrivedResult,
+  noon,
+  scope,
+  secondsAfterNoon,
+  seeds,
+  spoolId,
+  worldOfFile,
+} from "../support/store-world.ts";
+import { newShippingWorld } from "./shipping-world.ts";
 
-let world: ShippingWorld;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = worldOfFile(newShippingWorld);
 
 const root = "http://a.example/";
 const wide = { ...scope, pagesPerHost: 1_000_000, maxDepth: 1000 };

@@ -1,22 +1,10 @@
 /** What a result leaves behind: the state of its URL, its page, its links, and the fetches of its host. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
-import {
-  arrivedResult,
-  keyOf,
-  newWorld,
-  noon,
-  secondsAfterNoon,
-  type World,
-} from "../support/store-world.ts";
+import { arrivedResult, keyOf, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const root = "http://a.example/";
 

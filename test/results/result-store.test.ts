@@ -1,25 +1,19 @@
 /** Results: exactly once, only under a lease, and what they change in the frontier. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { createPool } from "#db/server-database";
 import {
   arrivedResult,
-  newWorld,
   noon,
   scope,
   secondsAfterNoon,
   spoolId,
   spoolOf,
-  type World,
+  storeWorld,
 } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const root = "http://a.example/";
 
@@ -149,13 +143,7 @@ test("the same batch twenty times at once counts once", async () => {
 test("twenty spools at once whose pages link to each other's hosts do not stand in each other's way", async () => {
   const hosts = Array.from({ length: 20 }, (_, i) => `http://h${i}.example/`);
   const north = await world.delegatedHost("north", ...hosts);
-  const leases = await world.frontier.leaseHosts({
-    crawlerId: north,
-    hosts: 20,
-    urlsPerHost: 5,
-    leaseSeconds: 60,
-    now: noon,
-  });
+  const leases = await world.lease(north, noon, { hosts: 20, urlsPerHost: 5 });
 
   const answers = await Promise.all(
     leases.map(async (lease, i) =>
@@ -236,13 +224,7 @@ test("a result and the lease's expiry at once: either counts, never both", async
 
 test("nobody's result counts under another crawler's lease, nor for a URL that the lease does not hold", async () => {
   const crawlerId = await world.delegatedHost("north", root, "http://b.example/");
-  const [lease] = await world.frontier.leaseHosts({
-    crawlerId,
-    hosts: 1,
-    urlsPerHost: 1,
-    leaseSeconds: 60,
-    now: noon,
-  });
+  const [lease] = await world.lease(crawlerId, noon, { hosts: 1, urlsPerHost: 1 });
   const leaseId = lease!.leaseId;
   const held = lease!.urls[0]!.url;
   const due = held === root ? "http://b.example/" : root;

@@ -1,5 +1,5 @@
 /** What sites state of the uses of their pages: kept with the page, obeyed, and told when it changes. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeWords, everyChange } from "#coordinator/changes/page-change";
@@ -9,23 +9,18 @@ import { searchTurn } from "#coordinator/search/start";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
-import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
+import { arrivedResult, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = storeWorld();
 let crawlerId: CrawlerId;
 let hours: number;
-beforeAll(async () => {
-  world = await newWorld();
-});
 beforeEach(async () => {
-  await world.reset();
   await world.rows("delete from preference_set");
   await world.rows("delete from page_change");
   await world.rows("update change_feed set last_number = 0, removed_through = 0");
   crawlerId = await world.delegatedHost("north", root, other);
   hours = 0;
 });
-afterAll(async () => await world.close());
 
 const root = "http://a.example/";
 const other = "http://a.example/other";

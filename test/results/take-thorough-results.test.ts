@@ -1,15 +1,10 @@
 /** What crawlers report beyond the page: redirects in a row, sitemaps and feeds, soft 404s, unchanged bodies, politeness. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { asSubnetId } from "#core/ids";
-import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
-import { newShippingWorld, type ShippingWorld, text } from "./shipping-world.ts";
+import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
+import { newShippingWorld, text } from "./shipping-world.ts";
 
-let world: ShippingWorld;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = worldOfFile(newShippingWorld);
 
 const root = "http://a.example/";
 const days = (count: number) => secondsAfterNoon(count * 86_400);

@@ -89,9 +89,7 @@ const decided = async (subnetId: number, owner: number) => {
 
 it.runIf(isLong)(
   "a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead",
-  {
-    timeout: 240_000,
-  },
+  { timeout: 240_000 },
   async () => {
     const athens = await start();
     const berlin = await start();

@@ -1,6 +1,6 @@
 /** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
-import { Client, type Pool } from "pg";
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import type { Pool } from "pg";
+import { afterEach, expect, it, vi } from "vitest";
 import {
   CoordinatorPresence,
   coordinatorAddresses,
@@ -11,20 +11,17 @@ import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store"
 import { NoLongerLeads, Replaced } from "#core/errors";
 import { createPool } from "#db/server-database";
 import { withSessionName } from "#db/server-url";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, roundOf } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 const begun: CoordinatorPresence[] = [];
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 afterEach(async () => {
   await Promise.all(begun.splice(0).map((presence) => presence.end()));
   await world.reset();
 });
-afterAll(async () => await world.close());
 
 async function begin(nowMs?: () => number, name?: string): Promise<CoordinatorPresence> {
   const presence = await CoordinatorPresence.begin(world.pool, {
@@ -39,19 +36,6 @@ it("of twenty that start at once, one leads", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, async () => await begin()));
 
   expect(all.filter(({ leads }) => leads).length).toBe(1);
-});
-
-it("locks are asked for alone: an engine that spreads tables over servers joins no catalogue with them", async () => {
-  const asked = vi.spyOn(Client.prototype, "query");
-  const first = await begin();
-  await begin();
-  await first.look();
-  await takeOverAtStart(world.pool, first.number, { reason: "started again", now: noon });
-  const texts = asked.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("pg_locks"));
-  asked.mockRestore();
-
-  expect(texts.length).toBeGreaterThan(1);
-  expect(texts.filter((text) => /running_coordinator|fleet_lead|crawler\b/.test(text))).toEqual([]);
 });
 
 it("crawlers of coordinators that run stay theirs when another starts, those of others are its own", async () => {

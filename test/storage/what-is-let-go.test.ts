@@ -1,22 +1,17 @@
 /** Closed leases, old rounds, changes of delegations and rejected URLs: what goes, what stays, and what is counted. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { forgetDelegationChanges, OldRounds } from "#coordinator/delegation/old-round-store";
 import { historyOf, latestRoundOf } from "#coordinator/delegation/round-reads";
 import { forgetClosedLeases } from "#coordinator/frontier/closed-lease-store";
 import { createRejectedUrlStore, forgetRejectedUrls } from "#coordinator/frontier/frontier-store";
 import type { CrawlerId } from "#core/ids";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
-import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { noon, roundOf, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
+const world = worldOfFile(newFlowWorld);
 beforeEach(async () => {
-  await world.reset();
   await world.pool.query("delete from day_figures; delete from rejected_url");
 });
-afterAll(async () => await world?.close());
 
 const turn = { nowMs: () => performance.now(), turnMs: 60_000 };
 const daysAfter = (days: number) => secondsAfterNoon(86_400 * days);

@@ -1,28 +1,16 @@
 /** What is handed in is answered, followed until it is fetched, fetched again on request, and forgotten in time. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { followedUrl, submitUrls } from "#coordinator/submissions/submission";
-import { createSubmissionStore } from "#coordinator/submissions/submission-store";
-import {
-  arrivedResult,
-  newWorld,
-  noon,
-  scope,
-  secondsAfterNoon,
-  type World,
-} from "../support/store-world.ts";
+import { followedUrl } from "#coordinator/submissions/submission";
+import { createSubmissionStore, submitUrls } from "#coordinator/submissions/submission-store";
+import { arrivedResult, noon, scope, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
+const world = storeWorld();
 beforeEach(async () => {
-  await world.reset();
   await world.rows("delete from channel");
   await world.rows("delete from submission");
 });
-afterAll(async () => await world.close());
 
 const store = () => createSubmissionStore(world.pool);
 const submit = async (texts: readonly string[], deed: "add" | "recrawl" = "add", at = noon) =>

@@ -4,9 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/delegation/delegation";
+import type { Delegation, FinishedRound } from "#coordinator/delegation/delegation";
+import type { DelegationStore } from "#coordinator/delegation/store";
 import { createDelegationStore } from "#coordinator/delegation/store";
-import type { CrawlScope } from "#coordinator/frontier/frontier";
+import type { CrawlScope, LeaseRequest } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import {
   type AppliedLinks,
@@ -63,15 +64,14 @@ export async function newWorld() {
       noon,
     );
 
-  const lease = async (crawlerId: CrawlerId, at: Date = noon): Promise<Lease[]> =>
-    await frontier.leaseHosts({
-      crawlerId,
-      hosts: 10,
-      urlsPerHost: 10,
-      leaseSeconds: 60,
-      addressRestSeconds: 0,
-      now: at,
-    });
+  const lease = async (
+    crawlerId: CrawlerId,
+    now: Date = noon,
+    differences: Partial<LeaseRequest> = {},
+  ): Promise<Lease[]> => {
+    const request = { hosts: 10, urlsPerHost: 10, leaseSeconds: 60, addressRestSeconds: 0, ...differences };
+    return await frontier.leaseHosts({ crawlerId, now, ...request });
+  };
 
   /** What results did to other hosts counts from now on. */
   const applyOutbox = async (at: Date = noon, differences: Partial<OutboxSettings> = {}) =>
@@ -223,6 +223,9 @@ export async function subnet(pool: Pool, first: string, last: string): Promise<S
   );
   return asSubnetId(rows[0]!.subnet_id);
 }
+
+/** What each crawler measured, in this order. */
+export const eachMs = (...measured: [CrawlerId, number][]) => measured;
 
 /** A round in which `probes` were measured, and the first of them decided. */
 export function roundOf(

@@ -6,7 +6,7 @@
  *
  *   against   the larger of y and D is more than 1.4 times x + the smaller + 5 ms; the more, the more it weighs
  *   for       y + D is hardly more than x: whoever is beside the winner is near the target, too; nothing more is asked
- *   agrees    y is what D would be for a target beside the winner, but both are large: chance would do that now and then
+ *   agrees    y is what D would be for a target beside the winner, but both are large: chance does it at times, so it weighs half
  *
  * Whoever is nearest to the winner tells most, and is asked first; where nobody is near it, the one whom the round would ask
  * next if the winner had not answered. At most four are asked. Nobody is accused by it, and nothing is remembered: a report
@@ -45,8 +45,8 @@ export type WinJudgement =
 
 const slackMs = 5;
 const leastRatio = 1.4;
-/** Of one witness, in steps of that ratio. */
-const mostAgainst = 3;
+/** Of one witness, in steps of that ratio: a bad route of one outweighs no two whom the winner's word fits. */
+const mostAgainst = 2;
 const besideIt = { ms: 12, perMs: 0.5 } as const;
 const weightOfBeside = 2;
 const alike = { ms: 3, share: 0.1 } as const;
@@ -96,8 +96,7 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
     else if (largerMs - smallerMs <= winner.rttMs + alike.ms + alike.share * largerMs) alikes += 1;
   }
   against.sort((a, b) => a.smallerMs - b.smallerMs);
-  // From afar two places look alike to many: all of these together weigh no more than one who is beside it.
-  const weightFor = besides * weightOfBeside + Math.min(weightOfBeside, alikes);
+  const weightFor = besides * weightOfBeside + alikes;
   return { weightFor, weightAgainst, isBeside: besides > 0, against };
 }
 

@@ -16,14 +16,9 @@ import { z } from "zod";
 import { ExportError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
-import type { ChangedPagesRead, CursorFault, FeedState } from "../../changes/change-feed-reads.ts";
+import type { CursorFault } from "../../changes/change-feed-reads.ts";
 import { hiding, type Operation, operationOf, type PageNow } from "./export-operation.ts";
-
-/** Of the change feed. Versions before this one kept it under the number of the only slice of the web that this reads. */
-const cursorSchema = z.union([
-  z.number().int().nonnegative(),
-  z.strictObject({ 0: z.number().int().nonnegative() }).transform((cursors) => cursors[0]),
-]);
+import type { createExportReads } from "./export-reads.ts";
 
 const hash = z.string().regex(/^-?\d{1,19}$/);
 const keySchema = z.object({
@@ -37,9 +32,8 @@ export const exportStateSchema = z.object({
   /** Of the database that it is of (table database_epoch). */
   databaseId: z.string().max(60),
   epoch: z.number().int().positive(),
-  cursor: cursorSchema,
-  /** Of versions before this one, which counted batches where the web had several slices: no number of the feed is above it. */
-  count: z.null().optional(),
+  /** Of the change feed. */
+  cursor: z.number().int().nonnegative(),
   /**
    * The full export that is under way, as of the cursor: the last page that was sent, and how many were; null: it is whole.
    */
@@ -52,22 +46,6 @@ export const exportStateSchema = z.object({
 });
 
 export type ExportState = z.infer<typeof exportStateSchema>;
-
-export interface ExportReads {
-  database(): Promise<Pick<ExportState, "databaseId" | "epoch">>;
-  feed(): Promise<FeedState>;
-  changed(since: number, most: number): Promise<ChangedPagesRead>;
-  /** As the server estimates. */
-  expectedPages(): Promise<number>;
-  /** In the order of their keys, behind that one; fewer than `most` are the last. */
-  walk(after: UrlAddress | null, most: number): Promise<PageNow[]>;
-  pages(keys: readonly UrlAddress[]): Promise<PageNow[]>;
-  /** The hosts of each in short, which is another text as soon as they are others. */
-  optOuts(): Promise<ReadonlyMap<number, string>>;
-  urlsOfOptOut(optOutId: number, after: UrlAddress | null, most: number): Promise<UrlAddress[]>;
-  /** Of an opt-out that has ended. */
-  pagesOnceCovered(optOutId: number): AsyncIterable<readonly UrlAddress[]>;
-}
 
 export interface Written {
   readonly indexed: number;
@@ -90,7 +68,7 @@ export interface ExportTarget {
 }
 
 export interface ExportPorts {
-  readonly reads: ExportReads;
+  readonly reads: ReturnType<typeof createExportReads>;
   readonly target: ExportTarget;
   /** A clock that never goes back. */
   readonly nowMs: () => number;
@@ -201,7 +179,8 @@ class Export {
     }
     if (kept.cursor >= last)
       throw new ExportError(
-        `the target has pages of another database, as of change ${kept.cursor}, and this one's latest is ${last}: their versions would win; name another index, or a new file`,
+        `the target has pages of another database, as of change ${kept.cursor}, and this one's latest is ${last}: ` +
+          "their versions would win; name another index, or a new file",
       );
   }
 
@@ -361,6 +340,10 @@ function faultWords(fault: CursorFault): string {
     case "lost":
       return `the database went back on ${fault.wentBackAt.toISOString()}, behind what was exported`;
     case "unknown":
-      return `the target has changes that the database does not know: its latest is ${fault.last}. It went back to an earlier state, which no coordinator has noticed yet: start one, or run nearcrawl database restored, then export again`;
+      return `the target has changes that the database does not know: its latest is ${fault.last}. ${wentBackWords}`;
   }
 }
+
+const wentBackWords =
+  "It went back to an earlier state, which no coordinator has noticed yet: start one, or run nearcrawl database restored, " +
+  "then export again";

@@ -1,48 +1,35 @@
 /** What an export reads of the database: all pages in the order of their keys, those that changed, and whose sites have opted out. */
 import type { Pool } from "pg";
-import type { HostHash, UrlHash } from "#core/ids";
+import type { UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
-import type { UseAnswers } from "#protocol/preferences";
 import { changedPages, createChangeFeed } from "../../changes/change-feed-reads.ts";
+import { columnsOf } from "../../database/transaction.ts";
 import { currentEpoch } from "../../journal/epoch-store.ts";
 import { hostsCoveredBy } from "../../opt-outs/mark-writes.ts";
 import { countPages } from "../memory/index-page-reads.ts";
-import type { ExportReads } from "./export-index.ts";
 import type { PageNow } from "./export-operation.ts";
 
-export function createExportReads(pool: Pool): ExportReads {
+export function createExportReads(pool: Pool) {
   return {
     database: async () => {
       const { databaseId, epoch } = await currentEpoch(pool);
       return { databaseId, epoch };
     },
     feed: async () => await createChangeFeed(pool).state(),
-    changed: async (since, most) => await changedPages(pool, since, most),
+    changed: async (since: number, most: number) => await changedPages(pool, since, most),
+    /** As the server estimates. */
     expectedPages: async () => await countPages(pool),
-    walk: async (after, most) => {
-      const { rows } = await pool.query<PageRow>(walkSql, [
-        after?.hostHash ?? first,
-        after?.urlHash ?? first,
-        most,
-      ]);
-      return pagesOf(rows);
-    },
-    pages: async (keys) => {
-      const { rows } = await pool.query<PageRow>(keysSql, [
-        keys.map(({ hostHash }) => hostHash),
-        keys.map(({ urlHash }) => urlHash),
-      ]);
-      return pagesOf(rows);
-    },
+    /** In the order of their keys, behind that one; fewer than `most` are the last. */
+    walk: async (after: UrlAddress | null, most: number) =>
+      await pagesIn(pool, walkSql, [...keyOr(after), most]),
+    pages: async (keys: readonly UrlAddress[]) =>
+      await pagesIn(pool, keysSql, columnsOf(keys, ["hostHash", "urlHash"])),
+    /** The hosts of each in short, which is another text as soon as they are others. */
     optOuts: async () => await optOuts(pool),
-    urlsOfOptOut: async (optOutId, after, most) =>
-      await keysOf(pool, urlsOfOptOutSql, [
-        optOutId,
-        after?.hostHash ?? first,
-        after?.urlHash ?? first,
-        most,
-      ]),
-    pagesOnceCovered: async function* (optOutId) {
+    urlsOfOptOut: async (optOutId: number, after: UrlAddress | null, most: number) =>
+      await keysOf(pool, urlsOfOptOutSql, [optOutId, ...keyOr(after), most]),
+    /** Of an opt-out that has ended. */
+    pagesOnceCovered: async function* (optOutId: number): AsyncGenerator<readonly UrlAddress[]> {
       const hosts = await hostsCoveredBy(pool, optOutId);
       for (const { host_hash: host } of hosts)
         for (let after: UrlHash | string = first; ; ) {
@@ -54,6 +41,8 @@ export function createExportReads(pool: Pool): ExportReads {
     },
   };
 }
+
+const keyOr = (key: UrlAddress | null) => [key?.hostHash ?? first, key?.urlHash ?? first];
 
 const pagesAtOnce = 500;
 
@@ -95,49 +84,27 @@ const keysSql = `
   left join page p on p.host_hash = key.host_hash and p.url_hash = key.url_hash${joins}
   order by key.at`;
 
-interface PageRow {
-  readonly hostHash: HostHash;
-  readonly urlHash: UrlHash;
-  readonly isShown: boolean;
-  readonly url: string;
-  readonly host: string;
-  readonly title: string;
-  readonly description: string;
-  readonly headings: readonly string[];
-  readonly excerpt: string;
-  readonly lexemes: string;
-  readonly text_search_config: string;
-  readonly language: string | null;
-  readonly country: string | null;
-  readonly content_type: string;
-  readonly canonical_url: string | null;
+type Page = NonNullable<PageNow["page"]>;
+
+interface Dates {
   readonly published_at: Date | null;
   readonly modified_at: Date | null;
   readonly fetched_at: Date;
-  readonly crawler: string | null;
-  readonly words: number;
-  readonly linking_hosts: number;
-  readonly page_rank: number | null;
-  readonly text_group: string | null;
-  readonly is_copy: boolean;
-  readonly uses: UseAnswers | null;
 }
 
-function pagesOf(rows: readonly PageRow[]): PageNow[] {
-  return rows.map(
-    ({ hostHash, urlHash, isShown: isPage, published_at, modified_at, fetched_at, ...row }) => ({
-      hostHash,
-      urlHash,
-      page: isPage
-        ? {
-            ...row,
-            published_at: published_at?.toISOString() ?? null,
-            modified_at: modified_at?.toISOString() ?? null,
-            fetched_at: fetched_at.toISOString(),
-          }
-        : null,
-    }),
-  );
+type PageRow = UrlAddress & Omit<Page, keyof Dates> & Dates & { readonly isShown: boolean };
+
+async function pagesIn(pool: Pool, text: string, values: readonly unknown[]): Promise<PageNow[]> {
+  const { rows } = await pool.query<PageRow>(text, [...values]);
+  return rows.map(({ hostHash, urlHash, isShown: isPage, published_at, modified_at, fetched_at, ...row }) => {
+    if (!isPage) return { hostHash, urlHash, page: null };
+    const dates = {
+      published_at: published_at?.toISOString() ?? null,
+      modified_at: modified_at?.toISOString() ?? null,
+      fetched_at: fetched_at.toISOString(),
+    };
+    return { hostHash, urlHash, page: { ...row, ...dates } };
+  });
 }
 
 /** Of the hosts of each, in a few characters, which are others as soon as the hosts are. */

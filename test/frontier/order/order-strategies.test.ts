@@ -18,13 +18,7 @@ const newUrl: UrlFacts = {
   dueSeconds: 90,
   depth: 2,
 };
-const oldUrl: UrlFacts = {
-  ...newUrl,
-  outLinks: 8,
-  changeRatio: 0.7,
-  pageRank: 0.001,
-  ageSeconds: 18 * day,
-};
+const oldUrl: UrlFacts = { ...newUrl, outLinks: 8, changeRatio: 0.7, pageRank: 0.001, ageSeconds: 18 * day };
 
 const score = (name: OrderName, url: UrlFacts) => scoreOf(orderStrategy(name), url);
 const reason = (name: OrderName, url: UrlFacts) => orderStrategy(name).reason(url);

@@ -5,8 +5,14 @@ import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { UsageError } from "#core/errors";
 import { boundedInteger, listOf, milliseconds, share } from "#ops/cli/bounded-number";
 import { formatTable, printJson } from "#ops/cli/output";
+import { sharedFile } from "#ops/cli/shared-data";
 import { worldLimits } from "#ops/world/generate-world";
-import { instanceFamilies, parseInstanceName } from "./instances/named-instance.ts";
+import {
+  instanceFamilies,
+  matrixFile,
+  parseInstanceName,
+  readLatencyMatrix,
+} from "./instances/named-instance.ts";
 import { readFixture } from "./read-fixture.ts";
 import {
   fixedSource,
@@ -27,10 +33,9 @@ const help = `
   npm run lab -- simulate --instance delay-space:50:7 --policy nearest,exhaustive --noise-ms 4 --loss 0.02
 
 Families of --instance:
-${Object.entries(instanceFamilies)
-  .map(([name, { words }]) => `  ${name.padEnd(13)} ${words}`)
-  .join("\n")}
-"Tuned on": constants of "nearest" were chosen on it (test/bench/results/delegation.md).
+${instanceFamilies.map(({ name, words, tuning }) => `  ${name.padEnd(19)} ${words}; ${tuningWords[tuning]}`).join("\n")}
+"Tuned on": constants of "nearest" were chosen on it (test/bench/results/delegation.md). The measured matrices are in
+latency/ of the folder NEARCRAWL_DATA (default ../shared/data).
 
 Choices are judged by the undisturbed round-trip times; under noise the row of "exhaustive" says what the
 same disturbed probes allow at best.
@@ -142,11 +147,14 @@ async function sourcesOf({
     const json = await readFixture(name);
     return { name, source: fixedSource(json, tuningOfFixture(json.name)), firstSeed };
   });
-  const families = instance.map((name) => {
+  const families = instance.map(async (name) => {
     const { family, crawlers, seed } = parseInstanceName(name);
-    return { name, source: family.source({ crawlers, sites }), firstSeed: seed ?? firstSeed };
+    const file = family.matrix === null ? null : sharedFile(matrixFile(family.matrix));
+    if (file !== null && !file.isThere) throw new UsageError(`--instance "${name}": ${file.absence}`);
+    const matrix = file === null ? null : await readLatencyMatrix(file.path);
+    return { name, source: family.source({ crawlers, sites }, matrix), firstSeed: seed ?? firstSeed };
   });
-  return [...(await Promise.all(files)), ...families];
+  return await Promise.all([...files, ...families]);
 }
 
 function simulate({ name, source, firstSeed }: NamedSource, options: DelegationOptions): RepeatedResult[] {

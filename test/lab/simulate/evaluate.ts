@@ -12,7 +12,7 @@ import { downloadTimeMs, worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
 import { worldFromFixture } from "./fixture-world.ts";
-import { instanceFamilies } from "./instances/named-instance.ts";
+import { familyOf } from "./instances/named-instance.ts";
 import { readFixture } from "./read-fixture.ts";
 import {
   fixedSource,
@@ -97,11 +97,11 @@ const tables: Readonly<Record<string, (plan: Plan) => readonly Run[]>> = {
     // The exhaustive policy lets every crawler probe every subnet; with 1,000 crawlers that takes too long to compute.
     plan.fleets.map((crawlers) => worldRun(plan, crawlers, crawlers > 200 ? usual : [...usual, exhaustive])),
   untuned: (plan) =>
-    (["delay-space", "world"] as const).flatMap((family) =>
+    ["delay-space", "world"].flatMap((family) =>
       plan.fleets.map((crawlers) => ({
         ...worldRun(plan, crawlers, usual),
         name: `${family}, ${crawlers} crawlers`,
-        source: instanceFamilies[family].source({ crawlers, sites: plan.sites }),
+        source: familyOf(family)!.source({ crawlers, sites: plan.sites }, null),
       })),
     ),
 };

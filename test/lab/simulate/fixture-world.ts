@@ -6,7 +6,6 @@
  */
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
-import type { InstanceHost, LatencyInstance } from "#ops/world/compare";
 import {
   layOut,
   type PlacedHost,
@@ -19,7 +18,7 @@ import type { World, WorldCrawler, WorldHolder, WorldSite, WorldSubnet } from "#
 import { places, type RegionalRegistry } from "#ops/world/places";
 import { registryNames } from "#ops/world/plan-registry";
 import { SeededRandom } from "#ops/world/seeded-random";
-import { checkFixture } from "./read-fixture.ts";
+import { checkFixture, type Fixture } from "./read-fixture.ts";
 
 export interface FixtureSettings {
   /** What the fixture file holds, parsed from JSON and otherwise unchecked. */
@@ -73,10 +72,14 @@ interface FixtureDraft {
 interface Node {
   readonly name: string;
   readonly children: Map<string, Node>;
-  readonly hosts: { readonly type: "site" | "crawler"; readonly index: number; readonly of: InstanceHost }[];
+  readonly hosts: {
+    readonly type: "site" | "crawler";
+    readonly index: number;
+    readonly of: Fixture["crawlers"][number];
+  }[];
 }
 
-function draftOf(instance: LatencyInstance): FixtureDraft {
+function draftOf(instance: Fixture): FixtureDraft {
   const root: Node = { name: "root", children: new Map(), hosts: [] };
   for (const [index, of] of instance.crawlers.entries()) {
     nodeAt(root, of.path).hosts.push({ type: "crawler", index, of });
@@ -216,8 +219,6 @@ function siteOf(
     ...where,
     anycast: null,
     addresses: [where.address],
-    head: "answered",
-    blocks: [],
     place: null,
     language: random.pick(["en", "en", "de", "fr", "es"]),
     pages: 3 + Math.floor(Math.min(9, random.exponential(2.5))),
@@ -232,7 +233,7 @@ function located(at: PlacedHost, subnets: readonly WorldSubnet[]) {
 }
 
 function rttsOf(
-  instance: LatencyInstance,
+  instance: Fixture,
   crawlers: readonly WorldCrawler[],
   sites: readonly WorldSite[],
 ): Pick<World, "rttMs" | "rttRow" | "crawlerRttMs"> {

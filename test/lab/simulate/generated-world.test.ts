@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { instanceOf, worldInstance } from "#ops/world/compare";
+import { worldInstance } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import {
   fixedSource,
@@ -12,20 +12,6 @@ import {
 } from "./repeat-policies.ts";
 
 const size = { crawlers: 6, sites: 80 };
-
-describe("a world as an instance whose rows are made when they are read", () => {
-  it("holds what the instance that keeps everything holds", () => {
-    const world = generateWorld({ ...size, seed: 4 });
-    const whole = instanceOf(world);
-
-    const lazy = worldInstance(world);
-
-    expect(lazy.crawlers).toEqual(whole.crawlers);
-    expect(lazy.crawlerRtt).toEqual(whole.crawlerRtt);
-    const hosts = lazy.targets.map(({ path, org, cc, rtt }) => ({ path, org, cc, rtt: Array.from(rtt) }));
-    expect(hosts).toEqual(whole.targets);
-  });
-});
 
 describe("policies over several seeds", () => {
   const variants = [{ policy: "random" }, { policy: "nearest" }] as const;

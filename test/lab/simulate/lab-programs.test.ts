@@ -38,7 +38,7 @@ it.each([
   [["--fixture", fixture, "--policy", "psychic"], "psychic"],
   [["--fixture", fixture, "--policy", "nearest", "--loss", "1.5"], "--loss"],
   [["--policy", "nearest"], "--fixture <file> or --instance <name> is needed"],
-  [["--instance", "towns:5:7", "--policy", "nearest"], '"towns:5:7": world or delay-space:crawlers'],
+  [["--instance", "towns:5:7", "--policy", "nearest"], '"towns" is no family of instances: world'],
   [["--fixture", join(folder, "none.json"), "--policy", "nearest"], "none.json: cannot be read"],
   [["--fixture", join(folder, "broken.json"), "--policy", "nearest"], "broken.json: targets: "],
 ])("simulate refuses %j with exit code 2", async (args, words) => {

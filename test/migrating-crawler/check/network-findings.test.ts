@@ -8,6 +8,7 @@ import { ipv6Finding, resolverFinding } from "#crawler/check/machine-check";
 import { parseProxy } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
 import { atEnd } from "../../support/at-end.ts";
+import { closedPort } from "../support/origin.ts";
 import { startConnectProxy } from "../support/proxies.ts";
 import { startSmallCoordinator } from "../support/small-coordinator.ts";
 
@@ -18,18 +19,15 @@ async function survey(url: string, changes: Partial<SurveySettings> = {}) {
   return await surveyCoordinator({ url, route: straight, env: {}, now: () => new Date(), ...changes });
 }
 
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+async function coordinator(settings: Parameters<typeof startSmallCoordinator>[0] = {}) {
+  const world = await startSmallCoordinator(settings);
+  atEnd(() => world.close());
+  return world;
 }
 
 describe("the way to the coordinator", () => {
   it("is well when it answers", async () => {
-    const world = await startSmallCoordinator();
-    atEnd(() => world.close());
+    const world = await coordinator();
 
     const { findings, neededProxy } = await survey(world.url);
 
@@ -69,8 +67,7 @@ describe("the way to the coordinator", () => {
 
   it("with a certificate of nobody known names the middlebox as the likely cause", async () => {
     const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
-    const world = await startSmallCoordinator({ tls });
-    atEnd(() => world.close());
+    const world = await coordinator({ tls });
 
     const { findings } = await survey(world.url);
 
@@ -81,12 +78,8 @@ describe("the way to the coordinator", () => {
   });
 
   it("is not looked for through the environment's proxies when settings name one", async () => {
-    const world = await startSmallCoordinator();
-    const proxy = await startConnectProxy();
-    atEnd(
-      () => world.close(),
-      () => proxy.close(),
-    );
+    const [world, proxy] = [await coordinator(), await startConnectProxy()];
+    atEnd(() => proxy.close());
 
     const { findings, neededProxy } = await survey(world.url, {
       route: { ...straight, proxy: parseProxy(proxy.url) },
@@ -98,12 +91,8 @@ describe("the way to the coordinator", () => {
   });
 
   it("takes a proxy from the environment without a scheme, as curl does", async () => {
-    const world = await startSmallCoordinator();
-    const proxy = await startConnectProxy();
-    atEnd(
-      () => world.close(),
-      () => proxy.close(),
-    );
+    const [world, proxy] = [await coordinator(), await startConnectProxy()];
+    atEnd(() => proxy.close());
     const dead = parseProxy(`http://127.0.0.1:${await closedPort()}`);
 
     const { neededProxy } = await survey(world.url, {
@@ -121,8 +110,7 @@ describe("the clock", () => {
     [90_000, "fix", /(89|90|91) s ahead of the coordinator's: set it/],
     [-90_000, "fix", /(89|90|91) s behind the coordinator's/],
   ])("that is %i ms off is %s", async (clockBehindMs, state, words) => {
-    const world = await startSmallCoordinator({ clockBehindMs });
-    atEnd(() => world.close());
+    const world = await coordinator({ clockBehindMs });
 
     const { findings } = await survey(world.url);
 

@@ -127,92 +127,63 @@ const article =
   "The gate asks every visitor to prove to be a person before it lets them read the page. ".repeat(30);
 
 /** What only mentions a gate, has one in a form, or is short for other reasons. */
-const ownAnswers: readonly (readonly [name: string, body: string, status?: number])[] = [
-  [
-    "a comment form with Turnstile",
-    filled(
-      `${links}<form><textarea name="comment"></textarea><div class="cf-turnstile"></div></form><script src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script>`,
-    ),
-  ],
-  [
-    "a sign-up form with reCAPTCHA and few words",
-    filled(
-      '<h1>Sign up</h1><p>Please prove you are human.</p><form><input type="email"><div class="g-recaptcha"></div></form><script src="https://www.google.com/recaptcha/api.js"></script>',
-    ),
-  ],
-  [
-    "an article about Cloudflare's challenge, with its code",
-    filled(
-      `<h1>Are you human?</h1><p>${article}</p><pre>&lt;script>window._cf_chl_opt={}&lt;/script> id="anubis_version"</pre>`,
-    ),
-  ],
-  [
-    "a short note that quotes a mark",
-    filled(
-      '<h1>How to tell Anubis</h1><p>Look for id="anubis_version" or /.within.website/x/ in the source.</p>',
-    ),
-  ],
-  [
-    "Cloudflare's detection script on a page of few words",
-    filled(
-      `<h1>Ferries</h1><p>None today.</p><script>window.__CF$cv$params={r:'1'};</script><script src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>`,
-    ),
-  ],
-  [
-    "an application behind Imperva",
+const ownAnswers: Readonly<Record<string, string | readonly [body: string, status: number]>> = {
+  "a comment form with Turnstile": filled(
+    `${links}<form><textarea name="comment"></textarea><div class="cf-turnstile"></div></form><script ` +
+      'src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script>',
+  ),
+  "a sign-up form with reCAPTCHA and few words": filled(
+    '<h1>Sign up</h1><p>Please prove you are human.</p><form><input type="email"><div class="g-recaptcha">' +
+      '</div></form><script src="https://www.google.com/recaptcha/api.js"></script>',
+  ),
+  "an article about Cloudflare's challenge, with its code": filled(
+    `<h1>Are you human?</h1><p>${article}</p><pre>&lt;script>window._cf_chl_opt={}&lt;/script> id="anubis_version"</pre>`,
+  ),
+  "a short note that quotes a mark": filled(
+    '<h1>How to tell Anubis</h1><p>Look for id="anubis_version" or /.within.website/x/ in the source.</p>',
+  ),
+  "Cloudflare's detection script on a page of few words": filled(
+    "<h1>Ferries</h1><p>None today.</p><script>window.__CF$cv$params={r:'1'};</script><script " +
+      'src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>',
+  ),
+  "an application behind Imperva":
     '<html><head><title>Ferries</title></head><body><div id="root"></div><script src="/_Incapsula_Resource?SWJIYLWA=1"></script></body></html>',
-  ],
-  [
-    "an application that calls AWS WAF itself",
+  "an application that calls AWS WAF itself":
     '<html><title>Ferries</title><div id="app"></div><script src="https://a.edge.sdk.awswaf.com/1/2/challenge.js"></script></html>',
-  ],
-  [
-    "a real 403",
+  "a real 403": [
     filled("<h1>403 Forbidden</h1><p>You do not have permission to access this resource.</p>"),
     403,
   ],
-  [
-    "a block page",
+  "a block page": [
     "<html><head><title>Access Denied</title></head><body><h1>Access Denied</h1>Reference #18.2d351ab8</body></html>",
     403,
   ],
-  [
-    "a real 429",
+  "a real 429": [
     filled("<h1>Too many requests</h1><p>Please wait a moment.</p><script>count()</script>"),
     429,
   ],
-  [
-    "maintenance",
+  maintenance: [
     filled('<h1>Back soon</h1><p>We are checking our servers.</p><meta http-equiv="refresh" content="60">'),
     503,
   ],
-  [
-    "a login wall",
-    `<html><head><title>Log in</title><meta name="robots" content="noindex"></head><body><p>I'm not a robot</p><form><input type="text"><input type="password"></form><script>a()</script></body></html>`,
-  ],
-  [
-    "a wall of cookies",
-    filled(
-      "<h1>Your privacy</h1><p>We and our partners store cookies on your device.</p><button>Accept</button><script>document.cookie='consent=1'</script>",
-    ),
-  ],
-  [
-    "a frame for another site",
+  "a login wall":
+    `<html><head><title>Log in</title><meta name="robots" content="noindex"></head><body><p>I'm not a ` +
+    'robot</p><form><input type="text"><input type="password"></form><script>a()</script></body></html>',
+  "a wall of cookies": filled(
+    "<h1>Your privacy</h1><p>We and our partners store cookies on your device.</p><button>Accept</button><script>document.cookie='consent=1'</script>",
+  ),
+  "a frame for another site":
     '<html><head><title>ferry.example</title></head><frameset><frame src="https://ferry.example.net/"></frameset></html>',
-  ],
-  [
-    "a page that says not found with a script",
+  "a page that says not found with a script":
     '<html><head><title>404 Not Found</title><meta name="robots" content="noindex"></head><body><script>count()</script></body></html>',
-  ],
-  [
-    "a choice of languages that is kept in a cookie",
+  "a choice of languages that is kept in a cookie":
     '<html><body><script>document.cookie="l=en";location.href="/en/"</script></body></html>',
-  ],
-];
+};
 
 describe("what is no gate", () => {
-  for (const [name, body, status = 200] of ownAnswers)
+  for (const [name, answer] of Object.entries(ownAnswers))
     it(name, () => {
+      const [body, status] = typeof answer === "string" ? [answer, 200] : answer;
       const { provider } = gateInBody(Buffer.from(body), { status, headers: {} });
 
       expect(provider).toBeNull();
@@ -272,48 +243,29 @@ describe("a page that scripts draw", () => {
     }
   });
 
-  const marked: readonly (readonly [words: string, body: string, isMarked: boolean])[] = [
-    ["an element to draw into", app, true],
-    [
-      "a word for visitors without scripts",
+  const empty = {
+    "an element to draw into": app,
+    "a word for visitors without scripts":
       "<html><body><noscript>Please enable JavaScript.</noscript><script>a()</script></body></html>",
-      true,
-    ],
-    [
-      "an application of Flutter",
+    "an application of Flutter":
       '<html><body><script src="flutter_bootstrap.js" async></script></body></html>',
-      true,
-    ],
-    [
-      "an element that was drawn on the server",
-      `<div id="root"><h1>Ferries</h1><p>${article}</p></div><script src="/app.js"></script>`,
-      false,
-    ],
-    [
-      "a picture and a counter",
+  };
+  const full = {
+    "an element that was drawn on the server": `<div id="root"><h1>Ferries</h1><p>${article}</p></div><script src="/app.js"></script>`,
+    "a picture and a counter":
       '<html><body><img src="/a.jpg" alt="Ferry"><script>count()</script></body></html>',
-      false,
-    ],
-    [
-      "a page with hardly a word and no script",
-      '<html><body><div id="root">Soon.</div></body></html>',
-      false,
-    ],
-    [
-      "a script that counts, on a page with one word",
+    "a page with hardly a word and no script": '<html><body><div id="root">Soon.</div></body></html>',
+    "a script that counts, on a page with one word":
       "<html><body>Soon.<script>count()</script></body></html>",
-      false,
-    ],
-    [
-      "a login",
+    "a login":
       '<html><body><div id="app"><form><input type="password"></form></div><script>a()</script></body></html>',
-      false,
-    ],
-  ];
-  for (const [words, body, isMarked] of marked)
-    it(`${words} ${isMarked ? "marks" : "does not mark"} it`, () => {
-      const { needsScripts, provider } = gateInBody(Buffer.from(body), { status: 200, headers: {} });
+  };
+  it.each([
+    ...Object.entries(empty).map((row) => [...row, true] as const),
+    ...Object.entries(full).map((row) => [...row, false] as const),
+  ])("with %s: is it marked?", (_words, body, isMarked) => {
+    const { needsScripts, provider } = gateInBody(Buffer.from(body), { status: 200, headers: {} });
 
-      expect({ needsScripts, provider }).toEqual({ needsScripts: isMarked, provider: null });
-    });
+    expect({ needsScripts, provider }).toEqual({ needsScripts: isMarked, provider: null });
+  });
 });

@@ -2,9 +2,9 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { extractList, type FetchedList } from "#crawler/extract/extract-list";
-import { WorkTurns } from "#crawler/extract/read-list";
 import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
 import { inZone } from "../../support/in-zone.ts";
+import { noWaiting } from "../support/extracted.ts";
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
 const urlset = (...entries: string[]) => `<urlset xmlns="${sitemapNamespace}">${entries.join("")}</urlset>`;
@@ -22,7 +22,7 @@ async function listOf(
   };
   const extracted = await extractList(
     { ...list, bytes: Buffer.from(body as string), ...changes },
-    new WorkTurns(async () => {}),
+    noWaiting(),
   );
   return extracted === null ? null : pageExtract.parse(extracted.page);
 }
@@ -94,7 +94,9 @@ describe("a sitemap", () => {
   });
 
   it("of sitemaps names these", async () => {
-    const index = `<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
+    const index =
+      "<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>" +
+      "https://site.example/part-2.xml</loc></sitemap></sitemapindex>";
 
     expect(await urlsOf(index)).toEqual([
       "https://site.example/part-1.xml.gz",
@@ -169,26 +171,16 @@ describe("a sitemap", () => {
     }
   });
 
+  const accented = urlset(url("https://site.example/é"));
   it.each([
-    [
-      "UTF-16 with a byte order mark",
-      Buffer.from(`\ufeff${urlset(url("https://site.example/é"))}`, "utf16le"),
-      "",
-    ],
-    ["UTF-16 without one", Buffer.from(urlset(url("https://site.example/é")), "utf16le"), ""],
+    ["UTF-16 with a byte order mark", Buffer.from(`\ufeff${accented}`, "utf16le"), ""],
+    ["UTF-16 without one", Buffer.from(accented, "utf16le"), ""],
     [
       "what its declaration says",
-      Buffer.from(
-        `<?xml version='1.0' encoding='iso-8859-1'?>${urlset(url("https://site.example/é"))}`,
-        "latin1",
-      ),
+      Buffer.from(`<?xml version='1.0' encoding='latin1'?>${accented}`, "latin1"),
       "",
     ],
-    [
-      "what the header says",
-      Buffer.from(urlset(url("https://site.example/é")), "latin1"),
-      "; charset=iso-8859-1",
-    ],
+    ["what the header says", Buffer.from(accented, "latin1"), "; charset=iso-8859-1"],
   ])("is read in %s", async (_which, bytes, charset) => {
     expect(await urlsOf(bytes, { contentType: `text/xml${charset}` })).toEqual([
       "https://site.example/%C3%A9",
@@ -266,7 +258,8 @@ describe("entities", () => {
   });
 
   it("from outside are not fetched and give nothing", async () => {
-    const outside = `<!DOCTYPE u [<!ENTITY f SYSTEM "file:///etc/passwd"><!ENTITY % p SYSTEM "https://site.example/p.dtd"> %p;]>${urlset(url("https://site.example/a?&f;"))}`;
+    const outside = `<!DOCTYPE u [<!ENTITY f SYSTEM "file:///etc/passwd"><!ENTITY % p SYSTEM "https://site.example/p.dtd"> %p;]>
+      ${urlset(url("https://site.example/a?&f;"))}`;
 
     expect(await listOf(outside)).toMatchObject({ kind: "sitemap", links: [] });
   });
@@ -323,35 +316,24 @@ describe("a feed", () => {
   });
 
   it.each([
-    [
-      '<entry xml:base="When/2026/"><link href="Story"/></entry>',
-      "https://site.example/maps/When/2026/Story",
-    ],
-    [
-      '<entry><link xml:base="https://site.example/other/" href="x"/></entry>',
-      "https://site.example/other/x",
-    ],
+    ['<entry xml:base="When/2026/"><link href="Story"/></entry>', "/maps/When/2026/Story"],
+    ['<entry><link xml:base="/other/" href="x"/></entry>', "/other/x"],
     [
       '<entry xml:base="/abs/"><link href="y"/><content type="html" xml:base="/c/">z</content></entry>',
-      "https://site.example/abs/y",
+      "/abs/y",
     ],
-    ['<entry xml:base="a/"><link xml:base="b/" href="c"/></entry>', "https://site.example/maps/a/b/c"],
-    [
-      '<entry xml:base="/a/"><link rel="edit" xml:base="/no/" href="e"/><link href="c"/></entry>',
-      "https://site.example/a/c",
-    ],
-    [
-      '<entry xml:base="/a/"><link href="n"/></entry><entry><link href="c"/></entry>',
-      "https://site.example/maps/c",
-    ],
-    ['<entry xml:base="mailto:a@b"><link href="c"/></entry>', "https://site.example/maps/c"],
-    ['<entry xml:base="?x=1&amp;y=2"><link href="#c"/></entry>', "https://site.example/maps/all.xml?x=1&y=2"],
-    ['<entry xml:base=""><link href="c"/></entry>', "https://site.example/maps/c"],
+    ['<entry xml:base="a/"><link xml:base="b/" href="c"/></entry>', "/maps/a/b/c"],
+    ['<entry xml:base="/a/"><link rel="edit" xml:base="/no/" href="e"/><link href="c"/></entry>', "/a/c"],
+    ['<entry xml:base="/a/"><link href="n"/></entry><entry><link href="c"/></entry>', "/maps/c"],
+    ['<entry xml:base="mailto:a@b"><link href="c"/></entry>', "/maps/c"],
+    ['<entry xml:base="?x=1&amp;y=2"><link href="#c"/></entry>', "/maps/all.xml?x=1&y=2"],
+    ['<entry xml:base=""><link href="c"/></entry>', "/maps/c"],
     ['<entry xml:base="/a/"><link href="https://other.example/"/></entry>', "https://other.example/"],
   ])("in Atom with xml:base at an entry or a link: %s", async (entries, expected) => {
     const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><title>n</title>${entries}</feed>`;
 
-    expect((await urlsOf(atom, { contentType: "application/atom+xml" }))?.at(-1)).toBe(expected);
+    const url = new URL(expected, "https://site.example").href;
+    expect((await urlsOf(atom, { contentType: "application/atom+xml" }))?.at(-1)).toBe(url);
   });
 
   it("takes a base for its own links, too, and in RSS", async () => {

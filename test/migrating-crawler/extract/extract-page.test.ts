@@ -1,25 +1,9 @@
 /** What is made of a page's bytes. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type Extracted, extractPage, type FetchedBody } from "#crawler/extract/extract-page";
-import { pageExtract, simhashDistance } from "#protocol/result";
-
-/** The extract has passed the message's schema. */
-async function extract(
-  html: string | Buffer,
-  changes: Partial<FetchedBody> = {},
-): Promise<Extracted["page"]> {
-  const { page } = await extractPage({
-    url: "https://site.example/folder/page?x=1",
-    bytes: Buffer.from(html as string),
-    contentType: "text/html",
-    contentLanguage: "en",
-    robotsTag: undefined,
-    quiet: async () => {},
-    ...changes,
-  });
-  return pageExtract.parse(page);
-}
+import { extractPage } from "#crawler/extract/extract-page";
+import { simhashDistance } from "#protocol/result";
+import { bodyOf, extracted as extract } from "../support/extracted.ts";
 
 it("a page's lexemes are the newest Postgres' unless it is for an older one", async () => {
   const html = "<html lang=de><p>Goethe und die Lehrerinnen sammeln Bücher";
@@ -63,7 +47,8 @@ it("letters written with marks are the composed ones in every text of a page, an
 
 describe("the language of a page that is written with combining marks", () => {
   const vietnamese =
-    "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. Mọi con người đều được tạo hoá ban cho lý trí và lương tâm và cần phải đối xử với nhau trong tình bằng hữu.";
+    "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. Mọi con người đều được " +
+    "tạo hoá ban cho lý trí và lương tâm và cần phải đối xử với nhau trong tình bằng hữu.";
   const korean =
     "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.";
   const undeclared = { contentLanguage: null };
@@ -125,7 +110,8 @@ it.each([20, 1500])(
     const parts = Array.from(
       { length: classes },
       (_, index) =>
-        `<div class="menu c${index}"><p>Fremdes steht hier als Beiwerk auf allen Seiten</p></div><div class="text c${index}"><p>Eigenes steht hier als Text der einen Seite, um die es geht</p></div>`,
+        `<div class="menu c${index}"><p>Fremdes steht hier als Beiwerk auf allen Seiten</p></div>
+         <div class="text c${index}"><p>Eigenes steht hier als Text der einen Seite, um die es geht</p></div>`,
     );
     const html = `<html lang="de"><body>${parts.join("")}`;
 
@@ -226,15 +212,6 @@ describe("links", () => {
     expect(page.links[0]?.url).toBe("https://base.example/x/y");
   });
 
-  it("are 2000 URLs at most, and how many more there are is said", async () => {
-    const many = Array.from({ length: 3000 }, (_, index) => `<a href=/${index}>x</a>`).join("");
-
-    const page = await extract(many);
-
-    expect(page.links).toHaveLength(2000);
-    expect(page.leftOutLinks).toBe(1000);
-  });
-
   it("count once for the cap, however often and with whatever fragment they stand there", async () => {
     const menu =
       "<a href=/menu> </a><a href='/menu#a' rel=nofollow>Menu</a><a href=//site.example/menu>more</a>";
@@ -248,7 +225,7 @@ describe("links", () => {
     expect(page.leftOutLinks).toBeUndefined();
   });
 
-  it("beyond 20,000 are counted, and cost no memory", async () => {
+  it("are 2,000 URLs at most, and those beyond are counted, also beyond the 20,000 that are kept", async () => {
     const page = await extract(Array.from({ length: 21_000 }, (_, index) => `<a href=/${index}>`).join(""));
 
     expect(page.links).toHaveLength(2000);
@@ -256,61 +233,28 @@ describe("links", () => {
   });
 });
 
-describe("robots directives", () => {
-  it.each([
-    ['<meta name="robots" content="NOINDEX, nofollow">', undefined, true, true],
-    ['<meta name="nearcrawl" content="none">', undefined, true, true],
-    ["", "noindex", true, false],
-  ] as const)("%s %s: noindex %s, nofollow %s", async (meta, robotsTag, noindex, nofollow) => {
-    const page = await extract(`${meta}<p>some words <a href=/x>y</a>`, { robotsTag });
+it("what forbids to index takes the text away, and what forbids to follow marks the links", async () => {
+  const page = await extract("<meta name=nearcrawl content=NOFOLLOW><p>words <a href=/x>y</a>", {
+    robotsTag: "noindex",
+  });
 
-    expect(page.robots).toEqual({ noindex, nofollow });
-    expect(page.lexemes === "").toBe(noindex);
-    expect(page.links[0]?.nofollow).toBe(nofollow);
+  expect(page).toMatchObject({
+    ...{ robots: { noindex: true, nofollow: true }, lexemes: "" },
+    links: [{ nofollow: true }],
   });
 });
 
-describe("the charset", () => {
-  const cyrillic = Buffer.from([0xef, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2]);
+it("the charset is the header's, and else what the bytes look like", async () => {
+  const cyrillic = Buffer.from("<p>\xef\xf0\xe8\xe2\xe5\xf2", "latin1");
+  const stated = await extract(cyrillic, { contentType: "text/html; charset=windows-1251" });
+  const unstated = await extract(Buffer.from("\x93hi\x94", "latin1"), { contentType: "text/html" });
 
-  it.each([
-    [
-      "the header",
-      Buffer.concat([Buffer.from("<p>"), cyrillic]),
-      "text/html; charset=windows-1251",
-      "windows-1251",
-      "привет",
-    ],
-    [
-      "a meta element",
-      Buffer.concat([Buffer.from("<meta charset=cp1251><p>"), cyrillic]),
-      "text/html",
-      "windows-1251",
-      "привет",
-    ],
-    [
-      "nobody, and the bytes are not UTF-8",
-      Buffer.from([0x93, 0x68, 0x69, 0x94]),
-      "text/html",
-      "windows-1252",
-      "“hi”",
-    ],
-    ["a byte order mark", Buffer.from("\ufeffhé", "utf16le"), "text/html; charset=utf-8", "utf-16le", "hé"],
-  ])("is stated by %s", async (_who, bytes, contentType, charset, excerpt) => {
-    expect(await extract(bytes, { contentType })).toMatchObject({ charset, excerpt });
-  });
+  expect(stated).toMatchObject({ charset: "windows-1251", excerpt: "привет" });
+  expect(unstated).toMatchObject({ charset: "windows-1252", excerpt: "“hi”" });
 });
 
 describe("a page that is not good for the reader", () => {
-  const nested = (tag: string) =>
-    extractPage({
-      url: "https://site.example/",
-      bytes: Buffer.from(`<p>top${`<${tag}>`.repeat(300_000)}deep`),
-      contentType: "text/html",
-      contentLanguage: "en",
-      robotsTag: undefined,
-      quiet: async () => {},
-    });
+  const nested = (tag: string) => extractPage(bodyOf(`<p>top${`<${tag}>`.repeat(300_000)}deep`));
 
   it("and nests without end is read as far as real pages go, in no time to speak of", async () => {
     const { page, cut } = await nested("div");

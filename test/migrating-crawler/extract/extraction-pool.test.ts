@@ -1,7 +1,8 @@
 /** Extraction in threads: the same pages come out, and no page takes more than its own thread down. */
 import { afterEach, describe, expect, it } from "vitest";
-import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
+import { extractPage } from "#crawler/extract/extract-page";
 import { ExtractionPool, type ExtractionSettings } from "#crawler/extract/extraction-pool";
+import { bodyOf } from "../support/extracted.ts";
 
 const pools: ExtractionPool[] = [];
 afterEach(async () => {
@@ -12,19 +13,6 @@ function poolOf(settings: ExtractionSettings): ExtractionPool {
   const pool = new ExtractionPool(settings);
   pools.push(pool);
   return pool;
-}
-
-function bodyOf(html: string, changes: Partial<FetchedBody> = {}): FetchedBody {
-  return {
-    url: "http://site.example/page",
-    bytes: Buffer.from(html),
-    contentType: "text/html; charset=utf-8",
-    contentLanguage: null,
-    robotsTag: undefined,
-    nowMs: Date.UTC(2026, 2, 1),
-    quiet: async () => {},
-    ...changes,
-  };
 }
 
 const small = (word: string) =>
@@ -89,9 +77,9 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
   });
 
   it("does not count against a page what its thread is made to wait", async () => {
-    const pool = poolOf({ threads: 1, pageMs: 4000 });
+    const pool = poolOf({ threads: 1, pageMs: 8000 });
     let waits = 0;
-    const quiet = () => new Promise<void>((goOn) => setTimeout(goOn, waits++ === 1 ? 4100 : 0));
+    const quiet = () => new Promise<void>((goOn) => setTimeout(goOn, waits++ === 1 ? 8100 : 0));
 
     const { page } = await pool.extract({ ...large(), quiet });
 

@@ -95,7 +95,8 @@ describe("a declaration", () => {
   it("gives way to what most words and the model say, where the text is short, terse or has foreign lines in it", async () => {
     const rows = [
       "Wasserdichte Wanderschuhe aus Leder, Größe 42. Rutschfeste Sohle, atmungsaktives Innenfutter, 14 Tage Rückgabe, versandkostenfrei ab 50 Euro.",
-      "In the press archive. Read more. Der Verein wurde 1904 gegründet und hat heute etwa 300 Mitglieder, die sich jeden Donnerstag in der Halle treffen. Contact us. All rights reserved. Terms of use.",
+      "In the press archive. Read more. Der Verein wurde 1904 gegründet und hat heute etwa 300 Mitglieder, die " +
+        "sich jeden Donnerstag in der Halle treffen. Contact us. All rights reserved. Terms of use.",
       "hi leute, hab seit gestern probleme mit meinem router, nach dem update geht nix mehr. jemand ne idee? danke schon mal im voraus",
     ];
     const found = await Promise.all(rows.map(async (text) => (await asked("en-US", text)).language));

@@ -20,21 +20,17 @@ const bases = [
 ];
 
 const references = [
-  ..."| |#|#part|?|?q=1&b=%20|/|/a/b.html#c|a|a/b|./a|../a|.|..|a/..|/a/./b|/a/%2e%2e/b|/.well-known/x|a:b|a/b:c|1:2".split(
-    "|",
-  ),
-  ..."//other.example|//other.example/x|//OTHER.example/x|///x|/\\x|\\x|/a\\b|http:|http:/x|http:x|http://|https:///x".split(
-    "|",
-  ),
-  ..."http://other.example|https://other.example?x|https://other.example#x|https://other.example:443/|http://a.b:80/|http://a.b:99999/".split(
-    "|",
-  ),
-  ..."http://1.2.3|http://0x7f.1/|http://a.0x1|http://a.1|http://1.a|http://a..b/|http://.a/|http://a./|http://xn--a/|http://a.xn--zz/|http://a_b.example/".split(
-    "|",
-  ),
-  ..."http://user@a.b/|http://a b/|http://a%41/|https://other.example/a b|/ä|/a'b?c'd|/a\"b|/a<b>|/a|b|/{a}|/a^b|/a`b|javascript:x|mailto:a@b|HTTP://A.B/".split(
-    "|",
-  ),
+  ...[
+    "| |#|#part|?|?q=1&b=%20|/|/a/b.html#c|a|a/b|./a|../a|.|..|a/..|/a/./b|/a/%2e%2e/b|/.well-known/x|a:b|a/b:c|1:2",
+    "//other.example|//other.example/x|//OTHER.example/x|///x|/\\x|\\x|/a\\b|http:|http:/x|http:x|http://|https:///x",
+    "http://other.example|https://other.example?x|https://other.example#x|https://other.example:443/|http://a.b:80/|http://a.b:99999/",
+    "http://1.2.3|http://0x7f.1/|http://a.0x1|http://a.1|http://1.a|http://a..b/|http://.a/|http://a./",
+    "http://xn--a/|http://a.xn--zz/|http://a_b.example/",
+    "http://user@a.b/|http://a b/|http://a%41/|https://other.example/a b",
+    "/ä|/a'b?c'd|/a\"b|/a<b>|/a|b|/{a}|/a^b|/a`b|javascript:x|mailto:a@b|HTTP://A.B/",
+  ]
+    .join("|")
+    .split("|"),
   " /a ",
   "/a\nb",
   "\t//a.b/\t",

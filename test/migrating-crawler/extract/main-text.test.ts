@@ -1,15 +1,12 @@
 /** Which text of a page is its own, on pages as templates of many kinds make them. */
 import { describe, expect, it } from "vitest";
 import { pageText } from "#crawler/extract/extract-page";
-import { WorkTurns } from "#crawler/extract/read-list";
-import { readPage } from "#crawler/extract/read-page";
+import { readOf } from "../support/extracted.ts";
 
-async function textOf(html: string): Promise<string> {
-  const read = await readPage(html, new WorkTurns(async () => {}));
-  return pageText(read)
+const textOf = async (html: string) =>
+  pageText(await readOf(html))
     .pieces.map(({ text }) => text)
     .join("\n");
-}
 
 const times = (count: number, make: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => make(n)).join("");
@@ -19,7 +16,11 @@ const links = (count: number, word: string) =>
   `<div>${times(count, (n) => `<div><a href=/${word}/${n}>${word} ${n}</a></div>`)}</div>`;
 
 const teasers = (count: number) =>
-  `<div>${times(count, (n) => `<div><a href=/t/${n}><h3>Teaser ${n}</h3><img src=t.jpg alt="picture of teaser ${n}"> words that lead elsewhere</a></div>`)}</div>`;
+  `<div>${times(
+    count,
+    (n) => `<div><a href=/t/${n}><h3>Teaser ${n}</h3>
+  <img src=t.jpg alt="picture of teaser ${n}"> words that lead elsewhere</a></div>`,
+  )}</div>`;
 
 const sentence = {
   en: "The harbour master closed the northern pier on Tuesday, since the storm had loosened three of its piles. ",
@@ -47,7 +48,8 @@ const templates: readonly Template[] = [
   },
   {
     name: "a short Japanese report among lists of links",
-    html: `<html lang=ja><head><script type=application/ld+json>{"@type":"NewsArticle","headline":"桟橋"}</script><body>${links(120, "社会")}
+    html: `<html lang=ja><head><script type=application/ld+json>{"@type":"NewsArticle","headline":"桟橋"}</script>
+      <body>${links(120, "社会")}
       <div><h1>北側の桟橋を閉鎖</h1><div>2026/11/20 05:00</div><div><p>${sentence.ja}</p></div></div>${links(120, "経済")}${teasers(15)}`,
     own: ["北側の桟橋を閉鎖", "港湾局は火曜日"],
     rest: ["社会 7", "経済 7", "Teaser"],
@@ -75,11 +77,19 @@ const templates: readonly Template[] = [
   {
     name: "a recipe: ingredients, steps and notes, beside a table of more words",
     html: `<head><script type=application/ld+json>{"@type":"Recipe","name":"Fish soup"}</script><body>${links(30, "Recipes")}
-      <div class=post><h1>Fish soup</h1><div class=intro><p>${sentence.en.repeat(3)}This soup warmed everybody who had to wait for a ferry that evening.</p></div>
+      <div class=post><h1>Fish soup</h1><div class=intro>
+      <p>${sentence.en.repeat(3)}This soup warmed everybody who had to wait for a ferry that evening.</p></div>
       <div class=card><div class=col><h2>Ingredients</h2><ul><li>500 g cod<li>2 leeks<li>1 l fish stock<li>3 <a href=/p>potatoes</a></ul></div>
-      <div class=col><h2>Method</h2><ol>${times(5, (n) => `<li>Step ${n}: cut the leeks into rings, sweat them in butter, and add the stock when they are soft, not before.</li>`)}</ol></div>
-      <div class=col><table><tr><td>Nutrition, by serving: ${times(24, (n) => `nutrient ${n}, ${n} g, ${n} % of a day, `)}<tr><td>estimated</table></div></div>
-      <div class=notes><h2>Notes</h2><p>${sentence.en.repeat(2)}The soup keeps for two days in the fridge, but the potatoes get mealy when it is frozen and thawed.</p></div></div>${teasers(12)}`,
+      <div class=col><h2>Method</h2><ol>${times(
+        5,
+        (n) => `<li>Step ${n}: cut the leeks into rings, sweat them in butter,
+        and add the stock when they are soft, not before.</li>`,
+      )}</ol></div>
+      <div class=col><table>
+        <tr><td>Nutrition, by serving: ${times(24, (n) => `nutrient ${n}, ${n} g, ${n} % of a day, `)}<tr><td>estimated</table></div></div>
+      <div class=notes><h2>Notes</h2>
+        <p>${sentence.en.repeat(2)}The soup keeps for two days in the fridge, but the potatoes get mealy when it is
+        frozen and thawed.</p></div></div>${teasers(12)}`,
     own: ["warmed everybody", "500 g cod", "3 potatoes", "Step 0", "Step 4", "get mealy"],
     rest: ["Recipes 7", "Teaser"],
   },
@@ -92,21 +102,28 @@ const templates: readonly Template[] = [
   },
   {
     name: "a forum: the posts of a thread",
-    html: `<body><div id=header>${links(20, "Board")}</div><h1>Is the pier open?</h1><div class=thread>${times(6, (n) => `<div class=post id=post${n}><div class=user><a href=/u/${n}>User ${n}</a> Joined 2019 Posts: ${n}00</div><div class=body>Reply ${n}. ${sentence.en.repeat(2)}</div></div>`)}</div>
+    html: `<body><div id=header>${links(20, "Board")}</div><h1>Is the pier open?</h1>
+      <div class=thread>${times(
+        6,
+        (n) => `<div class=post id=post${n}>
+          <div class=user><a href=/u/${n}>User ${n}</a> Joined 2019 Posts: ${n}00</div><div class=body>Reply ${n}. ${sentence.en.repeat(2)}</div></div>`,
+      )}</div>
       <div class=login><form>Log in to reply to this thread, or register, which takes a minute and an address</form></div>`,
     own: ["Is the pier open?", "Reply 0.", "Reply 5."],
     rest: ["Board 7", "Log in to reply"],
   },
   {
     name: "a thread whose posts are called comments",
-    html: `<body>${links(20, "Board")}<h1>Is the pier open?</h1><table class=comment-tree>${times(6, (n) => `<tr><td class=comment><p>Reply ${n}. ${sentence.en.repeat(2)}</p></td></tr>`)}</table><p>Add a reply`,
+    html: `<body>${links(20, "Board")}<h1>Is the pier open?</h1>
+      <table class=comment-tree>${times(6, (n) => `<tr><td class=comment><p>Reply ${n}. ${sentence.en.repeat(2)}</p></td></tr>`)}</table><p>Add a reply`,
     own: ["Is the pier open?", "Reply 0.", "Reply 5."],
     rest: ["Board 7"],
   },
   {
     name: "documentation: prose, code and definitions, and not the tree of chapters",
     html: `<body><div class=tree><ul>${times(60, (n) => `<li><a href=/d/${n}>Chapter ${n}</a>`)}</ul></div><div class=doc><h1>Moor a boat</h1>
-      <p>${sentence.en}</p><pre>boat.moor({ pier: "north", lines: 4 })</pre><h2>Options</h2><dl><dt>pier<dd>The pier's name, as the harbour master writes it on the board.<dt>lines<dd>How many lines are made fast, 4 unless it is calm.</dl>
+      <p>${sentence.en}</p><pre>boat.moor({ pier: "north", lines: 4 })</pre><h2>Options</h2>
+      <dl><dt>pier<dd>The pier's name, as the harbour master writes it on the board.<dt>lines<dd>How many lines are made fast, 4 unless it is calm.</dl>
       <p>${sentence.en}An error is thrown where the pier is closed.</p></div><div>© the harbour</div>`,
     own: ["Moor a boat", "boat.moor", "4 unless it is calm", "An error is thrown"],
     rest: ["Chapter 7"],
@@ -121,7 +138,12 @@ const templates: readonly Template[] = [
   },
   {
     name: "a live blog: all entries",
-    html: `<body>${links(40, "Live")}<main><h1>Storm: as it happened</h1>${times(8, (n) => `<article><time datetime=2026-11-20T1${n}:00Z>1${n}:00</time><h2>Entry ${n}</h2><p>Update ${n}: ${sentence.en}</p></article>`)}</main>
+    html: `<body>${links(40, "Live")}<main><h1>Storm: as it happened</h1>
+      ${times(
+        8,
+        (n) => `<article><time datetime=2026-11-20T1${n}:00Z>1${n}:00</time>
+      <h2>Entry ${n}</h2><p>Update ${n}: ${sentence.en}</p></article>`,
+      )}</main>
       <div class=newsletter><p>Subscribe to our newsletter, which tells you on every morning of the week what the storm left.</p></div>`,
     own: ["Entry 0", "Update 0:", "Update 7:"],
     rest: ["Live 7", "Subscribe to our"],
@@ -135,7 +157,8 @@ const templates: readonly Template[] = [
   {
     name: "what microdata call the article, with its lead, among longer texts of readers",
     html: `<body><article><h1>Pier closed</h1><p>The northern pier of the harbour stays closed for as long as the winter lasts, says its master.</p>
-      <div itemprop=articleBody>${times(3, () => `<p>${sentence.en}</p>`)}</div><div>${times(12, (n) => `<div><p>Reader ${n}: ${sentence.en}</p></div>`)}</div></article>`,
+      <div itemprop=articleBody>${times(3, () => `<p>${sentence.en}</p>`)}</div>
+      <div>${times(12, (n) => `<div><p>Reader ${n}: ${sentence.en}</p></div>`)}</div></article>`,
     own: ["as long as the winter lasts", "loosened three"],
     rest: ["Reader 3"],
   },
@@ -148,7 +171,8 @@ const templates: readonly Template[] = [
   },
   {
     name: "a page whose class says that comments are open",
-    html: `<body><div class="post comments-open"><h1>Pier closed</h1><p>${sentence.en.repeat(3)}</p></div><div id=comments>${times(9, (n) => `<p>Comment ${n}: ${sentence.en}</p>`)}</div>`,
+    html: `<body><div class="post comments-open"><h1>Pier closed</h1><p>${sentence.en.repeat(3)}</p></div>
+      <div id=comments>${times(9, (n) => `<p>Comment ${n}: ${sentence.en}</p>`)}</div>`,
     own: ["loosened three"],
     rest: ["Comment 3"],
   },
@@ -173,9 +197,10 @@ describe("the text of", () => {
 });
 
 it("pictures are main text where the text around them is", async () => {
-  const text =
-    await textOf(`<body><div><img alt="site logo"></div><div><div><img alt="banner beside"> Advertising partner of ours</div></div>
-    <div class=story><h1>Pier closed</h1><img alt="the pier from above"><p>${sentence.en.repeat(3)}</p><figure><img alt="a loose pile"></figure></div>${teasers(3)}`);
+  const text = await textOf(`<body><div><img alt="site logo"></div>
+    <div><div><img alt="banner beside"> Advertising partner of ours</div></div>
+    <div class=story><h1>Pier closed</h1><img alt="the pier from above">
+    <p>${sentence.en.repeat(3)}</p><figure><img alt="a loose pile"></figure></div>${teasers(3)}`);
 
   expect(text).toContain("the pier from above");
   expect(text).toContain("a loose pile");

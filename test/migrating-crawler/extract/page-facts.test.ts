@@ -1,21 +1,6 @@
 /** What a page says of itself beside its text: titles, dates, structured data, feeds; and what is its main text. */
 import { describe, expect, it } from "vitest";
-import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
-import { pageExtract } from "#protocol/result";
-
-async function extract(html: string, changes: Partial<FetchedBody> = {}) {
-  const { page } = await extractPage({
-    url: "https://site.example/folder/page",
-    bytes: Buffer.from(html),
-    contentType: "text/html; charset=utf-8",
-    contentLanguage: "en",
-    robotsTag: undefined,
-    nowMs: Date.parse("2026-11-22T12:00:00Z"),
-    quiet: async () => {},
-    ...changes,
-  });
-  return pageExtract.parse(page);
-}
+import { extracted as extract } from "../support/extracted.ts";
 
 describe("a page's title", () => {
   it.each([
@@ -106,44 +91,32 @@ describe("a page's refresh", () => {
 });
 
 describe("a page's dates", () => {
-  it.each([
-    ["<meta property=article:published_time content=2019-04-28T06:01:07+02:00>", "2019-04-28T06:01:07+02:00"],
-    [
-      '<script type=application/ld+json>{"@type":"NewsArticle","datePublished":"2019-04-28"}</script>',
-      "2019-04-28",
-    ],
-    [
-      "<article itemscope itemtype=https://schema.org/Article><span itemprop=datePublished>28 April 2019</span></article>",
-      "2019-04-28",
-    ],
-    ["<meta name=DC.date.issued content=2019-04-28>", "2019-04-28"],
-    [
-      "<footer><time datetime=2001-01-01></footer><p>by A on <time datetime=2019-04-28>then</time>",
-      "2019-04-28",
-    ],
-    ["<h1>Head</h1><div>28 April 2019, by A</div><p>text", "2019-04-28"],
-    [
-      "<aside><time datetime=2001-01-01>then</time></aside><h1>Head</h1><div>28 April 2019, by A</div><p>text",
-      "2019-04-28",
-    ],
-    [
-      "<aside><time class=published datetime=2001-01-01></aside><h1>Head</h1><p>by A on <time datetime=2019-04-28>then</time>",
-      "2019-04-28",
-    ],
-    [
-      "<aside><div itemscope itemtype=https://schema.org/Article><b itemprop=datePublished content=2001-01-01></b></div></aside><b itemprop=datePublished content=2019-04-28></b>",
-      "2019-04-28",
-    ],
-    [
-      "<div><a href=/x>Other</a> <time datetime=2001-01-01></div><article><h1>Head</h1><time datetime=2019-04-28></article>",
-      "2019-04-28",
-    ],
-    ["<html lang=en><h1>Titel</h1><div>28. April 2019</div><p>text", "2019-04-28"],
-    ["<html lang=en><h1>Titel</h1><div>28. März 2019</div><p>text", "2019-03-28"],
-    ["<html lang=utf-8><h1>Titel</h1><div>28 mars 2019</div><p>text", "2019-03-28"],
-    ["<h1>Head</h1><p>text</p><aside><time datetime=2019-04-28></aside>", "2019-04-28"],
-    ["<p>In 2019 there were 28.", undefined],
-  ])("%s: published %s", async (html, publishedAt) => {
+  it.each(
+    Object.entries<string | undefined>({
+      "<meta property=article:published_time content=2019-04-28T06:01:07+02:00>": "2019-04-28T06:01:07+02:00",
+      '<script type=application/ld+json>{"@type":"NewsArticle","datePublished":"2019-04-28"}</script>':
+        "2019-04-28",
+      "<article itemscope itemtype=https://schema.org/Article><span itemprop=datePublished>28 April 2019</span></article>":
+        "2019-04-28",
+      "<meta name=DC.date.issued content=2019-04-28>": "2019-04-28",
+      "<footer><time datetime=2001-01-01></footer><p>by A on <time datetime=2019-04-28>then</time>":
+        "2019-04-28",
+      "<h1>Head</h1><div>28 April 2019, by A</div><p>text": "2019-04-28",
+      "<aside><time datetime=2001-01-01>then</time></aside><h1>Head</h1><div>28 April 2019, by A</div><p>text":
+        "2019-04-28",
+      "<aside><time class=published datetime=2001-01-01></aside><h1>Head</h1><p>by A on <time datetime=2019-04-28>then</time>":
+        "2019-04-28",
+      ["<aside><div itemscope itemtype=https://schema.org/Article><b itemprop=datePublished content=2001-01-01>" +
+        "</b></div></aside><b itemprop=datePublished content=2019-04-28></b>"]: "2019-04-28",
+      "<div><a href=/x>Other</a> <time datetime=2001-01-01></div><article><h1>Head</h1><time datetime=2019-04-28></article>":
+        "2019-04-28",
+      "<html lang=en><h1>Titel</h1><div>28. April 2019</div><p>text": "2019-04-28",
+      "<html lang=en><h1>Titel</h1><div>28. März 2019</div><p>text": "2019-03-28",
+      "<html lang=utf-8><h1>Titel</h1><div>28 mars 2019</div><p>text": "2019-03-28",
+      "<h1>Head</h1><p>text</p><aside><time datetime=2019-04-28></aside>": "2019-04-28",
+      "<p>In 2019 there were 28.": undefined,
+    }),
+  )("%s: published %s", async (html, publishedAt) => {
     expect((await extract(html)).publishedAt).toBe(publishedAt);
   });
 
@@ -210,9 +183,10 @@ describe("structured data", () => {
 });
 
 it("feeds are the alternates that are RSS or Atom, each once", async () => {
-  const page =
-    await extract(`<link rel=alternate type=application/rss+xml href=/rss><link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
-    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2><link rel=alternate type=application/rss+xml href=ftp://x/>`);
+  const page = await extract(`<link rel=alternate type=application/rss+xml href=/rss>
+    <link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
+    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2>
+    <link rel=alternate type=application/rss+xml href=ftp://x/>`);
 
   expect(page.feeds).toEqual(["https://site.example/rss", "https://site.example/folder/atom"]);
 });

@@ -3,12 +3,11 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { decodeText } from "#crawler/extract/charset";
-import { extractPage, pageText } from "#crawler/extract/extract-page";
+import { pageText } from "#crawler/extract/extract-page";
 import { tidy } from "#crawler/extract/read-links";
-import { WorkTurns } from "#crawler/extract/read-list";
-import { readPage } from "#crawler/extract/read-page";
-import { type PageExtract, pageExtract } from "#protocol/result";
+import type { PageExtract } from "#protocol/result";
 import { sharedData } from "../../support/shared-data.ts";
+import { extracted, readOf } from "../support/extracted.ts";
 
 interface RealPage {
   readonly name: string;
@@ -61,22 +60,10 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
   beforeAll(async () => {
     for (const real of JSON.parse(readFileSync(manifest!, "utf8")) as RealPage[]) {
       const bytes = readFileSync(sharedData(`suites/pages/${real.file}`)!);
-      const read = await readPage(decodeText(bytes, real.contentType).text, new WorkTurns(async () => {}));
-      const { page } = await extractPage({
-        url: real.url,
-        bytes,
-        contentType: real.contentType,
-        contentLanguage: null,
-        robotsTag: undefined,
-        nowMs: Date.parse("2026-11-22T12:00:00Z"),
-        quiet: async () => {},
-      });
-      pages.push({
-        real,
-        page: pageExtract.parse(page),
-        text: plain(pageText(read).pieces),
-        all: plain(read.blocks),
-      });
+      const { url, contentType } = real;
+      const read = await readOf(decodeText(bytes, contentType).text);
+      const page = await extracted(bytes, { url, contentType, contentLanguage: null });
+      pages.push({ real, page, text: plain(pageText(read).pieces), all: plain(read.blocks) });
     }
   }, 120_000);
 

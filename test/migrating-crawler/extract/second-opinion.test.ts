@@ -4,6 +4,7 @@ import { extractPage } from "#crawler/extract/extract-page";
 import { generateWorld } from "#ops/world/generate-world";
 import { pageHtml, siteFurniture } from "#ops/world/page-html";
 import { planSite } from "#ops/world/site-plan";
+import { bodyOf } from "../support/extracted.ts";
 
 const world = generateWorld({ seed: 21, sites: 12, crawlers: 2 });
 
@@ -16,15 +17,7 @@ describe("extraction", () => {
         const url = `http://${site.host}${page.path}`;
         const html = pageHtml(plan, page, siteFurniture(1));
 
-        const extracted = await extractPage({
-          url,
-          bytes: Buffer.from(html),
-          contentType: "text/html; charset=utf-8",
-          contentLanguage: null,
-          robotsTag: undefined,
-          quiet: async () => {},
-          wantsSecondOpinion: true,
-        });
+        const extracted = await extractPage(bodyOf(html, { url, wantsSecondOpinion: true }));
 
         expect(extracted.secondOpinion, url).toEqual({ onlyOurs: [], onlyTheirs: [] });
         links += extracted.page.links.length;

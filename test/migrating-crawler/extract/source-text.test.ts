@@ -3,13 +3,11 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { decodeSource } from "#crawler/extract/charset";
-import { extractPage } from "#crawler/extract/extract-page";
 import { wordsKept } from "#crawler/extract/lexeme-table";
-import { WorkTurns } from "#crawler/extract/read-list";
-import { readPage } from "#crawler/extract/read-page";
 import { sourceOf, utf8Source } from "#crawler/extract/source-text";
 import { hostileBytes, hostileText, pick } from "../../fuzz/mutate.ts";
 import { sharedData } from "../../support/shared-data.ts";
+import { extracted, readOf } from "../support/extracted.ts";
 
 const page =
   '<!doctype html><html lang="fr"><head><meta charset="utf-8"><title>Été à Łódź 😀</title><base href="/é/">' +
@@ -31,8 +29,8 @@ const tokens = [
 ];
 
 /** Everything that was read, as plain values. */
-async function readOf(source: Parameters<typeof readPage>[0], isXml: boolean): Promise<unknown> {
-  const { containers, notes, ...read } = await readPage(source, new WorkTurns(async () => {}), isXml);
+async function valuesOf(source: Parameters<typeof readOf>[0], isXml: boolean): Promise<unknown> {
+  const { containers, notes, ...read } = await readOf(source, isXml);
   return structuredClone({
     ...read,
     parents: containers.parents,
@@ -51,8 +49,8 @@ describe("a page in UTF-8", () => {
       const text = bytes.toString("utf8");
       if (text.length !== bytes.length) differing++;
 
-      expect(await readOf(utf8Source(bytes), isXml), `seed ${seed}, round ${round}`).toEqual(
-        await readOf(sourceOf(text), isXml),
+      expect(await valuesOf(utf8Source(bytes), isXml), `seed ${seed}, round ${round}`).toEqual(
+        await valuesOf(sourceOf(text), isXml),
       );
     }
     expect(differing).toBeGreaterThan(100);
@@ -92,7 +90,7 @@ describe("a page in UTF-8", () => {
     const title = "😀é中".repeat(1000);
     const html = `<title>${title}</title><p>x`;
 
-    const read = await readPage(utf8Source(Buffer.from(html)), new WorkTurns(async () => {}));
+    const read = await readOf(utf8Source(Buffer.from(html)));
 
     expect(read.title).toBe(title.slice(0, 2000));
   });
@@ -117,8 +115,8 @@ describe.skipIf(manifest === null)("real pages", () => {
       if (charset !== "utf-8") continue;
       byBytes++;
 
-      expect(await readOf(source, false), file).toEqual(
-        await readOf(sourceOf(bytes.toString("utf8").replace(/^\ufeff/, "")), false),
+      expect(await valuesOf(source, false), file).toEqual(
+        await valuesOf(sourceOf(bytes.toString("utf8").replace(/^\ufeff/, "")), false),
       );
     }
     expect(byBytes).toBeGreaterThan(50);
@@ -126,29 +124,22 @@ describe.skipIf(manifest === null)("real pages", () => {
 });
 
 it("a page of 50 MB, 2 million words, a word of 10 MB and 100,000 links are read within what is kept of any page", async () => {
-  const quiet = async () => {};
-  const facts = {
-    url: "https://site.example/",
-    contentType: "text/html",
-    contentLanguage: "en",
-    robotsTag: undefined,
-    quiet,
-  };
   const line = Buffer.from(
     `<p class="été">${"Une ligne de texte. ".repeat(50)}<a href="/é">lien</a></p>\n`.repeat(63),
   );
-  const long = await extractPage({ ...facts, bytes: Buffer.concat(Array.from({ length: 800 }, () => line)) });
-  const word = await extractPage({ ...facts, bytes: Buffer.from(`<p>${"é".repeat(5_000_000)} end`) });
+  const long = await extracted(Buffer.concat(Array.from({ length: 800 }, () => line)));
+  const word = await extracted(`<p>${"é".repeat(5_000_000)} end`);
   const numbers = Array.from({ length: 2_000_000 }, (_, index) => `w${index}`).join(" ");
-  const many = await extractPage({ ...facts, bytes: Buffer.from(`<p>é ${numbers}`) });
-  const links = Array.from({ length: 100_000 }, (_, index) => `<a href="/é${index}">x</a>`).join("");
-  const linked = await extractPage({ ...facts, bytes: Buffer.from(links) });
+  const many = await extracted(`<p>é ${numbers}`);
+  const linked = await extracted(
+    Array.from({ length: 100_000 }, (_, index) => `<a href="/é${index}">x</a>`).join(""),
+  );
 
-  expect(long.page.lexemes.length).toBeLessThan(900_000);
-  expect(many.page.lexemes.length).toBeLessThan(900_000);
-  expect(many.page.words).toBeGreaterThan(10_000);
+  expect(long.lexemes.length).toBeLessThan(900_000);
+  expect(many.lexemes.length).toBeLessThan(900_000);
+  expect(many.words).toBeGreaterThan(10_000);
   expect(wordsKept()).toBeLessThanOrEqual(4 * 32_768);
-  expect(word.page.words).toBeLessThan(3);
-  expect(linked.page.links).toHaveLength(2000);
-  expect(linked.page.leftOutLinks).toBe(98_000);
+  expect(word.words).toBeLessThan(3);
+  expect(linked.links).toHaveLength(2000);
+  expect(linked.leftOutLinks).toBe(98_000);
 });

@@ -1,16 +1,12 @@
 /** The splitter against Postgres' own parser, on the classes of text that it knows and on random text. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { anyWord, asciiWord, asItIs } from "#crawler/extract/dictionaries";
 import { splitTokens } from "#crawler/extract/tokens";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = await forThisFile(testDatabase());
 
 /** The parser's token types that text search configurations look at, by the dictionary that they go to. */
 const kinds: Readonly<Record<string, number>> = {
@@ -48,38 +44,28 @@ async function theirs(texts: readonly string[]): Promise<string[][]> {
 }
 
 describe("the tokens of", () => {
-  it.each([
-    [
-      "hosts, URLs and ports",
-      "See site.example, www.a-b.site.example:8080/x?y=1#z, http://site.example/ and a.b",
-    ],
-    [
-      "e-mail addresses",
-      "Mail first.last+tag@mail.site.example:25, é1@site.example or user@nohost, a@b.com@c.com",
-    ],
-    [
-      "files and paths",
-      "in /etc/hosts, ~/.profile, ../up/../x.tar.gz, ./a, foo.bar_1, and/or a/b/.. or word.. end",
-    ],
-    ["numbers", "12 -3 +4.5 6.7e8 -9e-10 1.2.3 -1.2.3 1,024 18h30 1e5.com 3-year 2026-11-21 x2 2x"],
-    [
-      "compounds",
-      "state-of-the-art, e-mail, B2B-Shop, foo-bar-12 baz, a-1b-c, COVID-19, Straßen-Äpfel-3D, a--b, x-",
-    ],
-    [
-      "tags and entities",
-      "a<b>c</b> 1 < 2 <br/> <!-- no --> <a href='x>y'>t</a> &amp; &#x41; &nope &copy;2026 AT&T",
-    ],
-    [
-      "scripts left in the text",
-      "before <script> var hidden = 1; </script> after <style type=a> x </style> end",
-    ],
-    ["a script that never ends", "before <script foo bar and nothing after counts"],
-    ["other scripts", "日本語テキスト １月 مرحبا ٣٤ हिन्दी में १२ क्या ελληνικά Ελλάδα ไทย 한국어 Ελλάς"],
-    ["characters outside the basic plane", "𝐀𝐁 x𝐀 😀 a😀b 𠀀𠀁"],
-    ["combining marks", "e\u0301te \u0301alone a\u0308-b\u0308 x\u20dd"],
-    ["apostrophes and quotes", "don't l’été 'quoted' “curly” O'Neil rock'n'roll ʼtick"],
-  ])("%s are Postgres'", async (_name, text) => {
+  it.each(
+    Object.entries({
+      "hosts, URLs and ports":
+        "See site.example, www.a-b.site.example:8080/x?y=1#z, http://site.example/ and a.b",
+      "e-mail addresses":
+        "Mail first.last+tag@mail.site.example:25, é1@site.example or user@nohost, a@b.com@c.com",
+      "files and paths":
+        "in /etc/hosts, ~/.profile, ../up/../x.tar.gz, ./a, foo.bar_1, and/or a/b/.. or word.. end",
+      numbers: "12 -3 +4.5 6.7e8 -9e-10 1.2.3 -1.2.3 1,024 18h30 1e5.com 3-year 2026-11-21 x2 2x",
+      compounds:
+        "state-of-the-art, e-mail, B2B-Shop, foo-bar-12 baz, a-1b-c, COVID-19, Straßen-Äpfel-3D, a--b, x-",
+      "tags and entities":
+        "a<b>c</b> 1 < 2 <br/> <!-- no --> <a href='x>y'>t</a> &amp; &#x41; &nope &copy;2026 AT&T",
+      "scripts left in the text":
+        "before <script> var hidden = 1; </script> after <style type=a> x </style> end",
+      "a script that never ends": "before <script foo bar and nothing after counts",
+      "other scripts": "日本語テキスト １月 مرحبا ٣٤ हिन्दी में १२ क्या ελληνικά Ελλάδα ไทย 한국어 Ελλάς",
+      "characters outside the basic plane": "𝐀𝐁 x𝐀 😀 a😀b 𠀀𠀁",
+      "combining marks": "e\u0301te \u0301alone a\u0308-b\u0308 x\u20dd",
+      "apostrophes and quotes": "don't l’été 'quoted' “curly” O'Neil rock'n'roll ʼtick",
+    }),
+  )("%s are Postgres'", async (_name, text) => {
     const [expected] = await theirs([text]);
 
     expect(ours(text)).toEqual(expected);

@@ -29,33 +29,30 @@ const two = urlset("/a", "/b");
 const packed = (text: string) => gzipSync(text);
 
 describe("a sitemap is read", () => {
-  it.each<[string, Served]>([
-    ["as XML", [two, xml]],
-    [
-      "as text/xml with a content coding",
-      [two, { "content-type": "text/xml", "content-encoding": "gzip" }, packed],
-    ],
-    ["as a packed file", [two, { "content-type": "application/x-gzip" }, packed]],
-    [
-      "as a packed file with a line break behind it",
-      [
+  it.each(
+    Object.entries<Served>({
+      "as XML": [two, xml],
+      "as text/xml with a content coding": [
+        two,
+        { "content-type": "text/xml", "content-encoding": "gzip" },
+        packed,
+      ],
+      "as a packed file": [two, { "content-type": "application/x-gzip" }, packed],
+      "as a packed file with a line break behind it": [
         two,
         { "content-type": "application/octet-stream" },
         (text) => Buffer.concat([packed(text), Buffer.from("\r\n")]),
       ],
-    ],
-    ["as a packed file of no known type", [two, { "content-type": "application/octet-stream" }, packed]],
-    [
-      "as a packed file with a content coding around it",
-      [
+      "as a packed file of no known type": [two, { "content-type": "application/octet-stream" }, packed],
+      "as a packed file with a content coding around it": [
         two,
         { "content-type": "application/gzip", "content-encoding": "gzip" },
         (text) => gzipSync(packed(text)),
       ],
-    ],
-    ["as plain text", ["ORIGIN/a\nORIGIN/b\n", { "content-type": "text/plain" }]],
-    ["where it is said to be a page", [two, { "content-type": "text/html" }]],
-  ])("%s", async (_how, served) => {
+      "as plain text": ["ORIGIN/a\nORIGIN/b\n", { "content-type": "text/plain" }],
+      "where it is said to be a page": [two, { "content-type": "text/html" }],
+    }),
+  )("%s", async (_how, served) => {
     const origin = await siteOf({ "/map": served });
 
     const { outcome, page } = await fetchOne({ url: `${origin.url}/map` });

@@ -10,12 +10,27 @@ import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startRawOrigin, startRawPages } from "../support/origin.ts";
 
 /** The URL of a page that is answered so. */
-async function hostile(behave: (socket: Socket, head: string) => void): Promise<string> {
+async function hostile(behave: (socket: Socket, head: string) => unknown): Promise<string> {
   const origin = await startRawPages(behave);
   return `${origin.url}/page`;
 }
 
-const raw = (text: string) => (socket: Socket) => void socket.write(Buffer.from(text, "latin1"));
+type Behave = (socket: Socket) => unknown;
+const raw =
+  (text: string): Behave =>
+  (socket) =>
+    socket.write(Buffer.from(text, "latin1"));
+const ends =
+  (text: string): Behave =>
+  (socket) =>
+    socket.end(text);
+/** Begins so, and never ends. */
+const pours =
+  (start: string, piece: string): Behave =>
+  (socket) => {
+    socket.write(start);
+    pour(socket, piece);
+  };
 const answer = (status: string, lines: readonly string[], body = "") =>
   raw([`HTTP/1.1 ${status}`, ...lines, `content-length: ${body.length}`, "", body].join("\r\n"));
 const patient = { timeouts: { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, totalMs: 10_000 } };
@@ -46,75 +61,98 @@ function pour(socket: Socket, piece: string): { readonly bytes: number } {
   return written;
 }
 
-describe("an answer", () => {
-  it.each([
-    ["of 600 headers", "headers-too-large", answer("200 OK", Array(600).fill("x-more: 1"))],
-    ["after a hundred informational ones", "bad-response", raw("HTTP/1.1 103 Early\r\n\r\n".repeat(100))],
+const html = "content-type: text/html";
+const half = gzipSync("<p>whole".repeat(1000)).subarray(0, 40).toString("latin1");
+
+const failures: Readonly<Record<string, readonly (readonly [what: string, behave: Behave])[]>> = {
+  "headers-too-large": [
+    ["an answer of 600 headers", answer("200 OK", Array(600).fill("x-more: 1"))],
+    ["a header without an end", pours("HTTP/1.1 200 OK\r\n", `x-more: ${"v".repeat(1000)}\r\n`)],
+    ["a header of one megabyte", ends(head(`x-big: ${"v".repeat(1 << 20)}`))],
+    ["a first line of one megabyte", ends(`HTTP/1.1 200 ${"O".repeat(1 << 20)}\r\n${html}\r\n\r\n<p>x`)],
+    ["a first line without an end", pours("HTTP/1.1 200 O", "K".repeat(1000))],
     [
-      "that switches protocols unasked",
-      "bad-response",
+      "a first line that is too long, in one piece with the page",
+      ends(head().replace("OK", "O".repeat(5000))),
+    ],
+    ["empty lines without end", pours("", "\r\n".repeat(1000))],
+    [
+      "an informational answer without an end",
+      pours("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 103 ", "Early".repeat(1000)),
+    ],
+  ],
+  "bad-response": [
+    ["a hundred informational answers before it", raw("HTTP/1.1 103 Early\r\n\r\n".repeat(100))],
+    [
+      "a protocol that is switched unasked",
       raw("HTTP/1.1 101 Go\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
     ],
+    ["two lengths", raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\n<p>x")],
+    ["a status that is none", raw("HTTP/1.1 000 X\r\ncontent-length: 0\r\n\r\n")],
+    ["a length below zero", raw("HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\n<p>x")],
+    ["no header at all", raw("<html><body>HTTP/0.9</body></html>")],
+    ["what is not HTTP", ends("BANANA/9.9 hello\r\n\r\n<p>x")],
+    ["a part of something", answer("206 Partial", [html, "content-range: bytes 4-7/8"], "<p>x")],
     [
-      "with two lengths",
-      "bad-response",
-      raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\n<p>x"),
-    ],
-    ["with a status that is none", "bad-response", raw("HTTP/1.1 000 X\r\ncontent-length: 0\r\n\r\n")],
-    ["with a length below zero", "bad-response", raw("HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\n<p>x")],
-    ["without a header at all", "bad-response", raw("<html><body>HTTP/0.9</body></html>")],
-    [
-      "that is a part of something",
-      "bad-response",
-      answer("206 Partial", ["content-type: text/html", "content-range: bytes 4-7/8"], "<p>x"),
-    ],
-    [
-      "whose chunk sizes have no end",
-      "bad-response",
+      "chunk sizes without an end",
       raw(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"F".repeat(40)}\r\n`),
     ],
+    ["garbage for a chunk size", ends(`${head("transfer-encoding: chunked")}ZZZ\r\n<p>x\r\n0\r\n\r\n`)],
+  ],
+  "bad-encoding": [
+    ["a body packed four times", answer("200 OK", [html, "content-encoding: gzip, gzip, gzip, gzip"], "x")],
+    ["an upright type and a broken coding", answer("200 OK", [html, "content-encoding: br"], "plain")],
+    ["half a gzip stream", raw(head("content-encoding: gzip", `content-length: ${half.length}`) + half)],
     [
-      "packed four times",
-      "bad-encoding",
-      answer("200 OK", ["content-type: text/html", "content-encoding: gzip, gzip, gzip, gzip"], "x"),
+      "a coding that was not asked for",
+      ends(`${head("content-encoding: compress", "content-length: 3")}abc`),
     ],
+  ],
+  "idle-timeout": [["a body that stalls in the middle", raw(`${head("content-length: 1000")}<p>half`)]],
+  "first-byte-timeout": [["no answer", () => {}]],
+  "total-timeout": [
     [
-      "with an upright type and a broken coding",
-      "bad-encoding",
-      answer("200 OK", ["content-type: text/html", "content-encoding: br"], "plain"),
+      "a body that trickles",
+      (socket) => {
+        socket.write(head("content-length: 100000"));
+        const drip = setInterval(() => socket.write("x"), 50);
+        socket.on("close", () => clearInterval(drip));
+      },
     ],
-  ])("%s fails with %s", async (_what, code, behave) => {
-    const url = await hostile(behave);
+  ],
+  "connection-lost": [
+    ["a connection that is closed", (socket) => socket.end()],
+    ["a body that is shorter than it says", ends(`${head("content-length: 1000")}<p>cut`)],
+    [
+      "a body that is reset",
+      (socket) => socket.write(head("content-length: 1000"), () => socket.resetAndDestroy()),
+    ],
+  ],
+};
 
-    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({
-      type: "failed",
-      blame: "target",
-      code,
-    });
+describe.each(Object.entries(failures))("%s:", (code, rows) => {
+  it.each(rows)("%s", async (_what, behave) => {
+    const result = await fetchOne({ url: await hostile(behave) }, patience(code));
+
+    const blame = /^(?:bad-|headers-)/.test(code) ? { blame: "target" } : {};
+    expect(result.outcome).toMatchObject({ type: "failed", code, ...blame });
+    expect(result.page).toBeNull();
   });
+});
 
+describe("an answer", () => {
   it.each([
-    [
-      "a whole, told as a part",
-      answer("206 Partial", ["content-type: text/html", "content-range: bytes 0-3/4"], "<p>x"),
-      false,
-    ],
-    [
-      "the beginning of something",
-      answer("206 Partial", ["content-type: text/html", "content-range: bytes 0-3/9"], "<p>x"),
-      true,
-    ],
+    ["a whole, told as a part", answer("206 Partial", [html, "content-range: bytes 0-3/4"], "<p>x"), false],
+    ["the beginning of something", answer("206 Partial", [html, "content-range: bytes 0-3/9"], "<p>x"), true],
     [
       "in chunks of one byte",
-      raw(
-        `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\na\r\n".repeat(50_000)}0\r\n\r\n`,
-      ),
+      raw(`${head("transfer-encoding: chunked")}${"1\r\na\r\n".repeat(50_000)}0\r\n\r\n`),
       false,
     ],
     ["without a type", answer("200 OK", [], "<html><p>x"), false],
     [
       "with headers named like parts of objects",
-      answer("200 OK", ["content-type: text/html", "constructor: x", "__proto__: y", "toString: z"], "<p>x"),
+      answer("200 OK", [html, "constructor: x", "__proto__: y", "toString: z"], "<p>x"),
       false,
     ],
   ])("that is %s is read", async (_what, behave, truncated) => {
@@ -124,7 +162,7 @@ describe("an answer", () => {
   });
 
   it.each([
-    ["a download", ["content-type: text/html", "content-disposition: attachment; filename=x.html"], "<p>x"],
+    ["a download", [html, "content-disposition: attachment; filename=x.html"], "<p>x"],
     ["an image, said to be HTML", ["content-type: text/html"], "\x89PNG\r\n\x1a\n0000"],
     ["a program without a type", [], "\x7fELF\x01\x01\x01\x00\x00\x00"],
   ])("that is %s is not read", async (_what, lines, body) => {
@@ -406,60 +444,6 @@ describe("a body", () => {
   });
 
   it.each([
-    [
-      "stalls in the middle",
-      "idle-timeout",
-      (socket: Socket) => socket.write(`${head("content-length: 1000")}<p>half`),
-    ],
-    [
-      "trickles",
-      "total-timeout",
-      (socket: Socket) => {
-        socket.write(head("content-length: 100000"));
-        const drip = setInterval(() => socket.write("x"), 50);
-        socket.on("close", () => clearInterval(drip));
-      },
-    ],
-    ["never begins", "first-byte-timeout", () => {}],
-    [
-      "is reset",
-      "connection-lost",
-      (socket: Socket) => socket.write(head("content-length: 1000"), () => socket.resetAndDestroy()),
-    ],
-    [
-      "is shorter than it says",
-      "connection-lost",
-      (socket: Socket) => socket.end(`${head("content-length: 1000")}<p>cut`),
-    ],
-    [
-      "has garbage for a chunk size",
-      "bad-response",
-      (socket: Socket) => socket.end(`${head("transfer-encoding: chunked")}ZZZ\r\n<p>x\r\n0\r\n\r\n`),
-    ],
-    [
-      "is half a gzip stream",
-      "bad-encoding",
-      (socket: Socket) => {
-        const half = gzipSync("<p>whole".repeat(1000)).subarray(0, 40);
-        socket.write(head("content-encoding: gzip", `content-length: ${half.length}`));
-        socket.write(half);
-      },
-    ],
-    [
-      "has a coding that was not asked for",
-      "bad-encoding",
-      (socket: Socket) => socket.end(`${head("content-encoding: compress", "content-length: 3")}abc`),
-    ],
-  ] as const)("that %s fails with %s", async (_what, code, behave) => {
-    const url = await hostile(behave as (socket: Socket) => void);
-
-    const result = await fetchOne({ url }, patience(code));
-
-    expect(result.outcome).toMatchObject({ type: "failed", code });
-    expect(result.page).toBeNull();
-  });
-
-  it.each([
     ["a chunk's extension", "5;x="],
     ["trailers", "0\r\nx-trailer: "],
   ])(
@@ -491,65 +475,6 @@ describe("a body", () => {
 
     expect(result.outcome).toEqual({ type: "unsupported", status: 200, contentType: "video/mp4" });
     expect(written.bytes).toBeLessThan(20e6);
-  });
-});
-
-describe("a header", () => {
-  it.each([
-    [
-      "without an end",
-      "headers-too-large",
-      (socket: Socket) => {
-        socket.write("HTTP/1.1 200 OK\r\n");
-        pour(socket, `x-more: ${"v".repeat(1000)}\r\n`);
-      },
-    ],
-    [
-      "of one megabyte",
-      "headers-too-large",
-      (socket: Socket) => socket.end(head(`x-big: ${"v".repeat(1 << 20)}`)),
-    ],
-    [
-      "whose first line is one megabyte",
-      "headers-too-large",
-      (socket: Socket) =>
-        socket.end(`HTTP/1.1 200 ${"O".repeat(1 << 20)}\r\ncontent-type: text/html\r\n\r\n<p>x`),
-    ],
-    [
-      "whose first line has no end",
-      "headers-too-large",
-      (socket: Socket) => {
-        socket.write("HTTP/1.1 200 O");
-        pour(socket, "K".repeat(1000));
-      },
-    ],
-    [
-      "whose first line is longer than it may be, in one piece with the page",
-      "headers-too-large",
-      (socket: Socket) =>
-        socket.end(`HTTP/1.1 200 ${"O".repeat(5000)}\r\ncontent-type: text/html\r\n\r\n<p>x`),
-    ],
-    [
-      "that begins with empty lines without end",
-      "headers-too-large",
-      (socket: Socket) => pour(socket, "\r\n".repeat(1000)),
-    ],
-    [
-      "that has an informational one without end before it",
-      "headers-too-large",
-      (socket: Socket) => {
-        socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 103 ");
-        pour(socket, "Early".repeat(1000));
-      },
-    ],
-    ["that is not HTTP", "bad-response", (socket: Socket) => socket.end("BANANA/9.9 hello\r\n\r\n<p>x")],
-    ["that is absent", "connection-lost", (socket: Socket) => socket.end()],
-  ] as const)("%s fails with %s", async (_what, code, behave) => {
-    const url = await hostile(behave as (socket: Socket) => void);
-
-    const result = await fetchOne({ url }, patience(code));
-
-    expect(result.outcome).toMatchObject({ type: "failed", code });
   });
 });
 

@@ -161,25 +161,22 @@ describe("an HTTP/2 server that attacks", () => {
     pour();
   };
 
-  it.each([
-    ["with settings", endless(Buffer.concat(Array<Buffer>(500).fill(settings)))],
-    ["with pings", endless(Buffer.concat(Array<Buffer>(500).fill(frame(6, 0, 0, Buffer.alloc(8)))))],
-    ["with empty data", endless(Buffer.concat([headers(4), ...Array<Buffer>(500).fill(frame(0, 0, 1))]))],
-    [
-      "with a header without an end",
-      endless(
+  it.each(
+    Object.entries({
+      "with settings": endless(Buffer.concat(Array<Buffer>(500).fill(settings))),
+      "with pings": endless(Buffer.concat(Array<Buffer>(500).fill(frame(6, 0, 0, Buffer.alloc(8))))),
+      "with empty data": endless(Buffer.concat([headers(4), ...Array<Buffer>(500).fill(frame(0, 0, 1))])),
+      "with a header without an end": endless(
         Buffer.concat([headers(0), ...Array<Buffer>(50).fill(frame(9, 0, 1, Buffer.alloc(1000, 0x40)))]),
       ),
-    ],
-    [
-      "with window updates",
-      endless(Buffer.concat(Array<Buffer>(500).fill(frame(8, 0, 0, Buffer.from([0, 0, 0, 1]))))),
-    ],
-    [
-      "with frames of no known type",
-      endless(Buffer.concat(Array<Buffer>(50).fill(frame(0xbb, 0, 0, Buffer.alloc(16_000))))),
-    ],
-  ])("%s fails, bounded", async (_how, behave) => {
+      "with window updates": endless(
+        Buffer.concat(Array<Buffer>(500).fill(frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))),
+      ),
+      "with frames of no known type": endless(
+        Buffer.concat(Array<Buffer>(50).fill(frame(0xbb, 0, 0, Buffer.alloc(16_000)))),
+      ),
+    }),
+  )("%s fails, bounded", async (_how, behave) => {
     const origin = await startRawTlsOrigin(
       certificate,
       ["h2"],
@@ -221,9 +218,7 @@ function answer(stream: number, status: string): Buffer {
 }
 
 /** `:status: 200` from HPACK's static table, on the first stream. */
-function headers(flags: number): Buffer {
-  return frame(1, flags, 1, Buffer.from([0x88]));
-}
+const headers = (flags: number): Buffer => frame(1, flags, 1, Buffer.from([0x88]));
 
 function goaway(code: number): Buffer {
   const payload = Buffer.alloc(8);

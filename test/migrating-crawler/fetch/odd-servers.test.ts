@@ -54,84 +54,61 @@ async function served(serve: Serve, paths: readonly string[]) {
 const hex = (bytes: number) => bytes.toString(16);
 
 /** As in the bug reports of other crawlers: each of these is a page in a browser. */
-const odd: readonly (readonly [string, Serve])[] = [
-  ["Content-Encoding: none", sized(["Content-Encoding: none"])],
-  ["Content-Encoding: UTF-8", sized(["Content-Encoding: UTF-8"])],
-  ["Content-Encoding: text/html", sized(["Content-Encoding: text/html"])],
-  ["Content-Encoding: none, gzip", sized(["Content-Encoding: none, gzip"], gzipSync)],
-  ["Content-Encoding: 8bit", sized(["Content-Encoding: 8bit"])],
-  ["Content-Encoding: utf-8, identity, none", sized(["Content-Encoding: utf-8, identity, none"])],
-  ["a header over two lines", sized(["Content-Security-Policy: default-src", "  'self'"])],
-  ["a header over three lines, by tabs", sized(["X-A: a", "\tb", "\t c"])],
-  ["a folded Content-Type", sized(["X-A:", " b", "X-B: c"])],
-  [
-    "a folded Transfer-Encoding",
-    (body, type) =>
-      answer(
-        [`Content-Type: ${type}`, "Transfer-Encoding:", " chunked"],
-        `${hex(body.length)}\r\n${body}\r\n0\r\n\r\n`,
-      ),
-  ],
-  [
-    "a first header that is folded",
-    (body, type) =>
-      answer([" of the status", `Content-Type: ${type}`, `Content-Length: ${body.length}`], body),
-  ],
-  [
-    "a head whose lines end by line feeds alone",
-    (body, type) =>
-      Buffer.from(
-        `HTTP/1.1 200 OK\nContent-Type: ${type}\nContent-Length: ${body.length}\n\n${body}`,
-        "latin1",
-      ),
-  ],
-  [
-    "a line feed alone behind one header, folded the next",
-    (body, type) =>
-      Buffer.from(
-        `HTTP/1.1 200 OK\r\nX-A: b\nX-C: d\n e\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\n\r\n${body}`,
-        "latin1",
-      ),
-  ],
-  [
-    "an unasked 100 before it",
-    (body, type) => Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"), sized([])(body, type)]),
-  ],
-  [
-    "two unasked 100, one with headers",
-    (body, type) =>
-      Buffer.concat([
-        Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\nDate: today\r\n\r\n"),
-        sized([])(body, type),
-      ]),
-  ],
-  [
-    "a 103 and an unasked 100 before it",
-    (body, type) =>
-      Buffer.concat([
-        Buffer.from("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"),
-        sized([])(body, type),
-      ]),
-  ],
-  ["blanks behind chunk sizes", chunked((bytes) => `${hex(bytes)}  `)],
-  ["a tab behind chunk sizes", chunked((bytes) => `${hex(bytes)}\t`)],
-  ["blanks around a chunk's extension", chunked((bytes) => `${hex(bytes)} ; a=b`)],
-  [
-    "gzip without its last eight bytes",
-    sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -8)),
-  ],
-  [
-    "gzip without its last three bytes",
-    sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -3)),
-  ],
-  [
-    "zlib without its check sum",
-    sized(["Content-Encoding: deflate"], (body) => deflateSync(body).subarray(0, -4)),
-  ],
-];
+const odd: Readonly<Record<string, Serve>> = {
+  "Content-Encoding: none": sized(["Content-Encoding: none"]),
+  "Content-Encoding: UTF-8": sized(["Content-Encoding: UTF-8"]),
+  "Content-Encoding: text/html": sized(["Content-Encoding: text/html"]),
+  "Content-Encoding: none, gzip": sized(["Content-Encoding: none, gzip"], gzipSync),
+  "Content-Encoding: 8bit": sized(["Content-Encoding: 8bit"]),
+  "Content-Encoding: utf-8, identity, none": sized(["Content-Encoding: utf-8, identity, none"]),
+  "a header over two lines": sized(["Content-Security-Policy: default-src", "  'self'"]),
+  "a header over three lines, by tabs": sized(["X-A: a", "\tb", "\t c"]),
+  "a folded Content-Type": sized(["X-A:", " b", "X-B: c"]),
+  "a folded Transfer-Encoding": (body, type) =>
+    answer(
+      [`Content-Type: ${type}`, "Transfer-Encoding:", " chunked"],
+      `${hex(body.length)}\r\n${body}\r\n0\r\n\r\n`,
+    ),
+  "a first header that is folded": (body, type) =>
+    answer([" of the status", `Content-Type: ${type}`, `Content-Length: ${body.length}`], body),
+  "a head whose lines end by line feeds alone": (body, type) =>
+    Buffer.from(
+      `HTTP/1.1 200 OK\nContent-Type: ${type}\nContent-Length: ${body.length}\n\n${body}`,
+      "latin1",
+    ),
+  "a line feed alone behind one header, folded the next": (body, type) =>
+    Buffer.from(
+      `HTTP/1.1 200 OK\r\nX-A: b\nX-C: d\n e\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\n\r\n${body}`,
+      "latin1",
+    ),
+  "an unasked 100 before it": (body, type) =>
+    Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"), sized([])(body, type)]),
+  "two unasked 100, one with headers": (body, type) =>
+    Buffer.concat([
+      Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\nDate: today\r\n\r\n"),
+      sized([])(body, type),
+    ]),
+  "a 103 and an unasked 100 before it": (body, type) =>
+    Buffer.concat([
+      Buffer.from("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"),
+      sized([])(body, type),
+    ]),
+  "blanks behind chunk sizes": chunked((bytes) => `${hex(bytes)}  `),
+  "a tab behind chunk sizes": chunked((bytes) => `${hex(bytes)}\t`),
+  "blanks around a chunk's extension": chunked((bytes) => `${hex(bytes)} ; a=b`),
+  "gzip without its last eight bytes": sized(["Content-Encoding: gzip"], (body) =>
+    gzipSync(body).subarray(0, -8),
+  ),
+  "gzip without its last three bytes": sized(["Content-Encoding: gzip"], (body) =>
+    gzipSync(body).subarray(0, -3),
+  ),
+  "zlib without its check sum": sized(["Content-Encoding: deflate"], (body) =>
+    deflateSync(body).subarray(0, -4),
+  ),
+};
 
 describe("read as browsers read it, in pages and in robots.txt:", () => {
-  it.each(odd)("%s", async (_what, serve) => {
+  it.each(Object.entries(odd))("%s", async (_what, serve) => {
     const { results } = await served(serve, ["/ok", "/p"]);
 
     expect(results[0]?.outcome).toMatchObject({ type: "fetched", truncated: false });
@@ -141,38 +118,24 @@ describe("read as browsers read it, in pages and in robots.txt:", () => {
 });
 
 describe("refused as before, and a robots.txt of the kind closes the site:", () => {
-  it.each<readonly [string, Serve]>([
-    ["an unknown coding over bytes that are no text", sized(["Content-Encoding: rot13"], gzipSync)],
-    [
-      "compress over its own bytes",
-      sized(["Content-Encoding: compress"], () => Buffer.from("1f9d9000010203040506", "hex")),
-    ],
-    ["gzip over plain text", sized(["Content-Encoding: gzip"])],
-    ["gzip cut in its data", sized(["Content-Encoding: gzip"], (body) => gzipSync(body).subarray(0, -20))],
-    [
-      "gzip with a wrong check sum",
-      sized(["Content-Encoding: gzip"], (body) => {
-        const bytes = gzipSync(body);
-        bytes[bytes.length - 8]! ^= 1;
-        return bytes;
-      }),
-    ],
-    ["a chunk size with a sign", chunked((bytes) => `+${hex(bytes)}`)],
-    ["a blank before a chunk size", chunked((bytes) => ` ${hex(bytes)}`)],
-    [
-      "two lengths in one folded header",
-      (body, type) => answer([`Content-Type: ${type}`, `Content-Length: ${body.length}`, " 5"], body),
-    ],
-    [
-      "a second length behind a fold",
-      (body, type) =>
+  it.each(
+    Object.entries<Serve>({
+      "an unknown coding over bytes that are no text": sized(["Content-Encoding: rot13"], gzipSync),
+      "compress over its own bytes": sized(["Content-Encoding: compress"], () =>
+        Buffer.from("1f9d9000010203040506", "hex"),
+      ),
+      "a chunk size with a sign": chunked((bytes) => `+${hex(bytes)}`),
+      "a blank before a chunk size": chunked((bytes) => ` ${hex(bytes)}`),
+      "two lengths in one folded header": (body, type) =>
+        answer([`Content-Type: ${type}`, `Content-Length: ${body.length}`, " 5"], body),
+      "a second length behind a fold": (body, type) =>
         answer(
           [`Content-Type: ${type}`, "Content-Length: 5", "X-A: b", " c", `Content-Length: ${body.length}`],
           body,
         ),
-    ],
-    ["nothing but 100", () => Buffer.from("HTTP/1.1 100 Continue\r\n\r\n".repeat(5000))],
-  ])("%s", async (_what, serve) => {
+      "nothing but 100": () => Buffer.from("HTTP/1.1 100 Continue\r\n\r\n".repeat(5000)),
+    }),
+  )("%s", async (_what, serve) => {
     const { results } = await served(serve, ["/ok"]);
 
     expect(results[0]?.outcome).toMatchObject({ type: "failed", blame: "target" });
@@ -195,7 +158,7 @@ it("mending depends on no packet's border, and leaves alone what is sound", () =
     chunked((bytes) => `${hex(bytes)};a="b c"`)(page, "text/html"),
     text,
   ];
-  for (const bytes of [...odd.map(([, serve]) => serve(page, "text/html")), ...sound]) {
+  for (const bytes of [...Object.values(odd).map((serve) => serve(page, "text/html")), ...sound]) {
     const whole = new FramingMender().push(bytes);
     if (sound.includes(bytes)) expect(whole).toEqual(bytes);
     for (let round = 0; round < 20; round++) {
@@ -246,21 +209,19 @@ it("URLs in Link, Refresh and Location are the same bytes' UTF-8 in all of them"
 });
 
 describe("a robots.txt that is gzip without saying so", () => {
-  it.each<readonly [string, Serve]>([
-    ["as text/plain", sized([], (body) => (body === robots ? gzipSync(body) : Buffer.from(body)))],
-    [
-      "and once more by its coding",
-      (body, type) =>
+  it.each(
+    Object.entries<Serve>({
+      "as text/plain": sized([], (body) => (body === robots ? gzipSync(body) : Buffer.from(body))),
+      "and once more by its coding": (body, type) =>
         sized(["Content-Encoding: gzip"], (text) => gzipSync(text === robots ? gzipSync(text) : text))(
           body,
           type,
         ),
-    ],
-    [
-      "without its last eight bytes",
-      sized([], (body) => (body === robots ? gzipSync(body).subarray(0, -8) : Buffer.from(body))),
-    ],
-  ])("%s is read", async (_what, serve) => {
+      "without its last eight bytes": sized([], (body) =>
+        body === robots ? gzipSync(body).subarray(0, -8) : Buffer.from(body),
+      ),
+    }),
+  )("%s is read", async (_what, serve) => {
     const { results } = await served(serve, ["/ok", "/p"]);
 
     expect(results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "refused-by-robots"]);

@@ -66,10 +66,7 @@ describe("Content-Signal lines", () => {
     [
       "Content-Signal: search=no\nUser-agent: Nearcrawl\nContent-Signal: ai-train=no\n",
       "/",
-      {
-        search: "denied",
-        "ai-train": "denied",
-      },
+      { search: "denied", "ai-train": "denied" },
     ],
     ["User-agent: OtherBot\nContent-Signal: search=no\n", "/", {}],
     // Two groups of one agent are one.
@@ -94,43 +91,37 @@ describe("License lines (RSL 1.0)", () => {
       .join(" ");
   const [all, group] = ["https://s.example/all.xml", "https://s.example/group.xml"];
 
-  const rows: readonly [what: string, file: string, licenses: string][] = [
-    ["before any group are for all", `License: ${all}\nUser-agent: Nearcrawl\nAllow: /\n`, all],
-    ["bind their group alone", `User-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`, ""],
-    ["of our group override those for all", `License: ${all}\nUser-agent: *\nLicense: ${group}\n`, group],
-    [
-      "of another group override nothing",
+  const rows: Readonly<Record<string, readonly [file: string, licenses: string]>> = {
+    "before any group are for all": [`License: ${all}\nUser-agent: Nearcrawl\nAllow: /\n`, all],
+    "bind their group alone": [`User-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`, ""],
+    "of our group override those for all": [`License: ${all}\nUser-agent: *\nLicense: ${group}\n`, group],
+    "of another group override nothing": [
       `License: ${all}\nUser-agent: OtherBot\nLicense: ${group}\nDisallow: /\n`,
       all,
     ],
-    [
-      "of the group for all are not ours where a group names us",
+    "of the group for all are not ours where a group names us": [
       `User-agent: *\nLicense: ${group}\n\nUser-agent: Nearcrawl\nAllow: /\n`,
       "",
     ],
-    [
-      "of two groups of one agent hold both",
+    "of two groups of one agent hold both": [
       `User-agent: *\nLicense: ${all}\n\nUser-agent: *\nDisallow: /a\nLicense: ${group}\n`,
       `${all} ${group}`,
     ],
-    [
-      "appended to a file, behind a blank line, are for all",
+    "appended to a file, behind a blank line, are for all": [
       `User-agent: OtherBot\nDisallow: /\n\nSitemap: https://s.example/s.xml\nLicense: ${all}\n`,
       all,
     ],
-    [
-      "between a group's agents and its rules are the group's, blank lines or not",
+    "between a group's agents and its rules are the group's, blank lines or not": [
       `User-agent: OtherBot\n\nLicense: ${group}\nDisallow: /\n`,
       "",
     ],
-    ["that are relative are none", "License: /license.xml\nLicense: //s.example/l.xml\nLicense: l.xml\n", ""],
-    [
-      "that are relative override nothing",
+    "that are relative are none": ["License: /license.xml\nLicense: //s.example/l.xml\nLicense: l.xml\n", ""],
+    "that are relative override nothing": [
       `License: ${all}\nUser-agent: *\nLicense: /group.xml\nAllow: /\n`,
       all,
     ],
-  ];
-  for (const [what, file, licenses] of rows)
+  };
+  for (const [what, [file, licenses]] of Object.entries(rows))
     it(what, () => {
       expect(licensesIn(file)).toBe(licenses);
     });

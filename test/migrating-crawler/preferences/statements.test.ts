@@ -140,49 +140,40 @@ describe("RSL 1.0", () => {
     expect(maySearch(stated)).toBe(true);
   });
 
-  const rows: readonly [name: string, content: string, answers: Answers][] = [
-    [
-      "prohibits and permits",
+  const rows: Readonly<Record<string, readonly [content: string, answers: Answers]>> = {
+    "prohibits and permits": [
       '<content url="/"><license><permits type="usage">search</permits><prohibits type="usage">ai-train</prohibits></license></content>',
       { search: "allowed", "ai-train": "denied" },
     ],
-    [
-      "a use for a payment is licensed",
-      '<content url=""><license><permits type="usage">search, ai-input</permits><payment type="crawl"><amount currency="USD">0.01</amount></payment></license></content>',
+    "a use for a payment is licensed": [
+      '<content url=""><license><permits type="usage">search, ai-input</permits><payment type="crawl"><amount ' +
+        'currency="USD">0.01</amount></payment></license></content>',
       { search: "licensed", "ai-input": "licensed" },
     ],
-    [
-      "free use from a license server is licensed, too",
+    "free use from a license server is licensed, too": [
       '<content url="/" server="https://l.example"><license><permits type="usage">search</permits><payment type="free"/></license></content>',
       { search: "licensed" },
     ],
-    [
-      "all uses",
+    "all uses": [
       '<rsl:content url="https://site.example/news/*"><rsl:license><rsl:prohibits type="usage">all</rsl:prohibits></rsl:license></rsl:content>',
-      {
-        search: "denied",
-        "ai-input": "denied",
-        "ai-train": "denied",
-        "text-and-data-mining": "denied",
-      },
+      { search: "denied", "ai-input": "denied", "ai-train": "denied", "text-and-data-mining": "denied" },
     ],
-    [
-      "content of another path, of another site",
-      '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content url="https://other.example/"><license><prohibits type="usage">search</prohibits></license></content>',
+    "content of another path, of another site": [
+      '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content ' +
+        'url="https://other.example/"><license><prohibits type="usage">search</prohibits></license></content>',
       {},
     ],
-    [
-      "who and where, which is not about uses; comments",
-      '<content url="/"><!-- <license><prohibits type="usage">search</prohibits></license> --><license><prohibits type="geo">search</prohibits></license></content>',
+    "who and where, which is not about uses; comments": [
+      '<content url="/"><!-- <license><prohibits type="usage">search</prohibits></license> --><license>' +
+        '<prohibits type="geo">search</prohibits></license></content>',
       {},
     ],
-    [
-      "of two licenses the stricter one holds",
+    "of two licenses the stricter one holds": [
       '<content url="/"><license><prohibits type="usage">search</prohibits></license><license><permits type="usage">search</permits></license></content>',
       { search: "denied" },
     ],
-  ];
-  for (const [name, content, answers] of rows)
+  };
+  for (const [name, [content, answers]] of Object.entries(rows))
     it(`in the page: ${name}`, () => {
       expect(answersOf(inlineLicense(rsl(content), page))).toEqual(answers);
     });

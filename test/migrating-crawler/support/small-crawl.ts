@@ -29,11 +29,10 @@ export interface CrawlPlan {
   readonly admits?: (url: string) => boolean;
   /** A failed URL or one answered with 5xx is leased again so often. */
   readonly retries?: number;
+  /** A host that wants to rest for longer gives its slice back. */
+  readonly leaseSeconds?: number;
   readonly changes?: Parameters<typeof testConfig>[0];
 }
-
-/** A host that wants to rest for longer gives its slice back. */
-const leaseSeconds = 12;
 
 type Task = Lease["urls"][number];
 
@@ -54,7 +53,7 @@ export async function smallCrawl(plan: CrawlPlan): Promise<SmallCrawl> {
     while (waiting.length > 0 && results.length < plan.mostResults) {
       const slice = takeSlice(waiting);
       const urls = slice.map((task) => task.url);
-      const lease = { host: urlHost(slice[0]!.url), urls: slice, expiresInSeconds: leaseSeconds };
+      const lease = { host: urlHost(slice[0]!.url), urls: slice, expiresInSeconds: plan.leaseSeconds ?? 12 };
       const crawled = await runner.crawl(urls, lease);
       if (crawled.ending !== null) endings.push(crawled.ending);
       for (const result of crawled.results) {

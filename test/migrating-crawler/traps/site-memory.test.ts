@@ -175,17 +175,9 @@ describe("a page that says not found with status 200", () => {
   const links = [linkTo("/random")];
 
   it("without a doubt is known by its words, and nobody is asked", async () => {
-    const page = pageOf("Sorry. Go home.", {
-      title: "Page not found | Shop",
-      links,
-      lexemes: "'sorry':1",
-    });
+    const page = pageOf("Sorry. Go home.", { title: "Page not found | Shop", links, lexemes: "'sorry':1" });
 
-    expect(await judge(page, "/gone")).toMatchObject({
-      softNotFound: true,
-      links: [],
-      lexemes: "",
-    });
+    expect(await judge(page, "/gone")).toMatchObject({ softNotFound: true, links: [], lexemes: "" });
     expect(asked).toEqual([]);
   });
 

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { crawlSlice } from "#crawler/crawl/crawl-slice";
-import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
-import { type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
-import { atEnd } from "../../support/at-end.ts";
+import type { PageExtract } from "#protocol/result";
+import { fetchOne } from "../support/fetch-one.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
-import { testConfig } from "../support/test-config.ts";
+import { smallCrawl } from "../support/small-crawl.ts";
 
 /** A crawl that comes so far has no end. */
 const endless = 600;
@@ -24,38 +22,16 @@ async function crawlSite(pageOf: (path: string, query: URLSearchParams) => strin
     response.writeHead(404, { "content-type": "text/html" });
     response.end("<h1>Not found</h1>");
   });
-  const config = testConfig();
-  const userAgent = () => "Nearcrawl/test";
-  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
-  atEnd(() => closeTools(tools));
-
-  const pages = new Map<string, PageExtract>();
-  const known = new Set([`${origin.url}/`]);
-  let frontier = [...known];
-  const keep = (_leaseId: string, result: FetchResult) => {
-    const { url, page } = fetchResultSchema.parse(result);
-    if (page !== null) pages.set(url.slice(origin.url.length), page);
-    for (const link of page?.links ?? []) {
-      if (!link.url.startsWith(`${origin.url}/`) || known.has(link.url)) continue;
-      known.add(link.url);
-      frontier.push(link.url);
-    }
-    return true;
-  };
-  for (let lease = 1; frontier.length > 0 && origin.requests.length < endless; lease++) {
-    const urls = frontier.splice(0, 20).map((url) => ({ url, etag: null, lastModified: null }));
-    const slice = {
-      leaseId: String(lease),
-      host: "127.0.0.1",
-      addresses: [],
-      expiresInSeconds: 300,
-      waitMs: 0,
-      urls,
-    };
-    expect(await crawlSlice(slice, { ...tools, keep }, new AbortController().signal)).toBeNull();
-  }
-  frontier = [];
-  return { origin, pages };
+  const crawl = await smallCrawl({
+    seed: `${origin.url}/`,
+    ...{ mostResults: endless, leaseSeconds: 300 },
+    admits: (url) => url.startsWith(`${origin.url}/`),
+  });
+  expect(crawl.endings).toEqual([]);
+  const read = crawl.results.flatMap(({ url, page }) =>
+    page ? [[url.slice(origin.url.length), page] as const] : [],
+  );
+  return { origin, pages: new Map(read) };
 }
 
 const link = (href: string) => `<a href="${href}">${href}</a> `;
@@ -64,91 +40,86 @@ const random = () => Math.random().toString(36).slice(2);
 const prose = (topic: string, count = 150) =>
   `<p>${Array.from({ length: count }, (_, index) => `${topic}${(index * 7919) % 1009}`).join(" ")}`;
 
+/** Sites that would have pages for ever, and how many of them may be asked for. */
+const traps: Readonly<Record<string, readonly [most: number, pageOf: Parameters<typeof crawlSite>[0]]>> = {
+  "of a calendar by numbers, without words": [
+    60,
+    (_path, query) => {
+      const month = Number(query.get("m") ?? 0);
+      return `<p>month ${month}</p>${link(`/?m=${month + 1}`)}${link(`/?m=${month - 1}`)}`;
+    },
+  ],
+  "of a calendar with a menu and the months' names": [
+    60,
+    (path) => {
+      const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+      const number = Number(/-(\d+)$/.exec(path)?.[1] ?? 300);
+      const menu = prose("menu", 200);
+      return `<h1>${months[number % 12]} ${2000 + Math.floor(number / 12)}</h1>${menu}${link(`/plan-${number + 1}`)}${link(`/plan-${number - 1}`)}`;
+    },
+  ],
+  "of a calendar by dates, full of words": [
+    100,
+    (path) => {
+      const [, year, month] = /(\d{4})\/(\d\d)/.exec(path) ?? ["", "2026", "06"];
+      const next = new Date(Date.UTC(Number(year), Number(month)));
+      const following = `/calendar/${next.getUTCFullYear()}/${String(next.getUTCMonth() + 1).padStart(2, "0")}/`;
+      return prose(`m${year}${month}x`) + link(following);
+    },
+  ],
+  "of links with ever new sessions": [
+    15,
+    (path) => {
+      const id = () =>
+        `${random()}${random()}${random()}`
+          .replace(/[^a-z0-9]/g, "")
+          .padEnd(32, "0")
+          .slice(0, 32);
+      const number = /p(\d)/.exec(path)?.[1] ?? "0";
+      const links = Array.from({ length: 10 }, (_, to) =>
+        link(`/p${to};jsessionid=${id().toUpperCase()}?PHPSESSID=${id()}`),
+      );
+      return prose(`page${number}x`) + links.join("");
+    },
+  ],
+  "of a relative link that goes deeper": [10, (path) => prose(`at${path.length}x`) + link("a/")],
+  "of relative links that go deeper in any order": [
+    150,
+    (path) => {
+      const folder = path.endsWith("/") ? "" : `${path.split("/").at(-1)}/`;
+      return prose(`at${path}`) + ["news/", "about/", "shop/"].map((name) => link(folder + name)).join("");
+    },
+  ],
+  "of pages that all say not found": [
+    10,
+    (path) =>
+      path === "/"
+        ? link("/a")
+        : `<h1>Page not found</h1>${[0, 1, 2, 3, 4].map(() => link(`/${random()}`)).join("")}`,
+  ],
+  "of missing pages that say nothing at all": [
+    40,
+    (path) =>
+      path === "/"
+        ? link("/a") + link("/b")
+        : `<p>Welcome to our site.</p>${[0, 1, 2, 3, 4].map(() => `<a href="/${random()}">more</a>`).join("")}`,
+  ],
+  "of filters in any combination": [
+    450,
+    (_path, query) => {
+      const more = Array.from({ length: 12 }, (_, filter) => {
+        const next = new URLSearchParams(query);
+        next.set(`f${filter}`, "1");
+        next.sort();
+        return link(`/?${next}`);
+      });
+      return prose(`q${query}`) + more.join("");
+    },
+  ],
+};
+
 describe("a crawl comes to an end", () => {
-  it.each([
-    [
-      "of a calendar by numbers, without words",
-      60,
-      (_path: string, query: URLSearchParams) => {
-        const month = Number(query.get("m") ?? 0);
-        return `<p>month ${month}</p>${link(`/?m=${month + 1}`)}${link(`/?m=${month - 1}`)}`;
-      },
-    ],
-    [
-      "of a calendar with a menu and the months' names",
-      60,
-      (path: string) => {
-        const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
-        const number = Number(/-(\d+)$/.exec(path)?.[1] ?? 300);
-        const menu = prose("menu", 200);
-        return `<h1>${months[number % 12]} ${2000 + Math.floor(number / 12)}</h1>${menu}${link(`/plan-${number + 1}`)}${link(`/plan-${number - 1}`)}`;
-      },
-    ],
-    [
-      "of a calendar by dates, full of words",
-      100,
-      (path: string) => {
-        const [, year, month] = /(\d{4})\/(\d\d)/.exec(path) ?? ["", "2026", "06"];
-        const next = new Date(Date.UTC(Number(year), Number(month)));
-        const following = `/calendar/${next.getUTCFullYear()}/${String(next.getUTCMonth() + 1).padStart(2, "0")}/`;
-        return prose(`m${year}${month}x`) + link(following);
-      },
-    ],
-    [
-      "of links with ever new sessions",
-      15,
-      (path: string) => {
-        const id = () =>
-          `${random()}${random()}${random()}`
-            .replace(/[^a-z0-9]/g, "")
-            .padEnd(32, "0")
-            .slice(0, 32);
-        const number = /p(\d)/.exec(path)?.[1] ?? "0";
-        const links = Array.from({ length: 10 }, (_, to) =>
-          link(`/p${to};jsessionid=${id().toUpperCase()}?PHPSESSID=${id()}`),
-        );
-        return prose(`page${number}x`) + links.join("");
-      },
-    ],
-    ["of a relative link that goes deeper", 10, (path: string) => prose(`at${path.length}x`) + link("a/")],
-    [
-      "of relative links that go deeper in any order",
-      150,
-      (path: string) => {
-        const folder = path.endsWith("/") ? "" : `${path.split("/").at(-1)}/`;
-        return prose(`at${path}`) + ["news/", "about/", "shop/"].map((name) => link(folder + name)).join("");
-      },
-    ],
-    [
-      "of pages that all say not found",
-      10,
-      (path: string) =>
-        path === "/"
-          ? link("/a")
-          : `<h1>Page not found</h1>${[0, 1, 2, 3, 4].map(() => link(`/${random()}`)).join("")}`,
-    ],
-    [
-      "of missing pages that say nothing at all",
-      40,
-      (path: string) =>
-        path === "/"
-          ? link("/a") + link("/b")
-          : `<p>Welcome to our site.</p>${[0, 1, 2, 3, 4].map(() => `<a href="/${random()}">more</a>`).join("")}`,
-    ],
-    [
-      "of filters in any combination",
-      450,
-      (_path: string, query: URLSearchParams) => {
-        const more = Array.from({ length: 12 }, (_, filter) => {
-          const next = new URLSearchParams(query);
-          next.set(`f${filter}`, "1");
-          next.sort();
-          return link(`/?${next}`);
-        });
-        return prose(`q${query}`) + more.join("");
-      },
-    ],
-  ])("%s, after %i requests at most", async (_what, most, pageOf) => {
+  it.each(Object.entries(traps))("%s, after so many requests at most", async (_what, [most, pageOf]) => {
     const { origin } = await crawlSite(pageOf);
 
     expect(origin.requests.length).toBeLessThanOrEqual(most);
@@ -226,26 +197,9 @@ describe("a page of doubtful words", () => {
       } else html(response, "<title>404</title><p>Please use the search.");
     });
 
-    const { result } = await fetchOneOf(`${origin.url}/old-page`);
+    const { page } = await fetchOne({ url: `${origin.url}/old-page` });
 
-    expect(result.page?.softNotFound).toBeUndefined();
+    expect(page?.softNotFound).toBeUndefined();
     expect(origin.requests).toEqual(["GET /robots.txt", "GET /old-page"]);
   });
 });
-
-async function fetchOneOf(url: string): Promise<{ readonly result: FetchResult }> {
-  const config = testConfig();
-  const tools = fetchTools({
-    config,
-    home: config.home,
-    userAgent: () => "Nearcrawl/test",
-    quiet: async () => {},
-  });
-  atEnd(() => closeTools(tools));
-  const results: FetchResult[] = [];
-  const keep = (_leaseId: string, result: FetchResult) => results.push(result) > 0;
-  const urls = [{ url, etag: null, lastModified: null }];
-  const slice = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
-  await crawlSlice(slice, { ...tools, keep }, new AbortController().signal);
-  return { result: results[0]! };
-}

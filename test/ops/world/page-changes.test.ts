@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";
 import { planSite } from "#ops/world/site-plan";
-import { PageChanges, pageAt } from "#ops/world/world-state";
+import { PageChanges, pageAt, type StartOptions } from "#ops/world/world-state";
 
 const day = 86_400_000;
 
@@ -29,7 +29,7 @@ test("a page without changes stays as it is, and a clock that is set back shows 
   expect(lively.at("a.example", "/", 1 * day)).toMatchObject(later);
 });
 
-test("a changed page has another text, validators of its own, and the body that the origin sends", async () => {
+test("a changed page has another text, and validators of its own", async () => {
   const world = generateWorld({ seed: 4, sites: 1, crawlers: 1 });
   const [site] = world.sites;
   const { host } = site!;
@@ -38,22 +38,19 @@ test("a changed page has another text, validators of its own, and the body that 
     startMs: Date.now() - day,
     changesPerDay: (_: string, path: string) => (path === "/" ? 50 : 0),
   };
-  const internet = await startWorld(world, { changes });
-  const ask = async () => {
+  const frontPage = async (options: StartOptions) => {
+    const internet = await startWorld(world, options);
     const { headers, body } = await request(`http://127.0.0.1:${internet.originPort}/`, {
       headers: { host },
     });
-    return { etag: headers.etag, modified: String(headers["last-modified"]), body: await body.text() };
+    const text = await body.text();
+    await internet.close();
+    return { etag: headers.etag, modified: String(headers["last-modified"]), text };
   };
 
-  const changed = await ask();
-  const current = internet.currentBody(host, "/");
-  internet.setChanges(null);
-  const planned = await ask();
-  await internet.close();
+  const [changed, planned] = [await frontPage({ changes }), await frontPage({})];
 
-  expect(changed.body).toBe(current);
-  expect(changed.body).not.toBe(planned.body);
+  expect(changed.text).not.toBe(planned.text);
   expect(changed.etag).not.toBe(planned.etag);
   expect(Date.parse(changed.modified)).toBeGreaterThan(Date.now() - 2 * day);
   const plan = planSite(world, site!);

@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { gunzipSync } from "node:zlib";
-import { SocksClient } from "socks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { downloadTimeMs } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
@@ -81,21 +80,6 @@ describe("a proxy of the emulated Internet", () => {
     return [site, "/"] as const;
   }
 
-  it("speaks SOCKS5 on the same port, by address and by name", async () => {
-    const site = world.sites[0]!;
-    const { port } = new URL(running.proxyUrlOf(0, "socks5"));
-    for (const host of [site.address, site.host]) {
-      const { socket } = await SocksClient.createConnection({
-        command: "connect",
-        proxy: { host: "127.0.0.1", port: Number(port), type: 5 },
-        destination: { host, port: 80 },
-      });
-      const reply = await ask({ socket }, { host: site.host });
-
-      expect(reply.status).toBe(200);
-    }
-  });
-
   it("refuses another crawler's address after one round trip, so that crawlers can measure each other", async () => {
     const rttMs = world.crawlerRttMs(0, 3);
     const target = `${world.crawlers[3]!.address}:80`;
@@ -106,17 +90,8 @@ describe("a proxy of the emulated Internet", () => {
     expect(tookMs).toBeLessThan(latestMs(rttMs));
   });
 
-  it("refuses ports without a web server, and says the same in SOCKS5", async () => {
-    const site = world.sites[0]!;
-    const { port } = new URL(running.proxyUrlOf(0));
-    const refusal = SocksClient.createConnection({
-      command: "connect",
-      proxy: { host: "127.0.0.1", port: Number(port), type: 5 },
-      destination: { host: site.address, port: 443 },
-    });
-
-    await expect(refusal).rejects.toThrow(/ConnectionRefused/);
-    expect(await tunnelTo(0, `${site.address}:443`)).toMatchObject({
+  it("refuses ports without a web server", async () => {
+    expect(await tunnelTo(0, `${world.sites[0]!.address}:443`)).toMatchObject({
       headers: { "x-proxy-error": "refused" },
     });
   });
@@ -134,26 +109,23 @@ describe("a proxy of the emulated Internet", () => {
     expect(await tunnelTo(0, `${text}:80`)).toMatchObject({ headers: { "x-proxy-error": "timeout" } });
   });
 
-  it.each([
-    "GET http://a.example/ HTTP/1.1\r\n\r\n",
-    "\x04\x01\x00\x50",
-    "CONNECT a:99999 HTTP/1.1\r\n\r\n",
-    "\x05\x01\x02",
-  ])("ends a connection that asks for something else: %j", async (bytes) => {
-    const { hostname, port } = new URL(running.proxyUrlOf(0));
-    const socket = connect(Number(port), hostname);
-    socket.write(Buffer.from(bytes, "latin1"));
-    if (bytes.startsWith("\x04")) socket.end("\r\n\r\n");
+  it.each(["GET http://a.example/ HTTP/1.1\r\n\r\n", "CONNECT a:99999 HTTP/1.1\r\n\r\n"])(
+    "ends a connection that asks for something else: %j",
+    async (bytes) => {
+      const { hostname, port } = new URL(running.proxyUrlOf(0));
+      const socket = connect(Number(port), hostname);
+      socket.write(Buffer.from(bytes, "latin1"));
 
-    const answer = await new Promise<string>((resolve) => {
-      let received = "";
-      socket.on("data", (chunk: Buffer) => {
-        received += chunk.toString("latin1");
+      const answer = await new Promise<string>((resolve) => {
+        let received = "";
+        socket.on("data", (chunk: Buffer) => {
+          received += chunk.toString("latin1");
+        });
+        socket.on("close", () => resolve(received));
       });
-      socket.on("close", () => resolve(received));
-    });
-    expect(answer === "" || answer === "\x05\xff" || /^HTTP\/1\.1 40[05]/.test(answer)).toBe(true);
-  });
+      expect(answer).toMatch(/^HTTP\/1\.1 40[05]/);
+    },
+  );
 });
 
 describe("disturbances", () => {
@@ -164,7 +136,7 @@ describe("disturbances", () => {
     const otherMs = world.rttMs(1, other.address)!;
     const fromElsewhereMs = world.rttMs(2, site.address)!;
 
-    expect(running.changeRoute({ crawlerIndex: 1, to: { host: site.host }, factor: 2 })).toBe(1);
+    running.changeRoute({ crawlerIndex: 1, host: site.host, factor: 2 });
     expect(await connectMs(1, toSite)).toBeGreaterThan(2 * rttMs - 1.5);
     expect(await quickest(latestMs(otherMs), () => connectMs(1, `${other.address}:80`))).toBeLessThan(
       latestMs(otherMs),
@@ -173,44 +145,21 @@ describe("disturbances", () => {
       latestMs(fromElsewhereMs),
     );
 
-    running.changeRoute({ crawlerIndex: 1, to: { range: world.subnets[site.subnet]!.range }, factor: 1 });
+    running.changeRoute({ crawlerIndex: 1, host: site.host, factor: 1 });
     expect(await quickest(latestMs(rttMs), () => connectMs(1, toSite))).toBeLessThan(latestMs(rttMs));
   });
 
-  it("add noise to every handshake, never less than none", async () => {
+  it("add noise to every handshake, never less than none, and as much in the mean as was asked for", async () => {
     const site = world.sites[8]!;
     const rttMs = world.rttMs(0, site.address)!;
-    running.setNoise(20);
+    const noisy = await startWorld(world, { noiseMs: 20 });
     const taken: number[] = [];
-    for (let time = 0; time < 12; time++) taken.push(await connectMs(0, `${site.address}:80`));
-    running.setNoise(0);
+    for (let time = 0; time < 24; time++)
+      taken.push(await timeToConnect(noisy.proxyUrlOf(0), `${site.address}:80`));
+    await noisy.close();
 
     expect(Math.min(...taken)).toBeGreaterThan(rttMs - 1.5);
-    expect(Math.max(...taken) - Math.min(...taken)).toBeGreaterThan(10);
-  });
-
-  it("cut a crawler off: its connections end and new ones get no answer", async () => {
-    const site = world.sites[4]!;
-    const { socket } = await tunnelTo(3, `${site.address}:80`);
-    const ended = new Promise((resolve) => socket.on("close", resolve));
-
-    running.setOutage(3, true);
-    await ended;
-    expect(await tunnelTo(3, `${site.address}:80`)).toMatchObject({
-      headers: { "x-proxy-error": "timeout" },
-    });
-
-    running.setOutage(3, false);
-    const again = await tunnelTo(3, `${site.address}:80`);
-    again.socket.destroy();
-    expect(again.status).toBe(200);
-  });
-
-  it("refuse senseless values", () => {
-    expect(() => running.setNoise(-1)).toThrow(/noise of -1 ms/);
-    expect(() => running.changeRoute({ crawlerIndex: 0, to: { host: "x" }, factor: 0 })).toThrow(
-      /route factor 0/,
-    );
+    expect(taken.reduce((sum, ms) => sum + ms, 0) / taken.length - rttMs).toBeGreaterThan(10);
   });
 });
 

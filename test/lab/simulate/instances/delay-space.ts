@@ -13,6 +13,7 @@
  */
 import type { SimulatedHost, SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import { hashUnit, SeededRandom } from "#ops/world/seeded-random";
+import { type DrawnHost, type InstanceSize, instanceOf } from "./drawn-fleet.ts";
 
 const dimensions = 3;
 const clusterCount = { least: 4, most: 9 } as const;
@@ -29,20 +30,10 @@ interface Neighbourhood {
   readonly at: Point;
 }
 
-interface DrawnHost {
+interface PlacedHost extends SimulatedHost, DrawnHost {
   /** Position in the list of neighbourhoods. */
   readonly neighbourhood: number;
   readonly at: Point;
-  /** What the last stretch to it takes, of a round trip. */
-  readonly lastMileMs: number;
-}
-
-type PlacedHost = SimulatedHost & DrawnHost;
-
-export interface InstanceSize {
-  readonly crawlers: number;
-  readonly sites: number;
-  readonly seed: number;
 }
 
 export function delaySpaceInstance({ crawlers, sites, seed }: InstanceSize): SimulationInstance {
@@ -53,22 +44,11 @@ export function delaySpaceInstance({ crawlers, sites, seed }: InstanceSize): Sim
     const host = space.drawHost();
     return { ...host, ...tree.register(host.neighbourhood, `${kind} ${index}`) };
   };
-  const fleet = Array.from({ length: crawlers }, (_, index) => hostIn("crawler", index));
-  const targets = Array.from({ length: sites }, (_, index) => hostIn("site", index));
-  const host = ({ path, org, cc }: PlacedHost): SimulatedHost => ({ path, org, cc });
-  return {
-    crawlers: fleet.map(host),
-    crawlerRtt: fleet.map((a, at) =>
-      fleet.map((b, other) => (at === other ? 0 : at < other ? space.rttMs(a, b) : space.rttMs(b, a))),
-    ),
-    // A row is made when it is read.
-    targets: targets.map((target) => ({
-      ...host(target),
-      get rtt() {
-        return Float64Array.from(fleet, (crawler) => space.rttMs(crawler, target));
-      },
-    })),
-  };
+  return instanceOf({
+    crawlers: Array.from({ length: crawlers }, (_, index) => hostIn("crawler", index)),
+    targets: Array.from({ length: sites }, (_, index) => hostIn("site", index)),
+    rttMs: (a, b) => space.rttMs(a, b),
+  });
 }
 
 class DelaySpace {
@@ -98,7 +78,7 @@ class DelaySpace {
     this.#shares = this.neighbourhoods.map(() => 1 / (0.05 + random.next()));
   }
 
-  drawHost(): DrawnHost {
+  drawHost(): DrawnHost & { neighbourhood: number; at: Point } {
     const random = this.#random;
     const neighbourhood = random.pickWeighted(
       this.neighbourhoods.map((_, index) => index),

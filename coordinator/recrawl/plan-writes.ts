@@ -3,18 +3,41 @@
  * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
  */
 
+import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import { alone } from "../database/bounded-work.ts";
 import { nextCapacity, type PlannedGroup, type RecrawlPlan, type SampledPages } from "./make-plan.ts";
 import { optimalPlan, type PagesToRefresh } from "./optimal-rates.ts";
+import {
+  allowedPerDay,
+  groupChannels,
+  knownShare,
+  lastLeaseId,
+  latestPlan,
+  measuredFetches,
+  refreshChannels,
+  savePlan,
+} from "./plan-store.ts";
 import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
 import { freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
-import { boundsOf, emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./recrawl-settings.ts";
+import { boundsOf, emptyPlan, type RecrawlPolicies } from "./recrawl-settings.ts";
+import { groupRecords, keepRecords, rankedPages, sampledPages } from "./sample-store.ts";
+
+interface PlanningPorts {
+  readonly pool: Pool;
+  readonly policies: RecrawlPolicies;
+  readonly now: Date;
+}
 
 const daySeconds = 86_400;
 
-/** The new plan, saved; null: the last one stays. Call it in `store.alone`. */
+/** The new plan, saved; null: the last one stays, or another coordinator is at it. */
 export async function planRecrawls(ports: PlanningPorts): Promise<RecrawlPlan | null> {
-  const last = await ports.store.latest();
+  return await alone(ports.pool, "nearcrawl-recrawl-plan", async () => await makePlan(ports));
+}
+
+async function makePlan(ports: PlanningPorts): Promise<RecrawlPlan | null> {
+  const last = await latestPlan(ports.pool);
   switch (ports.policies.strategy) {
     case "fixed":
       return last === null || last.strategy === "fixed" ? null : await backToFixed(last, ports);
@@ -31,7 +54,7 @@ async function backToFixed(last: RecrawlPlan, ports: PlanningPorts): Promise<Rec
     ...emptyPlan(ports, last),
     reason: "the strategy is fixed: every page after the same interval",
   };
-  await ports.store.save(plan, new Map());
+  await savePlan(ports.pool, plan, new Map());
   return plan;
 }
 
@@ -43,9 +66,9 @@ function isContinued(last: RecrawlPlan | null, { policies }: PlanningPorts): las
 const knownEnough = 0.5;
 
 async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
-  const { store, policies } = ports;
-  if ((await store.knownShare()) < knownEnough) return null;
-  await store.refreshChannels(null);
+  const { pool, policies } = ports;
+  if ((await knownShare(pool)) < knownEnough) return null;
+  await refreshChannels(pool, null);
   const groups = await groupedChannels(ports);
   if (groups.length < policies.groups) return null;
   const intervals = groups.map(({ initialSeconds }) => initialSeconds);
@@ -55,8 +78,8 @@ async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
 
 /** Null: it is not due. */
 async function reassign(last: RecrawlPlan, ports: PlanningPorts): Promise<RecrawlPlan | null> {
-  const { store, policies, now } = ports;
-  const { records, withEnoughUpdates } = await store.groupRecords(last, now);
+  const { pool, policies, now } = ports;
+  const { records, withEnoughUpdates } = await groupRecords(pool, last, now);
   const first = records.findIndex(({ channels }) => channels > 0);
   if (first < 0 || !isReassignmentDue(records[first]!.channels, withEnoughUpdates[first]!)) return null;
   const input = {
@@ -68,18 +91,20 @@ async function reassign(last: RecrawlPlan, ports: PlanningPorts): Promise<Recraw
     initialIntervalSeconds: last.groups.map(({ initialSeconds }) => initialSeconds),
   };
   const made = policies.strategy === "iir" ? iteratedInterval(input) : iteratedCapacity(input);
-  await store.keepRecords(last, now);
-  await store.refreshChannels(last.madeAt);
+  await keepRecords(pool, last, now);
+  await refreshChannels(pool, last.madeAt);
   const groups = await groupedChannels(ports);
-  const reason = `${withEnoughUpdates[first]} of the ${records[first]!.channels} hosts and channels that change most had more than five updates since the last plan`;
+  const reason =
+    `${withEnoughUpdates[first]} of the ${records[first]!.channels} hosts and channels that change most had more ` +
+    "than five updates since the last plan";
   const successRates = made.successRates;
   return await saveGroups(ports, last, { groups, intervals: made.intervalSeconds, successRates, reason });
 }
 
 type ChannelGroup = Pick<PlannedGroup, "channels" | "pages" | "changesPerDay" | "initialSeconds">;
 
-async function groupedChannels({ store, policies }: PlanningPorts): Promise<ChannelGroup[]> {
-  const groups = await store.groupChannels(policies.groups);
+async function groupedChannels({ pool, policies }: PlanningPorts): Promise<ChannelGroup[]> {
+  const groups = await groupChannels(pool, policies.groups);
   return groups.map((group) => ({
     ...group,
     initialSeconds: bounded(daySeconds / group.changesPerDay, policies),
@@ -98,7 +123,7 @@ async function saveGroups(
   last: RecrawlPlan | null,
   made: NewGroups,
 ): Promise<RecrawlPlan> {
-  const { store, policies } = ports;
+  const { pool, policies } = ports;
   const intervals = made.intervals.map((seconds) => bounded(seconds, policies));
   const achieved = last && (await measuredSince(last, ports));
   const plan: RecrawlPlan = {
@@ -115,25 +140,21 @@ async function saveGroups(
       (sum, { pages }, index) => sum + (pages * daySeconds) / intervals[index]!,
       0,
     ),
-    allowedPerDay: await store.allowedPerDay(),
+    allowedPerDay: await allowedPerDay(pool),
     achievedPerDay: achieved,
-    lastLeaseId: await store.lastLeaseId(),
+    lastLeaseId: await lastLeaseId(pool),
   };
-  await store.save(plan, new Map());
+  await savePlan(pool, plan, new Map());
   return plan;
 }
 
 async function measuredSince(
   last: RecrawlPlan,
-  { store, policies, now }: PlanningPorts,
+  { pool, policies, now }: PlanningPorts,
 ): Promise<number | null> {
   const from = last.madeAt;
-  const { again, windowDays } = await store.measured({
-    from,
-    last: from,
-    now,
-    lateSeconds: policies.everySeconds,
-  });
+  const window = { from, last: from, now, lateSeconds: policies.everySeconds };
+  const { again, windowDays } = await measuredFetches(pool, window);
   return windowDays > 0 ? again / windowDays : null;
 }
 
@@ -157,44 +178,48 @@ const leastDelayMs = 1000;
 
 /** Null: the last plan stays, since nobody is online or no page is known yet. */
 async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Promise<RecrawlPlan | null> {
-  const { store, policies, now } = ports;
+  const { pool, policies, now } = ports;
   const before = last?.strategy === "optimal" ? last : null;
-  await store.refreshChannels(before?.madeAt ?? null);
-  const [sample, allowedPerDay, rankedPages, lastLeaseId] = await Promise.all([
-    store.pages(mostPages),
-    store.allowedPerDay(),
-    store.rankedPages(),
-    store.lastLeaseId(),
+  await refreshChannels(pool, before?.madeAt ?? null);
+  const [sample, allowed, ranked, leaseId] = await Promise.all([
+    sampledPages(pool, mostPages),
+    allowedPerDay(pool),
+    rankedPages(pool),
+    lastLeaseId(pool),
   ]);
-  if (sample.changesPerDay.length === 0 || allowedPerDay === 0) return null;
+  if (sample.changesPerDay.length === 0 || allowed === 0) return null;
   const pages = Math.round(sample.changesPerDay.length / sample.share);
   const wished = policies.total === "capacity" ? Infinity : (pages * 24) / policies.intervalHours;
-  const measured = before && (await store.measured(windowOf(before, ports)));
+  const measured = before && (await measuredFetches(pool, windowOf(before, ports)));
   const capacity = nextCapacity({
     before,
-    allowedPerDay,
+    allowedPerDay: allowed,
     measured: measured ?? nothingMeasured,
     encourageRate: policies.encourageRate,
     isSettled: before !== null && isSettled(before, now),
   });
   const totalPerDay = Math.min(wished, capacity.capacityPerDay);
   const bounds = boundsOf(policies);
-  const worked = workOut(sample, { totalPerDay: totalPerDay * capacity.correction, bounds, rankedPages });
+  const worked = workOut(sample, {
+    totalPerDay: totalPerDay * capacity.correction,
+    bounds,
+    rankedPages: ranked,
+  });
   const plan: RecrawlPlan = {
     ...emptyPlan(ports, last),
     ...capacity,
-    allowedPerDay,
+    allowedPerDay: allowed,
     totalPerDay: worked.mostPerDay ?? totalPerDay,
-    rankedPages,
+    rankedPages: ranked,
     pages,
-    lastLeaseId,
+    lastLeaseId: leaseId,
     bounds: worked.bounds,
     multiplier: worked.multiplier,
     freshness: worked.freshness,
     achievedPerDay: measured && measured.windowDays > 0 ? measured.again / measured.windowDays : null,
     reason: reasonOf(totalPerDay, wished, measured?.lateShare ?? 0),
   };
-  await store.save(plan, worked.hostMultipliers);
+  await savePlan(pool, plan, worked.hostMultipliers);
   return plan;
 }
 
