@@ -4,14 +4,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAlertStore } from "#coordinator/alerts/alert-store";
 import { alertPart } from "#coordinator/alerts/start";
 import { noteAlerts } from "#coordinator/alerts/tell-alerts";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -20,7 +18,7 @@ import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -55,15 +53,7 @@ beforeAll(async () => {
   const config = readCoordinatorConfig({ alerts });
   const resolver = createNameResolver({ servers: [] });
   app = webServer(database, { parts: [alertPart({ pool: database.pool, config, resolver })] });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  headers = { authorization: `Bearer ${secret}` };
-  await createOperatorTokenStore(database.pool).create({
-    name: "ci",
-    tokenHash,
-    scopes: ["read", "fleet-write"],
-    createdAt: worldNow,
-    expiresAt: null,
-  });
+  headers = await bearer(database, ["read", "fleet-write"], { name: "ci" });
   const reads = createReports(database.pool, () => performance.now());
   await noteAlerts(
     {
