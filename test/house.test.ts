@@ -38,6 +38,14 @@ it("does in no file what the file's name does not say", () => {
   expect(house.misnamed).toEqual([]);
 });
 
+/** From before the rule; whoever changes one breaks its lines. */
+const stillTooWide: readonly string[] = [
+__LIST__];
+
+it("has no line wider than 160 columns", () => {
+  expect(house.tooWide.filter((path) => !stillTooWide.includes(path))).toEqual([]);
+});
+
 it("keeps the tests of a room in a folder of the room's name", () => {
   const houses = ["migrating-crawler", "rir-import", "ops", "db"];
   const ofNoRoom = ["bench", "chaos", "coordinator", "end-to-end", "fixtures", "fuzz", "lab", "support"];
