@@ -40,7 +40,6 @@ it("does in no file what the file's name does not say", () => {
 
 /** From before the rule; whoever changes one breaks its lines. */
 const stillTooWide: readonly string[] = [
-  "coordinator/delegation/delegation-table.ts",
   "coordinator/explore/explore-api.ts",
   "coordinator/explore/list-page.ts",
   "coordinator/explore/map-page.ts",
