@@ -1,11 +1,9 @@
 /** Alerts are muted and told again: by the command, over HTTP and by the page; and what the new rules read of the database. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { alertPart } from "#coordinator/alerts/start";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -13,8 +11,8 @@ import { alertsCommand } from "#ops/cli/commands/alerts";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { bearerOf, formBy, signIn } from "../support/signed-in.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -35,16 +33,7 @@ beforeAll(async () => {
       }),
     ],
   });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  headers = { authorization: `Bearer ${secret}` };
-  const scopes = ["read", "fleet-write"] as const;
-  await createOperatorTokenStore(database.pool).create({
-    name: "ci",
-    tokenHash,
-    scopes,
-    createdAt: worldNow,
-    expiresAt: null,
-  });
+  headers = await bearerOf(database, ["read", "fleet-write"]);
 });
 afterAll(async () => {
   await app?.close();
@@ -115,16 +104,8 @@ it("an operator mutes on the page; staff see what is muted and no form", async (
     (await app.inject({ url: "/alerts", headers: by.headers })).body;
 
   const before = await page(operator);
-  const sent = await app.inject({
-    method: "POST",
-    url: "/alerts/no-crawler-connected/mute",
-    headers: { ...operator.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({
-      hours: "24",
-      reason: "known & <noted>",
-      "form-token": operator.formToken,
-    }).toString(),
-  });
+  const fields = { hours: "24", reason: "known & <noted>" };
+  const sent = await app.inject(formBy(operator, "/alerts/no-crawler-connected/mute", fields));
   const after = await page(operator);
   const seen = await page(staff);
 

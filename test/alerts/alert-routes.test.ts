@@ -4,13 +4,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAlertStore } from "#coordinator/alerts/alert-store";
 import { alertPart } from "#coordinator/alerts/start";
 import { noteAlerts } from "#coordinator/alerts/tell-alerts";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -18,7 +16,7 @@ import { alertsCommand } from "#ops/cli/commands/alerts";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { bearerOf, formBy, signIn } from "../support/signed-in.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -53,15 +51,7 @@ beforeAll(async () => {
   const config = readCoordinatorConfig({ alerts });
   const resolver = createNameResolver({ servers: [] });
   app = webServer(database, { parts: [alertPart({ pool: database.pool, config, resolver })] });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  headers = { authorization: `Bearer ${secret}` };
-  await createOperatorTokenStore(database.pool).create({
-    name: "ci",
-    tokenHash,
-    scopes: ["read", "fleet-write"],
-    createdAt: worldNow,
-    expiresAt: null,
-  });
+  headers = await bearerOf(database, ["read", "fleet-write"]);
   const reads = createReports(database.pool, () => performance.now());
   await noteAlerts(
     {
@@ -122,12 +112,9 @@ it("the page shows the runbook's paragraph, since when, and forms to operators; 
   const page = async (by: typeof operator) =>
     (await app.inject({ url: "/alerts", headers: by.headers })).body;
   const before = await page(operator);
-  const sent = await app.inject({
-    method: "POST",
-    url: "/alerts/no-crawler-connected/acknowledge",
-    headers: { ...operator.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({ note: "<b>\u202eme", "form-token": operator.formToken }).toString(),
-  });
+  const sent = await app.inject(
+    formBy(operator, "/alerts/no-crawler-connected/acknowledge", { note: "<b>\u202eme" }),
+  );
   const [shown, seen] = [await page(operator), await page(staff)];
   await run("reopen", "no-crawler-connected");
 

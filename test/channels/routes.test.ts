@@ -1,15 +1,12 @@
 /** Channels over HTTP: who may change them, what is refused, and what is written down. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { channelPart } from "#coordinator/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { bearerOf, formBy, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -20,15 +17,7 @@ beforeAll(async () => {
   app = webServer(database, {
     parts: [channelPart({ pool: database.pool, config: { scope: { maxDepth: 5 } } })],
   });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  headers = { authorization: `Bearer ${secret}` };
-  await createOperatorTokenStore(database.pool).create({
-    name: "ci",
-    tokenHash,
-    scopes: ["read", "policy-write"],
-    createdAt: worldNow,
-    expiresAt: null,
-  });
+  headers = await bearerOf(database, ["read", "policy-write"]);
 });
 afterAll(async () => {
   await app?.close();
@@ -70,12 +59,7 @@ it("a channel is added, listed, found contradictory beside another, and removed;
 it("an operator adds one with the form, and gets it back with what is wrong", async () => {
   const operator = await signIn(database, "operator");
   const send = async (fields: Record<string, string>) =>
-    await app.inject({
-      method: "POST",
-      url: "/channels",
-      headers: { ...operator.headers, "content-type": "application/x-www-form-urlencoded" },
-      payload: new URLSearchParams({ ...fields, "form-token": operator.formToken }).toString(),
-    });
+    await app.inject(formBy(operator, "/channels", fields));
 
   const wrong = await send({ prefixes: "b.example/docs/", seeds: "http://b.example/news/", maxDepth: "2" });
   const right = await send({

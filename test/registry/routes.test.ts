@@ -17,7 +17,7 @@ import { delegate } from "../rir-import/tree-in-force.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -86,12 +86,7 @@ const send = async (what: string, body: object, bearer = token) =>
   });
 
 const form = async (what: string, fields: Record<string, string>, who: SignedIn, formToken = who.formToken) =>
-  await app.inject({
-    method: "POST",
-    url: `/registry/${what}`,
-    headers: { ...who.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({ "form-token": formToken, ...fields }).toString(),
-  });
+  await app.inject(formBy({ ...who, formToken }, `/registry/${what}`, fields));
 
 const words = (answer: { json(): { error?: { message: string } } }) => answer.json().error?.message ?? "";
 

@@ -1,10 +1,11 @@
 /** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
 import { createSignInLinkStore } from "#coordinator/access/session-store";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { sessionCookieName } from "#coordinator/web/access";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { formTokenOf } from "#coordinator/web/session-access";
-import type { Role } from "#core/actor";
+import type { Role, Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";
 
@@ -52,4 +53,19 @@ function signedInAs(secret: string): SignedIn {
       origins: [],
     }),
   };
+}
+
+/** For `inject`: a form of a page of ours, filled in by somebody who has signed in. */
+export const formBy = (by: SignedIn, url: string, fields: Record<string, string>) => ({
+  ...{ method: "POST" as const, url },
+  headers: { ...by.headers, "content-type": "application/x-www-form-urlencoded" },
+  payload: new URLSearchParams({ ...fields, "form-token": by.formToken }).toString(),
+});
+
+/** A new token of a program that may do this much: the header that shows it. */
+export async function bearerOf(database: Pick<Database, "pool">, scopes: readonly Scope[], name = "ci") {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const made = { name, tokenHash, scopes, createdAt: worldNow, expiresAt: null };
+  await createOperatorTokenStore(database.pool).create(made);
+  return { authorization: `Bearer ${secret}` };
 }

@@ -5,15 +5,13 @@
  */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { describeApi } from "#coordinator/open-api";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { type Scope, scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearerOf, type SignedIn, signIn } from "../support/signed-in.ts";
 import { routesOf, testAccess, webServer } from "../support/web-server.ts";
 
 /** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
@@ -124,12 +122,7 @@ const at = (path: string, name = "athens") => path.replace(":name", name).replac
 const without = (all: readonly string[], ...named: readonly (readonly string[])[]) =>
   all.filter((path) => !named.flat().includes(path));
 
-async function token(name: string, given: readonly Scope[]) {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const tokens = createOperatorTokenStore(database.pool);
-  await tokens.create({ name, tokenHash, scopes: given, createdAt: worldNow, expiresAt: null });
-  return { authorization: `Bearer ${secret}` };
-}
+const token = async (name: string, given: readonly Scope[]) => await bearerOf(database, given, name);
 
 /** Those of them that are not refused, each with how it answered. HEAD is what GET is, and ends with its head. */
 async function notRefused(paths: readonly string[], headers: Record<string, string>, name?: string) {
