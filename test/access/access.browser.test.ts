@@ -10,10 +10,9 @@ import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presenc
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";
-import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
@@ -22,11 +21,10 @@ const executable = browserPath();
 const now = () => worldNow;
 
 describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }, () => {
-  let database: Database;
+  const database = databaseOfFile();
   let site: BrowserSite;
 
   beforeAll(async () => {
-    database = await testDatabase();
     await seedWorld(database.pool);
     await seedAudit();
     const access = testAccess(database, now, false);
@@ -40,10 +38,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     site = await browserSite(app, executable!);
     await stateCoordinatorPlace(database.pool, { webUrl: site.base, certificatePin: null }, worldNow);
   });
-  afterAll(async () => {
-    await site?.close();
-    await database?.close();
-  });
+  afterAll(async () => await site?.close());
 
   async function seedAudit(): Promise<void> {
     const audit = createAuditLog(database.pool);

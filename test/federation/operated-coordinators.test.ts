@@ -3,19 +3,17 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import type { Database } from "#db/server-database";
 import { coordinatorsCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { bearerOf, formBy, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = databaseOfFile();
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
   await stateCoordinatorPlace(database.pool, place, worldNow);
   app = webServer(database, { parts: everyPart(database), access: testAccess(database, () => worldNow) });
@@ -23,10 +21,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.pool.query("delete from related_coordinator; delete from audit_entry");
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const audited = async () =>
   (

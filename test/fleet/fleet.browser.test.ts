@@ -3,10 +3,9 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Role } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
@@ -16,12 +15,11 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000 }, () => {
-  let database: Database;
+  const database = databaseOfFile();
   let site: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
-    database = await testDatabase();
     await seedWorld(database.pool);
     await seedFleet(database.pool);
     await publishedRelease(database.pool, { version: "1.4.0", stage: "percent" });
@@ -30,10 +28,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     site = await browserSite(webServer(database), executable!);
     page = await pageOf("operator");
   });
-  afterAll(async () => {
-    await site?.close();
-    await database?.close();
-  });
+  afterAll(async () => await site?.close());
 
   async function pageOf(role: Role): Promise<Page> {
     const storageState = (await signIn(database, role)).storageState(site.base);

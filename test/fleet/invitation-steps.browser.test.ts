@@ -1,9 +1,8 @@
 /** The invitation's page at each step, in a real browser; NEARCRAWL_SCREENSHOTS keeps the pictures. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
@@ -11,18 +10,14 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("an invitation, watched", { timeout: 120_000 }, () => {
-  let database: Database;
+  const database = databaseOfFile();
   let site: BrowserSite;
 
   beforeAll(async () => {
-    database = await testDatabase();
     await seedWorld(database.pool);
     site = await browserSite(webServer(database), executable!);
   });
-  afterAll(async () => {
-    await site?.close();
-    await database?.close();
-  });
+  afterAll(async () => await site?.close());
 
   it("goes step by step by itself, fits, and axe minds nothing", async () => {
     const { pool } = database;

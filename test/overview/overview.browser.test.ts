@@ -1,9 +1,8 @@
 /** The overview and the pages behind its numbers in a real browser. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, picture } from "../support/browser-page.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
@@ -11,19 +10,15 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("the overview in a browser", { timeout: 90_000 }, () => {
-  let database: Database;
+  const database = databaseOfFile();
   let site: BrowserSite;
 
   beforeAll(async () => {
-    database = await testDatabase();
     await seedWorld(database.pool);
     await seedOperation(database.pool);
     site = await browserSite(webServer(database), executable!);
   });
-  afterAll(async () => {
-    await site?.close();
-    await database?.close();
-  });
+  afterAll(async () => await site?.close());
 
   it("an alert that begins appears without a reload, and every figure leads somewhere", async () => {
     const page = await site.open();

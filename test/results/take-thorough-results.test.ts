@@ -279,9 +279,7 @@ it("a result whose URL has no key is acknowledged and dropped", async () => {
   await world.ship(north, { [root]: { result: { url: "http://a..b/" } } }, noon);
 
   expect(await world.rows("select from page_fetch")).toEqual([]);
-  expect(await world.rows("select acknowledged_sequence::int as sequence from spool")).toEqual([
-    { sequence: 1 },
-  ]);
+  expect(await world.rows("select from spool where acknowledged_sequence > 0")).toHaveLength(1);
 });
 
 describe("links with rel=nofollow", () => {

@@ -5,8 +5,7 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
 import { submissionPart } from "#coordinator/submissions/start";
 import type { Scope } from "#core/actor";
-import type { Database } from "#db/server-database";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { bearerOf, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
@@ -14,18 +13,14 @@ import { webServer } from "../support/web-server.ts";
 
 const config = readCoordinatorConfig({});
 
-let database: Database;
+const database = databaseOfFile();
 let app: ReturnType<typeof webServer>;
 beforeAll(async () => {
-  database = await testDatabase();
   const texts = async (name: string) =>
     name === "_nearcrawl.ours.example" ? ["recrawl=partner-athens"] : [];
   app = webServer(database, { parts: [submissionPart({ pool: database.pool, config, texts })] });
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const token = async (name: string, scopes: readonly Scope[]) => await bearerOf(database, scopes, name);
 

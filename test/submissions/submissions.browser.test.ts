@@ -2,10 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { submissionPart } from "#coordinator/submissions/start";
-import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
@@ -13,19 +12,15 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("handing in URLs in a browser", { timeout: 90_000 }, () => {
-  let database: Database;
+  const database = databaseOfFile();
   let site: BrowserSite;
 
   beforeAll(async () => {
-    database = await testDatabase();
     await seedWorld(database.pool);
     const parts = [submissionPart({ pool: database.pool, config: readCoordinatorConfig({}) })];
     site = await browserSite(webServer(database, { parts }), executable!);
   });
-  afterAll(async () => {
-    await site?.close();
-    await database?.close();
-  });
+  afterAll(async () => await site?.close());
 
   it("staff hand in a list, follow it, and have one of it fetched again; every page fits and axe minds nothing", async () => {
     const { storageState } = await signIn(database, "staff");

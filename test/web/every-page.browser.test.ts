@@ -5,13 +5,16 @@
 import type { FastifyInstance } from "fastify";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
+import { numberChanges } from "#coordinator/changes/change-writes";
+import { changeKinds } from "#coordinator/changes/changes-api";
+import { readChannel } from "#coordinator/channels/channel";
+import { createChannelStore } from "#coordinator/channels/channel-store";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { testDatabase } from "../support/database.ts";
+import { databaseOfFile } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { publishedRelease } from "../support/releases.ts";
-import { seedChange } from "../support/seed-changes.ts";
+import { seedChange, seenAt } from "../support/seed-changes.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
@@ -85,13 +88,12 @@ const elsewhere = [
 const noPages = ["/assets/:name", "/releases/:digest", "/events", "/health", "/ready", "/metrics"];
 
 describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () => {
-  let database: Database;
+  const database = databaseOfFile();
   let app: FastifyInstance;
   let shown: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
-    database = await testDatabase();
     const { pool } = database;
     await seedWorld(pool);
     await seedOperation(pool);
@@ -103,16 +105,19 @@ describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () =>
       text: "The ferry leaves at seven.",
     });
     await seedChange(pool, { url: `https://${host}/ferry`, title: "Ferry" });
+    for (const kind of changeKinds)
+      await seedChange(pool, { url: `https://a.example/docs/${"long-".repeat(30)}${kind}`, kind });
+    await numberChanges(pool, seenAt);
+    const docs = { prefixes: ["a.example/docs/", "a.example/news/"], seeds: ["https://a.example/docs/"] };
+    const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
+    await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
     await publishedRelease(pool, { version: "1.4.0", stage: "percent" });
     app = webServer(database, { parts: everyPart(database) });
     shown = await browserSite(app, executable!);
     const { storageState } = await signIn(database, "operator");
     page = await shown.open({ storageState: storageState(shown.base), bypassCSP: true });
   });
-  afterAll(async () => {
-    await shown?.close();
-    await database?.close();
-  });
+  afterAll(async () => await shown?.close());
 
   it("is every page of the server", () => {
     const paths = routesOf(app)

@@ -2,17 +2,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
+import { expect, it } from "vitest";
 import { nearcrawl } from "../../support/built-command.ts";
-import { testDatabase } from "../../support/database.ts";
+import { databaseOfFile } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-}, 60_000);
-afterAll(async () => await database.close());
+const database = databaseOfFile();
 
 /** In a home of its own, on the test's server. */
 const run = async (...args: string[]) =>
