@@ -1,5 +1,6 @@
 /** The API of one crawler: what is known of it, and what may be done with it. */
 import { z } from "zod";
+import type { IncidentEntry } from "#core/incidents";
 import { keyScopes } from "#protocol/identity";
 import { crawlerName } from "#protocol/invitation";
 import { blames } from "#protocol/result";
@@ -86,12 +87,15 @@ const absence = record("Absence", {
   lastWords: z.string().nullable().describe("How the process before ended, as it says."),
 });
 
+/** What everybody may see of its entry in the list. */
+export const shownOfEntry = {
+  ...({ pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true } as const),
+  ...({ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true } as const),
+  ...({ unmeasured: true, joiningSince: true, trust: true, release: true } as const),
+};
+
 const crawlerOperation = fleetEntrySchema
-  .pick({
-    ...{ standing: true, pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true },
-    ...{ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true },
-    ...{ unmeasured: true, joiningSince: true, trust: true, release: true },
-  })
+  .pick({ standing: true, ...shownOfEntry })
   .extend({
     incidentsInSevenDays: z.int(),
     activity: crawlerActivity,
@@ -249,6 +253,7 @@ export type CrawlerActivity = ReadOf<typeof crawlerActivity>;
 export type CrawlerWork = ReadOf<typeof crawlerWork>;
 export type OfferEntry = ReadOf<typeof releaseOffer>;
 export type CrawlerLogPage = ReadOf<typeof logPage>;
+export type Inside = ReadOf<typeof crawlerInside> & { readonly incidents: readonly IncidentEntry[] };
 export type Operation = ReadOf<typeof crawlerOperation>;
 export type ShutOutPreview = ReadOf<typeof shutOutPreview>;
 

@@ -26,8 +26,8 @@ import {
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import type { CrawlerLogPage, Operation } from "./crawler-api.ts";
-import type { CrawlerView, Inside } from "./crawler-view.ts";
+import type { CrawlerLogPage, Inside, Operation } from "./crawler-api.ts";
+import type { CrawlerView } from "./crawler-view.ts";
 
 export interface CrawlerInside {
   readonly crawler: CrawlerView["crawler"];

@@ -349,11 +349,7 @@ describe("why something is not being crawled", () => {
     const answer = await who("https://ready.example.org/");
 
     expect(answer.standing).toEqual([
-      {
-        code: "ready",
-        stops: false,
-        words: "Ready: athens gets it with its next lease.",
-      },
+      { code: "ready", stops: false, words: "Ready: athens gets it with its next lease." },
     ]);
   });
 });

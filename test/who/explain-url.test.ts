@@ -124,13 +124,7 @@ describe("its record", () => {
       id: { hostHash: keyOf(page).hostHash, urlHash: keyOf(page).urlHash },
       foundBy: "link",
       validators: { etag: '"a1"', lastModified: null, digest: "ab" },
-      changes: {
-        perDay: 0.5,
-        comparedVisits: 59,
-        contentChanges: 30,
-        outLinks: 8,
-        linkRatio: 0.7,
-      },
+      changes: { perDay: 0.5, comparedVisits: 59, contentChanges: 30, outLinks: 8, linkRatio: 0.7 },
     });
     expect(url?.fetches).toHaveLength(50);
     expect(url?.fetches.slice(0, 2).map((visit) => visit.changed)).toEqual([true, false]);

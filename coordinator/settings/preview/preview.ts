@@ -33,6 +33,10 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
   const paid = rounds.reduce((sum, { paidProbes }) => sum + paidProbes, 0);
   const agreeing = rounds.filter(({ crawlerId }, at) => old!.rounds[at]!.crawlerId === crawlerId).length;
   const perRound = (probes: number) => probes / rounds.length;
+  const which =
+    rounds.length < sample.rounds.length
+      ? `of the latest ${sample.rounds.length.toLocaleString("en-GB")}, as many as could be played in ${playMs / 1000} s,`
+      : "(the latest)";
   return {
     title,
     figures: [
@@ -58,9 +62,16 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
         after: difference.extraRttMs,
       },
     ],
-    basis: `${howMany(rounds.length, "decided round")} ${rounds.length < sample.rounds.length ? `of the latest ${sample.rounds.length.toLocaleString("en-GB")}, as many as could be played in ${playMs / 1000} s,` : "(the latest)"} and ${howMany(sample.crawlers.length, "crawler")}: each round played under both values in the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that was measured then; ${percent(difference.predictedShare)} went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.`,
+    basis:
+      `${howMany(rounds.length, "decided round")} ` +
+      `${which} ` +
+      `and ${howMany(sample.crawlers.length, "crawler")}: each round played under both values in ` +
+      `the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that ` +
+      `was measured then; ${percent(difference.predictedShare)} went to crawlers that were not ` +
+      "asked then, and got what the crawlers' distances to each other predict.",
     limits: [
-      `Both begin with what the crawlers' own subnets teach, and learn from these rounds alone: as they were run, they took ${perRound(paid).toFixed(1)} probes each.`,
+      "Both begin with what the crawlers' own subnets teach, and learn from these rounds alone: " +
+        `as they were run, they took ${perRound(paid).toFixed(1)} probes each.`,
       `Played under the present value, ${percent(agreeing / rounds.length)} of them end with the crawler that they ended with then.`,
       "Subnets that are delegated stay where they are until they are probed again.",
     ],
