@@ -7,7 +7,7 @@ import { blames } from "#protocol/result";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { subnetList } from "../subnets/subnets-api.ts";
-import { trustStandings } from "../trust/judge-crawler.ts";
+import { trustReportSchema } from "../trust/trust-api.ts";
 import {
   type ApiOperations,
   answer,
@@ -123,34 +123,6 @@ const releaseOffer = record("ReleaseOffer", {
   reportedAt: dateTime().nullable().describe("Null: nothing was heard yet."),
 });
 
-const trustReport = record("TrustReport", {
-  crawler: z.string(),
-  standing: z.enum(trustStandings),
-  pages: z.number(),
-  comparisons: z.strictObject({
-    agreed: z.int(),
-    alone: z.int(),
-    once: z.int(),
-    untold: z.int().describe("Inconclusive. From five on, and a third of all, the crawler is unproven."),
-  }),
-  score: z.number(),
-  distrusted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-  probesDoubted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-  restoredAt: dateTime().nullable(),
-  connected: z.int(),
-  evidence: z.array(
-    z.strictObject({
-      url: z.string(),
-      at: dateTime(),
-      verdict: z.enum(["alone", "once"]),
-      words: z.string(),
-      counts: z.boolean(),
-      why: z.string(),
-      opinions: z.array(z.strictObject({ crawler: z.string(), at: z.string(), said: z.string() })),
-    }),
-  ),
-});
-
 const logLine = record("LogLine", {
   at: dateTime(),
   kind: z.enum(["connected", "away", "incident", "move", "key", "invitation", "release", "trust", "change"]),
@@ -164,7 +136,7 @@ const crawlerInside = record("CrawlerInside", {
   identity: fleetIdentitySchema,
   keys: z.array(crawlerKey),
   offers: z.array(releaseOffer),
-  trust: trustReport.nullable(),
+  trust: trustReportSchema.nullable(),
   incidents: z.array(incident),
   moves: z.array(move),
   log: logPage,

@@ -5,12 +5,7 @@ import type { Absence } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import type { MoveStep } from "../crawlers/moves.ts";
 import { incidentTable } from "../overview/incidents-page.ts";
-import {
-  standingWords,
-  type TrustEvidence,
-  type TrustReport,
-  unprovenWords,
-} from "../trust/judge-crawler.ts";
+import { standingWords, type TrustEvidence, type TrustReport, unprovenWords } from "../trust/trust-api.ts";
 import {
   askFor,
   crawlerFor,

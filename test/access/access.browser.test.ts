@@ -10,9 +10,10 @@ import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presenc
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
@@ -21,10 +22,11 @@ const executable = browserPath();
 const now = () => worldNow;
 
 describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     await seedAudit();
     const access = testAccess(database, now, false);
@@ -38,7 +40,10 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     site = await browserSite(app, executable!);
     await stateCoordinatorPlace(database.pool, { webUrl: site.base, certificatePin: null }, worldNow);
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   async function seedAudit(): Promise<void> {
     const audit = createAuditLog(database.pool);

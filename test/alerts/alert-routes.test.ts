@@ -18,7 +18,7 @@ import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { bearerOf, formBy, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const config = readCoordinatorConfig({ alerts });
   const resolver = createNameResolver({ servers: [] });
   app = webServer(database, { parts: [alertPart({ pool: database.pool, config, resolver })] });
-  headers = await bearerOf(database, ["read", "fleet-write"]);
+  headers = await bearer(database, ["read", "fleet-write"], { name: "ci" });
   const reads = createReports(database.pool, () => performance.now());
   await noteAlerts(
     {

@@ -6,13 +6,14 @@ import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { type ChangeFilter, type ChangeKind, everyChange } from "#coordinator/changes/page-change";
 import { seededRandom } from "#core/random";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedChange } from "../support/seed-changes.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const later = (days: number) => new Date(noon.getTime() + days * 86_400_000);
 
-const database = databaseOfFile({ maxConnections: 12 });
+const database = await forThisFile(testDatabase({ maxConnections: 12 }));
 let pool: Pool;
 beforeAll(async () => {
   pool = database.pool;

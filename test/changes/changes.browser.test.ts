@@ -4,25 +4,30 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeKinds } from "#coordinator/changes/changes-api";
 import { changePart } from "#coordinator/changes/start";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { seedChange, seenAt } from "../support/seed-changes.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
 
 describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
 
   beforeAll(async () => {
+    database = await testDatabase();
     const { pool } = database;
     for (const kind of changeKinds) await seedChange(pool, { url: `https://a.example/${kind}`, kind });
     await numberChanges(pool, seenAt);
     site = await browserSite(webServer(database, { parts: [changePart({ pool })] }), executable!);
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   it("without scripts its filters work", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {

@@ -5,12 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { changePart } from "#coordinator/changes/start";
 import { describeApi } from "#coordinator/open-api";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { type SeededChange, seedChange, seenAt } from "../support/seed-changes.ts";
 import { webServer } from "../support/web-server.ts";
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 
 beforeAll(async () => {

@@ -3,21 +3,26 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { channelPart } from "#coordinator/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { databaseOfFile } from "../support/database.ts";
+import type { Database } from "#db/server-database";
+import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { bearerOf, formBy, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
-const database = databaseOfFile();
+let database: Database;
 let app: ReturnType<typeof webServer>;
 let headers: { readonly authorization: string };
 beforeAll(async () => {
+  database = await testDatabase();
   app = webServer(database, {
     parts: [channelPart({ pool: database.pool, config: { scope: { maxDepth: 5 } } })],
   });
-  headers = await bearerOf(database, ["read", "policy-write"]);
+  headers = await bearer(database, ["read", "policy-write"], { name: "ci" });
 });
-afterAll(async () => await app?.close());
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
 
 const post = async (url: string, payload: object) =>
   await app.inject({ method: "POST", url, headers, payload });

@@ -5,9 +5,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
 import { silentLog } from "#core/log";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
@@ -23,10 +24,11 @@ const pages = {
 } as const;
 
 describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     const part = explorePart({
       patientPool: database.pool,
@@ -38,7 +40,10 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
     site = await browserSite(webServer(database, { parts: [part] }), executable!);
   });
   afterEach(() => expect(site.takeFaults()).toEqual([]));
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   it("every view fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
     await site.withPage({ bypassCSP: true }, async (page) => {

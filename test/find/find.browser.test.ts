@@ -1,9 +1,10 @@
 /** The one box in a real browser, by keyboard alone. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
@@ -13,11 +14,12 @@ import { testAccess, webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     const access = testAccess(database, () => worldNow, false);
     site = await browserSite(webServer(database, { parts: everyPart(database), access }), executable!);
@@ -25,7 +27,10 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
     page = await site.open({ bypassCSP: true, storageState: operator.storageState(site.base) });
     await page.goto("/find?q=a");
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   const box = () => page.locator("form.find input");
   const options = () => page.locator('.find-list [role="option"]');

@@ -3,9 +3,10 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Role } from "#core/actor";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
@@ -15,11 +16,12 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     await seedFleet(database.pool);
     await publishedRelease(database.pool, { version: "1.4.0", stage: "percent" });
@@ -28,7 +30,10 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     site = await browserSite(webServer(database), executable!);
     page = await pageOf("operator");
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   async function pageOf(role: Role): Promise<Page> {
     const storageState = (await signIn(database, role)).storageState(site.base);

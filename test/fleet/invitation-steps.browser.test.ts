@@ -1,8 +1,9 @@
 /** The invitation's page at each step, in a real browser; NEARCRAWL_SCREENSHOTS keeps the pictures. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
@@ -10,14 +11,18 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("an invitation, watched", { timeout: 120_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     site = await browserSite(webServer(database), executable!);
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   it("goes step by step by itself, fits, and axe minds nothing", async () => {
     const { pool } = database;

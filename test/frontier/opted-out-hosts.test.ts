@@ -9,7 +9,8 @@ import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { urlKeyOf } from "#core/url-key";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
 const noon = new Date("2026-03-01T12:00:00Z");
 const request: OptOutRequest = {
@@ -21,7 +22,7 @@ const request: OptOutRequest = {
   confirmed: false,
 };
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 
 it("finds a site's hosts by an index, and others' only where their names end in it", async () => {
   await database.pool.query(

@@ -1,8 +1,9 @@
 /** The overview and the pages behind its numbers in a real browser. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, picture } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
@@ -10,15 +11,19 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("the overview in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     await seedOperation(database.pool);
     site = await browserSite(webServer(database), executable!);
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   it("an alert that begins appears without a reload, and every figure leads somewhere", async () => {
     const page = await site.open();

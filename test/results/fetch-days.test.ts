@@ -4,10 +4,11 @@ import { type KeptFetchDays, keepFetchDays } from "#coordinator/results/fetch-da
 import { copyDatabase } from "#db/copy-database";
 import { migrate } from "#db/migrate";
 import { openServerDatabase } from "#db/server-database";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 
-const database = databaseOfFile({ maxConnections: 10 });
+const database = await forThisFile(testDatabase({ maxConnections: 10 }));
 beforeEach(async () => {
   for (const name of await parts()) await database.pool.query(`drop table ${name}`);
   await database.pool.query("delete from page_fetch");

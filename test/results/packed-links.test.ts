@@ -8,7 +8,8 @@ import { packOutLinks } from "#coordinator/results/link-writes";
 import type { HostHash, UrlHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 
 interface GoldenLink {
@@ -36,11 +37,9 @@ function randomGraph(seed: number): GoldenLink[] {
   });
 }
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 const links = randomGraph(19);
-beforeAll(async () => {
-  await addLinks(database.pool, links);
-});
+beforeAll(async () => await addLinks(database.pool, links));
 
 const line = (link: Omit<GoldenLink, "to">) =>
   JSON.stringify([nameOf(link.from), link.anchor.replaceAll("\n", " "), link.nofollow]);

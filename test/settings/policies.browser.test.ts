@@ -3,9 +3,10 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { policyPart } from "#coordinator/settings/start";
 import { silentLog } from "#core/log";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
@@ -13,11 +14,12 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     await database.pool.query("update probe_round set method = 'head' where round_id = 1");
     const app = webServer(database, {
@@ -27,7 +29,10 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     const session = await signIn(database, "operator");
     page = await site.open({ storageState: session.storageState(site.base), bypassCSP: true });
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   const preview = () => page.getByRole("button", { name: "Preview" });
   const lambda = () => page.getByRole("textbox", { name: "λ, what a probe must save" });

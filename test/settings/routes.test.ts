@@ -8,13 +8,13 @@ import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld } from "../support/seed-world.ts";
-import { bearerOf, signIn } from "../support/signed-in.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: ReturnType<typeof webServer>;
-let token: { readonly authorization: string };
+let headers: { readonly authorization: string };
 
 beforeAll(async () => {
   database = await testDatabase();
@@ -23,7 +23,7 @@ beforeAll(async () => {
     parts: [policyPart({ pool: database.pool, log: silentLog })],
     audit: createAuditLog(database.pool),
   });
-  token = await bearerOf(database, ["read", "policy-write", "audit-read"]);
+  headers = await bearer(database, ["read", "policy-write", "audit-read"], { name: "ci" });
 });
 beforeEach(async () => {
   await database.pool.query("truncate setting, policy_version, audit_entry");
@@ -34,9 +34,9 @@ afterAll(async () => {
 });
 
 const post = async (url: string, payload: object) =>
-  await app.inject({ method: "POST", url, headers: token, payload });
-const read = async (headers: Record<string, string> = token) =>
-  (await app.inject({ url: "/api/policies", headers })).json();
+  await app.inject({ method: "POST", url, headers, payload });
+const read = async (asked: Record<string, string> = headers) =>
+  (await app.inject({ url: "/api/policies", headers: asked })).json();
 const policyNamed = async (name: string) =>
   (await read()).groups
     .flatMap(({ policies }: { policies: { name: string }[] }) => policies)
@@ -146,7 +146,7 @@ it("shows the dozen that people turn, those that were changed, and what is searc
     return [...body.matchAll(/<div class="policy[^"]*" id="([^"]+)"/g)].map(([, name]) => name ?? "");
   };
   const told = async (query: string) => {
-    const { groups } = (await app.inject({ url: `/api/policies${query}`, headers: token })).json();
+    const { groups } = (await app.inject({ url: `/api/policies${query}`, headers })).json();
     return groups.flatMap((group: { policies: { name: string }[] }) =>
       group.policies.map(({ name }) => name),
     );

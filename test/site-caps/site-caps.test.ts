@@ -8,7 +8,7 @@ import { siteCapPart } from "#coordinator/site-caps/start";
 import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
-import { bearerOf } from "../support/signed-in.ts";
+import { bearer } from "../support/signed-in.ts";
 import {
   arrivedResult,
   newWorld,
@@ -27,7 +27,7 @@ let crawlerId: CrawlerId;
 beforeAll(async () => {
   world = await newWorld();
   app = webServer(world.database, { parts: [siteCapPart(world.pool)] });
-  headers = await bearerOf(world, ["read", "policy-write"]);
+  headers = await bearer(world.database, ["read", "policy-write"], { name: "ci" });
   crawlerId = await world.delegatedHost("athens", "http://www.a.example/", "http://www.a.example/1");
 });
 afterAll(async () => {

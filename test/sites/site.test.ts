@@ -16,12 +16,12 @@ import { everyPart } from "../support/every-part.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedChange } from "../support/seed-changes.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
-import { bearerOf, signIn } from "../support/signed-in.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
-let token: { readonly authorization: string };
+let program: { readonly authorization: string };
 
 const host = "www.example.org";
 const at = (path: string) => `https://${host}${path}`;
@@ -66,7 +66,7 @@ beforeAll(async () => {
   await pool.query("update page_change_inbox set difference = $1", [deflateRawSync(difference)]);
   await numberChanges(pool, hoursAgo(1));
   app = webServer(database, { parts: everyPart(database) });
-  token = await bearerOf(database, ["url-write", "read"], "test");
+  program = await bearer(database, ["url-write", "read"], { name: "test" });
 });
 afterAll(async () => {
   await app?.close();
@@ -271,7 +271,7 @@ describe("fetching it again", () => {
   const post = async (body: object, name = host) =>
     await app.inject({
       ...{ method: "POST", url: `/api/sites/${name}/fetch-again`, payload: body },
-      headers: token,
+      headers: program,
     });
 
   it("wants the host's name typed, and is for those alone who may hand in URLs", async () => {

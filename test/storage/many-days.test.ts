@@ -1,8 +1,9 @@
 /** Forty days of a small crawl with everything kept for days: each table's rows have an end, or grow with what is known. */
-import { beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { policySections } from "#coordinator/settings/schema";
 import { keptDays, tableEnds } from "#coordinator/storage/table-ends";
-import { databaseOfFile } from "../support/database.ts";
+import type { Database } from "#db/server-database";
+import { testDatabase } from "../support/database.ts";
 import { isLong } from "../support/long.ts";
 import { SimulatedDays } from "../support/simulated-days.ts";
 
@@ -11,14 +12,16 @@ const retention = policySections.retention.parse({
 });
 const changes = policySections.changes.parse({ keepDays: 5 });
 
-const database = databaseOfFile();
+let database: Database;
 let days: SimulatedDays;
 beforeAll(async () => {
+  database = await testDatabase();
   days = new SimulatedDays(database, {
     ...{ hosts: 12, urlsPerHost: 10, newUrlsPerDay: 1, crawlers: 4, roundsPerDay: 4, retention, changes },
   });
   if (isLong) await days.begin();
 }, 120_000);
+afterAll(async () => await database?.close());
 
 async function tables(): Promise<string[]> {
   const { rows } = await database.pool.query<{ name: string }>(

@@ -10,12 +10,13 @@ import { storagePart } from "#coordinator/storage/start";
 import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/storage/table-ends";
 import { storageCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
   const config = readCoordinatorConfig({ retention: { fetchDays: 14 } });

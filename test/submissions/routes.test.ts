@@ -5,24 +5,29 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
 import { submissionPart } from "#coordinator/submissions/start";
 import type { Scope } from "#core/actor";
-import { databaseOfFile } from "../support/database.ts";
+import type { Database } from "#db/server-database";
+import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { bearerOf, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const config = readCoordinatorConfig({});
 
-const database = databaseOfFile();
+let database: Database;
 let app: ReturnType<typeof webServer>;
 beforeAll(async () => {
+  database = await testDatabase();
   const texts = async (name: string) =>
     name === "_nearcrawl.ours.example" ? ["recrawl=partner-athens"] : [];
   app = webServer(database, { parts: [submissionPart({ pool: database.pool, config, texts })] });
 });
-afterAll(async () => await app?.close());
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
 
-const token = async (name: string, scopes: readonly Scope[]) => await bearerOf(database, scopes, name);
+const token = async (name: string, scopes: readonly Scope[]) => await bearer(database, scopes, { name });
 
 const post = async (headers: object, payload: object) =>
   await app.inject({ method: "POST", url: "/api/urls", headers: { ...headers }, payload });

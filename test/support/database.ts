@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
-import { afterAll, beforeAll, inject } from "vitest";
+import { inject } from "vitest";
 import { openDatabase } from "#db/connect";
 import { startEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
@@ -21,14 +21,6 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<D
   const name = `test_${randomBytes(6).toString("hex")}`;
   const { DATABASE_URL: serverUrl } = process.env;
   return serverUrl === undefined ? await copied(name, options) : await newSchema(serverUrl, name, options);
-}
-
-/** The database of a file: made before its tests, and dropped after them and whatever else is closed then. */
-export function databaseOfFile(options: TestDatabaseOptions = {}): Database {
-  const database = {} as Database;
-  beforeAll(async () => void Object.assign(database, await testDatabase(options)));
-  afterAll(async () => await database.close?.());
-  return database;
 }
 
 async function newSchema(

@@ -55,17 +55,21 @@ function signedInAs(secret: string): SignedIn {
   };
 }
 
+/** A program's token, as a header: `app.inject({ url, headers: await bearer(database, ["read"]) })` */
+export async function bearer(
+  { pool }: Pick<Database, "pool">,
+  scopes: readonly Scope[],
+  options: { readonly name?: string; readonly expiresAt?: Date | null } = {},
+): Promise<{ readonly authorization: string }> {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const { name = `t${tokenHash.slice(0, 8)}`, expiresAt = null } = options;
+  await createOperatorTokenStore(pool).create({ name, tokenHash, scopes, createdAt: worldNow, expiresAt });
+  return { authorization: `Bearer ${secret}` };
+}
+
 /** For `inject`: a form of a page of ours, filled in by somebody who has signed in. */
 export const formBy = (by: SignedIn, url: string, fields: Record<string, string>) => ({
   ...{ method: "POST" as const, url },
   headers: { ...by.headers, "content-type": "application/x-www-form-urlencoded" },
   payload: new URLSearchParams({ ...fields, "form-token": by.formToken }).toString(),
 });
-
-/** A new token of a program that may do this much: the header that shows it. */
-export async function bearerOf(database: Pick<Database, "pool">, scopes: readonly Scope[], name = "ci") {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const made = { name, tokenHash, scopes, createdAt: worldNow, expiresAt: null };
-  await createOperatorTokenStore(database.pool).create(made);
-  return { authorization: `Bearer ${secret}` };
-}

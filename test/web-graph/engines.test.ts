@@ -4,13 +4,14 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
 import { dropWorkTables, rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
 
 const settings = { damping: 0.85, tolerance: 1e-13, iterations: 500 };
 const at = new Date("2030-01-01T12:00:00Z");
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 let graph: SeededGraph;
 let ofNothing: unknown;
 beforeAll(async () => {

@@ -2,14 +2,13 @@
 import { beforeAll, expect, it } from "vitest";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 import { seedGraph } from "./graph-in-database.ts";
 
-const database = databaseOfFile({ allParts: true });
-beforeAll(async () => {
-  await seedGraph(database.pool, 3, 0.85);
-});
+const database = await forThisFile(testDatabase({ allParts: true }));
+beforeAll(async () => await seedGraph(database.pool, 3, 0.85));
 
 const rank = async (hour: number) =>
   await rankLocally(database.pool, {

@@ -6,12 +6,13 @@ import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import { graphPart } from "#coordinator/web-graph/start";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { webServer } from "../support/web-server.ts";
 import { seedGraph } from "./graph-in-database.ts";
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
   app = webServer(database, { parts: [graphPart(database.pool)] });

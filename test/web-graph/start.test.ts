@@ -3,14 +3,15 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { scheduleRanking } from "#coordinator/web-graph/start";
 import type { Log } from "#core/log";
 import { isAdvisoryLockHeld } from "#db/advisory-lock";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 import { seedGraph } from "./graph-in-database.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const hoursAfter = (hours: number) => new Date(noon.getTime() + hours * 3_600_000);
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 let said: string[];
 beforeAll(async () => {
   await seedGraph(database.pool, 3, 0.85);

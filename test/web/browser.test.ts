@@ -3,9 +3,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { navigation } from "#coordinator/web/navigation";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
@@ -14,10 +15,11 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 
 describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     const url = `https://www.example.org/${"a-very-long-path/".repeat(20)}`;
     await seedUrl(database.pool, { url });
@@ -28,7 +30,10 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     });
     site = await browserSite(webServer(database, { parts: everyPart(database) }), executable!);
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   it("every page holds names of 2,000 characters from right to left, zoomed to 400 %, without scripts", async () => {
     const long = "\u05d0\u0628".repeat(1000);

@@ -9,9 +9,10 @@ import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeKinds } from "#coordinator/changes/changes-api";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { seedChange, seenAt } from "../support/seed-changes.ts";
@@ -88,12 +89,13 @@ const elsewhere = [
 const noPages = ["/assets/:name", "/releases/:digest", "/events", "/health", "/ready", "/metrics"];
 
 describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let app: FastifyInstance;
   let shown: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
+    database = await testDatabase();
     const { pool } = database;
     await seedWorld(pool);
     await seedOperation(pool);
@@ -117,7 +119,10 @@ describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () =>
     const { storageState } = await signIn(database, "operator");
     page = await shown.open({ storageState: storageState(shown.base), bypassCSP: true });
   });
-  afterAll(async () => await shown?.close());
+  afterAll(async () => {
+    await shown?.close();
+    await database?.close();
+  });
 
   it("is every page of the server", () => {
     const paths = routesOf(app)

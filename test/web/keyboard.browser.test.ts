@@ -5,9 +5,10 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite } from "../support/browser-page.ts";
-import { databaseOfFile } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { seedOperation } from "../support/seed-operation.ts";
@@ -20,11 +21,12 @@ const executable = browserPath();
 const mostTabs = 120;
 
 describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, () => {
-  const database = databaseOfFile();
+  let database: Database;
   let site: BrowserSite;
   let page: Page;
 
   beforeAll(async () => {
+    database = await testDatabase();
     await seedWorld(database.pool);
     await seedOperation(database.pool);
     await database.pool.query(
@@ -37,7 +39,10 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     const { storageState } = await signIn(database, "operator");
     page = await site.open({ storageState: storageState(site.base) });
   });
-  afterAll(async () => await site?.close());
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
 
   /** What has the focus, as a screen reader would begin to name it; it has to be on the screen, with a ring around it. */
   async function focused(): Promise<string> {

@@ -18,12 +18,13 @@ import {
   type UrlFacts,
 } from "#coordinator/frontier/order/strategies";
 import { seededRandom } from "#core/random";
-import { databaseOfFile } from "../../support/database.ts";
+import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 
 const now = new Date("2030-01-01T12:00:00.250Z");
 const hostHash = "7";
 
-const database = databaseOfFile();
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
   await database.pool.query(
     `insert into frontier_host (host_hash, host, mix_carry) values (${hostHash}, 'a.example', 0)`,

@@ -2,12 +2,17 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Database } from "#db/server-database";
 import { nearcrawl } from "../../support/built-command.ts";
-import { databaseOfFile } from "../../support/database.ts";
+import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const database = databaseOfFile();
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+}, 60_000);
+afterAll(async () => await database.close());
 
 /** In a home of its own, on the test's server. */
 const run = async (...args: string[]) =>
