@@ -159,6 +159,7 @@ describe("what is shown", () => {
 
     expect(fleet.crawlers[0]).not.toHaveProperty("identity");
     expect(one).toMatchObject({ inside: null, operation: { standing: { state: "online" } } });
+    expect(one.operation).not.toHaveProperty("identity");
     expect(page).not.toContain("ops@tokyo.example");
     expect(mainOf(page)).not.toContain('<form method="post"');
     expect((await get("/fleet/incidents", staff.headers)).statusCode).toBe(403);
