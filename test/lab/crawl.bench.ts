@@ -2,7 +2,8 @@
  * CPU a page of our one-file bundle (robots, fetching, extraction, lexemes, digest, simhash, spool, compression, everything) in
  * a process of its own; the sites and the coordinator's side are in other processes. First on real pages, at first sight
  * (hosts that the process has never asked, pages that it has never seen) and later (the same URLs once more, a twentieth of
- * the long words changed); then on those of the emulated Internet. How others fare on the same sites is in test/bench/results/crawl.md. Run: npm run bench -- crawl
+ * the long words changed); then on those of the emulated Internet. How others fare on the same sites is in
+ * test/bench/results/crawl.md. Run: npm run bench -- crawl
  * With the word `short` after it, a quick one; with `real` or `made`, that part alone.
  */
 import { availableParallelism } from "node:os";

@@ -73,7 +73,8 @@ function measureBuild(name: string, columns: RangeColumns): SubnetTree {
     `rows ${(building - filling).toFixed(0)} ms, tree ${(built - building).toFixed(0)} ms of CPU time`,
   );
   console.log(
-    `bytes a range: ranges and parents ${per(bytes.ipv4Ranges + bytes.ipv6Ranges)}, label ${per(bytes.labels)}, id ${per(bytes.ids)}, holder ${per(bytes.holderIds)}, id index ${per(bytes.idIndex)}, names ${per(bytes.names)}`,
+    `bytes a range: ranges and parents ${per(bytes.ipv4Ranges + bytes.ipv6Ranges)}, label ${per(bytes.labels)}, id ` +
+      `${per(bytes.ids)}, holder ${per(bytes.holderIds)}, id index ${per(bytes.idIndex)}, names ${per(bytes.names)}`,
   );
   return tree;
 }

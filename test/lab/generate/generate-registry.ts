@@ -327,7 +327,10 @@ const arinNet: NetworkText = (registry, network, holders) => {
   const holder = isOfOrganisation(network)
     ? element("orgHandle", orgHandle(registry, number))
     : element("customerHandle", customerHandle(number));
-  return `<net>\n  <handle>NET-${hash}</handle>\n  <name>NET-${hash}</name>\n  <netBlocks>${block}</netBlocks>\n  ${holder}\n  <version>${family}</version>\n</net>\n`;
+  return (
+    `<net>\n  <handle>NET-${hash}</handle>\n  <name>NET-${hash}</name>\n  <netBlocks>${block}</netBlocks>\n  ` +
+    `${holder}\n  <version>${family}</version>\n</net>\n`
+  );
 };
 
 function arinHolder(tag: "org" | "customer", handle: string, number: number): string {
