@@ -11,7 +11,7 @@ import type { FleetSettling } from "./delegation/measure-peers.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
 import type { RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
-import type { FrontierStore } from "./frontier/frontier.ts";
+import type { FrontierStore } from "./frontier/frontier-store.ts";
 import type { CrawlerGateway } from "./gateway/gateway.ts";
 import type { Counters } from "./overview/counters.ts";
 import type { ResultStore } from "./results/result-store.ts";

@@ -10,7 +10,7 @@ import { learnFromRound, observe, startRound } from "./delegation/policies/polic
 import { defaultParameters } from "./delegation/policies/round.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
-import type { FrontierStore } from "./frontier/frontier.ts";
+import type { FrontierStore } from "./frontier/frontier-store.ts";
 import type { ResultStore } from "./results/result-store.ts";
 import { SubnetRows } from "./subnets/subnet-rows.ts";
 import {

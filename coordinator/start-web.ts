@@ -30,8 +30,8 @@ import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.t
 import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
-import type { LiveState, OverviewReads } from "./overview/overview.ts";
-import type { ReadinessReads } from "./overview/overview-types.ts";
+import type { LiveState } from "./overview/overview.ts";
+import type { OverviewReads, ReadinessReads } from "./overview/overview-reads.ts";
 import { AlertsInTime, type OwnHealth, withOwnFacts } from "./overview/own-health.ts";
 import { addEvents, addOperation, addOverviewViews } from "./overview/routes.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
@@ -53,7 +53,7 @@ import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
-import type { WhoReads } from "./who/place.ts";
+import type { WhoReads } from "./who/reads.ts";
 import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 

@@ -196,8 +196,8 @@ function linksPart({ links }: WhoHasAccess, viewer: PageViewer): Html {
       column("For", ({ name }: SignInLink) => name),
       column("Role", roleOf),
       column("Created by", ({ issuedBy }: SignInLink) => issuedBy),
-      column("Created", ({ issuedAt }: SignInLink) => instant(issuedAt.toISOString())),
-      column("Valid until", ({ expiresAt }: SignInLink) => instant(expiresAt.toISOString())),
+      column("Created", ({ issuedAt }: SignInLink) => instant(issuedAt)),
+      column("Valid until", ({ expiresAt }: SignInLink) => instant(expiresAt)),
       column("Action", withdraw),
     ],
     links,
@@ -246,7 +246,7 @@ value="${form.minutes}" required></div>
 function issuedLinkBody({ name, role, url, expiresAt }: IssuedLink): Html {
   return html`<h1>A sign-in link for ${name}</h1>
 <p class="lead">Send it to ${name} over a channel that nobody else reads.
-It signs in as ${role}, once, until ${instant(expiresAt.toISOString())}, and is not shown again.</p>
+It signs in as ${role}, once, until ${instant(expiresAt)}, and is not shown again.</p>
 <pre><code>${url}</code></pre>
 <p><a href="/access">Back to who has access</a></p>`;
 }

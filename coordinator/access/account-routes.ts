@@ -144,9 +144,9 @@ export function sessionTable(
 <thead><tr>${withNames ? html`<th scope="col">Name</th><th scope="col">Role</th>` : nothing}<th scope="col">Last used</th><th scope="col">Address</th><th scope="col">Browser</th><th scope="col">Since</th><th scope="col">Expires</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${sessions.map(
     (one) => html`<tr>${withNames ? html`<th scope="row">${one.name}</th><td>${roleCell(one)}</td>` : nothing}
-<td class="nowrap">${ago(one.lastUsedAt.toISOString(), now)}</td><td class="mono">${one.remoteAddress ?? "unknown"}</td>
-<td title="${one.userAgent}">${browserName(one.userAgent)}</td><td class="nowrap">${instant(one.startedAt.toISOString())}</td>
-<td class="nowrap">${instant(one.endsAt.toISOString())}</td><td>${action(one)}</td></tr>`,
+<td class="nowrap">${ago(one.lastUsedAt, now)}</td><td class="mono">${one.remoteAddress ?? "unknown"}</td>
+<td title="${one.userAgent}">${browserName(one.userAgent)}</td><td class="nowrap">${instant(one.startedAt)}</td>
+<td class="nowrap">${instant(one.endsAt)}</td><td>${action(one)}</td></tr>`,
   )}</tbody></table></div>`;
 }
 

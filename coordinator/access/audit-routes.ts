@@ -178,7 +178,7 @@ function table(entries: readonly AuditEntry[]): Html {
 
 function row(entry: AuditEntry): Html {
   const { at, actor, via, action, target, words, remoteAddress } = entry;
-  return html`<tr><td class="nowrap">${instant(at.toISOString())}</td>
+  return html`<tr><td class="nowrap">${instant(at)}</td>
 <td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
 <td class="nowrap"><a href="${pathWith("/audit", { action })}">${action}</a></td>
 <td class="break">${target === null ? html`<span class="small">everything</span>` : html`<a href="${pathWith("/audit", { target })}">${target}</a>`}</td>

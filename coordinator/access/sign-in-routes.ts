@@ -263,7 +263,7 @@ const notStarted: Outcome = {
 function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
   return html`<h1>A sign-in link for ${person}</h1>
 ${pageScript("fleet.js")}
-<p class="lead">Send it to ${person} only: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown only once</strong> and works once, until ${instant(expiresAt.toISOString())}.</p>
+<p class="lead">Send it to ${person} only: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown only once</strong> and works once, until ${instant(expiresAt)}.</p>
 <label class="hidden" for="link">The link</label>
 <textarea class="letter mono" id="link" readonly rows="2" spellcheck="false">${url}</textarea>
 <p class="actions"><button class="quiet slim" type="button" data-copy="link" hidden>Copy the link</button></p>
@@ -287,7 +287,7 @@ nearcrawl sign-in --role partner --name ben --crawler athens</code></pre>
 /** Looking at it uses nothing up: mail programs and browsers look ahead. */
 function confirmBody(link: SignInLink, secret: string, signedInAs: string | null): Html {
   return html`<div class="sign-in"><h1>Sign in as ${link.name}</h1>
-<p class="lead">${roleWords(link)} ${link.issuedBy} created this link; it works once, until ${instant(link.expiresAt.toISOString())}.</p>
+<p class="lead">${roleWords(link)} ${link.issuedBy} created this link; it works once, until ${instant(link.expiresAt)}.</p>
 <form method="post" action="/sign-in" class="form">
 <input type="hidden" name="link" value="${secret}">
 <button autofocus>Sign in</button>

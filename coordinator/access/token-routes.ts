@@ -138,8 +138,8 @@ function tokenRow(token: OperatorToken, now: Date, viewer: PageViewer): Html {
   const state = stateOf(token, now);
   const { name, lastUsedAt, expiresAt } = token;
   return html`<tr><th scope="row">${name}</th><td>${state}</td><td>${token.scopes.join(", ")}</td>
-<td class="nowrap">${expiresAt === null ? "revoked" : instant(expiresAt.toISOString())}</td>
-<td class="nowrap">${lastUsedAt === null ? "never" : ago(lastUsedAt.toISOString(), now.toISOString())}</td>
+<td class="nowrap">${expiresAt === null ? "revoked" : instant(expiresAt)}</td>
+<td class="nowrap">${lastUsedAt === null ? "never" : ago(lastUsedAt, now.toISOString())}</td>
 <td>${state === "valid" && viewer.formToken !== null ? revokeButton(name, viewer) : nothing}</td></tr>`;
 }
 
@@ -174,7 +174,7 @@ function madeTokenBody(made: {
   readonly token: string;
 }): Html {
   return html`<h1>Token ${made.name}</h1>
-<p class="lead">Copy it now: it is not shown again. Valid for ${made.scopes.join(", ")}, until ${instant(made.expiresAt.toISOString())}.</p>
+<p class="lead">Copy it now: it is not shown again. Valid for ${made.scopes.join(", ")}, until ${instant(made.expiresAt)}.</p>
 <pre><code>${made.token}</code></pre>
 <p><a href="/tokens">Back to tokens</a></p>`;
 }

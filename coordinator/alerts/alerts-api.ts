@@ -1,20 +1,18 @@
 /** The API of what people do about alerts: acknowledge them, and test the channels that they are sent to. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, openRecord, post } from "../web/api-operation.ts";
 
 const alertName = z.string().meta({ description: "Of the rule, as listed.", example: "crawler-offline" });
 
 export const mostNote = 300;
 
-const acknowledged = z
-  .object({
-    name: z.string(),
-    by: z.string(),
-    at: dateTime(),
-    note: z.string(),
-    targets: z.array(z.string()).describe("What it named then; anything beyond brings it back."),
-  })
-  .meta({ id: "AlertAcknowledgement" });
+const acknowledged = openRecord("AlertAcknowledgement", {
+  name: z.string(),
+  by: z.string(),
+  at: dateTime(),
+  note: z.string(),
+  targets: z.array(z.string()).describe("What it named then; anything beyond brings it back."),
+});
 
 const muteTarget = z
   .string()
@@ -29,9 +27,7 @@ const mostMuteHours = 720;
 
 export const alertsApi = {
   muteAlert: {
-    method: "post",
-    path: "/api/alerts/{name}/mute",
-    needs: "fleet-write",
+    ...post("/api/alerts/{name}/mute", "fleet-write"),
     summary: "Mute an alert until an hour that is named",
     description:
       "It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
@@ -46,39 +42,33 @@ export const alertsApi = {
     },
     answers: {
       200: answer(
-        z
-          .object({
-            name: z.string(),
-            target: z.string().nullable(),
-            until: dateTime(),
-            reason: z.string(),
-            mutedBy: z.string(),
-          })
-          .meta({ id: "AlertMute" }),
+        openRecord("AlertMute", {
+          name: z.string(),
+          target: z.string().nullable(),
+          until: dateTime(),
+          reason: z.string(),
+          mutedBy: z.string(),
+        }),
         "The mute",
       ),
       404: errorAnswer("There is no such alert"),
     },
   },
   unmuteAlert: {
-    method: "post",
-    path: "/api/alerts/{name}/unmute",
-    needs: "fleet-write",
+    ...post("/api/alerts/{name}/unmute", "fleet-write"),
     summary: "Unmute an alert",
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
     answers: {
       200: answer(
-        z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
+        openRecord("AlertUnmuted", { name: z.string(), target: z.string().nullable() }),
         "What is told again",
       ),
       404: errorAnswer("It is not muted"),
     },
   },
   acknowledgeAlert: {
-    method: "post",
-    path: "/api/alerts/{name}/acknowledge",
-    needs: "fleet-write",
+    ...post("/api/alerts/{name}/acknowledge", "fleet-write"),
     summary: "Acknowledge an alert: somebody is at it",
     description:
       "It is listed apart, counts in no metric and no exit code, and nobody is told of it again, until it ends or names something new.",
@@ -93,21 +83,17 @@ export const alertsApi = {
     },
   },
   reopenAlert: {
-    method: "post",
-    path: "/api/alerts/{name}/reopen",
-    needs: "fleet-write",
+    ...post("/api/alerts/{name}/reopen", "fleet-write"),
     summary: "Withdraw the acknowledgement of an alert",
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
-      200: answer(z.object({ name: z.string() }).meta({ id: "AlertReopened" }), "What is listed again"),
+      200: answer(openRecord("AlertReopened", { name: z.string() }), "What is listed again"),
       404: errorAnswer("Nobody has acknowledged it"),
     },
   },
   testAlertChannel: {
-    method: "post",
-    path: "/api/alerts/channels/{channel}/test",
-    needs: "fleet-write",
+    ...post("/api/alerts/channels/{channel}/test", "fleet-write"),
     summary: "Send a test to a channel of alerts",
     description:
       "One message at once, without the attempts that an alert gets; one in half a minute to each channel.",
@@ -117,13 +103,11 @@ export const alertsApi = {
     body: { schema: z.strictObject({}), example: {} },
     answers: {
       200: answer(
-        z
-          .object({
-            channel: z.string(),
-            delivered: z.boolean(),
-            words: z.string().describe("Why not; empty: it was taken."),
-          })
-          .meta({ id: "AlertTest" }),
+        openRecord("AlertTest", {
+          channel: z.string(),
+          delivered: z.boolean(),
+          words: z.string().describe("Why not; empty: it was taken."),
+        }),
         "What came of it",
       ),
       404: errorAnswer("There is no such channel"),

@@ -18,7 +18,7 @@ import type { IdentityStore } from "../crawlers/identity-store.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import type { PlaceKey } from "../delegation/placement.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 
 interface PresencePorts {
   readonly crawlers: CrawlerStore;

@@ -9,7 +9,7 @@ import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove, DelegationStore } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { type FleetLoad, fleetLoad, roomsOf } from "./input.ts";
 import { planPlacement } from "./placement.ts";
 import { type BalanceInput, type Move, noHysteresis, overloads } from "./plan.ts";

@@ -9,19 +9,9 @@ export interface KeptChannel extends Channel {
   readonly hostHash: HostHash;
 }
 
-interface ChannelRow {
-  channel_id: number;
-  host_hash: HostHash;
-  host: string;
-  directories: string[];
-  seeds: string[];
-  include: string[];
-  exclude: string[];
-  max_depth: number | null;
-  created_at: Date;
-  expected_pages: number;
-  counted_at: Date | null;
-  settled: boolean;
+interface ChannelRow extends Omit<KeptChannel, "include" | "exclude"> {
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
 }
 
 export async function channelsWhere(
@@ -31,30 +21,19 @@ export async function channelsWhere(
 ): Promise<KeptChannel[]> {
   const { rows } = await prepared<ChannelRow>(
     client,
-    `select channel_id::float8 as channel_id, host_hash, host, directories, seeds, include, exclude, max_depth, created_at, expected_pages,
-       counted_at, settled
+    `select channel_id::float8 as "channelId", host_hash as "hostHash", host, directories, seeds, include, exclude,
+       max_depth as "maxDepth", created_at as "createdAt", settled,
+       case when counted_at is not null then expected_pages end as "expectedPages"
      from channel
      where ${condition}
      order by host, channel_id`,
     values,
   );
-  return rows.map(channelOf);
-}
-
-function channelOf(row: ChannelRow): KeptChannel {
-  return {
-    channelId: row.channel_id,
-    hostHash: row.host_hash,
-    host: row.host,
-    directories: row.directories,
-    seeds: row.seeds,
+  return rows.map((row) => ({
+    ...row,
     include: row.include.flatMap(patternOf),
     exclude: row.exclude.flatMap(patternOf),
-    maxDepth: row.max_depth,
-    createdAt: row.created_at,
-    expectedPages: row.counted_at === null ? null : row.expected_pages,
-    settled: row.settled,
-  };
+  }));
 }
 
 /** They were read before they were kept. */

@@ -8,7 +8,7 @@ import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";
 import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
 import type { CrawlerStore } from "./crawler-store.ts";
 import type { IdentityStore } from "./identity-store.ts";

@@ -1,4 +1,4 @@
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { bytesToRead, sampleOf } from "#db/table-sizes";
 
 /**
@@ -60,6 +60,60 @@ export function iso(value: Date): string {
 export function roundMs(value: number | null): number | null {
   return value === null ? null : Math.round(value * 100) / 100;
 }
+
+/**
+ * Rows whose columns are called as the answer's fields. A column `lease.crawler` is a part of `lease`, which is null where the
+ * first of its parts is.
+ */
+export async function readRows<Row>(
+  client: Pick<Pool | PoolClient, "query">,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const { rows } = await client.query(sql, [...values]);
+  return rows.map((row) => nested(row, (value) => value) as Row);
+}
+
+/** The same with times as texts, and null for times that never come. */
+export async function toldRows<Row>(
+  client: Pick<Pool | PoolClient, "query">,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const { rows } = await client.query(sql, [...values]);
+  return rows.map((row) => nested(row, told) as Row);
+}
+
+function told(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "number" && !Number.isFinite(value) ? null : value;
+}
+
+function nested(row: Readonly<Record<string, unknown>>, of: (value: unknown) => unknown): unknown {
+  const whole: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) {
+    const [name = "", part] = column.split(".");
+    if (part === undefined) whole[name] = of(value);
+    else if (!(name in whole)) whole[name] = value === null ? null : { [part]: of(value) };
+    else if (whole[name] !== null) (whole[name] as Record<string, unknown>)[part] = of(value);
+  }
+  return whole;
+}
+
+type PoolRead = (pool: Pool, ...asked: never[]) => unknown;
+
+/** The same functions over one pool. */
+export function readsOver<Reads extends Readonly<Record<string, PoolRead>>>(pool: Pool, reads: Reads) {
+  const bound = Object.entries(reads).map(([name, read]) => [name, read.bind(null, pool)]);
+  return Object.fromEntries(bound) as {
+    readonly [Name in keyof Reads]: Reads[Name] extends (pool: Pool, ...asked: infer Asked) => infer Found
+      ? (...asked: Asked) => Found
+      : never;
+  };
+}
+
+/** SQL: milliseconds with two digits behind the point, as a report has them. */
+export const roundedMs = (column: string): string => `round((${column})::numeric, 2)::float8`;
 
 // Counts of large tables from a part of them. Of a table of more than `mostBytes` a random part of its blocks is read,
 // always the same one, so that a figure on a live page does not tremble; what is counted there times `factor` is

@@ -1,45 +1,41 @@
 /** The API of the explorer: what it takes, by which a question is checked, and what it answers. */
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
-import { type ApiOperations, errorAnswer, type ToldOf } from "../web/api-operation.ts";
+import { type ApiOperations, errorAnswer, get, orNull, record, type ToldOf } from "../web/api-operation.ts";
 
 export const exploreViews = ["map", "tree", "list", "countries"] as const;
 const listOrders = ["address", "load", "rtt"] as const;
 export const subnetStates = ["delegated", "inherited", "waiting", "none", "anycast", "finer"] as const;
 
-export const exploredSubnet = z
-  .strictObject({
-    range: z.string(),
-    name: z.string().describe("The registry's own name for it; may be empty."),
-    holder: z.strictObject({ holderId: z.int(), name: z.string(), handle: z.string().nullable() }).nullable(),
-    country: z.string().nullable(),
-    registry: z.string(),
-    state: z
-      .enum(["delegated", "inherited", "none"])
-      .describe("delegated: by a decision of its own. inherited: by that of decidedFor."),
-    crawler: z.string().nullable(),
-    decidedFor: z.string().nullable().describe("The subnet whose delegation holds here."),
-    rttMs: z.number().nullable().describe("Null where nobody measured."),
-    delegatedAt: z.string().meta({ format: "date-time" }).nullable(),
-    pagesPerDay: z.number().describe("Of its own hosts; those of subnets within it are theirs."),
-    dueHosts: z.int().describe("Hosts with pages that are due."),
-    waiting: z.boolean().describe("It has due hosts and no delegation of its own."),
-    anycast: z.boolean(),
-    finer: z.boolean().describe("Hosts or parts of it are delegated apart."),
-    subnetsWithin: z.int().describe("Registered subnets that start within it."),
-  })
-  .meta({ id: "ExploredSubnet" });
+export const exploredSubnet = record("ExploredSubnet", {
+  range: z.string(),
+  name: z.string().describe("The registry's own name for it; may be empty."),
+  holder: z.strictObject({ holderId: z.int(), name: z.string(), handle: z.string().nullable() }).nullable(),
+  country: z.string().nullable(),
+  registry: z.string(),
+  state: z
+    .enum(["delegated", "inherited", "none"])
+    .describe("delegated: by a decision of its own. inherited: by that of decidedFor."),
+  crawler: z.string().nullable(),
+  decidedFor: z.string().nullable().describe("The subnet whose delegation holds here."),
+  rttMs: z.number().nullable().describe("Null where nobody measured."),
+  delegatedAt: z.string().meta({ format: "date-time" }).nullable(),
+  pagesPerDay: z.number().describe("Of its own hosts; those of subnets within it are theirs."),
+  dueHosts: z.int().describe("Hosts with pages that are due."),
+  waiting: z.boolean().describe("It has due hosts and no delegation of its own."),
+  anycast: z.boolean(),
+  finer: z.boolean().describe("Hosts or parts of it are delegated apart."),
+  subnetsWithin: z.int().describe("Registered subnets that start within it."),
+});
 
-const sharePart = z
-  .strictObject({
-    label: z.string(),
-    kind: z
-      .enum(["crawler", "others", "none"])
-      .describe("others: crawlers with fewer subnets, together. none: nobody crawls them."),
-    colour: z.string(),
-    subnets: z.int(),
-  })
-  .meta({ id: "ExploreShare" });
+const sharePart = record("ExploreShare", {
+  label: z.string(),
+  kind: z
+    .enum(["crawler", "others", "none"])
+    .describe("others: crawlers with fewer subnets, together. none: nobody crawls them."),
+  colour: z.string(),
+  subnets: z.int(),
+});
 
 const exploredBranch = exploredSubnet
   .extend({
@@ -52,88 +48,75 @@ const asked = {
   family: z.literal([4, 6]),
 };
 
-const exploreMap = z
-  .strictObject({
-    ...asked,
-    view: z.enum(["map"]),
-    above: z.array(z.string()).describe("The larger blocks that it lies in, from the largest down."),
-    totals: z.strictObject({
-      subnets: z.int(),
-      crawled: z.int().describe("By a decision of their own or by that of a less specific one."),
-      pagesPerDay: z.int(),
-      dueHosts: z.int(),
-    }),
-    legend: z
-      .array(
-        sharePart.extend({
-          path: z.string().describe("The cells where it has most subnets: a path of SVG, 64 units a side."),
-        }),
-      )
-      .describe("What the view is made of: every subnet in view is counted once."),
-    blocks: z
-      .array(
-        z.strictObject({
-          range: z.string(),
-          x: z.int().describe("Where it lies in the picture, in cells."),
-          y: z.int(),
-          subnets: z.int(),
-          crawled: z.int(),
-          crawledBy: z.array(sharePart),
-        }),
-      )
-      .describe("The sixteen blocks of the view, by address."),
-  })
-  .meta({ id: "ExploreMap" });
-
-const exploreTree = z
-  .strictObject({
-    ...asked,
-    view: z.enum(["tree"]),
-    sort: z.enum(listOrders),
-    above: z.array(exploredBranch).describe("From the largest down."),
-    subnet: exploredBranch.nullable().describe("Null: the whole family."),
-    children: z.array(exploredBranch),
-    childCount: z.int(),
-    next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
-  })
-  .meta({ id: "ExploreTree" });
-
-const exploreList = z
-  .strictObject({
-    ...asked,
-    view: z.enum(["list"]),
-    sort: z.enum(listOrders),
-    subnets: z.array(exploredSubnet),
-    count: z.int(),
-    isWholeCount: z.boolean().describe("False: there are more than count, or some came on pages before."),
-    next: z.string().nullable(),
-  })
-  .meta({ id: "ExploreList" });
-
-const countryLine = z
-  .strictObject({
-    country: z.string().nullable().describe("ISO 3166-1; null: registered without one."),
-    name: z.string(),
+const exploreMap = record("ExploreMap", {
+  ...asked,
+  view: z.enum(["map"]),
+  above: z.array(z.string()).describe("The larger blocks that it lies in, from the largest down."),
+  totals: z.strictObject({
     subnets: z.int(),
-    crawled: z.int(),
-    crawledBy: z.array(sharePart),
-    measured: z.int().describe("Assigned directly, with a round-trip time."),
-    medianRttMs: z
-      .number()
-      .nullable()
-      .describe("Of those; null under 30 of them. Two digits are significant."),
+    crawled: z.int().describe("By a decision of their own or by that of a less specific one."),
     pagesPerDay: z.int(),
     dueHosts: z.int(),
-  })
-  .meta({ id: "ExploredCountry" });
+  }),
+  legend: z
+    .array(
+      sharePart.extend({
+        path: z.string().describe("The cells where it has most subnets: a path of SVG, 64 units a side."),
+      }),
+    )
+    .describe("What the view is made of: every subnet in view is counted once."),
+  blocks: z
+    .array(
+      z.strictObject({
+        range: z.string(),
+        x: z.int().describe("Where it lies in the picture, in cells."),
+        y: z.int(),
+        subnets: z.int(),
+        crawled: z.int(),
+        crawledBy: z.array(sharePart),
+      }),
+    )
+    .describe("The sixteen blocks of the view, by address."),
+});
 
-const exploreCountries = z
-  .strictObject({
-    view: z.enum(["countries"]),
-    countries: z.array(countryLine).describe("Most subnets first; as it was within the last minute."),
-    totals: z.strictObject({ countries: z.int(), subnets: z.int(), crawled: z.int() }),
-  })
-  .meta({ id: "ExploreCountries" });
+const exploreTree = record("ExploreTree", {
+  ...asked,
+  view: z.enum(["tree"]),
+  sort: z.enum(listOrders),
+  above: z.array(exploredBranch).describe("From the largest down."),
+  subnet: exploredBranch.nullable().describe("Null: the whole family."),
+  children: z.array(exploredBranch),
+  childCount: z.int(),
+  next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
+});
+
+const exploreList = record("ExploreList", {
+  ...asked,
+  view: z.enum(["list"]),
+  sort: z.enum(listOrders),
+  subnets: z.array(exploredSubnet),
+  count: z.int(),
+  isWholeCount: z.boolean().describe("False: there are more than count, or some came on pages before."),
+  next: z.string().nullable(),
+});
+
+const countryLine = record("ExploredCountry", {
+  country: z.string().nullable().describe("ISO 3166-1; null: registered without one."),
+  name: z.string(),
+  subnets: z.int(),
+  crawled: z.int(),
+  crawledBy: z.array(sharePart),
+  measured: z.int().describe("Assigned directly, with a round-trip time."),
+  medianRttMs: orNull(z.number(), "Of those; null under 30 of them. Two digits are significant."),
+  pagesPerDay: z.int(),
+  dueHosts: z.int(),
+});
+
+const exploreCountries = record("ExploreCountries", {
+  view: z.enum(["countries"]),
+  countries: z.array(countryLine).describe("Most subnets first; as it was within the last minute."),
+  totals: z.strictObject({ countries: z.int(), subnets: z.int(), crawled: z.int() }),
+});
 
 export type ExploredSubnet = ToldOf<typeof exploredSubnet>;
 export type ExploredBranch = ToldOf<typeof exploredBranch>;
@@ -190,9 +173,7 @@ export type SubnetFilter = z.output<z.ZodObject<typeof filterParameters>>;
 
 export const exploreApi = {
   explore: {
-    method: "get",
-    path: "/api/explore",
-    needs: "read",
+    ...get("/api/explore", "read"),
     summary: "Who crawls what: a map, a level of the tree, a list, or countries",
     description:
       "Needs the scope read where the pages are not open to everybody. Answered from the coordinator's memory. Filters are for lists. A list whole, as CSV: /explore/subnets.csv.",

@@ -1,10 +1,7 @@
 /** The page of coordinators: the parent, the children, what waits for each, and a form that invites a child. */
 
-import type { Secrets } from "#core/access-types";
 import { mayDo } from "#core/actor";
-import type { Change } from "#core/audit";
 import { howMany, instantWords, whenWords } from "#core/format";
-import { crawlerName } from "#protocol/invitation";
 import {
   actionColumn,
   column,
@@ -18,7 +15,7 @@ import {
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { CoordinatorStore, Coordinators, RelatedCoordinator } from "./related-store.ts";
+import type { Coordinators, RelatedCoordinator } from "./related-store.ts";
 
 export interface InviteForm {
   readonly name: string;
@@ -151,56 +148,13 @@ function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   );
 }
 
-/** As crawlers are named. */
-export const childName = crawlerName;
-
-export interface InviteChildPorts {
-  readonly coordinators: Pick<CoordinatorStore, "invite">;
-  readonly secrets: Secrets;
-  /** Where this coordinator is reached; null: none has started here yet. */
-  readonly place: () => Promise<{ readonly webUrl: string; readonly certificatePin: string | null } | null>;
-}
-
 /** What goes into the child's file, but for what it is to own. */
-interface InvitedChild {
+export interface InvitedChild {
   readonly name: string;
   readonly parent: { readonly url: string; readonly key: string; readonly certificatePin: string | null };
 }
 
-type InviteFault = "name-taken" | "no-place";
-
-export async function inviteChild(
-  name: string,
-  ports: InviteChildPorts,
-  by: { readonly createdBy: string; readonly now: Date },
-): Promise<InvitedChild | InviteFault> {
-  const place = await ports.place();
-  if (place === null) return "no-place";
-  const { secret: key, hash: keyHash } = ports.secrets.make("ncc_");
-  if (!(await ports.coordinators.invite({ name, keyHash, ...by }))) return "name-taken";
-  const isSecure = place.webUrl.startsWith("https:");
-  return { name, parent: { url: place.webUrl, key, certificatePin: isSecure ? place.certificatePin : null } };
-}
-
-export const inviteFaultWords = (name: string): Readonly<Record<InviteFault, string>> => ({
-  "name-taken": `There is a coordinator "${name}" already: choose another name, or remove it first.`,
-  "no-place": "No coordinator has started with this database, so the address for children is not known.",
-});
-
 /** The file's part as a person pastes it; `owns` is an example to change. */
 function invitedSettings({ parent }: InvitedChild): string {
   return JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2);
-}
-
-export function childInvited({ name }: InvitedChild): Change {
-  return {
-    action: "coordinator-invited",
-    target: name,
-    words: `The coordinator ${name} may join below this one.`,
-  };
-}
-
-export function childRemoved(name: string): Change {
-  const words = `The coordinator ${name} was removed; URLs that wait for it are rerouted.`;
-  return { action: "coordinator-removed", target: name, words };
 }

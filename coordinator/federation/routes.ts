@@ -2,7 +2,10 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import type { Secrets } from "#core/access-types";
+import type { Change } from "#core/audit";
 import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
+import { crawlerName } from "#protocol/invitation";
 import { isRefusal, type Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { addressOf } from "../web/api-operation.ts";
@@ -13,18 +16,20 @@ import { sendRefusal } from "../web/views.ts";
 import { type AnswerChildPorts, answerChild } from "./exchange.ts";
 import { federationApi } from "./federation-api.ts";
 import {
-  childInvited,
-  childName,
-  childRemoved,
   coordinatorsBody,
   emptyInvite,
-  type InviteChildPorts,
+  type InvitedChild,
   type InviteForm,
-  inviteChild,
   invitedChildBody,
-  inviteFaultWords,
 } from "./page.ts";
 import type { CoordinatorStore } from "./related-store.ts";
+
+interface InviteChildPorts {
+  readonly coordinators: Pick<CoordinatorStore, "invite">;
+  readonly secrets: Secrets;
+  /** Where this coordinator is reached; null: none has started here yet. */
+  readonly place: () => Promise<{ readonly webUrl: string; readonly certificatePin: string | null } | null>;
+}
 
 interface CoordinatorRoutePorts extends InviteChildPorts, ExchangeRoutePorts {
   readonly coordinators: CoordinatorStore;
@@ -68,21 +73,39 @@ async function invite(
   ports: CoordinatorRoutePorts,
 ): Promise<Outcome> {
   const { body, actor, now } = asked;
-  const name = childName.safeParse(body.name);
+  // As crawlers are named.
+  const name = crawlerName.safeParse(body.name);
   const typed = typeof body.name === "string" ? body.name.slice(0, mostShownName) : "";
-  if (!name.success) return await notInvited({ name: typed, fault: nameFault }, asked, ports, 422);
+  if (!name.success) return await notInvited({ name: typed, fault: nameFault }, now, ports, 422);
   const invited = await inviteChild(name.data, ports, { createdBy: actor.name, now });
-  if (typeof invited === "string") {
-    return await notInvited({ name: typed, fault: inviteFaultWords(name.data)[invited] }, asked, ports, 409);
-  }
+  if (typeof invited === "string") return await notInvited({ name: typed, fault: invited }, now, ports, 409);
   return {
-    type: "shown",
-    status: 201,
-    value: invited,
-    title: `${invited.name} may join`,
+    ...{ type: "shown", status: 201, value: invited, title: `${invited.name} may join` },
     body: () => invitedChildBody(invited),
-    change: childInvited(invited),
+    change: childInvited(invited.name),
   };
+}
+
+/** The audit log keeps no key. */
+const childInvited = (name: string): Change => ({
+  ...{ action: "coordinator-invited", target: name },
+  words: `The coordinator ${name} may join below this one.`,
+});
+
+/** A text: why it was not invited. */
+export async function inviteChild(
+  name: string,
+  { place: placeOf, secrets, coordinators }: InviteChildPorts,
+  by: { readonly createdBy: string; readonly now: Date },
+): Promise<InvitedChild | string> {
+  const place = await placeOf();
+  if (place === null)
+    return "No coordinator has started with this database, so the address for children is not known.";
+  const { secret: key, hash: keyHash } = secrets.make("ncc_");
+  if (!(await coordinators.invite({ name, keyHash, ...by })))
+    return `There is a coordinator "${name}" already: choose another name, or remove it first.`;
+  const certificatePin = place.webUrl.startsWith("https:") ? place.certificatePin : null;
+  return { name, parent: { url: place.webUrl, key, certificatePin } };
 }
 
 const nameFault =
@@ -90,7 +113,7 @@ const nameFault =
 
 async function notInvited(
   form: InviteForm,
-  { now }: AskedAction<Record<string, unknown>>,
+  now: Date,
   { coordinators: store }: CoordinatorRoutePorts,
   status: 409 | 422,
 ): Promise<ActionFault> {
@@ -104,8 +127,9 @@ async function remove(name: string, { coordinators }: CoordinatorRoutePorts): Pr
     const words = `There is no child "${name.slice(0, mostShownName)}".`;
     return { type: "fault", status: 404, title: "Not known", words };
   }
-  const change = childRemoved(name);
-  return { type: "done", value: { name, removed: true }, goTo: "/coordinators", said: change.words, change };
+  const said = `The coordinator ${name} was removed; URLs that wait for it are rerouted.`;
+  const change = { action: "coordinator-removed", target: name, words: said } as const;
+  return { type: "done", value: { name, removed: true }, goTo: "/coordinators", said, change };
 }
 
 // POST /api/coordinators/exchange: children of this coordinator send what is not theirs and get what is

@@ -1,9 +1,9 @@
 /** /find: what the box at the top of every page finds, as a page of its own, for browsers without scripts and for more room. */
 import { empty } from "../web/components.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import { type FindAnswer, type Found, type FoundKind, longestQuestion, mostOfKind } from "./find.ts";
+import { type FindAnswer, type Found, type FoundKind, longestQuestion, mostOfKind } from "./find-api.ts";
 
-export const kindNames: Readonly<Record<FoundKind, string>> = {
+const kindNames: Readonly<Record<FoundKind, string>> = {
   page: "Pages",
   crawler: "Crawlers",
   host: "Hosts",
@@ -15,7 +15,9 @@ export const kindNames: Readonly<Record<FoundKind, string>> = {
 export function findBody({ question, results, more, note }: FindAnswer): Html {
   const kinds = [...new Set(results.map(({ kind }) => kind))];
   return html`<h1>${question === "" ? "Find" : html`Find “<bdi>${question}</bdi>”`}</h1>
-<form class="ask" action="/find" method="get" role="search"><label class="hidden" for="find-page">Page, crawler, host or setting</label><div class="field"><input id="find-page" name="q" type="search" maxlength="${longestQuestion}" value="${question}" placeholder="Page, crawler, host or setting" autocomplete="off"><button>Find</button></div></form>
+<form class="ask" action="/find" method="get" role="search"><label class="hidden" for="find-page">Page, crawler, host or setting</label>
+<div class="field"><input id="find-page" name="q" type="search" maxlength="${longestQuestion}" value="${question}"
+placeholder="Page, crawler, host or setting" autocomplete="off"><button>Find</button></div></form>
 ${note === null ? nothing : html`<p class="small" role="status">${note}</p>`}
 ${results.length === 0 ? nothingFound : kinds.map((kind) => group(kind, results, more.includes(kind)))}`;
 }

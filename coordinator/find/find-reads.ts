@@ -1,22 +1,58 @@
 /** What the box asks the database: crawlers by a part of their name, and hosts by how their name begins or ends. */
 import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
+import { readsOver } from "../database/cached-read.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { boundedRead } from "../search/candidate-reads.ts";
-import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find.ts";
+
+export interface FoundCrawler {
+  readonly name: string;
+  readonly state: string;
+  readonly place: string | null;
+  readonly country: string | null;
+}
+
+export interface FoundHost {
+  readonly host: string;
+  /** As people read it, where the host's name is Punycode; null: as it is, or not told yet. */
+  readonly name: string | null;
+  readonly state: string;
+  readonly urls: number;
+  readonly fetchedUrls: number;
+  readonly hasOptedOut: boolean;
+}
+
+export interface NamedRows<Row> {
+  readonly rows: readonly Row[];
+  readonly more: boolean;
+}
+
+export type FindReads = ReturnType<typeof createFindReads>;
+
+export const createFindReads = (pool: Pool) => readsOver(pool, { findCrawlers, findHosts });
 
 /** People type meanwhile: a late answer is none. */
 const longestMs = 400;
 
-export function createFindReads(pool: Pool): FindReads {
-  return {
-    crawlers: async (text, within, most) =>
-      await boundedRead(pool, longestMs, async (client) => await crawlers(client, { text, within, most })),
-    hosts: async (text, most) => {
-      const found = await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most));
-      return found === null ? null : foundIn(found, most);
-    },
-  };
+interface Asked {
+  readonly text: string;
+  readonly within: readonly string[] | null;
+  readonly most: number;
+}
+
+/** Those whose names hold the text, the best matches first; `within`: of these alone. Null: it took too long. */
+async function findCrawlers(pool: Pool, asked: Asked): Promise<NamedRows<FoundCrawler> | null> {
+  return await boundedRead(pool, longestMs, async (client) => await crawlers(client, asked));
+}
+
+/** The host itself, those below it, and those that begin so. Null: it took too long. */
+export async function findHosts(
+  pool: Pool,
+  text: string,
+  most: number,
+): Promise<NamedRows<FoundHost> | null> {
+  const found = await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most));
+  return found === null ? null : foundIn(found, most);
 }
 
 /** The best first, each host once. */
@@ -34,12 +70,6 @@ const byText = (a: string, b: string): number => Buffer.compare(Buffer.from(a), 
 
 /** `at`: which way it was found, the best first. */
 type RankedHost = FoundHost & { readonly at: number };
-
-interface Asked {
-  readonly text: string;
-  readonly within: readonly string[] | null;
-  readonly most: number;
-}
 
 /** All of them are looked at: there are thousands at most. */
 async function crawlers(client: PoolClient, { text, within, most }: Asked): Promise<NamedRows<FoundCrawler>> {

@@ -8,73 +8,23 @@ import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { hostNamed, urlKeyOf } from "#core/url-key";
 import { pathWith } from "../web/html.ts";
+import {
+  type FindAnswer,
+  type Found,
+  type FoundKind,
+  foundKinds,
+  longestQuestion,
+  mostOfKind,
+} from "./find-api.ts";
+import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
 import { type Place, pagePlaces, settingPlaces } from "./places.ts";
-
-/** In the order in which they come where none matches better. */
-export const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
-export type FoundKind = (typeof foundKinds)[number];
-
-export interface Found {
-  readonly kind: FoundKind;
-  readonly title: string;
-  readonly words: string;
-  readonly href: string;
-}
-
-export interface FindAnswer {
-  readonly question: string;
-  readonly results: readonly Found[];
-  readonly more: readonly FoundKind[];
-  readonly note: string | null;
-}
-
-/** Longer than any URL that is crawled. */
-export const longestQuestion = 2100;
-
-export const mostOfKind = 10;
 
 /** Nothing has a longer name (RFC 1035: 253 octets). */
 const longestName = 253;
 
-export interface FoundCrawler {
-  readonly name: string;
-  readonly state: string;
-  readonly place: string | null;
-  readonly country: string | null;
-}
-
-export interface FoundHost {
-  readonly host: string;
-  /** As people read it, where the host's name is Punycode; null: as it is, or not told yet. */
-  readonly name: string | null;
-  readonly state: string;
-  readonly urls: number;
-  readonly fetchedUrls: number;
-  readonly hasOptedOut: boolean;
-}
-
-export interface NamedRows<Row> {
-  readonly rows: readonly Row[];
-  readonly more: boolean;
-}
-
-export interface FindReads {
-  /** Those whose names hold the text, the best matches first; `within`: of these alone. Null: it took too long. */
-  crawlers(
-    text: string,
-    within: readonly string[] | null,
-    most: number,
-  ): Promise<NamedRows<FoundCrawler> | null>;
-  /** The host itself, those below it, and those that begin so. Null: it took too long. */
-  hosts(text: string, most: number): Promise<NamedRows<FoundHost> | null>;
-}
-
 /** Why this cannot be looked for; null: it can. */
-export function questionFault(question: string): string | null {
-  return question.length > longestQuestion
-    ? `The question is longer than ${longestQuestion} characters.`
-    : null;
-}
+export const questionFault = (question: string): string | null =>
+  question.length > longestQuestion ? `The question is longer than ${longestQuestion} characters.` : null;
 
 /** How well something matches: 0 exactly, then worse and worse. */
 interface Ranked extends Found {
@@ -88,7 +38,7 @@ export async function find(question: string, actor: Actor, reads: FindReads): Pr
   const isReader = mayDo(actor, "read");
   const [crawlers, hosts] = await Promise.all([
     isName ? crawlersFor(asked, actor, reads) : none,
-    isName && isReader ? reads.hosts(asked.toLowerCase(), mostOfKind) : none,
+    isName && isReader ? reads.findHosts(asked.toLowerCase(), mostOfKind) : none,
   ]);
   const ranked = [
     ...matching("page", openTo(actor, pagePlaces), asked),
@@ -187,7 +137,7 @@ function matching(kind: FoundKind, places: readonly Place[], asked: string): Ran
 async function crawlersFor(asked: string, actor: Actor, reads: FindReads) {
   const within = mayDo(actor, "read") ? null : actor.crawlers;
   if (within?.length === 0) return none;
-  return await reads.crawlers(asked.toLowerCase(), within, mostOfKind);
+  return await reads.findCrawlers({ text: asked.toLowerCase(), within, most: mostOfKind });
 }
 
 function crawlerFound({ name, state, place, country }: FoundCrawler, asked: string): Ranked {
@@ -212,12 +162,8 @@ function whoFound(asked: string): Ranked[] {
   });
   if (/^https?:\/\//i.test(asked)) {
     if (typeof urlKeyOf(asked) === "string") return [];
-    const page = {
-      title: asked,
-      words: "What the index has of it",
-      href: pathWith("/pages", { url: asked }),
-    };
-    return [ask("Who crawls this URL, and why"), { kind: "who", ...page, rank: begins }];
+    const [words, href] = ["What the index has of it", pathWith("/pages", { url: asked })];
+    return [ask("Who crawls this URL, and why"), { kind: "who", title: asked, words, href, rank: begins }];
   }
   if (parseAddress(asked) !== null) return [ask("Who crawls this address, and why")];
   return parseRange(asked) === null ? [] : [ask("Who crawls this range, and why")];

@@ -7,79 +7,84 @@ import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { subnetList } from "../subnets/subnets-api.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  orNull,
+  post,
+  type ReadOf,
+  record,
+  type ToldOf,
+} from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
 import { budgetSchema, fleetEntrySchema, fleetIdentitySchema } from "./fleet-entry.ts";
 
-const shutOut = z
-  .strictObject({ name: z.string(), revoked: z.boolean(), returnedLeases: z.int().optional() })
-  .meta({ id: "ShutOut" });
+const shutOut = record("ShutOut", {
+  name: z.string(),
+  revoked: z.boolean(),
+  returnedLeases: z.int().optional(),
+});
 
-const rotation = z
-  .strictObject({ graceHours: z.number().min(0).max(720).default(24) })
-  .meta({ id: "Rotation" });
+const rotation = record("Rotation", { graceHours: z.number().min(0).max(720).default(24) });
 
-const askedRotation = z
-  .strictObject({ name: z.string(), online: z.boolean(), graceHours: z.number() })
-  .meta({ id: "AskedRotation" });
+const askedRotation = record("AskedRotation", {
+  name: z.string(),
+  online: z.boolean(),
+  graceHours: z.number(),
+});
 
-const askedSigningKey = z
-  .strictObject({ name: z.string(), online: z.boolean() })
-  .meta({ id: "AskedSigningKey" });
+const askedSigningKey = record("AskedSigningKey", { name: z.string(), online: z.boolean() });
 
-const crawlerActivity = z
-  .strictObject({
-    fetches: z.array(
-      z.strictObject({
-        at: dateTime(),
-        url: z.string().nullable(),
-        outcome: z.string(),
-        blame: z.enum(blames).nullable(),
-        status: z.int().nullable(),
-        totalMs: z.number(),
-        bodyBytes: z.int(),
-        shippedBytes: z.int(),
-      }),
-    ),
-    probes: z.strictObject({
-      asked: z.int(),
-      measured: z.int(),
-      rounds: z.int().describe("The latest probe rounds of the fleet that were looked through."),
+const crawlerActivity = record("CrawlerActivity", {
+  fetches: z.array(
+    z.strictObject({
+      at: dateTime(),
+      url: z.string().nullable(),
+      outcome: z.string(),
+      blame: z.enum(blames).nullable(),
+      status: z.int().nullable(),
+      totalMs: z.number(),
+      bodyBytes: z.int(),
+      shippedBytes: z.int(),
     }),
-  })
-  .meta({ id: "CrawlerActivity" });
+  ),
+  probes: z.strictObject({
+    asked: z.int(),
+    measured: z.int(),
+    rounds: z.int().describe("The latest probe rounds of the fleet that were looked through."),
+  }),
+});
 
-const crawlerWork = z
-  .strictObject({
-    domainSets: z
-      .strictObject({
-        operator: z.array(z.string().max(4096)).max(16),
-        partner: z.array(z.string().max(4096)).max(16),
-      })
-      .describe(
-        "Each text is one set; a host must be in one of the operators' and in one of the partner's. None: every host.",
-      ),
-    pace: z
-      .strictObject({
-        pace: z.enum(["slow-down", "steady", "hurry-up"]),
-        dueSlices: z.int().describe("Host slices, due or in hand; of many, no more than it took to tell."),
-        since: dateTime(),
-      })
-      .nullable()
-      .describe("The pace last sent to it for its due work; null: none in this session."),
-  })
-  .meta({ id: "CrawlerWork" });
+const crawlerWork = record("CrawlerWork", {
+  domainSets: z
+    .strictObject({
+      operator: z.array(z.string().max(4096)).max(16),
+      partner: z.array(z.string().max(4096)).max(16),
+    })
+    .describe(
+      "Each text is one set; a host must be in one of the operators' and in one of the partner's. None: every host.",
+    ),
+  pace: orNull(
+    z.strictObject({
+      pace: z.enum(["slow-down", "steady", "hurry-up"]),
+      dueSlices: z.int().describe("Host slices, due or in hand; of many, no more than it took to tell."),
+      since: dateTime(),
+    }),
+    "The pace last sent to it for its due work; null: none in this session.",
+  ),
+});
 
-const absence = z
-  .strictObject({
-    since: dateTime(),
-    until: dateTime(),
-    reason: z.string().describe("The coordinator's own record."),
-    lastWords: z.string().nullable().describe("How the process before ended, as it says."),
-  })
-  .meta({ id: "Absence" });
+const absence = record("Absence", {
+  since: dateTime(),
+  until: dateTime(),
+  reason: z.string().describe("The coordinator's own record."),
+  lastWords: z.string().nullable().describe("How the process before ended, as it says."),
+});
 
 const crawlerOperation = fleetEntrySchema
   .pick({
@@ -96,140 +101,114 @@ const crawlerOperation = fleetEntrySchema
   })
   .meta({ id: "CrawlerOperation" });
 
-const crawlerKey = z
-  .strictObject({
-    keyId: z.int(),
-    scopes: z.array(z.enum(keyScopes)),
-    issuedAt: dateTime(),
-    keptAt: dateTime().nullable().describe("Null: nobody has said or shown that it arrived."),
-    lastUsedAt: dateTime().nullable(),
-    expiresAt: dateTime().nullable(),
-    revokedAt: dateTime().nullable(),
-  })
-  .meta({ id: "CrawlerKey" });
+const crawlerKey = record("CrawlerKey", {
+  keyId: z.int(),
+  scopes: z.array(z.enum(keyScopes)),
+  issuedAt: dateTime(),
+  keptAt: dateTime().nullable().describe("Null: nobody has said or shown that it arrived."),
+  lastUsedAt: dateTime().nullable(),
+  expiresAt: dateTime().nullable(),
+  revokedAt: dateTime().nullable(),
+});
 
-const releaseOffer = z
-  .strictObject({
-    version: z.string(),
-    offeredAt: dateTime(),
-    state: z.string().nullable(),
-    reason: z.string(),
-    reportedAt: dateTime().nullable().describe("Null: nothing was heard yet."),
-  })
-  .meta({ id: "ReleaseOffer" });
+const releaseOffer = record("ReleaseOffer", {
+  version: z.string(),
+  offeredAt: dateTime(),
+  state: z.string().nullable(),
+  reason: z.string(),
+  reportedAt: dateTime().nullable().describe("Null: nothing was heard yet."),
+});
 
-const trustReport = z
-  .strictObject({
-    crawler: z.string(),
-    standing: z.enum(trustStandings),
-    pages: z.number(),
-    comparisons: z.strictObject({
-      agreed: z.int(),
-      alone: z.int(),
-      once: z.int(),
-      untold: z.int().describe("Inconclusive. From five on, and a third of all, the crawler is unproven."),
+const trustReport = record("TrustReport", {
+  crawler: z.string(),
+  standing: z.enum(trustStandings),
+  pages: z.number(),
+  comparisons: z.strictObject({
+    agreed: z.int(),
+    alone: z.int(),
+    once: z.int(),
+    untold: z.int().describe("Inconclusive. From five on, and a third of all, the crawler is unproven."),
+  }),
+  score: z.number(),
+  distrusted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
+  probesDoubted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
+  restoredAt: dateTime().nullable(),
+  connected: z.int(),
+  evidence: z.array(
+    z.strictObject({
+      url: z.string(),
+      at: dateTime(),
+      verdict: z.enum(["alone", "once"]),
+      words: z.string(),
+      counts: z.boolean(),
+      why: z.string(),
+      opinions: z.array(z.strictObject({ crawler: z.string(), at: z.string(), said: z.string() })),
     }),
-    score: z.number(),
-    distrusted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-    probesDoubted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-    restoredAt: dateTime().nullable(),
-    connected: z.int(),
-    evidence: z.array(
-      z.strictObject({
-        url: z.string(),
-        at: dateTime(),
-        verdict: z.enum(["alone", "once"]),
-        words: z.string(),
-        counts: z.boolean(),
-        why: z.string(),
-        opinions: z.array(z.strictObject({ crawler: z.string(), at: z.string(), said: z.string() })),
-      }),
-    ),
-  })
-  .meta({ id: "TrustReport" });
+  ),
+});
 
-const logLine = z
-  .strictObject({
-    at: dateTime(),
-    kind: z.enum([
-      "connected",
-      "away",
-      "incident",
-      "move",
-      "key",
-      "invitation",
-      "release",
-      "trust",
-      "change",
-    ]),
-    words: z.string(),
-    by: z.string().nullable(),
-  })
-  .meta({ id: "LogLine" });
+const logLine = record("LogLine", {
+  at: dateTime(),
+  kind: z.enum(["connected", "away", "incident", "move", "key", "invitation", "release", "trust", "change"]),
+  words: z.string(),
+  by: z.string().nullable(),
+});
 
 const logPage = z.strictObject({ lines: z.array(logLine), page: z.int(), more: z.boolean() });
 
-const crawlerInside = z
-  .strictObject({
-    identity: fleetIdentitySchema,
-    keys: z.array(crawlerKey),
-    offers: z.array(releaseOffer),
-    trust: trustReport.nullable(),
-    incidents: z.array(incident),
-    moves: z.array(move),
-    log: logPage,
-  })
-  .meta({ id: "CrawlerInside" });
+const crawlerInside = record("CrawlerInside", {
+  identity: fleetIdentitySchema,
+  keys: z.array(crawlerKey),
+  offers: z.array(releaseOffer),
+  trust: trustReport.nullable(),
+  incidents: z.array(incident),
+  moves: z.array(move),
+  log: logPage,
+});
 
-const crawlerDetail = z
-  .strictObject({
-    crawler: fleetLine,
-    subnets: subnetList,
-    peers: z.array(z.strictObject({ name: z.string(), rttMs: z.number(), method: z.string() })),
-    outcomes: z.array(z.strictObject({ outcome: z.string(), fetches: z.int() })),
-    operation: crawlerOperation,
-    inside: crawlerInside.nullable().describe("With scope fleet-read, and for its partner."),
-    history: chartHistorySchema,
-  })
-  .meta({ id: "CrawlerDetail" });
+const crawlerDetail = record("CrawlerDetail", {
+  crawler: fleetLine,
+  subnets: subnetList,
+  peers: z.array(z.strictObject({ name: z.string(), rttMs: z.number(), method: z.string() })),
+  outcomes: z.array(z.strictObject({ outcome: z.string(), fetches: z.int() })),
+  operation: crawlerOperation,
+  inside: crawlerInside.nullable().describe("With scope fleet-read, and for its partner."),
+  history: chartHistorySchema,
+});
 
-const givenDomainSets = z
-  .strictObject({ sets: z.array(z.string().max(mostSetCharacters)).max(mostSets) })
-  .meta({ id: "GivenDomainSets" });
+const givenDomainSets = record("GivenDomainSets", {
+  sets: z.array(z.string().max(mostSetCharacters)).max(mostSets),
+});
 
-const changedDomainSets = z
-  .strictObject({
-    name: z.string(),
-    operator: z.array(z.string().max(4096)).max(16),
-    partner: z.array(z.string().max(4096)).max(16),
-    before: z.array(z.string().max(4096)).max(16),
-  })
-  .meta({ id: "ChangedDomainSets" });
+const changedDomainSets = record("ChangedDomainSets", {
+  name: z.string(),
+  operator: z.array(z.string().max(4096)).max(16),
+  partner: z.array(z.string().max(4096)).max(16),
+  before: z.array(z.string().max(4096)).max(16),
+});
 
 const crawlerLog = logPage
   .extend({ name: z.string(), absences: z.array(absence) })
   .meta({ id: "CrawlerLog" });
 
-const shutOutPreview = z
-  .strictObject({
-    name: z.string(),
-    state: z.enum(["online", "offline", "draining"]),
-    revoked: z.boolean(),
-    openLeases: z.int(),
-    subnets: z.int(),
-    heirs: z.array(
-      z.strictObject({
-        crawler: z.string().nullable().describe("Null: measured again."),
-        subnets: z.int(),
-        measured: z
-          .boolean()
-          .describe(
-            "Whether that crawler has measured them; else nothing can be probed in them, and it stands next to them.",
-          ),
-      }),
-    ),
-  })
-  .meta({ id: "ShutOutPreview" });
+const shutOutPreview = record("ShutOutPreview", {
+  name: z.string(),
+  state: z.enum(["online", "offline", "draining"]),
+  revoked: z.boolean(),
+  openLeases: z.int(),
+  subnets: z.int(),
+  heirs: z.array(
+    z.strictObject({
+      crawler: z.string().nullable().describe("Null: measured again."),
+      subnets: z.int(),
+      measured: z
+        .boolean()
+        .describe(
+          "Whether that crawler has measured them; else nothing can be probed in them, and it stands next to them.",
+        ),
+    }),
+  ),
+});
 
 const budgetChange = z
   .strictObject({
@@ -243,14 +222,12 @@ const budgetChange = z
 
 const moveRequest = z.strictObject({ to: crawlerName });
 
-const changedBudget = z
-  .strictObject({
-    name: z.string(),
-    before: budgetSchema,
-    granted: budgetSchema,
-    inForce: z.strictObject({ pagesPerDay: z.int(), bytesPerDay: z.number() }),
-  })
-  .meta({ id: "ChangedBudget" });
+const changedBudget = record("ChangedBudget", {
+  name: z.string(),
+  before: budgetSchema,
+  granted: budgetSchema,
+  inForce: z.strictObject({ pagesPerDay: z.int(), bytesPerDay: z.number() }),
+});
 
 /** What takes work away is confirmed on the pages by typing the name. */
 const confirmedBody = z.strictObject({
@@ -260,14 +237,14 @@ const confirmedBody = z.strictObject({
 const path = { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) };
 const deed = <Deed extends string>(name: Deed) =>
   ({
-    method: "post",
-    path: `/api/fleet/crawlers/{name}/${name}`,
-    needs: "fleet-write",
+    ...post(`/api/fleet/crawlers/{name}/${name}`, "fleet-write"),
     parameters: { path },
   }) as const;
 const noCrawler = errorAnswer("There is no crawler of this name");
 const unconfirmed = errorAnswer("The confirmation is not the crawler's name");
 
+/** What the page has of it beside what operators and partners see. */
+export type CrawlerDetail = Pick<ToldOf<typeof crawlerDetail>, "crawler" | "subnets" | "peers" | "outcomes">;
 export type CrawlerActivity = ReadOf<typeof crawlerActivity>;
 export type CrawlerWork = ReadOf<typeof crawlerWork>;
 export type OfferEntry = ReadOf<typeof releaseOffer>;
@@ -282,32 +259,19 @@ export const crawlerApi = {
     description:
       "Its session ends at once, and none of its keys works; an invitation with renews brings it back.",
     body: { schema: confirmedBody, example: { confirmation: "athens" } },
-    answers: {
-      200: answer(shutOut),
-      422: unconfirmed,
-      404: noCrawler,
-    },
+    answers: { 200: answer(shutOut), 422: unconfirmed, 404: noCrawler },
   },
   killCrawler: {
     ...deed("kill"),
     summary: "Revoke a crawler's access, and hand over its work at once",
     description: "As revoke; its leases return and its subnets are handed over without waiting.",
     body: { schema: confirmedBody, example: { confirmation: "athens" } },
-    answers: {
-      200: answer(shutOut),
-      422: unconfirmed,
-      404: noCrawler,
-    },
+    answers: { 200: answer(shutOut), 422: unconfirmed, 404: noCrawler },
   },
   shutOutPreview: {
-    method: "get",
-    path: "/api/fleet/crawlers/{name}/kill",
-    needs: "fleet-write",
+    ...get("/api/fleet/crawlers/{name}/kill", "fleet-write"),
     summary: "What would happen if its access were revoked",
-    answers: {
-      200: answer(shutOutPreview),
-      404: noCrawler,
-    },
+    answers: { 200: answer(shutOutPreview), 404: noCrawler },
   },
   rotateKey: {
     ...deed("rotate"),
@@ -332,9 +296,7 @@ export const crawlerApi = {
     },
   },
   crawler: {
-    method: "get",
-    path: "/api/crawlers/{name}",
-    needs: "read",
+    ...get("/api/crawlers/{name}", "read"),
     summary:
       "One crawler in full: state and why, limits, subnets, failures, absences; for operators and its partner, its past",
     description: "Scope read; partners see their own. `inside` needs fleet-read, or is the partner's own.",
@@ -345,24 +307,16 @@ export const crawlerApi = {
         ...rangeParameters,
       },
     },
-    answers: {
-      200: answer(crawlerDetail),
-      404: errorAnswer("There is nothing of this name"),
-    },
+    answers: { 200: answer(crawlerDetail), 404: errorAnswer("There is nothing of this name") },
   },
   crawlerLog: {
-    method: "get",
-    path: "/api/fleet/crawlers/{name}/log",
-    needs: "fleet-read",
+    ...get("/api/fleet/crawlers/{name}/log", "fleet-read"),
     summary: "Everything recorded about one crawler, the latest first, with its absences",
     parameters: {
       path,
       query: { page: z.int().min(1).max(200).optional().describe("Of 50 each, from 1.") },
     },
-    answers: {
-      200: answer(crawlerLog),
-      404: noCrawler,
-    },
+    answers: { 200: answer(crawlerLog), 404: noCrawler },
   },
   drainCrawler: {
     ...deed("drain"),
@@ -399,10 +353,7 @@ export const crawlerApi = {
     summary: "Grant a crawler pages and bytes per day",
     description: "Takes effect at once, never beyond what its partner allows.",
     body: { schema: budgetChange, example: { pagesPerDay: 50000 } },
-    answers: {
-      200: answer(changedBudget),
-      404: noCrawler,
-    },
+    answers: { 200: answer(changedBudget), 404: noCrawler },
   },
   giveDomainSets: {
     ...deed("domain-sets"),

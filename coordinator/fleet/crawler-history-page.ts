@@ -11,7 +11,18 @@ import {
   type TrustReport,
   unprovenWords,
 } from "../trust/judge-crawler.ts";
-import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, pager, titleRow } from "../web/components.ts";
+import {
+  askFor,
+  crawlerFor,
+  crawlerPath,
+  dateOr,
+  empty,
+  fact,
+  pager,
+  small,
+  tableOf,
+  titleRow,
+} from "../web/components.ts";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -33,50 +44,75 @@ ${trustSection(inside.trust, viewer)}
 <section id="incidents"><h2>Incidents of the last week</h2>${
     inside.incidents.length === 0
       ? empty("None.", "Nothing that it sent was refused.")
-      : html`${incidentTable(inside.incidents, { withCrawler: false })}${mayDo(viewer.actor, "fleet-read") ? html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All kept</a></p>` : nothing}`
+      : html`${incidentTable(inside.incidents, { withCrawler: false })}${
+          mayDo(viewer.actor, "fleet-read") &&
+          html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All kept</a></p>`
+        }`
   }</section>
-${inside.moves.length === 0 ? nothing : html`<section><h2>Moves</h2>${moveTable(inside.moves, viewer)}</section>`}
+${inside.moves.length > 0 && html`<section><h2>Moves</h2>${moveTable(inside.moves, viewer)}</section>`}
 ${logSection(inside.log, crawler.name, at)}
-${mayDo(viewer.actor, "audit-read") ? html`<p class="small"><a href="${pathWith("/audit", { target: crawler.name })}">Changes in full, with before and after</a></p>` : nothing}`;
+${
+  mayDo(viewer.actor, "audit-read") &&
+  html`<p class="small"><a href="${pathWith("/audit", { target: crawler.name })}">Changes in full, with before and after</a></p>`
+}`;
 }
 
 function identitySection({ identity }: Inside): Html {
   const { publicKey, signingKey, seenAddress, addressBefore, addressChangedAt, copiedAt, lastEnd } = identity;
   const { contact, isListed } = identity;
   const moved =
-    addressBefore === null || addressChangedAt === null
-      ? nothing
-      : html` <span class="small">${addressBefore} until ${instant(addressChangedAt.toISOString())}</span>`;
+    addressBefore !== null &&
+    addressChangedAt !== null &&
+    html` ${small(html`${addressBefore} until ${instant(addressChangedAt)}`)}`;
+  const signs =
+    signingKey &&
+    html`<code class="break">${signingKey.publicKey}</code> <span class="small">since ${instant(signingKey.since)},
+until ${instant(signingKey.until)} at the latest; keyid ${signingKey.keyId}</span>`;
+  const key = publicKey && html`<code class="break">${publicKey}</code>`;
   return html`<section><h2>Identity</h2>
-${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or reissue its credentials.</p>`}
+${
+  copiedAt &&
+  html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt)}. Have one of them
+stopped, or reissue its credentials.</p>`
+}
 <dl class="facts">
-${fact("Public key (Ed25519)", publicKey === null ? "none: it shows only its key" : html`<code class="break">${publicKey}</code>`)}
-${signingKey === null ? nothing : fact("Signs requests with", html`<code class="break">${signingKey.publicKey}</code> <span class="small">since ${instant(signingKey.since.toISOString())}, until ${instant(signingKey.until.toISOString())} at the latest; keyid ${signingKey.keyId}</span>`)}
+${fact("Public key (Ed25519)", key ?? "none: it shows only its key")}
+${signs && fact("Signs requests with", signs)}
 ${fact("Connects from", seenAddress === null ? "never seen" : html`${seenAddress}${moved}`)}
 ${fact("Its address is", isListed ? "in the public list of the fleet" : "in no public list, as its partner wishes")}
 ${fact("Contact of its partner", contact ?? "not told")}
-${lastEnd === null ? nothing : fact("Last words of its process", html`${lastEnd.reason} <span class="small">${instant(lastEnd.at.toISOString())}</span>`)}
+${lastEnd && fact("Last words of its process", html`${lastEnd.reason} ${small(instant(lastEnd.at))}`)}
 </dl></section>`;
 }
 
 function keySection({ keys }: Inside): Html {
   if (keys.length === 0) return nothing;
-  return html`<section><h2>Keys</h2><p class="small">Kept as hashes; each is replaced by itself after 90 days.</p><div class="scroll" tabindex="0" role="region" aria-label="Keys"><table>
-<thead><tr><th scope="col" class="number">Key</th><th scope="col">Issued</th><th scope="col">Arrived</th><th scope="col">Last used</th><th scope="col">Ends</th><th scope="col">For</th></tr></thead>
-<tbody>${keys.map(
-    (key) =>
-      html`<tr><td class="number">${key.keyId}</td><td>${instant(key.issuedAt.toISOString())}</td><td>${dateOr(key.keptAt, "not yet known")}</td><td>${dateOr(key.lastUsedAt, "never")}</td><td>${key.revokedAt === null ? dateOr(key.expiresAt, "when it is replaced") : html`revoked ${instant(key.revokedAt.toISOString())}`}</td><td>${key.scopes.includes("crawl") ? "crawling" : "measuring only"}</td></tr>`,
-  )}</tbody></table></div></section>`;
+  const heads = ["Key .number", "Issued", "Arrived", "Last used", "Ends", "For"];
+  return html`<section><h2>Keys</h2><p class="small">Kept as hashes; each is replaced by itself after 90 days.</p>${tableOf(
+    "Keys",
+    heads,
+    keys,
+    (key) => [
+      key.keyId,
+      instant(key.issuedAt),
+      dateOr(key.keptAt, "not yet known"),
+      dateOr(key.lastUsedAt, "never"),
+      key.revokedAt === null
+        ? dateOr(key.expiresAt, "when it is replaced")
+        : html`revoked ${instant(key.revokedAt)}`,
+      key.scopes.includes("crawl") ? "crawling" : "measuring only",
+    ],
+  )}</section>`;
 }
 
 function releaseSection({ offers }: Inside): Html {
   if (offers.length === 0) return nothing;
-  return html`<section><h2>Releases that it was offered</h2><div class="scroll" tabindex="0" role="region" aria-label="Releases"><table>
-<thead><tr><th scope="col">Release</th><th scope="col">Offered</th><th scope="col">What came of it</th></tr></thead>
-<tbody>${offers.map(
-    (offer) =>
-      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt.toISOString())}</td><td>${offer.state ?? "no report yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt.toISOString())}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
-  )}</tbody></table></div></section>`;
+  const heads = ["Release", "Offered", "What came of it"];
+  return html`<section><h2>Releases that it was offered</h2>${tableOf("Releases", heads, offers, (offer) => [
+    offer.version,
+    instant(offer.offeredAt),
+    html`${offer.state ?? "no report yet"}${offer.reportedAt && html` ${small(instant(offer.reportedAt))}`}${offer.reason && small(offer.reason)}`,
+  ])}</section>`;
 }
 
 const evidenceShown = 20;
@@ -85,29 +121,38 @@ function trustSection(trust: TrustReport | null, viewer: PageViewer): Html {
   if (trust === null) return nothing;
   const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
   return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
-${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOString())}: ${one.words}.</p>`)}
+${doubts.map((one) => html`<p class="fault">Since ${instant(one.since)}: ${one.words}.</p>`)}
 ${trust.standing === "unproven" ? html`<p class="fault">${unprovenWords(trust.comparisons)}</p>` : nothing}
 <p>${comparisonWords(trust)}</p>
 ${
   trust.evidence.length === 0
     ? nothing
-    : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary><ol class="plain">${trust.evidence.slice(0, evidenceShown).map((one) => evidence(one, viewer))}</ol></details>`
+    : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary>
+<ol class="plain">${trust.evidence.slice(0, evidenceShown).map((one) => evidence(one, viewer))}</ol></details>`
 }</section>`;
 }
 
 function comparisonWords({ pages, comparisons, restoredAt, connected }: TrustReport): Html {
   const { agreed, alone, once } = comparisons;
+  const all = agreed + alone + once;
   const counted =
-    agreed + alone + once === 0
+    all === 0
       ? "None of its pages has been compared yet."
-      : `Of ${howMany(pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.`;
-  return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt.toISOString())}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
+      : html`Of ${howMany(pages, "page")} ${howMany(all, "comparison")} count: ${countText(agreed)} agree with another crawler's,
+${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.`;
+  return html`${counted}${restoredAt && html` An operator restored it ${instant(restoredAt)}.`}${
+    connected < 3 && " Fewer than three crawlers are connected: nobody can say which of two is right."
+  }`;
 }
 
 function evidence(one: TrustEvidence, viewer: PageViewer): Html {
-  return html`<li>${askFor(viewer, one.url)} <span class="small">${instant(one.at.toISOString())}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
+  const differs = one.verdict === "alone" ? "differs each time" : "differed once";
+  const counts = `${one.counts ? "counts" : "does not count"}: ${one.why}`;
+  const said = one.opinions.map(
     (opinion) => html`<li>${opinion.crawler} found ${opinion.said}, ${instant(opinion.at)}</li>`,
-  )}</ul></li>`;
+  );
+  return html`<li>${askFor(viewer, one.url)} ${small(html`${instant(one.at)}: ${differs}, ${one.words}; ${counts}.`)}<ul
+class="plain small">${said}</ul></li>`;
 }
 
 const absencesShown = 10;
@@ -119,17 +164,25 @@ export function absenceSection({ absences }: Operation): Html {
   return html`<section id="absences"><h2>Absences</h2>${absenceTable(latest, "Absences")}${
     older.length === 0
       ? nothing
-      : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(older, "Absences before that")}</details>`
+      : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(
+          older,
+          "Absences before that",
+        )}</details>`
   }</section>`;
 }
 
 function absenceTable(absences: readonly Absence[], label: string): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="number">For</th><th scope="col">Why</th></tr></thead>
-<tbody>${absences.map(
-    ({ since, until, reason, lastWords }) =>
-      html`<tr><td>${instant(since.toISOString())}</td><td>${instant(until.toISOString())}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td class="why">${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
-  )}</tbody></table></div>`;
+  return tableOf(
+    label,
+    ["From", "To", "For .number", "Why .why"],
+    absences,
+    ({ since, until, reason, lastWords }) => [
+      instant(since),
+      instant(until),
+      spanWords((until.getTime() - since.getTime()) / 1000),
+      html`${reason}${lastWords !== null && small(`last words: ${lastWords}`)}`,
+    ],
+  );
 }
 
 const logLinesShown = 15;
@@ -145,17 +198,22 @@ ${isMore ? html`<p class="small"><a href="${crawlerPath(name, "/log")}">The whol
 
 export function crawlerLogBody(name: string, log: CrawlerLogPage, at: string): Html {
   return html`<h1>Log of <a href="${crawlerPath(name)}">${name}</a></h1>
-${log.lines.length === 0 ? empty("No more entries.", html`<a href="${crawlerPath(name)}">Back to ${name}</a>`) : logTable(log, at)}
+${
+  log.lines.length === 0
+    ? empty("No more entries.", html`<a href="${crawlerPath(name)}">Back to ${name}</a>`)
+    : logTable(log, at)
+}
 ${pager({ path: crawlerPath(name, "/log"), query: {}, page: log.page, more: log.more })}`;
 }
 
 function logTable({ lines }: Pick<CrawlerLogPage, "lines">, at: string): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Log"><table class="log">
-<thead><tr><th scope="col">When</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">By, or from</th></tr></thead>
-<tbody>${lines.map(
-    (line) =>
-      html`<tr><td>${instant(line.at.toISOString())}<span class="small">${ago(line.at.toISOString(), at)}</span></td><td>${line.kind}</td><td class="break">${line.words}</td><td>${line.by ?? "–"}</td></tr>`,
-  )}</tbody></table></div>`;
+  const cells = (line: (typeof lines)[number]) => [
+    html`${instant(line.at)}${small(ago(line.at, at))}`,
+    line.kind,
+    line.words,
+    line.by ?? "–",
+  ];
+  return tableOf("Log", ["When", "Kind", "What .break", "By, or from"], lines, cells, "log");
 }
 
 // Moves of crawlers to other hosts: where each stands.
@@ -172,15 +230,23 @@ const stepWords: Readonly<Record<MoveStep, string>> = {
 
 export function movesBody(moves: readonly MoveLine[], viewer: PageViewer): Html {
   return html`${titleRow("Moves")}
-<p class="lead">A move takes a crawler to another host of its partner, with its name, subnets and waiting results. Start one on the crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
+<p class="lead">A move takes a crawler to another host of its partner, with its name, subnets and waiting results. Start one on the
+crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
 ${moves.length === 0 ? empty("No moves yet.", "") : moveTable(moves, viewer)}`;
 }
 
 function moveTable(moves: readonly MoveLine[], viewer: PageViewer): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Moves"><table>
-<thead><tr><th scope="col">Asked for</th><th scope="col">Crawler</th><th scope="col">To the host of</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
-<tbody>${moves.map(
-    (move) =>
-      html`<tr><td>${instant(move.askedAt.toISOString())}</td><td>${crawlerFor(viewer, move.name)}</td><td>${crawlerFor(viewer, move.otherName)}</td><td class="why">${stepWords[move.step]}${move.step === "sending" ? html`<span class="small">${bytesText(move.sentBytes)} of ${bytesText(move.bytes)}</span>` : nothing}${move.words === "" ? nothing : html`<span class="small">${move.words}</span>`}</td><td>${instant(move.changedAt.toISOString())}</td></tr>`,
-  )}</tbody></table></div>`;
+  const heads = ["Asked for", "Crawler", "To the host of", "State .why", "Since"];
+  return tableOf(
+    "Moves",
+    heads,
+    moves,
+    ({ askedAt, name, otherName, step, sentBytes, bytes, words, changedAt }) => [
+      instant(askedAt),
+      crawlerFor(viewer, name),
+      crawlerFor(viewer, otherName),
+      html`${stepWords[step]}${step === "sending" && small(`${bytesText(sentBytes)} of ${bytesText(bytes)}`)}${words && small(words)}`,
+      instant(changedAt),
+    ],
+  );
 }

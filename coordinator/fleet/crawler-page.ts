@@ -12,7 +12,10 @@ import {
   crawlerOr,
   crawlerPath,
   empty,
+  fact,
   onlyOperators,
+  small,
+  tableOf,
   tile,
 } from "../web/components.ts";
 import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadge } from "../web/format.ts";
@@ -20,7 +23,7 @@ import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import { crawlerFacts, subnetList } from "../who/sections-page.ts";
-import type { CrawlerActivity, Operation, ShutOutPreview } from "./crawler-api.ts";
+import type { Operation, ShutOutPreview } from "./crawler-api.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView } from "./crawler-view.ts";
 import type { Blame } from "./fleet-api.ts";
@@ -33,6 +36,10 @@ interface CrawlerPage {
 
 export function crawlerBody({ view, history, at }: CrawlerPage, viewer: PageViewer): Html {
   const { crawler, operation, inside } = view;
+  const fetched = operation.failures?.fetches;
+  const ofFetches =
+    fetched === undefined ? "nothing was fetched" : `of ${howMany(fetched, "fetch", "fetches")}`;
+  const shipped = crawler.bodyBytes > 0 ? `${shippedShare(crawler)} of their bytes were shipped` : "none yet";
   return html`${header(view, at)}
 ${crawlerDeeds(view, viewer)}
 <dl class="tiles by-four">
@@ -40,10 +47,10 @@ ${today("Pages today (UTC)", operation.pagesToday, operation.pagesPerDay, countT
 ${today("Bytes today", operation.bytesToday, operation.bytesPerDay, bytesText)}
 ${tile("Subnets", countText(crawler.subnets), subnetsLink(view, viewer))}
 ${tile("Mean RTT to them", msOrDash(crawler.meanRttMs))}
-${tile("Pages in the index", countText(crawler.pages), crawler.bodyBytes > 0 ? `${shippedShare(crawler)} of their bytes were shipped` : "none yet")}
+${tile("Pages in the index", countText(crawler.pages), shipped)}
 ${tile("Open leases", countText(crawler.openLeases))}
 ${probeTile(operation)}
-${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "nothing was fetched" : `of ${countText(operation.failures.fetches)} ${operation.failures.fetches === 1 ? "fetch" : "fetches"}`)}
+${tile("Failed in 24 h", failedShare(operation), ofFetches)}
 </dl>
 ${crawlerFacts(crawler, (address) => askFor(viewer, address))}
 ${limitFacts(operation)}
@@ -64,11 +71,12 @@ ${peers(view, viewer)}`;
 function header({ crawler, operation: { standing } }: CrawlerView, at: string): Html {
   const { state, since, why, advice } = standing;
   const badge = state === "never" ? "never connected" : state;
-  return html`<div class="title-row"><h1>${crawler.name}</h1>${stateBadge(badge)}${since === null ? nothing : html`<span class="small">${state === "online" ? "connected" : "since"} ${ago(since, at)}</span>`}</div>
+  const then = since && small(html`${state === "online" ? "connected" : "since"} ${ago(since, at)}`);
+  return html`<div class="title-row"><h1>${crawler.name}</h1>${stateBadge(badge)}${then}</div>
 ${
-  why === null
-    ? nothing
-    : html`<div class="verdict ${state === "online" ? "" : "verdict-away"}"><p><strong>Why:</strong> ${why}.${since === null ? nothing : html` <span class="small">${instant(since)}</span>`}</p>${advice === null ? nothing : html`<p><strong>What to do:</strong> ${advice}</p>`}</div>`
+  why !== null &&
+  html`<div class="verdict ${state === "online" ? "" : "verdict-away"}"><p><strong>Why:</strong> ${why}.${since && html` ${small(instant(since))}`}</p>
+${advice && html`<p><strong>What to do:</strong> ${advice}</p>`}</div>`
 }`;
 }
 
@@ -104,18 +112,24 @@ function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operat
   const of = (pages: number | null, bytes: number | null, none: string) =>
     pages === null && bytes === null
       ? none
-      : `${pages === null ? "any number of pages" : howMany(pages, "page")}, ${bytes === null ? "any bytes" : bytesText(bytes)}`;
+      : [
+          pages === null ? "any number of pages" : howMany(pages, "page"),
+          bytes === null ? "any bytes" : bytesText(bytes),
+        ].join(", ");
   return html`<dl class="facts">
-<div><dt>Operators grant a day</dt><dd>${of(granted.pagesPerDay, granted.bytesPerDay, "as its partner allows")}</dd></div>
-<div><dt>Its partner allows a day</dt><dd>${of(partnerAllows.pagesPerDay, partnerAllows.bytesPerDay, "not known yet")}</dd></div>
-<div><dt>Effective limit</dt><dd>${howMany(pagesPerDay, "page")}, ${bytesText(bytesPerDay)}</dd></div>
+${fact("Operators grant a day", of(granted.pagesPerDay, granted.bytesPerDay, "as its partner allows"))}
+${fact("Its partner allows a day", of(partnerAllows.pagesPerDay, partnerAllows.bytesPerDay, "not known yet"))}
+${fact("Effective limit", `${howMany(pagesPerDay, "page")}, ${bytesText(bytesPerDay)}`)}
 </dl>`;
 }
 
 /** Those who may ask about any subnet get the list that asks. */
 function subnets({ subnets: list }: CrawlerView, { actor }: PageViewer): Html {
   if (mayDo(actor, "read")) return subnetList(list);
-  return html`<ul class="shares">${list.subnets.map((line) => html`<li><span class="mono">${line.range}</span> ${msOrDash(line.rttMs)}</li>`)}</ul>`;
+  const lines = list.subnets.map(
+    ({ range, rttMs }) => html`<li><span class="mono">${range}</span> ${msOrDash(rttMs)}</li>`,
+  );
+  return html`<ul class="shares">${lines}</ul>`;
 }
 
 export const blameNames: Readonly<Record<Blame, string>> = {
@@ -128,34 +142,48 @@ export const blameNames: Readonly<Record<Blame, string>> = {
 function failureSection({ crawler, operation: { failures } }: CrawlerView, { actor }: PageViewer): Html {
   if (failures === null) return nothing;
   const lines = Object.entries(failures.failures).filter(([, count]) => count > 0);
+  const nameOf = (blame: Blame) =>
+    mayDo(actor, "read")
+      ? html`<a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame]}</a>`
+      : blameNames[blame];
   return html`<section><h2>Failures in the last 24 hours, by cause</h2>${
     lines.length === 0
       ? empty("Nothing failed.", `All of ${countText(failures.fetches)} fetches were answered.`)
       : html`<ul class="shares">${lines.map(
           ([blame, count]) =>
-            html`<li>${mayDo(actor, "read") ? html`<a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame as Blame]}</a>` : blameNames[blame as Blame]} <strong>${countText(count)}</strong> <span class="small">${sampledShare(count, failures.fetches)}</span></li>`,
+            html`<li>${nameOf(blame as Blame)} <strong>${countText(count)}</strong> ${small(sampledShare(count, failures.fetches))}</li>`,
         )}</ul>`
   }</section>`;
 }
 
 function fetchSection({ operation: { activity }, outcomes }: CrawlerView, viewer: PageViewer): Html {
   if (activity.fetches.length === 0) return nothing;
+  const heads = ["When", "URL .break", "Outcome", "Time .number", "Page .number", "Shipped .number"];
   return html`<section><h2>Latest fetches</h2>
 <ul class="shares">${outcomes.map((line) => html`<li>${line.outcome} <strong>${countText(line.fetches)}</strong></li>`)}</ul>
-<div class="scroll" tabindex="0" role="region" aria-label="Latest fetches"><table><thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">Outcome</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
-<tbody>${activity.fetches.map((line) => fetchRow(line, viewer))}</tbody></table></div></section>`;
-}
-
-function fetchRow(line: CrawlerActivity["fetches"][number], viewer: PageViewer): Html {
-  return html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url === null ? "no longer known" : askFor(viewer, line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
+${tableOf(
+  "Latest fetches",
+  heads,
+  activity.fetches,
+  ({ at, url, outcome, status, blame, totalMs, bodyBytes, shippedBytes }) => [
+    instant(at),
+    url === null ? "no longer known" : askFor(viewer, url),
+    html`${outcome} ${status}${blame && small(`the fault of ${blameNames[blame]}`)}`,
+    msText(totalMs),
+    bytesText(bodyBytes),
+    bytesText(shippedBytes),
+  ],
+)}</section>`;
 }
 
 function peers({ peers: others }: CrawlerView, viewer: PageViewer): Html {
   if (others.length === 0) return nothing;
-  return html`<section><h2>RTT to the others</h2><div class="scroll" tabindex="0" role="region" aria-label="Distances"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
-    (peer) =>
-      html`<tr><th scope="row">${crawlerFor(viewer, peer.name)}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
-  )}</tbody></table></div></section>`;
+  return html`<section><h2>RTT to the others</h2>${tableOf(
+    "Distances",
+    ["Crawler", "RTT .number", "By"],
+    others,
+    (peer) => [crawlerFor(viewer, peer.name), msText(peer.rttMs), peer.method],
+  )}</section>`;
 }
 
 // What can be done with a crawler, by whoever looks at its page: buttons and small forms.
@@ -190,21 +218,22 @@ function drainOrResume({ crawler, operation: { draining } }: CrawlerView, viewer
 function operatorButtons({ crawler, inside, operation }: CrawlerView, viewer: PageViewer): Html {
   const { name, revoked } = crawler;
   const isDoubted = operation.trust === "distrusted" || operation.trust === "probes-doubted";
-  const canRotate = !revoked && inside !== null && inside.identity.publicKey !== null;
-  return html`${isDoubted ? buttonForm(viewer, { path: crawlerPath(name, "/believe"), label: "Trust it again" }) : nothing}
-${canRotate ? buttonForm(viewer, { path: crawlerPath(name, "/rotate"), label: "New key" }) : nothing}
-${!revoked && inside?.identity.signingKey ? buttonForm(viewer, { path: crawlerPath(name, "/signing-key"), label: "New signing key" }) : nothing}
+  const identity = revoked ? undefined : inside?.identity;
+  const button = (deed: string, label: string) =>
+    buttonForm(viewer, { path: crawlerPath(name, deed), label });
+  return html`${isDoubted && button("/believe", "Trust it again")}
+${identity?.publicKey != null && button("/rotate", "New key")}
+${identity?.signingKey && button("/signing-key", "New signing key")}
 <a class="button quiet slim" href="${pathWith("/fleet/invite", { renews: name })}">Reissue credentials</a>
-${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Remove…</a>`}`;
+${!revoked && html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Remove…</a>`}`;
 }
 
 function askPartner({ inside, crawler }: CrawlerView): Html {
   const contact = inside?.identity.contact ?? null;
   if (contact === null) return nothing;
-  if (/^[^\s@<>"?&%]+@[^\s@<>"?&%]+$/.test(contact)) {
-    return html`<a class="button quiet slim" href="mailto:${contact}?subject=${encodeURIComponent(`Your crawler ${crawler.name}`)}">Ask its partner</a>`;
-  }
-  return html`<span class="small">Its partner: ${contact}</span>`;
+  if (!/^[^\s@<>"?&%]+@[^\s@<>"?&%]+$/.test(contact)) return small(`Its partner: ${contact}`);
+  const to = `mailto:${contact}?subject=${encodeURIComponent(`Your crawler ${crawler.name}`)}`;
+  return html`<a class="button quiet slim" href="${to}">Ask its partner</a>`;
 }
 
 function operatorForms(view: CrawlerView, viewer: PageViewer): Html {
@@ -216,28 +245,58 @@ ${mayDo(viewer.actor, "access-write") ? signInForm(view, viewer) : nothing}
 </div></details>`;
 }
 
-function budgetForm({ crawler, operation: { granted } }: CrawlerView, viewer: PageViewer): Html {
+interface DeedForm {
+  readonly deed: string;
+  readonly title: string;
+  readonly words: Html | string;
+  readonly fields: Html;
+  readonly button: string;
+}
+
+function deedForm(
+  { crawler }: CrawlerView,
+  viewer: PageViewer,
+  { deed, title, words, fields, button }: DeedForm,
+): Html {
+  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, deed)}">${formToken(viewer)}
+<h2>${title}</h2><p class="small">${words}</p>
+${fields}
+<button class="slim">${button}</button></form>`;
+}
+
+function budgetForm(view: CrawlerView, viewer: PageViewer): Html {
+  const { granted } = view.operation;
   const gigabytes = granted.bytesPerDay === null ? "" : String(granted.bytesPerDay / 1e9);
-  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/budget")}">${formToken(viewer)}
-<h2>Budget</h2><p class="small">Takes effect at once. Never more than its partner allows; empty: as its partner allows.</p>
-<div><label for="pagesPerDay">Maximum pages per day</label><input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
-<div><label for="gigabytesPerDay">Maximum gigabytes per day</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>
-<button class="slim">Grant</button></form>`;
+  return deedForm(view, viewer, {
+    ...{ deed: "/budget", title: "Budget", button: "Grant" },
+    words: "Takes effect at once. Never more than its partner allows; empty: as its partner allows.",
+    fields: html`<div><label for="pagesPerDay">Maximum pages per day</label><input class="number" id="pagesPerDay" name="pagesPerDay"
+inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
+<div><label for="gigabytesPerDay">Maximum gigabytes per day</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay"
+inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>`,
+  });
 }
 
-function moveForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
-  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/move")}">${formToken(viewer)}
-<h2>Move to another host</h2><p class="small">Invite the new host under any name and start it there; then name it here. ${crawler.name} continues there with its subnets and waiting results; the crawler that ran there ceases to exist. Both must be connected.</p>
-<div><label for="to">Crawler on the new host</label><input id="to" name="to" required maxlength="63" autocomplete="off" spellcheck="false"></div>
-<button class="slim">Move</button></form>`;
+function moveForm(view: CrawlerView, viewer: PageViewer): Html {
+  return deedForm(view, viewer, {
+    ...{ deed: "/move", title: "Move to another host", button: "Move" },
+    words: html`Invite the new host under any name and start it there; then name it here. ${view.crawler.name} continues there with its
+subnets and waiting results; the crawler that ran there ceases to exist. Both must be connected.`,
+    fields: html`<div><label for="to">Crawler on the new host</label><input id="to" name="to" required maxlength="63"
+autocomplete="off" spellcheck="false"></div>`,
+  });
 }
 
-function signInForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
-  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/sign-in-link")}">${formToken(viewer)}
-<h2>Let its partner sign in</h2><p class="small">A link that works once: whoever opens it sees this crawler, may drain and resume it, and sees nothing of others.</p>
-<div><label for="partner">Name of the person</label><input id="partner" name="person" required maxlength="63" autocomplete="off"></div>
-<div><label for="minutes">Valid for (minutes)</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
-<button class="slim">Make the link</button></form>`;
+function signInForm(view: CrawlerView, viewer: PageViewer): Html {
+  const { least, most } = linkMinutes;
+  return deedForm(view, viewer, {
+    ...{ deed: "/sign-in-link", title: "Let its partner sign in", button: "Make the link" },
+    words: html`A link that works once: whoever opens it sees this crawler, may drain and resume it, and sees nothing of others.`,
+    fields: html`<div><label for="partner">Name of the person</label><input id="partner" name="person" required maxlength="63"
+autocomplete="off"></div>
+<div><label for="minutes">Valid for (minutes)</label><input class="number" id="minutes" name="minutes" type="number"
+min="${least}" max="${most}" value="${most}" required></div>`,
+  });
 }
 
 // A crawler's page: which domains it is given, at what pace it is to work, and the form that gives it domains.
@@ -250,61 +309,93 @@ const paceWords = {
 
 function workFacts({ work: { domainSets, pace } }: Operation): Html {
   const { operator, partner } = domainSets;
+  const given =
+    operator.length === 0 ? "every domain" : html`<span class="mono">${operator.join(" or ")}</span>`;
   return html`<dl class="facts">
-<div><dt>Domain sets that operators give it</dt><dd>${operator.length === 0 ? "every domain" : html`<span class="mono">${operator.join(" or ")}</span>`}</dd></div>
-${partner.length === 0 ? nothing : html`<div><dt>Its partner narrows that to</dt><dd class="mono">${partner.join(" or ")}</dd></div>`}
-<div><dt>Pace</dt><dd>${pace === null ? "as its partner allows; no pace was sent yet" : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since ${instant(pace.since.toISOString())}</span>`}</dd></div>
+${fact("Domain sets that operators give it", given)}
+${partner.length > 0 && fact("Its partner narrows that to", html`<span class="mono">${partner.join(" or ")}</span>`)}
+${fact(
+  "Pace",
+  pace === null
+    ? "as its partner allows; no pace was sent yet"
+    : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since
+${instant(pace.since)}</span>`,
+)}
 </dl>`;
 }
 
-function domainSetForm({ crawler, operation: { work } }: CrawlerView, viewer: PageViewer): Html {
-  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/domain-sets")}">${formToken(viewer)}
-<h2>Domain sets</h2><p class="small">One a line, such as <span class="mono">.gr</span>, <span class="mono">example.org not shop.example.org</span> or <span class="mono">lang:el</span>; a host must be in one of them. Empty: every domain. Open leases finish, and hosts move within a minute or so.</p>
-<div><label for="sets">Sets</label><textarea id="sets" name="sets" rows="4" maxlength="20000" spellcheck="false">${work.domainSets.operator.join("\n")}</textarea></div>
-<button class="slim">Give</button></form>`;
+function domainSetForm(view: CrawlerView, viewer: PageViewer): Html {
+  const sets = view.operation.work.domainSets.operator.join("\n");
+  return deedForm(view, viewer, {
+    ...{ deed: "/domain-sets", title: "Domain sets", button: "Give" },
+    words: html`One a line, such as <span class="mono">.gr</span>, <span class="mono">example.org not shop.example.org</span> or
+<span class="mono">lang:el</span>; a host must be in one of them. Empty: every domain. Open leases finish, and hosts move within a
+minute or so.`,
+    fields: html`<div><label for="sets">Sets</label><textarea id="sets" name="sets" rows="4" maxlength="20000"
+spellcheck="false">${sets}</textarea></div>`,
+  });
 }
 
 // Before a crawler is shut out: what would happen, in two ways, and the buttons for them.
 
 export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
-  const { name, state, openLeases, subnets, heirs } = preview;
+  const { name, state, openLeases, subnets } = preview;
   const session =
     state === "offline" ? "It is not connected now, and cannot connect again." : "Its session ends at once.";
+  const leases = html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now`;
+  const noLeases = "It holds no leases.";
   return html`<h1>Remove ${name}?</h1>
-<p class="lead">Its pages stay in the index. Once killed or revoked, none of its keys works, and only <a href="/fleet/invite?renews=${encodeURIComponent(name)}">reissued credentials</a> bring it back.</p>
+<p class="lead">Its pages stay in the index. Once killed or revoked, none of its keys works, and only
+<a href="/fleet/invite?renews=${encodeURIComponent(name)}">reissued credentials</a> bring it back.</p>
 <section class="choices">
 ${drainCard(preview, viewer)}
 <div class="choice-card"><h2>Kill: hand over at once</h2>
 <p>For a lost machine, or one that nobody is responsible for.</p>
 <ul class="plain"><li>${session}</li>
-<li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and its pages are reassigned.`}</li>
-<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it${heirs.length === 0 ? "." : ":"}`}${heirList(preview)}</li></ul>
+<li>${openLeases === 0 ? noLeases : html`${leases}, and its pages are reassigned.`}</li>
+<li>${handOver(preview, " now, without waiting for it")}</li></ul>
 ${confirmForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, typed: name, id: "confirm-kill" })}</div>
 <div class="choice-card"><h2>Revoke: only the keys</h2>
 <p>For a leaked key, or a partner who takes a break.</p>
 <ul class="plain"><li>${session}</li>
-<li>${openLeases === 0 ? "It holds no leases." : "Its leases return when they expire."}</li>
-<li>${subnets === 0 ? "It has no subnets." : "It keeps its subnets for the departure delay; then they go to others."}</li></ul>
+<li>${openLeases === 0 ? noLeases : "Its leases return when they expire."}</li>
+<li>${subnets === 0 ? noSubnets : "It keeps its subnets for the departure delay; then they go to others."}</li></ul>
 ${confirmForm(viewer, { path: crawlerPath(name, "/revoke"), label: `Revoke ${name}`, typed: name, id: "confirm-revoke" })}</div>
 </section>
 <p><a href="${crawlerPath(name)}">Cancel</a></p>`;
 }
 
-/** The gentle way, and the one with a way back. */
-function drainCard(preview: ShutOutPreview, viewer: PageViewer): Html {
-  const { name, state, revoked, openLeases, subnets, heirs } = preview;
-  if (revoked || state === "draining") return nothing;
-  return html`<div class="choice-card"><h2>Drain: hand over first</h2>
-<p>For a machine that stops for good or for a while. It stays in the fleet; <em>Resume</em> brings it back, with the subnet that it is in.</p>
-<ul class="plain"><li>It gets no new pages${openLeases === 0 ? "." : html`, and finishes its <strong>${howMany(openLeases, "lease")}</strong>.`}</li>
-<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others${heirs.length === 0 ? "." : ":"}`}${heirList(preview)}</li></ul>
-${buttonForm(viewer, { path: crawlerPath(name, "/drain"), label: `Drain ${name}` })}</div>`;
+const noSubnets = "It has no subnets.";
+
+/** To whom its subnets would go. */
+function handOver({ subnets, heirs }: ShutOutPreview, when: string): Html | string {
+  if (subnets === 0) return noSubnets;
+  const go = `${subnets === 1 ? "goes" : "go"} to others${when}`;
+  const lines = heirs.map(({ crawler, subnets: count, measured }) => {
+    const near = measured
+      ? "the next nearest with capacity, as measured"
+      : "its neighbour: there is nothing to measure in them yet";
+    const whom =
+      crawler === null
+        ? "to the nearest crawler, after new measurements"
+        : html`to ${crawlerOr(crawler, "")}, ${near}`;
+    return html`<li>${howMany(count, "subnet")}: ${whom}</li>`;
+  });
+  return html`Its <strong>${howMany(subnets, "subnet")}</strong> ${go}${
+    heirs.length === 0 ? "." : html`:<ul class="plain">${lines}</ul>`
+  }`;
 }
 
-function heirList({ heirs }: ShutOutPreview): Html {
-  if (heirs.length === 0) return nothing;
-  return html`<ul class="plain">${heirs.map(
-    ({ crawler, subnets, measured }) =>
-      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to the nearest crawler, after new measurements" : html`to ${crawlerOr(crawler, "")}, ${measured ? "the next nearest with capacity, as measured" : "its neighbour: there is nothing to measure in them yet"}`}</li>`,
-  )}</ul>`;
+/** The gentle way, and the one with a way back. */
+function drainCard(preview: ShutOutPreview, viewer: PageViewer): Html {
+  const { name, state, revoked, openLeases } = preview;
+  if (revoked || state === "draining") return nothing;
+  const finishes =
+    openLeases > 0 && html`, and finishes its <strong>${howMany(openLeases, "lease")}</strong>`;
+  return html`<div class="choice-card"><h2>Drain: hand over first</h2>
+<p>For a machine that stops for good or for a while. It stays in the fleet; <em>Resume</em> brings it back, with the subnet that it is
+in.</p>
+<ul class="plain"><li>It gets no new pages${finishes}.</li>
+<li>${handOver(preview, "")}</li></ul>
+${buttonForm(viewer, { path: crawlerPath(name, "/drain"), label: `Drain ${name}` })}</div>`;
 }

@@ -10,7 +10,7 @@ import type { Budget, ChangedBudget, DrainedBy } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { MoveRefusal } from "../crawlers/move-store.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import type { Visit } from "../web/access.ts";
 import type { ActionOperation, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import { type BodyOf, routePath } from "../web/api-operation.ts";

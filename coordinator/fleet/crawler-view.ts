@@ -3,9 +3,9 @@ import { type Actor, mayDo } from "#core/actor";
 import type { IncidentEntry, IncidentStore } from "#core/incidents";
 import type { IssuedKey } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
-import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
+import type { OverviewReads } from "../overview/overview-reads.ts";
 import type { TrustReport } from "../trust/judge-crawler.ts";
-import type { CrawlerLogPage, OfferEntry, Operation } from "./crawler-api.ts";
+import type { CrawlerDetail, CrawlerLogPage, OfferEntry, Operation } from "./crawler-api.ts";
 import type { FleetReads } from "./crawler-reads.ts";
 import { type FleetEntry, stateWords } from "./fleet-entry.ts";
 
@@ -41,11 +41,10 @@ export async function crawlerView(
   ports: CrawlerViewPorts,
 ): Promise<CrawlerView | null> {
   const { name, actor, now } = asked;
-  const [detail, entry] = await Promise.all([
-    showCrawler(ports.overview, name),
-    ports.reads.crawler(name, now),
-  ]);
-  if (detail === null || entry === null) return null;
+  const [fleet, entry] = await Promise.all([ports.overview.fleet(), ports.reads.crawler(name, now)]);
+  const crawler = fleet.find((line) => line.name === name);
+  if (crawler === undefined || entry === null) return null;
+  const detail = { crawler, ...(await ports.overview.crawlerDetail(crawler.crawlerId)) };
   const [activity, work, absences, shares] = await Promise.all([
     ports.reads.activityOf(entry.crawlerId),
     ports.reads.workOf(name),

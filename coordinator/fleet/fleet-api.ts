@@ -3,7 +3,15 @@ import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
-import { type ApiOperations, answer, dateTime, type ReadOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  get,
+  type ReadOf,
+  record,
+  type ToldOf,
+} from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { crawlerReport } from "../who/who-api.ts";
 import { fleetEntrySchema } from "./fleet-entry.ts";
@@ -11,97 +19,83 @@ import { fleetEntrySchema } from "./fleet-entry.ts";
 export const fleetSorts = ["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"] as const;
 export const fleetStates = ["online", "draining", "offline", "never", "revoked", "distrusted"] as const;
 
-const fleet = z
-  .strictObject({
-    totals: z.strictObject({
-      crawlers: z.int(),
-      connected: z.int(),
-      offline: z.int(),
-      draining: z.int(),
-      distrusted: z.int(),
-      subnets: z.int(),
-      pagesToday: z.int(),
-      pagesPerDay: z.int().describe("Of those that are connected."),
-      incidents: z.int(),
-    }),
-    countries: z.array(z.string()),
-    versions: z.array(z.string()),
-    found: z.int().describe("That fit the filters."),
-    page: z.int(),
-    more: z.boolean(),
-    crawlers: z.array(fleetEntrySchema),
-  })
-  .meta({ id: "Fleet" });
+const fleet = record("Fleet", {
+  totals: z.strictObject({
+    crawlers: z.int(),
+    connected: z.int(),
+    offline: z.int(),
+    draining: z.int(),
+    distrusted: z.int(),
+    subnets: z.int(),
+    pagesToday: z.int(),
+    pagesPerDay: z.int().describe("Of those that are connected."),
+    incidents: z.int(),
+  }),
+  countries: z.array(z.string()),
+  versions: z.array(z.string()),
+  found: z.int().describe("That fit the filters."),
+  page: z.int(),
+  more: z.boolean(),
+  crawlers: z.array(fleetEntrySchema),
+});
 
 const byBlame = z
   .strictObject({ target: z.int(), network: z.int(), crawler: z.int(), us: z.int() })
   .describe("Failures by whose fault they were.");
 
-export const failureShare = z
-  .strictObject({
-    crawler: z.string(),
-    fetches: z.int(),
-    failures: byBlame,
-  })
-  .meta({ id: "FailureShare" });
+export const failureShare = record("FailureShare", {
+  crawler: z.string(),
+  fetches: z.int(),
+  failures: byBlame,
+});
 
-export const incident = z
-  .strictObject({
-    crawlerId: z.int().nullable(),
-    crawler: z.string().nullable(),
-    kind: z.string(),
-    count: z.int(),
-    firstAt: dateTime(),
-    lastAt: dateTime(),
-    words: z.string(),
-    remoteAddress: z.string().nullable(),
-    file: z.string().nullable().describe("A document that it is about, or its beginning."),
-  })
-  .meta({ id: "Incident" });
+export const incident = record("Incident", {
+  crawlerId: z.int().nullable(),
+  crawler: z.string().nullable(),
+  kind: z.string(),
+  count: z.int(),
+  firstAt: dateTime(),
+  lastAt: dateTime(),
+  words: z.string(),
+  remoteAddress: z.string().nullable(),
+  file: z.string().nullable().describe("A document that it is about, or its beginning."),
+});
 
-export const move = z
-  .strictObject({
-    moveId: z.int(),
-    name: z.string(),
-    otherName: z.string(),
-    step: z.enum(moveSteps),
-    words: z.string().describe("Why it failed."),
-    askedAt: dateTime(),
-    changedAt: dateTime(),
-    bytes: z.number(),
-    sentBytes: z.number(),
-  })
-  .meta({ id: "Move" });
+export const move = record("Move", {
+  moveId: z.int(),
+  name: z.string(),
+  otherName: z.string(),
+  step: z.enum(moveSteps),
+  words: z.string().describe("Why it failed."),
+  askedAt: dateTime(),
+  changedAt: dateTime(),
+  bytes: z.number(),
+  sentBytes: z.number(),
+});
 
-const incidents = z
-  .strictObject({ incidents: z.array(incident), more: z.boolean() })
-  .meta({ id: "Incidents" });
+const incidents = record("Incidents", { incidents: z.array(incident), more: z.boolean() });
 
-const trustLine = z
-  .strictObject({
-    crawler: z.string(),
-    standing: z.enum(trustStandings),
-    pages: z.number(),
-    comparisons: z.strictObject({
-      agreed: z.int(),
-      alone: z.int(),
-      once: z.int(),
-      untold: z
-        .int()
-        .describe(
-          "Came to nothing that can be concluded. From five on, and a third of all, the crawler is unproven.",
-        ),
-    }),
-    score: z.number(),
-    since: dateTime().nullable(),
-    words: z.string(),
-    restoredAt: dateTime().nullable(),
-  })
-  .meta({ id: "TrustLine" });
+const trustLine = record("TrustLine", {
+  crawler: z.string(),
+  standing: z.enum(trustStandings),
+  pages: z.number(),
+  comparisons: z.strictObject({
+    agreed: z.int(),
+    alone: z.int(),
+    once: z.int(),
+    untold: z
+      .int()
+      .describe(
+        "Came to nothing that can be concluded. From five on, and a third of all, the crawler is unproven.",
+      ),
+  }),
+  score: z.number(),
+  since: dateTime().nullable(),
+  words: z.string(),
+  restoredAt: dateTime().nullable(),
+});
 
-const trustLines = z
-  .strictObject({ crawlers: z.array(trustLine), history: chartHistorySchema })
-  .meta({ id: "TrustLines" });
+const trustLines = record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema });
 
 const failureShares = z.strictObject({
   since: dateTime().describe("Later than asked when more than 200,000 fetches were made since."),
@@ -125,17 +119,15 @@ export type Blame = (typeof blames)[number];
 export type FailureShares = ReadOf<typeof failureShares>;
 export type FailureLine = ReadOf<typeof failureLine>;
 
-const failures = z
-  .strictObject({
-    hours: z.literal([1, 24]),
-    shares: failureShares,
-    latest: z.array(failureLine),
-    more: z.boolean(),
-    history: chartHistorySchema,
-  })
-  .meta({ id: "Failures" });
+const failures = record("Failures", {
+  hours: z.literal([1, 24]),
+  shares: failureShares,
+  latest: z.array(failureLine),
+  more: z.boolean(),
+  history: chartHistorySchema,
+});
 
-const moves = z.strictObject({ moves: z.array(move) }).meta({ id: "Moves" });
+const moves = record("Moves", { moves: z.array(move) });
 
 export const fleetLine = crawlerReport
   .extend({
@@ -147,6 +139,8 @@ export const fleetLine = crawlerReport
     openLeases: z.int(),
   })
   .meta({ id: "FleetLine" });
+
+export type FleetLine = ToldOf<typeof fleetLine>;
 
 const fleetParameters = {
   q: z.string().max(63).default("").describe("Part of a name or a place."),
@@ -162,20 +156,14 @@ export type FleetQuery = z.output<z.ZodObject<typeof fleetParameters>>;
 
 export const fleetApi = {
   fleet: {
-    method: "get",
-    path: "/api/fleet",
-    needs: "read",
+    ...get("/api/fleet", "read"),
     summary: "Every crawler: state and why, work against budget, trust",
     description: "Scope read; identities with fleet-read.",
-    parameters: {
-      query: fleetParameters,
-    },
+    parameters: { query: fleetParameters },
     answers: { 200: answer(fleet) },
   },
   incidents: {
-    method: "get",
-    path: "/api/fleet/incidents",
-    needs: "fleet-read",
+    ...get("/api/fleet/incidents", "fleet-read"),
     summary: "What was refused and why, the latest first",
     parameters: {
       query: {
@@ -187,17 +175,13 @@ export const fleetApi = {
     answers: { 200: answer(incidents) },
   },
   trust: {
-    method: "get",
-    path: "/api/fleet/trust",
-    needs: "fleet-read",
+    ...get("/api/fleet/trust", "fleet-read"),
     summary: "Whether each crawler is trusted; those that are not come first",
     parameters: { query: rangeParameters },
     answers: { 200: answer(trustLines) },
   },
   failures: {
-    method: "get",
-    path: "/api/fleet/failures",
-    needs: "read",
+    ...get("/api/fleet/failures", "read"),
     summary: "Fetches that failed: shares by blame and crawler, and the latest with words",
     parameters: {
       query: {
@@ -211,9 +195,7 @@ export const fleetApi = {
     answers: { 200: answer(failures) },
   },
   moves: {
-    method: "get",
-    path: "/api/fleet/moves",
-    needs: "fleet-read",
+    ...get("/api/fleet/moves", "fleet-read"),
     summary: "Moves of crawlers to other hosts, the latest first",
     parameters: { query: { crawler: z.string().optional().describe("That this crawler took part in.") } },
     answers: { 200: answer(moves) },

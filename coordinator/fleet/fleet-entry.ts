@@ -3,117 +3,105 @@ import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
 import { trustStandings } from "../trust/judge-crawler.ts";
-import { dateTime, type ReadOf } from "../web/api-operation.ts";
+import { dateTime, orNull, type ReadOf, record } from "../web/api-operation.ts";
 
-export const budgetSchema = z
-  .strictObject({ pagesPerDay: z.int().nullable(), bytesPerDay: z.number().nullable() })
-  .meta({ id: "Budget", description: "The most per day; null: as the other side allows, or not told." });
+export const budgetSchema = record(
+  "Budget",
+  { pagesPerDay: z.int().nullable(), bytesPerDay: z.number().nullable() },
+  "The most per day; null: as the other side allows, or not told.",
+);
 
-const stateWordsSchema = z
-  .strictObject({
-    state: z.enum(["online", "offline", "draining", "revoked", "never"]),
-    since: z.string().meta({ format: "date-time" }).nullable(),
-    why: z.string().nullable().describe("In plain words, without an end; null: nothing has to be said."),
-    advice: z.string().nullable().describe("What there is to do, in sentences; null: nothing."),
-  })
-  .meta({ id: "StateWords" });
+const stateWordsSchema = record("StateWords", {
+  state: z.enum(["online", "offline", "draining", "revoked", "never"]),
+  since: z.string().meta({ format: "date-time" }).nullable(),
+  why: z.string().nullable().describe("In plain words, without an end; null: nothing has to be said."),
+  advice: z.string().nullable().describe("What there is to do, in sentences; null: nothing."),
+});
 
-const drainingSchema = z
-  .strictObject({
-    since: dateTime(),
-    askedBy: z.enum(["operator", "crawler", "trust", "partner"]).describe("trust: it is not trusted."),
-    subnets: z.int().describe("That it had when the draining began."),
-  })
-  .meta({ id: "Draining" });
+const drainingSchema = record("Draining", {
+  since: dateTime(),
+  askedBy: z.enum(["operator", "crawler", "trust", "partner"]).describe("trust: it is not trusted."),
+  subnets: z.int().describe("That it had when the draining began."),
+});
 
-const crawlerReleaseSchema = z
-  .strictObject({ version: z.string(), dockVersion: z.string(), policy: z.string() })
-  .meta({ id: "CrawlerRelease" });
+const crawlerReleaseSchema = record("CrawlerRelease", {
+  version: z.string(),
+  dockVersion: z.string(),
+  policy: z.string(),
+});
 
-export const fleetIdentitySchema = z
-  .strictObject({
-    publicKey: z
-      .string()
-      .nullable()
-      .describe("Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows."),
-    keySince: dateTime().nullable().describe("Of the newest key that it has; null: none is good."),
-    scopes: z.array(z.enum(keyScopes)),
-    signingKey: z
-      .strictObject({
-        publicKey: z.string(),
-        keyId: z.string().describe("As signatures and the key set name it: the JWK thumbprint."),
-        since: dateTime(),
-        until: dateTime().describe("No signature is good for longer."),
-      })
-      .nullable()
-      .describe(
-        "The newest that is published; null: its requests are signed with its identity, or not at all.",
-      ),
-    seenAddress: z.string().nullable().describe("Where its last connection came from."),
-    addressBefore: z
-      .string()
-      .nullable()
-      .describe("Where those before it came from, when that was elsewhere."),
-    addressChangedAt: dateTime().nullable(),
-    lastAway: z
-      .strictObject({ since: dateTime(), reason: z.string() })
-      .nullable()
-      .describe(
-        "Why it was away the last time, by the coordinator's own record; of now there is offlineReason.",
-      ),
-    lastEnd: z
-      .strictObject({ at: dateTime(), reason: z.string() })
-      .nullable()
-      .describe("How its process before this one ended, in its own words."),
-    copiedAt: dateTime()
-      .nullable()
-      .describe("When the folder of this identity was last seen on two machines, within the last week."),
-    contact: z.string().nullable().describe("Whom to reach at its partner."),
-    isListed: z.boolean().describe("False: its partner wants it in no public list."),
-  })
-  .meta({ id: "FleetIdentity" });
+export const fleetIdentitySchema = record("FleetIdentity", {
+  publicKey: orNull(
+    z.string(),
+    "Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows.",
+  ),
+  keySince: dateTime().nullable().describe("Of the newest key that it has; null: none is good."),
+  scopes: z.array(z.enum(keyScopes)),
+  signingKey: orNull(
+    z.strictObject({
+      publicKey: z.string(),
+      keyId: z.string().describe("As signatures and the key set name it: the JWK thumbprint."),
+      since: dateTime(),
+      until: dateTime().describe("No signature is good for longer."),
+    }),
+    "The newest that is published; null: its requests are signed with its identity, or not at all.",
+  ),
+  seenAddress: z.string().nullable().describe("Where its last connection came from."),
+  addressBefore: orNull(z.string(), "Where those before it came from, when that was elsewhere."),
+  addressChangedAt: dateTime().nullable(),
+  lastAway: orNull(
+    z.strictObject({ since: dateTime(), reason: z.string() }),
+    "Why it was away the last time, by the coordinator's own record; of now there is offlineReason.",
+  ),
+  lastEnd: orNull(
+    z.strictObject({ at: dateTime(), reason: z.string() }),
+    "How its process before this one ended, in its own words.",
+  ),
+  copiedAt: orNull(
+    dateTime(),
+    "When the folder of this identity was last seen on two machines, within the last week.",
+  ),
+  contact: z.string().nullable().describe("Whom to reach at its partner."),
+  isListed: z.boolean().describe("False: its partner wants it in no public list."),
+});
 
-export const fleetEntrySchema = z
-  .strictObject({
-    crawlerId: z.int(),
-    name: z.string(),
-    place: z.string().nullable(),
-    country: z.string().nullable().describe("ISO 3166 code; null: not told."),
-    state: z.enum(["online", "offline", "draining"]),
-    offlineReason: z.string().nullable(),
-    lastSeenAt: dateTime().nullable(),
-    connectedAt: dateTime().nullable().describe("Of its last session, whether it is open or not."),
-    revoked: z.boolean(),
-    softwareVersion: z.string().nullable(),
-    subnets: z.int(),
-    unmeasured: z
-      .int()
-      .describe("Of these, those for which no crawlers have been compared yet, or none had an answer."),
-    meanRttMs: z.number().nullable().describe("To the subnets that it has, as measured; null: none was."),
-    openLeases: z.int(),
-    pagesToday: z.int().describe("Fetches since midnight (UTC)."),
-    bytesToday: z.number().describe("What these fetches took on the wire."),
-    bodyBytesToday: z.number().describe("The bodies of these fetches, decoded."),
-    shippedBytesToday: z
-      .number()
-      .describe("What their results took on the wire to the coordinator, compressed."),
-    pagesPerDay: z.int(),
-    bytesPerDay: z.number(),
-    /** What operators give it at most, and what its partner allows, as it said last. */
-    granted: budgetSchema,
-    partnerAllows: budgetSchema,
-    draining: drainingSchema.nullable(),
-    joiningSince: dateTime()
-      .nullable()
-      .describe("Since when it waits to be given what is nearest to it; null: it has it."),
-    trust: z.enum(trustStandings),
-    /** What its supervisor runs, and its partner's policy on releases, in words; null: no supervisor runs it. */
-    release: crawlerReleaseSchema.nullable(),
-    incidents: z.int().describe("In the last seven days."),
-    standing: stateWordsSchema,
-    identity: fleetIdentitySchema.optional(),
-  })
-  .meta({ id: "FleetEntry" });
+export const fleetEntrySchema = record("FleetEntry", {
+  crawlerId: z.int(),
+  name: z.string(),
+  place: z.string().nullable(),
+  country: z.string().nullable().describe("ISO 3166 code; null: not told."),
+  state: z.enum(["online", "offline", "draining"]),
+  offlineReason: z.string().nullable(),
+  lastSeenAt: dateTime().nullable(),
+  connectedAt: dateTime().nullable().describe("Of its last session, whether it is open or not."),
+  revoked: z.boolean(),
+  softwareVersion: z.string().nullable(),
+  subnets: z.int(),
+  unmeasured: z
+    .int()
+    .describe("Of these, those for which no crawlers have been compared yet, or none had an answer."),
+  meanRttMs: z.number().nullable().describe("To the subnets that it has, as measured; null: none was."),
+  openLeases: z.int(),
+  pagesToday: z.int().describe("Fetches since midnight (UTC)."),
+  bytesToday: z.number().describe("What these fetches took on the wire."),
+  bodyBytesToday: z.number().describe("The bodies of these fetches, decoded."),
+  shippedBytesToday: z
+    .number()
+    .describe("What their results took on the wire to the coordinator, compressed."),
+  pagesPerDay: z.int(),
+  bytesPerDay: z.number(),
+  /** What operators give it at most, and what its partner allows, as it said last. */
+  granted: budgetSchema,
+  partnerAllows: budgetSchema,
+  draining: drainingSchema.nullable(),
+  joiningSince: orNull(dateTime(), "Since when it waits to be given what is nearest to it; null: it has it."),
+  trust: z.enum(trustStandings),
+  /** What its supervisor runs, and its partner's policy on releases, in words; null: no supervisor runs it. */
+  release: crawlerReleaseSchema.nullable(),
+  incidents: z.int().describe("In the last seven days."),
+  standing: stateWordsSchema,
+  identity: fleetIdentitySchema.optional(),
+});
 
 /** As it is read; the API adds how it stands. */
 export type FleetEntry = Omit<ReadOf<typeof fleetEntrySchema>, "standing" | "identity"> & {
@@ -133,7 +121,8 @@ export interface FleetColumn {
   readonly key: string;
   /** The page's heading; left out: not shown there. */
   readonly page?: string;
-  readonly isNumber?: boolean;
+  /** The class of its cells there. */
+  readonly kind?: "number" | "why";
   readonly value: (entry: FleetEntry) => string | number | null;
 }
 
@@ -142,19 +131,19 @@ export const fleetColumns: readonly FleetColumn[] = [
   { key: "name", page: "Crawler", value: ({ name }) => name },
   { key: "place", value: ({ place }) => place },
   { key: "country", value: ({ country }) => country },
-  { key: "state", page: "State", value: (entry) => stateWords(entry).state },
+  { key: "state", page: "State", kind: "why", value: (entry) => stateWords(entry).state },
   { key: "since", value: (entry) => stateWords(entry).since },
   { key: "why", value: (entry) => stateWords(entry).why },
   { key: "version", page: "Version", value: versionOf },
-  { key: "subnets", page: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
-  { key: "unmeasured", page: "Unmeasured", isNumber: true, value: ({ unmeasured }) => unmeasured },
-  { key: "pages_today", page: "Pages today", isNumber: true, value: ({ pagesToday }) => pagesToday },
+  { key: "subnets", page: "Subnets", kind: "number", value: ({ subnets }) => subnets },
+  { key: "unmeasured", page: "Unmeasured", kind: "number", value: ({ unmeasured }) => unmeasured },
+  { key: "pages_today", page: "Pages today", kind: "number", value: ({ pagesToday }) => pagesToday },
   { key: "pages_per_day", value: ({ pagesPerDay }) => pagesPerDay },
   { key: "bytes_today", value: ({ bytesToday }) => bytesToday },
   { key: "bytes_per_day", value: ({ bytesPerDay }) => bytesPerDay },
-  { key: "mean_rtt_ms", page: "Mean RTT", isNumber: true, value: ({ meanRttMs }) => meanRttMs },
+  { key: "mean_rtt_ms", page: "Mean RTT", kind: "number", value: ({ meanRttMs }) => meanRttMs },
   { key: "open_leases", value: ({ openLeases }) => openLeases },
-  { key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true, value: ({ incidents }) => incidents },
+  { key: "incidents_7_days", page: "Incidents, 7 d", kind: "number", value: ({ incidents }) => incidents },
   { key: "trust", page: "Trust", value: ({ trust }) => trust },
 ];
 

@@ -1,8 +1,8 @@
 /** The crawlers on the world, by latitude and longitude (equirectangular, two units per degree). */
 import { howMany } from "#core/format";
-import type { FleetLine } from "../overview/overview.ts";
 import { crawlerColour } from "../web/crawler-colours.ts";
 import { type Html, html, nothing } from "../web/html.ts";
+import type { FleetLine } from "./fleet-api.ts";
 
 const northEdge = 84;
 const southEdge = -57;
@@ -54,7 +54,8 @@ function marker(crawler: PlacedCrawler, most: number): Html {
   const halo = round(2 + 13 * Math.sqrt(crawler.subnets / most));
   const title = `${crawler.name}${crawler.place ? `, ${crawler.place}` : ""}: ${crawler.state}, ${howMany(crawler.subnets, "subnet")}`;
   const colour = crawlerColour(crawler.crawlerId);
-  return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><title>${title}</title><circle class="at ${crawler.state}" fill="${colour}" stroke="${colour}" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3" stroke-width="${halo}"/></a>`;
+  return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><title>${title}</title><circle class="at ${crawler.state}"
+fill="${colour}" stroke="${colour}" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3" stroke-width="${halo}"/></a>`;
 }
 
 function otherDots(crawlers: readonly PlacedCrawler[]): Html {

@@ -4,8 +4,8 @@ import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import { type UrlFault, urlKeyOf } from "#core/url-key";
-import type { AdmittedUrl, CrawlScope, FrontierStore } from "./frontier.ts";
-import type { RejectedUrlStore } from "./frontier-store.ts";
+import type { AdmittedUrl, CrawlScope } from "./frontier.ts";
+import type { FrontierStore, RejectedUrlStore } from "./frontier-store.ts";
 
 const faultWords: Readonly<Record<UrlFault, string>> = {
   "not-a-url": "it cannot be parsed as an absolute URL",

@@ -1,7 +1,7 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import type { CrawlerId, HostHash } from "#core/ids";
+import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
 import { deleteOldest, inTurns, type TurnClock } from "../database/bounded-work.ts";
@@ -9,7 +9,14 @@ import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
-import type { AdmittedUrl, CrawlScope, FrontierProgress, FrontierStore, LeaseRequest } from "./frontier.ts";
+import type {
+  AdmittedUrl,
+  CrawlScope,
+  FrontierProgress,
+  LeaseRequest,
+  Resolution,
+  ReturnedLease,
+} from "./frontier.ts";
 import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
 import {
   haveOpenLeases,
@@ -26,11 +33,10 @@ import { SubnetTurns } from "./turn-store.ts";
 /** Crawlers that arrive at once, or leases that are given back, of which one statement tells. */
 const mostArriving = 200;
 
+export type FrontierStore = ReturnType<typeof createFrontierStore>;
+
 /** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
-export function createFrontierStore(
-  pool: Pool,
-  onOpened: (hosts: readonly HostHash[]) => void = () => {},
-): FrontierStore {
+export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostHash[]) => void = () => {}) {
   const ofSubnets = new SubnetTurns();
   const ends = new Gathered(
     async (given: readonly LeaseEnd[]) => await returnLeases(pool, given),
@@ -50,29 +56,49 @@ export function createFrontierStore(
     async (requests, terms) => await leaseHosts(pool, requests, terms, ofSubnets),
   );
   return {
-    async admit(urls, scope, now) {
+    /**
+     * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
+     * They come from people: the operator's limit per host holds for them, the host's budget does not.
+     */
+    async admit(
+      urls: readonly AdmittedUrl[],
+      scope: CrawlScope,
+      now: Date,
+    ): Promise<{ newUrls: number; newHosts: number }> {
       const admitted = await admit(pool, urls, { scope, now });
       if (admitted.newUrls > 0) onOpened(urls.map(({ key }) => key.hostHash));
       return admitted;
     },
-    hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
-    async saveResolutions(resolutions, now) {
+    /** Hosts whose addresses are to be asked for (again), and claims them for two minutes. */
+    hostsToResolve: async (limit: number, now: Date) => await hostsToResolve(pool, limit, now),
+    /** Addresses, subnet and refusals; a refused host's URLs are recorded as refused with the reason. */
+    async saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void> {
       await saveResolutions(pool, resolutions, now);
       onOpened(resolutions.map(({ host }) => hostHashOf(host)));
     },
-    leaseHosts: async (request) => await together.ask(request),
-    async returnLease(lease, now) {
+    /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
+    leaseHosts: async (request: LeaseRequest) => await together.ask(request),
+    /** Returns what is left of a lease to the frontier, if this crawler owns it. */
+    async returnLease(lease: ReturnedLease, now: Date): Promise<boolean> {
       const host = await ends.ask({ lease, now });
       if (host !== null) onOpened([host]);
       return host !== null;
     },
-    returnExpired: async (now) => await opened(returnExpired(pool, now)),
-    reopenRefused: async (now) => await reopenRefused(pool, now),
-    async returnLeasesOf(crawlerId, now, held = []) {
+    /** Leases past their deadline return; gives their number. */
+    returnExpired: async (now: Date) => await opened(returnExpired(pool, now)),
+    /**
+     * URLs that were given up (robots.txt, RFC 9309 section 2.4; no public address; gone) and whose wait is over are due
+     * again; gives their number.
+     */
+    reopenRefused: async (now: Date) => await reopenRefused(pool, now),
+    /** Every open lease of a crawler returns, but for those that it still holds; gives their number. */
+    async returnLeasesOf(crawlerId: CrawlerId, now: Date, held: readonly LeaseId[] = []): Promise<number> {
       const owner = { crawlerId, held };
       return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
     },
-    reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
+    /** New subnets for known addresses, after the tree changed. */
+    reassignSubnets: async (subnetOf: (address: string) => SubnetId | null) =>
+      await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
   };
 }
@@ -229,52 +255,30 @@ export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClo
  * not know are not pending: nothing is to be fetched there.
  */
 async function progress(pool: Pool): Promise<FrontierProgress> {
-  const [ofHosts, ofProbes] = await Promise.all([hostProgress(pool), probeProgress(pool)]);
-  return { ...ofHosts, ...ofProbes };
-}
-
-type ProbeProgress = Pick<FrontierProgress, "subnetsDelegated" | "probes" | "rounds">;
-
-async function probeProgress(pool: Pool): Promise<ProbeProgress> {
-  const { rows } = await pool.query<ProbeProgress>(
-    `select
-       (select count(*)::int from delegation) as "subnetsDelegated",
-       (select count(*)::int from probe where how = 'probe') as "probes",
-       (select count(*)::int from probe_round) as "rounds"`,
-  );
-  return rows[0]!;
-}
-
-async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof ProbeProgress>> {
-  const { rows } = await pool.query<Omit<FrontierProgress, keyof ProbeProgress>>(
-    `select
-       hosts.hosts as "hosts",
-       hosts.unresolved as "hostsUnresolved",
-       hosts.refused as "hostsRefused",
-       hosts.delegated as "hostsDelegated",
-       hosts.urls as "urls",
-       hosts.subnets_waiting as "subnetsWaiting",
-       urls.hosts_fetched as "hostsFetched",
-       urls.pending as "urlsPending",
+  const { rows } = await pool.query<FrontierProgress>(
+    `select hosts.*, urls.*,
        (select coalesce(sum(effects), 0)::int from link_outbox) as "linksWaiting",
-       (select count(*)::int from page) as "pages"
+       (select count(*)::int from page) as pages,
+       (select count(*)::int from delegation) as "subnetsDelegated",
+       (select count(*)::int from probe where how = 'probe') as probes,
+       (select count(*)::int from probe_round) as rounds
      from (
        select count(*)::int as hosts,
-         count(*) filter (where h.state = 'unresolved')::int as unresolved,
-         count(*) filter (where h.state = 'refused')::int as refused,
-         count(d.subnet_id)::int as delegated,
+         count(*) filter (where h.state = 'unresolved')::int as "hostsUnresolved",
+         count(*) filter (where h.state = 'refused')::int as "hostsRefused",
+         count(d.subnet_id)::int as "hostsDelegated",
          coalesce(sum(h.url_count), 0)::int as urls,
          count(distinct h.subnet_id) filter (
            where h.state = 'resolved' and h.due_at is not null and d.subnet_id is null
-         )::int as subnets_waiting
+         )::int as "subnetsWaiting"
        from frontier_host h
        left join delegation d on d.subnet_id = h.subnet_id
      ) hosts, (
-       select count(distinct u.host_hash) filter (where u.visits > 0)::int as hosts_fetched,
+       select count(distinct u.host_hash) filter (where u.visits > 0)::int as "hostsFetched",
          count(*) filter (
            where u.visits = 0 and u.state = 'due' and h.state not in ('refused', 'unresolvable')
              and h.opt_out_id is null
-         )::int as pending
+         )::int as "urlsPending"
        from frontier_url u
        join frontier_host h on h.host_hash = u.host_hash
      ) urls`,

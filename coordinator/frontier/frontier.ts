@@ -1,7 +1,6 @@
-/** What the frontier keeps: URLs as they are admitted, the scope of the crawl, and the store's methods. */
+/** What the frontier keeps: URLs as they are admitted, the scope of the crawl, and how far it is. */
 import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import type { Lease } from "#protocol/lease";
 import type { ChangeFrequency } from "#protocol/result";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
@@ -89,39 +88,6 @@ export interface LeaseRequest {
    */
   readonly dueSubnets?: readonly SubnetId[];
   readonly now: Date;
-}
-
-export interface FrontierStore {
-  /**
-   * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
-   * They come from people: the operator's limit per host holds for them, the host's budget does not.
-   */
-  admit(
-    urls: readonly AdmittedUrl[],
-    scope: CrawlScope,
-    now: Date,
-  ): Promise<{ newUrls: number; newHosts: number }>;
-  /** Hosts whose addresses are to be asked for (again), and claims them for two minutes. */
-  hostsToResolve(limit: number, now: Date): Promise<string[]>;
-  /** Addresses, subnet and refusals; a refused host's URLs are recorded as refused with the reason. */
-  saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void>;
-  /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
-  leaseHosts(request: LeaseRequest): Promise<Lease[]>;
-  /** Returns what is left of a lease to the frontier, if this crawler owns it. */
-  returnLease(lease: ReturnedLease, now: Date): Promise<boolean>;
-  /**
-   * URLs that were given up (robots.txt, RFC 9309 section 2.4; no public address; gone) and whose wait is over are due
-   * again; gives their number.
-   */
-  reopenRefused(now: Date): Promise<number>;
-  /** Leases past their deadline return; gives their number. */
-  returnExpired(now: Date): Promise<number>;
-  /** Every open lease of a crawler returns, but for those that it still holds; gives their number. */
-  returnLeasesOf(crawlerId: CrawlerId, now: Date, held?: readonly LeaseId[]): Promise<number>;
-  /** New subnets for known addresses, after the tree changed. */
-  reassignSubnets(subnetOf: (address: string) => SubnetId | null): Promise<number>;
-  /** Subnet ids of a resolved host, for tasks that start at a URL. */
-  progress(now: Date): Promise<FrontierProgress>;
 }
 
 export interface FrontierProgress {

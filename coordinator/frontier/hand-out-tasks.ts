@@ -7,7 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Lease } from "#protocol/lease";
 import type { Partition } from "../domain-sets/partition.ts";
-import type { FrontierStore } from "./frontier.ts";
+import type { FrontierStore } from "./frontier-store.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
 
 interface HandOutSettings {

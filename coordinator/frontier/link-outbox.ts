@@ -3,7 +3,7 @@
  * or went. It is packed into one row of an outbox; whoever applies the outbox sums what many batches did to a URL and does
  * it once, in the order of hosts and URLs. IRLbot's DRUM (Lee and others 2008, section 4), with tables for its buckets.
  *
- *   byte 0        2; 1: without what is said of linking sites, as releases before wrote it
+ *   byte 0        2
  *   then          count (32 bits) · host hashes · URL hashes (64 bits each) · links (32 bits, signed) ·
  *                 depths (16 bits; -1: the URL is only linked to, not to be admitted) · redirects · lists · (8 bits each)
  *                 lengths of the URLs' texts (16 bits) · the texts ·
@@ -104,7 +104,6 @@ export function isAfter(
 }
 
 const formatMark = 2;
-const markWithoutSites = 1;
 const headBytes = 5;
 const noSite = 0xffff;
 const onlyLinked = -1;
@@ -135,8 +134,7 @@ export function packEffects(effects: readonly LinkEffect[]): Buffer {
 
 /** Throws RangeError for bytes that are none of ours. */
 export function unpackEffects(packed: Buffer): LinkEffect[] {
-  const mark = packed[0];
-  if (packed.length < headBytes || (mark !== formatMark && mark !== markWithoutSites))
+  if (packed.length < headBytes || packed[0] !== formatMark)
     throw new RangeError(`a row of the link outbox begins with byte ${packed[0]}, not with ${formatMark}`);
   const count = packed.readUInt32BE(1);
   const at = columnsAt(count);
@@ -156,10 +154,9 @@ export function unpackEffects(packed: Buffer): LinkEffect[] {
     const key = { url, host: hostOf(url), hostHash, urlHash };
     return { hostHash, urlHash, links, named: { key, depth, redirects, lists } };
   });
-  const sitesAt = textAt + (mark === markWithoutSites ? 0 : 2 * count);
-  if (sitesAt > packed.length || (sitesAt !== packed.length && mark === markWithoutSites))
+  const sitesAt = textAt + 2 * count;
+  if (sitesAt > packed.length)
     throw new RangeError(`a row of the link outbox has ${packed.length} bytes where ${sitesAt} are told`);
-  if (mark === markWithoutSites) return effects;
   const sites = packed.toString("utf8", sitesAt).split("\n");
   return effects.map((effect, index) => {
     const linkedFrom = sites[packed.readUInt16BE(textAt + 2 * index)];

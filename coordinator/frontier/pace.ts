@@ -43,15 +43,14 @@ export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string 
 }
 
 // Tells crawlers their pace (frontier/pace), crawler by crawler: when it changes, and when their work has
-// outgrown the places that they have for it, or needs half of them at most. Crawlers of older releases are not told,
-// and go on as they are.
+// outgrown the places that they have for it, or needs half of them at most.
 
 export interface PacePorts {
   readonly paces: PaceStore;
   readonly online: () => readonly CrawlerId[];
   /** Nothing is due for it (idle-crawlers): who was told so needs no look. */
   readonly isIdle: (crawlerId: CrawlerId) => boolean;
-  /** False: it is gone, or too old to know. */
+  /** False: it is gone. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly rule: () => PaceRule;
   readonly now: () => Date;

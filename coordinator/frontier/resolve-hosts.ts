@@ -7,7 +7,8 @@ import type { SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import type { NameResolver } from "#core/name-resolver";
-import type { FrontierStore, Resolution } from "./frontier.ts";
+import type { Resolution } from "./frontier.ts";
+import type { FrontierStore } from "./frontier-store.ts";
 
 interface ResolveHostsPorts {
   readonly frontier: Pick<FrontierStore, "hostsToResolve" | "saveResolutions">;

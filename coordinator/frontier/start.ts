@@ -62,19 +62,13 @@ export function scheduleHostWorths(duty: HostWorthDuty): void {
   });
 }
 
-interface PaceDuties {
-  /** A session began: the crawler does what its host allows until it is told. */
-  onWelcome(crawlerId: CrawlerId): void;
-  start(): void;
-}
-
 export function paceDuties(
   ports: Omit<PacePorts, "rule"> & {
     readonly timekeeper: Pick<Timekeeper, "every">;
     readonly log: Log;
   },
   config: Pick<CoordinatorConfig, "pace">,
-): PaceDuties {
+) {
   const fleet = new PaceOfFleet({ ...ports, rule: () => config.pace });
   const everyMs = () => config.pace.everySeconds * 1000;
   const pass = async () => {
@@ -82,7 +76,8 @@ export function paceDuties(
     if (crawlers > 0) ports.log.debug({ crawlers }, "crawlers were told their pace");
   };
   return {
-    onWelcome: (crawlerId) => fleet.forget(crawlerId),
+    /** A session began: the crawler does what its host allows until it is told. */
+    onWelcome: (crawlerId: CrawlerId) => fleet.forget(crawlerId),
     start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
   };
 }
@@ -121,12 +116,6 @@ export function scheduleWakeUps(timekeeper: Pick<Timekeeper, "every">, idle: Idl
   timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
 }
 
-interface OutboxDuties {
-  /** Results have put something there. */
-  onPosted(): void;
-  start(): void;
-}
-
 interface OutboxPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry" | "stopping">;
@@ -145,7 +134,7 @@ const applySoonMs = 100;
 /** Less than this, in URLs, is little. */
 const busyFrom = 2000;
 
-export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings): OutboxDuties {
+export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings) {
   const { pool, timekeeper, now } = ports;
   let isBusy = false;
   const apply = async () => {
@@ -186,6 +175,7 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings): Outb
     }
   };
   return {
+    /** Results have put something there. */
     onPosted: () => {
       if (!isBusy) timekeeper.hurry(jobs.applyLinks, applySoonMs);
     },

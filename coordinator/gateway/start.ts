@@ -27,7 +27,7 @@ import { takePeerReport } from "../delegation/measure-peers.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { domainSetFault } from "../domain-sets/assign.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { handOutTasks, nothing, withoutWork } from "../frontier/hand-out-tasks.ts";
 import type { IdleCrawlers } from "../frontier/idle-crawlers.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";

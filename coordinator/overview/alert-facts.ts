@@ -1,6 +1,10 @@
 /** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
+import type { GatedHosts, SpanFigures } from "./queue-api.ts";
 
-import type { GatedHosts } from "./queue-api.ts";
+/** Of whoever can say what the rules look at. */
+export interface AlertReads {
+  alertFacts(now: Date): Promise<AlertFacts>;
+}
 
 export interface AlertFacts {
   readonly nowMs: number;
@@ -10,10 +14,9 @@ export interface AlertFacts {
   readonly queue: { readonly p95Seconds: number | null; readonly unplacedSeconds: number | null };
   /** Links of results to other hosts than their own: how many wait to be applied, and how long the oldest has. */
   readonly linkOutbox: { readonly effects: number; readonly ageSeconds: number };
-  /** Over the last hour. */
-  readonly hour: FigureFacts;
-  /** Over the last 24 hours. */
-  readonly day: FigureFacts;
+  readonly hour: Pick<SpanFigures, "fetches" | "failures">;
+  /** The last 24 hours. */
+  readonly day: Pick<SpanFigures, "fetchedBytes" | "shippedBytes">;
   /** When the last whole minute's figures were written; null: never. */
   readonly figuresAtMs: number | null;
   /** Of the registry in force; null: none was imported. */
@@ -155,7 +158,7 @@ export interface OwnFacts {
   readonly silentCoordinators: readonly { readonly name: string; readonly sinceMs: number }[];
 }
 
-interface OwnFault {
+export interface OwnFault {
   readonly words: string;
   readonly sinceMs: number;
 }
@@ -228,13 +231,6 @@ export interface CrawlerFacts {
   readonly idleWhy: string | null;
   /** It is away, and its supervisor said that it waits for something. */
   readonly waits: boolean;
-}
-
-export interface FigureFacts {
-  readonly fetches: number;
-  readonly fetchedBytes: number;
-  readonly shippedBytes: number;
-  readonly ourFailures: number;
 }
 
 export interface IncidentFacts {

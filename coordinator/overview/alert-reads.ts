@@ -3,7 +3,7 @@
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
-import { accuracyEstimate } from "../delegation/accuracy.ts";
+import { type AccuracyCounts, accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import { outboxBacklog } from "../frontier/link-outbox-store.ts";
@@ -21,10 +21,14 @@ import type {
   ReleaseFacts,
 } from "./alert-facts.ts";
 import { diskFacts } from "./disk-sample-store.ts";
-import type { OperationReads } from "./overview-types.ts";
-import type { SpanFigures } from "./queue-api.ts";
+import type { GatedHosts, QueueAges, SpanFigures } from "./queue-api.ts";
 
-type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts" | "gatedHosts">;
+interface SharedReads {
+  queueAges(now: Date): Promise<QueueAges>;
+  figures(minutes: number, now: Date): Promise<SpanFigures>;
+  accuracyCounts(now: Date): Promise<AccuracyCounts>;
+  gatedHosts(now: Date): Promise<GatedHosts>;
+}
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
@@ -77,8 +81,8 @@ export async function alertFacts(
     nowMs: now.getTime(),
     crawlers,
     queue: { p95Seconds: queue.p95Seconds, unplacedSeconds: unplaced?.oldestSeconds ?? null },
-    hour: figureFacts(hour),
-    day: figureFacts(day),
+    hour,
+    day,
     ...upkeep,
     registryAccident: accident,
     incidents,
@@ -101,10 +105,6 @@ async function roundTripMs(pool: Pool, nowMs: () => number): Promise<number> {
   const startedMs = nowMs();
   await pool.query("select 1");
   return nowMs() - startedMs;
-}
-
-function figureFacts({ fetches, fetchedBytes, shippedBytes, failures }: SpanFigures) {
-  return { fetches, fetchedBytes, shippedBytes, ourFailures: failures.us };
 }
 
 /** SQL: a time in ms since 1970. */

@@ -7,19 +7,12 @@ import { howMany } from "#core/format";
 import { mostNote } from "../alerts/alerts-api.ts";
 import { countWords } from "../alerts/message.ts";
 import { markdownHtml } from "../alerts/runbook-page.ts";
-import { buttonForm } from "../web/components.ts";
+import { buttonForm, empty, small, tableOf } from "../web/components.ts";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import {
-  type AcknowledgedAlert,
-  type Alert,
-  type AlertList,
-  bareTarget,
-  listedRules,
-  type MutedAlert,
-  type ShownChannel,
-} from "./alert-rules.ts";
+import { alertSeverities } from "./alert-facts.ts";
+import { type Alert, type AlertList, bareTarget, listedRules } from "./alert-rules.ts";
 
 export type AlertReader = "operator" | "reader";
 
@@ -31,15 +24,17 @@ export function alertReader(actor: Actor): AlertReader {
 function alertList(alerts: readonly Alert[], reader: AlertReader): Html {
   if (alerts.length === 0) return html`<p class="all-well">${allIsWell}</p>`;
   return html`<ul class="alerts">${alerts.map(
-    (alert) =>
-      html`<li class="alert alert-${alert.severity}"><span class="severity">${alert.severity}</span><div>${whatLine(alert, reader)}<p class="small">${alert.advice} <a class="mono" href="/alerts#${alert.name}">${alert.name}</a></p></div></li>`,
+    (
+      alert,
+    ) => html`<li class="alert alert-${alert.severity}"><span class="severity">${alert.severity}</span><div>${whatLine(alert, reader)}
+<p class="small">${alert.advice} <a class="mono" href="/alerts#${alert.name}">${alert.name}</a></p></div></li>`,
   )}</ul>`;
 }
 
 /** With a heading that counts them. */
 export function alertSection(alerts: readonly Alert[], reader: AlertReader): Html {
   if (alerts.length === 0) return alertList(alerts, reader);
-  return html`<h2><a href="/alerts">Needs attention</a> <span class="small">${countWords(alerts)}</span></h2>${alertList(alerts, reader)}`;
+  return html`<h2><a href="/alerts">Needs attention</a> ${small(countWords(alerts))}</h2>${alertList(alerts, reader)}`;
 }
 
 /** Of these lists operators alone may read. */
@@ -82,7 +77,7 @@ export function alertsBody(page: AlertsPage): Html {
   ].filter(Boolean);
   return html`<h1>Alerts</h1>
 <p class="lead"><strong>${counts.join(" · ")}</strong> as of ${instant(at)}</p>
-${incomplete === null ? nothing : html`<p class="notice">This is not all: ${incomplete}. Here is what the coordinator knows of itself.</p>`}
+${incomplete !== null && html`<p class="notice">This is not all: ${incomplete}. Here is what the coordinator knows of itself.</p>`}
 <section>${openAlerts(around)}</section>
 ${acknowledgedSection(around)}
 ${mutedSection(muted, around)}
@@ -119,15 +114,18 @@ function toldWords({ toldAt, severity }: Alert, { at, channels, incomplete }: Al
   return html`<span>${hears ? "not sent yet" : "no channel is told of it"}</span>`;
 }
 
-const ranks: readonly Alert["severity"][] = ["critical", "warning", "info"];
 const isGraveEnough = (severity: Alert["severity"], least: Alert["severity"]) =>
-  ranks.indexOf(severity) <= ranks.indexOf(least);
+  alertSeverities.indexOf(severity) <= alertSeverities.indexOf(least);
 
 function runbookPart(name: string, runbook: Runbook): Html {
   const markdown = runbook.get(name);
   if (markdown === undefined) return nothing;
-  return html`<details class="alert-more"><summary>Runbook<span class="hidden"> about ${name}</span></summary><div class="runbook">${markdownHtml(markdown)}</div></details>`;
+  return fold("Runbook", ` about ${name}`, html`<div class="runbook">${markdownHtml(markdown)}</div>`);
 }
+
+/** `more`: for screen readers, since several of them stand on the page. */
+const fold = (title: string, more: string, body: Html) =>
+  html`<details class="alert-more"><summary>${title}<span class="hidden">${more}</span></summary>${body}</details>`;
 
 function openActions(alert: Alert, around: Around): Html {
   if (!around.mayChange) return nothing;
@@ -135,57 +133,65 @@ function openActions(alert: Alert, around: Around): Html {
 }
 
 function acknowledgeForm({ name }: Alert, viewer: PageViewer): Html {
-  return html`<details class="alert-more"><summary>Acknowledge…<span class="hidden"> ${name}</span></summary>
-<form class="row" method="post" action="/alerts/${name}/acknowledge">${formToken(viewer)}
-<div class="grow"><label for="ack-${name}">Note for the others (optional)</label><input id="ack-${name}" name="note" maxlength="${mostNote}" autocomplete="off"></div>
+  return fold(
+    "Acknowledge…",
+    ` ${name}`,
+    html`<form class="row" method="post" action="/alerts/${name}/acknowledge">${formToken(viewer)}
+<div class="grow"><label for="ack-${name}">Note for the others (optional)</label><input id="ack-${name}" name="note"
+maxlength="${mostNote}" autocomplete="off"></div>
 <button class="slim">Acknowledge</button></form>
-<p class="small">Nobody is told of it again until it ends or names something new.</p></details>`;
+<p class="small">Nobody is told of it again until it ends or names something new.</p>`,
+  );
 }
 
 const usualMuteHours = 24;
 
 function muteForm({ name, targets }: Alert, viewer: PageViewer): Html {
   const id = (field: string) => `mute-${name}-${field}`;
-  return html`<details class="alert-more"><summary>Mute…<span class="hidden"> ${name}</span></summary><form class="row" method="post" action="/alerts/${name}/mute">${formToken(viewer)}
+  const chosen = targets.map((target) => html`<option>${bareTarget(target)}</option>`);
+  return fold(
+    "Mute…",
+    ` ${name}`,
+    html`<form class="row" method="post" action="/alerts/${name}/mute">${formToken(viewer)}
 ${
-  targets.length === 0
-    ? nothing
-    : html`<div><label for="${id("target")}">What</label><select id="${id("target")}" name="target"><option value="">all of it</option>${targets.map((target) => html`<option>${bareTarget(target)}</option>`)}</select></div>`
-}<div><label for="${id("hours")}">Hours</label><input class="number short" id="${id("hours")}" name="hours" type="number" min="0.1" max="720" step="any" value="${usualMuteHours}" required></div>
-<div class="grow"><label for="${id("reason")}">Reason</label><input id="${id("reason")}" name="reason" maxlength="300" required autocomplete="off"></div>
-<button class="slim">Mute</button></form></details>`;
+  targets.length > 0 &&
+  html`<div><label for="${id("target")}">What</label><select id="${id("target")}" name="target"><option
+value="">all of it</option>${chosen}</select></div>`
+}<div><label for="${id("hours")}">Hours</label><input class="number short" id="${id("hours")}" name="hours" type="number"
+min="0.1" max="720" step="any" value="${usualMuteHours}" required></div>
+<div class="grow"><label for="${id("reason")}">Reason</label><input id="${id("reason")}" name="reason" maxlength="300"
+required autocomplete="off"></div>
+<button class="slim">Mute</button></form>`,
+  );
 }
 
 function acknowledgedSection(around: Around): Html {
   const { acknowledged, at } = around.list;
   if (acknowledged.length === 0) return nothing;
-  const reopen = ({ name }: AcknowledgedAlert) =>
-    around.mayChange
-      ? buttonForm(around.viewer, { path: `/alerts/${name}/reopen`, label: `Reopen ${name}` })
-      : nothing;
-  return html`<section><h2>Acknowledged</h2><ul class="alerts">${acknowledged.map((alert) =>
-    alertCard(
-      alert,
-      around,
-      reopen(alert),
-      html`<p>Acknowledged by <bdi>${alert.by}</bdi>, ${ago(alert.at, at)}${alert.note === "" ? nothing : html`: <bdi>${alert.note}</bdi>`}</p>`,
-    ),
-  )}</ul></section>`;
+  const cards = acknowledged.map((alert) => {
+    const { name, by, note } = alert;
+    const reopen = { path: `/alerts/${name}/reopen`, label: `Reopen ${name}` };
+    const said = html`<p>Acknowledged by <bdi>${by}</bdi>, ${ago(alert.at, at)}${note && html`: <bdi>${note}</bdi>`}</p>`;
+    return alertCard(alert, around, around.mayChange ? buttonForm(around.viewer, reopen) : nothing, said);
+  });
+  return html`<section><h2>Acknowledged</h2><ul class="alerts">${cards}</ul></section>`;
 }
 
-function mutedSection(muted: readonly MutedAlert[], { mayChange, viewer }: Around): Html {
+function mutedSection(muted: AlertList["muted"], { mayChange, viewer }: Around): Html {
   if (muted.length === 0) return nothing;
+  const unmute = ({ name, mutedTarget }: AlertList["muted"][number]) =>
+    buttonForm(
+      viewer,
+      { path: `/alerts/${name}/unmute`, label: `Unmute ${name}` },
+      html`<input type="hidden" name="target" value="${mutedTarget ?? ""}">`,
+    );
   return html`<section><h2>Muted</h2><ul class="alerts">${muted.map(
-    ({ name, severity, words, until, reason, mutedBy, mutedTarget }) =>
-      html`<li class="alert alert-${severity}"><span class="severity">${severity}</span><div><p class="what"><strong>${words}</strong></p><p class="small alert-facts"><span class="mono">${name}</span>${mutedTarget === null ? nothing : html`<span>only <bdi>${mutedTarget}</bdi></span>`}<span>until ${instant(until)}</span></p><p>Muted by <bdi>${mutedBy}</bdi>: <bdi>${reason}</bdi></p>${
-        mayChange
-          ? html`<div class="alert-actions">${buttonForm(
-              viewer,
-              { path: `/alerts/${name}/unmute`, label: `Unmute ${name}` },
-              html`<input type="hidden" name="target" value="${mutedTarget ?? ""}">`,
-            )}</div>`
-          : nothing
-      }</div></li>`,
+    (one) => html`<li class="alert alert-${one.severity}"><span class="severity">${one.severity}</span><div>
+<p class="what"><strong>${one.words}</strong></p><p class="small alert-facts"><span class="mono">${one.name}</span>${
+      one.mutedTarget !== null && html`<span>only <bdi>${one.mutedTarget}</bdi></span>`
+    }<span>until ${instant(one.until)}</span></p><p>Muted by <bdi>${one.mutedBy}</bdi>: <bdi>${one.reason}</bdi></p>${
+      mayChange && html`<div class="alert-actions">${unmute(one)}</div>`
+    }</div></li>`,
   )}</ul></section>`;
 }
 
@@ -195,11 +201,30 @@ function deliverySection(around: Around): Html {
   const { channels } = around.list;
   const heading = html`<h2 id="delivery">Delivery</h2>`;
   if (channels.length === 0)
-    return html`<section>${heading}<div class="empty"><p><strong>Alerts are sent to nobody.</strong> Add a webhook (<code>[[alerts.webhooks]]</code>) or e-mail (<code>[alerts.email]</code>) to the coordinator’s file and start it again; the runbook (monitoring) has examples.</p></div></section>`;
+    return html`<section>${heading}${empty(
+      "Alerts are sent to nobody.",
+      html`Add a webhook (<code>[[alerts.webhooks]]</code>) or e-mail (<code>[alerts.email]</code>) to the coordinator’s file
+and start it again; the runbook (monitoring) has examples.`,
+    )}</section>`;
+  const { mayChange, viewer } = around;
+  const { at } = around.list;
+  const heads = [
+    "Channel",
+    "Sends to .break",
+    "Told of",
+    "Last delivered",
+    "State .wide break",
+    mayChange && "(Test)",
+  ];
   return html`<section>${heading}
-<div class="scroll" tabindex="0" role="region" aria-label="Channels"><table>
-<thead><tr><th scope="col">Channel</th><th scope="col">Sends to</th><th scope="col">Told of</th><th scope="col">Last delivered</th><th scope="col">State</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Test</span></th>` : nothing}</tr></thead>
-<tbody>${channels.map((channel) => channelRow(channel, around))}</tbody></table></div></section>`;
+${tableOf("Channels", heads, channels, (channel) => [
+  channel.name,
+  channel.kind === "email" ? channel.place : `webhook at ${channel.place}`,
+  leastWords[channel.least],
+  channel.deliveredAt === null ? "never" : ago(channel.deliveredAt, at),
+  channelState(channel, at),
+  mayChange && buttonForm(viewer, { path: `/alerts/channels/${channel.name}/test`, label: "Send a test" }),
+])}</section>`;
 }
 
 const leastWords = {
@@ -208,27 +233,20 @@ const leastWords = {
   info: "everything",
 } as const satisfies Record<Alert["severity"], string>;
 
-function channelRow(channel: ShownChannel, { mayChange, viewer, list: { at } }: Around): Html {
-  const { name, kind, place, least, deliveredAt } = channel;
-  const test = html`<td>${buttonForm(viewer, { path: `/alerts/channels/${name}/test`, label: "Send a test" })}</td>`;
-  return html`<tr><th scope="row">${name}</th><td class="break">${kind === "email" ? place : html`webhook at ${place}`}</td><td>${leastWords[least]}</td><td>${deliveredAt === null ? "never" : ago(deliveredAt, at)}</td><td class="wide break">${channelState(channel, at)}</td>${mayChange ? test : nothing}</tr>`;
-}
-
-function channelState(
-  { failingSince, failures, failure, deliveredAt, waiting }: ShownChannel,
-  at: string,
-): Html {
-  const queued = waiting === 0 ? nothing : html`; ${howMany(waiting, "alert")} waiting`;
-  if (failingSince !== null)
-    return html`<strong class="bad">failing</strong> since ${ago(failingSince, at)}, ${howMany(failures, "attempt")}: <bdi>${failure}</bdi>${queued}`;
-  return html`${deliveredAt === null ? "not used yet" : "works"}${queued}`;
+function channelState(channel: AlertList["channels"][number], at: string): Html {
+  const { failingSince, failures, failure, deliveredAt, waiting } = channel;
+  const queued = waiting > 0 && `; ${howMany(waiting, "alert")} waiting`;
+  if (failingSince === null) return html`${deliveredAt === null ? "not used yet" : "works"}${queued}`;
+  return html`<strong class="bad">failing</strong> since ${ago(failingSince, at)}, ${howMany(failures, "attempt")}:
+<bdi>${failure}</bdi>${queued}`;
 }
 
 // What is looked at.
 
 function ruleSection(around: Around): Html {
   return html`<section><h2 id="rules">Rules</h2>
-<p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with exit code 4 while one finds something that nobody has acknowledged or muted.</p>
+<p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with
+exit code 4 while one finds something that nobody has acknowledged or muted.</p>
 <ul class="rules">${listedRules.map((rule) => ruleEntry(rule, around))}</ul></section>`;
 }
 
@@ -239,7 +257,9 @@ function ruleEntry(
 ): Html {
   const isShown = [...list.alerts, ...list.acknowledged].some((alert) => alert.name === name);
   const markdown = runbook.get(name);
-  const words = html`<span class="mono">${name}</span> <span class="severity severity-${severity}">${severity}</span> <span class="looks-for">${looksFor}</span>`;
+  const words = html`<span class="mono">${name}</span> <span class="severity severity-${severity}">${severity}</span>
+<span class="looks-for">${looksFor}</span>`;
   if (markdown === undefined) return html`<li>${words}</li>`;
-  return html`<li><details><summary>${words}</summary><div class="runbook"${isShown ? nothing : html` id="${name}"`}>${markdownHtml(markdown)}</div></details></li>`;
+  const body = html`<div class="runbook"${!isShown && html` id="${name}"`}>${markdownHtml(markdown)}</div>`;
+  return html`<li><details><summary>${words}</summary>${body}</details></li>`;
 }

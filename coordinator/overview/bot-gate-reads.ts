@@ -1,6 +1,6 @@
 /** Hosts behind bot gates: how many by provider, how that changed within a day, and which have been for longest. */
 import type { Pool } from "pg";
-import { iso, isoOrNull, sampleTables, wholeTable } from "../database/cached-read.ts";
+import { sampleTables, toldRows, wholeTable } from "../database/cached-read.ts";
 import type { GatedHosts } from "./queue-api.ts";
 
 /** As many as are counted in a moment; hosts behind gates have an index of their own. */
@@ -21,15 +21,10 @@ export async function gatedHosts(pool: Pool, now: Date): Promise<GatedHosts> {
      order by hosts desc, challenge_provider collate "C"`,
     [now],
   );
-  const { rows: longest } = await pool.query<{
-    host: string;
-    provider: string;
-    challenged_since: Date;
-    tries: number;
-    next_try: Date | number;
-  }>(
-    `select host, challenge_provider as provider, challenged_since, challenges as tries,
-       greatest(not_before, due_at) as next_try
+  const longest = await toldRows<GatedHosts["longest"][number]>(
+    pool,
+    `select host, challenge_provider as provider, challenged_since as since, challenges as tries,
+       greatest(not_before, due_at) as "nextTryAt"
      from frontier_host
      where challenges is not null
      order by challenged_since, host
@@ -39,10 +34,6 @@ export async function gatedHosts(pool: Pool, now: Date): Promise<GatedHosts> {
     asked: Math.round(counted[0]!.asked * sample.factor),
     hosts: providers.reduce((sum, { hosts }) => sum + hosts, 0),
     providers,
-    longest: longest.map(({ challenged_since, next_try, ...row }) => ({
-      ...row,
-      since: iso(challenged_since),
-      nextTryAt: isoOrNull(next_try),
-    })),
+    longest,
   };
 }

@@ -7,6 +7,7 @@ import { leastSamples, wilsonInterval } from "#core/format";
 import type { TimeRange } from "#core/time-range";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import {
+  type ChartHistory,
   chartHistory,
   type HistoryChart,
   type SteppedRow,
@@ -18,18 +19,20 @@ import {
 import { gaugeSeconds, queueGauge } from "./gauge-store.ts";
 import { marksBetween } from "./mark-reads.ts";
 import { failureColumns, minuteDays, quarterDays } from "./minute-figures.ts";
-import type { ChartReads } from "./overview-types.ts";
 import { blames, blameWords, waitReasonNames } from "./overview-words.ts";
 import { waitReasons } from "./queue-api.ts";
 
-export function createChartReads(pool: Pool): ChartReads {
+export function createChartReads(pool: Pool) {
   const read = { overview, queue, failures, accuracy, trust, recrawl };
   return {
-    charts: async (page, range) => {
+    charts: async (page: keyof typeof read, range: TimeRange): Promise<ChartHistory> => {
       const [charts, marks] = await Promise.all([read[page](pool, range), marksBetween(pool, range)]);
       return chartHistory(range, charts, marks);
     },
-    crawlerCharts: async ({ crawlerId, name }, range) => {
+    crawlerCharts: async (
+      { crawlerId, name }: { readonly crawlerId: number; readonly name: string },
+      range: TimeRange,
+    ): Promise<ChartHistory> => {
       const [charts, marks] = await Promise.all([
         crawlerCharts(pool, crawlerId, range),
         marksBetween(pool, range, name),

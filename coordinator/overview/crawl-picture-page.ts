@@ -3,10 +3,11 @@
  * nearest to it. Crawlers stand from west to east, those with most subnets; each has its wedge, filled from its own side.
  */
 import { howMany } from "#core/format";
+import type { FleetLine } from "../fleet/fleet-api.ts";
 import { crawlerColour, othersColour } from "../web/crawler-colours.ts";
 import { countText } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
-import type { FleetLine, Overview } from "./overview.ts";
+import { type Html, html } from "../web/html.ts";
+import type { Overview } from "./overview.ts";
 
 type Pictured = Pick<Overview, "fleet" | "totals">;
 
@@ -38,15 +39,23 @@ export function crawlPicture(overview: Pictured): Html {
   const room = (pitch: number) => seatsOf(0, wedges.length, pitch).length;
   const pitch = pitches.find((one) => room(one) >= most) ?? (pitches.at(-1) as number);
   const perDot = Math.max(1, Math.ceil(most / room(pitch)));
-  const words = `${howMany(fleet.length, "crawler")} and the ${countText(totals.subnetsDelegated)} subnets nearest to them: ${wedges.map(({ name, subnets }) => `${name} ${countText(subnets)}`).join(", ")}`;
+  const each = wedges.map(({ name, subnets }) => `${name} ${countText(subnets)}`).join(", ");
+  const words = `${howMany(fleet.length, "crawler")} and the ${countText(totals.subnetsDelegated)} subnets nearest to them: ${each}`;
   const colours = wedges.map(({ crawler }) =>
     crawler === null ? othersColour : crawlerColour(crawler.crawlerId),
   );
+  const path = ({ subnets }: Wedge, index: number) => {
+    const seats = seatsOf(index, wedges.length, pitch).slice(0, Math.ceil(subnets / perDot));
+    return html`<path stroke="${colours[index]}" stroke-width="${round(pitch * 0.66)}" d="${dots(seats)}"/>`;
+  };
+  const dot = perDot === 1 ? "a subnet" : `${countText(perDot)} subnets`;
   return html`<figure class="crawl-picture"><svg viewBox="0 0 ${width} ${height}" role="group" aria-label="${words}">
-${wedges.map(({ subnets }, index) => html`<path stroke="${colours[index]}" stroke-width="${round(pitch * 0.66)}" d="${dots(seatsOf(index, wedges.length, pitch).slice(0, Math.ceil(subnets / perDot)))}"/>`)}
-<text class="picture-figure" x="${centreX}" y="${centreY + 3}">${countText(totals.subnetsDelegated)}</text><text class="picture-words" x="${centreX}" y="${centreY + 17}">subnets</text>
+${wedges.map(path)}
+<text class="picture-figure" x="${centreX}" y="${centreY + 3}">${countText(totals.subnetsDelegated)}</text><text
+class="picture-words" x="${centreX}" y="${centreY + 17}">subnets</text>
 ${wedges.map((wedge, index) => crawlerMark(wedge, index, wedges.length))}
-</svg><figcaption class="small">Each dot is ${perDot === 1 ? "a subnet" : `${countText(perDot)} subnets`}, in the colour of the crawler that is nearest and so fetches its pages.</figcaption></figure>`;
+</svg><figcaption class="small">Each dot is ${dot}, in the colour of the crawler that is nearest and so fetches its
+pages.</figcaption></figure>`;
 }
 
 /** Those with most subnets, from west to east; whoever states no place comes last. */
@@ -100,10 +109,13 @@ function crawlerMark({ name, subnets, crawler }: Wedge, index: number, count: nu
   const anchor = aside > 0.2 ? "start" : aside < -0.2 ? "end" : "middle";
   const drop = Math.abs(aside) <= 0.2 ? (Math.sin(angle) > 0 ? 8 : 0) : 4;
   const shown = [...name].length > longestName ? `${[...name].slice(0, longestName - 1).join("")}…` : name;
-  const text = html`<text class="picture-name" x="${label.x}" y="${round(label.y + drop)}" text-anchor="${anchor}">${shown}</text>`;
+  const text = html`<text class="picture-name" x="${label.x}" y="${round(label.y + drop)}"
+text-anchor="${anchor}">${shown}</text>`;
   if (crawler === null) return text;
   const title = `${name}: ${crawler.state}, ${howMany(subnets, "subnet")}`;
-  return html`<a href="/crawlers/${encodeURIComponent(name)}"><title>${title}</title><circle class="picture-crawler${crawler.state === "offline" ? " hollow" : ""}" fill="${crawlerColour(crawler.crawlerId)}" stroke="${crawlerColour(crawler.crawlerId)}" cx="${spot.x}" cy="${spot.y}" r="5"/>${text}</a>`;
+  const [colour, hollow] = [crawlerColour(crawler.crawlerId), crawler.state === "offline" ? " hollow" : ""];
+  return html`<a href="/crawlers/${encodeURIComponent(name)}"><title>${title}</title><circle class="picture-crawler${hollow}"
+fill="${colour}" stroke="${colour}" cx="${spot.x}" cy="${spot.y}" r="5"/>${text}</a>`;
 }
 
 const round = (value: number) => Math.round(value * 10) / 10;
@@ -127,5 +139,8 @@ function firstSteps({ fleet, totals }: Pictured): Html {
   ] as const;
   const next = steps.findIndex(([isDone]) => !isDone);
   return html`<div class="empty first-steps"><p><strong>Every page is fetched by the nearest crawler.</strong> So it begins:</p>
-<ol>${steps.map(([isDone, words], index) => html`<li${index === next ? html` aria-current="step"` : nothing}>${words}${isDone ? html` <strong>Done.</strong>` : nothing}</li>`)}</ol></div>`;
+<ol>${steps.map(
+    ([isDone, words], index) =>
+      html`<li${index === next && html` aria-current="step"`}>${words}${isDone && html` <strong>Done.</strong>`}</li>`,
+  )}</ol></div>`;
 }

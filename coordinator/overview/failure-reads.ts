@@ -101,11 +101,7 @@ function crawlersIn(rows: readonly ShareRow[]): FailureShares["byCrawler"] {
   return names
     .map((crawler) => {
       const own = rows.filter(({ name }) => name === crawler);
-      return {
-        crawler: crawler ?? "(removed)",
-        fetches: sumOf(own),
-        failures: blamesIn(own),
-      };
+      return { crawler: crawler ?? "(removed)", fetches: sumOf(own), failures: blamesIn(own) };
     })
     .sort((a, b) => ownFaults(b) - ownFaults(a) || a.crawler.localeCompare(b.crawler));
 }

@@ -4,7 +4,7 @@ import { leastSamples, sampledShare } from "#core/format";
 import { blameNames } from "../fleet/crawler-page.ts";
 import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-api.ts";
 import type { ChartHistory } from "../web/chart-history.ts";
-import { crawlerOr, empty, options, tile, titleRow } from "../web/components.ts";
+import { crawlerOr, empty, options, small, tableOf, tile, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -35,23 +35,23 @@ function chipsOf({ blame, crawler, host }: FailuresPage): FilterChip[] {
 
 export function failuresBody(page: FailuresPage, viewer: PageViewer): Html {
   const { blame, crawler, host, hours, latest, isCut } = page;
+  const query = { blame, crawler, host, hours: hours === 24 ? null : String(hours) };
+  const causes = [["", "anybody"], ...blames.map((one) => [one, blameNames[one]] as const)] as const;
+  const spans = [
+    ["1", "hour"],
+    ["24", "24 hours"],
+  ] as const;
   return html`${titleRow("Failed fetches")}
 <form class="filter-row fleet-filters" method="get" action="/fleet/failures" role="search" aria-label="Failed fetches">
-<label>The fault of <select name="blame">${options([["", "anybody"], ...blames.map((one) => [one, blameNames[one]] as const)], blame)}</select></label>
+<label>The fault of <select name="blame">${options(causes, blame)}</select></label>
 <label>Crawler <input name="crawler" value="${crawler}" maxlength="63" size="14"></label>
 <label>Host <input name="host" value="${host}" maxlength="253" size="20"></label>
-<label>In the last <select name="hours">${options(
-    [
-      ["1", "hour"],
-      ["24", "24 hours"],
-    ],
-    String(hours),
-  )}</select></label>
+<label>In the last <select name="hours">${options(spans, String(hours))}</select></label>
 <button class="slim">Show</button></form>
-${filterChips("/fleet/failures", { blame, crawler, host, hours: hours === 24 ? null : String(hours) }, chipsOf(page))}
+${filterChips("/fleet/failures", query, chipsOf(page))}
 ${shareTiles(page)}
 ${crawlerTable(page, viewer)}
-${historySection("/fleet/failures", { blame, crawler, host, hours: hours === 24 ? null : String(hours) }, page.history)}
+${historySection("/fleet/failures", query, page.history)}
 <section><h2>The latest</h2>${
     latest.length === 0
       ? empty(
@@ -60,7 +60,7 @@ ${historySection("/fleet/failures", { blame, crawler, host, hours: hours === 24 
             ? "Every fetch in this time was answered."
             : html`<a href="/fleet/failures?hours=${hours}">Show all failures</a>`,
         )
-      : html`${latestTable(latest)}${isCut ? html`<p class="small">These are the latest ${countText(latest.length)}.</p>` : nothing}`
+      : html`${latestTable(latest)}${isCut && html`<p class="small">These are the latest ${countText(latest.length)}.</p>`}`
   }</section>`;
 }
 
@@ -77,34 +77,43 @@ function shareTiles({ shares, hours, crawler, host }: FailuresPage): Html {
     tile(
       `The fault of ${blameNames[blame]}`,
       sampledShare(shares.failures[blame], shares.fetches),
-      html`<a href="${pathWith("/fleet/failures", { ...query, blame })}">${countText(shares.failures[blame])}</a> of ${countText(shares.fetches)} fetches: ${hints[blame]}`,
+      html`<a href="${pathWith("/fleet/failures", { ...query, blame })}">${countText(shares.failures[blame])}</a> of
+${countText(shares.fetches)} fetches: ${hints[blame]}`,
     ),
-  )}</dl><p class="small">Of all fetches of the fleet since ${instant(shares.since.toISOString())}.</p>`;
+  )}</dl><p class="small">Of all fetches of the fleet since ${instant(shares.since)}.</p>`;
 }
 
 const crawlersShown = 50;
 
 function crawlerTable({ shares, hours }: FailuresPage, { actor }: PageViewer): Html {
   if (shares.byCrawler.length === 0 || !mayDo(actor, "read")) return nothing;
-  const cell = (crawler: string, blame: Blame, count: number, fetches: number) =>
+  const heads = ["Crawler", "Fetches .number", ...blames.map((blame) => `${blameNames[blame]} .number`)];
+  const figure = (count: number, fetches: number, to: string) =>
     count === 0
-      ? html`<td class="number">0</td>`
-      : html`<td class="number"><a href="${pathWith("/fleet/failures", { crawler, blame, hours })}">${countText(count)}</a>${fetches < leastSamples ? nothing : html`<span class="small">${percentText(count / fetches)}</span>`}</td>`;
-  return html`<section><h2>By crawler</h2><div class="scroll"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col" class="number">Fetches</th>${blames.map((blame) => html`<th scope="col" class="number">${blameNames[blame]}</th>`)}</tr></thead>
-<tbody>${shares.byCrawler
-    .slice(0, crawlersShown)
-    .map(
-      (line) =>
-        html`<tr><th scope="row">${crawlerOr(line.crawler, "")}</th><td class="number">${countText(line.fetches)}</td>${blames.map((blame) => cell(line.crawler, blame, line.failures[blame], line.fetches))}</tr>`,
-    )}</tbody></table></div></section>`;
+      ? "0"
+      : html`<a href="${to}">${countText(count)}</a>${fetches >= leastSamples && small(percentText(count / fetches))}`;
+  const lines = shares.byCrawler.slice(0, crawlersShown);
+  return html`<section><h2>By crawler</h2>${tableOf(
+    "By crawler",
+    heads,
+    lines,
+    ({ crawler, fetches, failures }) => [
+      crawlerOr(crawler, ""),
+      countText(fetches),
+      ...blames.map((blame) =>
+        figure(failures[blame], fetches, pathWith("/fleet/failures", { crawler, blame, hours })),
+      ),
+    ],
+  )}</section>`;
 }
 
 function latestTable(latest: readonly FailureLine[]): Html {
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">By</th><th scope="col">The fault of</th><th scope="col">In words</th></tr></thead>
-<tbody>${latest.map(
-    (line) =>
-      html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url !== null ? askAbout(line.url) : (line.host ?? "no longer known")}</td><td>${crawlerOr(line.crawler, "(removed)")}</td><td>${blameNames[line.blame]}</td><td class="why">${line.words ?? html`<span class="small">It was fetched again since.</span>`}</td></tr>`,
-  )}</tbody></table></div>`;
+  const heads = ["When", "URL .break", "By", "The fault of", "In words .why"];
+  return tableOf("Failed fetches", heads, latest, ({ at, url, host, crawler, blame, words }) => [
+    instant(at),
+    url === null ? (host ?? "no longer known") : askAbout(url),
+    crawlerOr(crawler, "(removed)"),
+    blameNames[blame],
+    words ?? small("It was fetched again since."),
+  ]);
 }

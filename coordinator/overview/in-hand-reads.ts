@@ -1,7 +1,7 @@
 /** Hosts that crawlers have in hand now: since when, how fast, and what keeps them from going faster. */
 
 import type { Pool } from "pg";
-import { iso, isoOrNull } from "../database/cached-read.ts";
+import { toldRows } from "../database/cached-read.ts";
 import type { HostInHand, HostsInHand, InHandSort, PaceLimit } from "./queue-api.ts";
 import type { LimitCount } from "./verdict.ts";
 
@@ -32,24 +32,10 @@ const inHand = `lease l
      join crawler c on c.crawler_id = l.crawler_id
      where l.closed_at is null and not l.is_check`;
 
-interface InHandRow {
-  host: string;
-  crawler: string;
-  granted_at: Date;
-  expires_at: Date;
-  urls: number;
-  open_urls: number;
-  per_minute: number;
-  pace_limit: PaceLimit;
-  delay_ms: number | null;
-  back_off_until: Date | null;
-  all_hosts: number;
-}
-
 const orders: Readonly<Record<InHandSort, string>> = {
-  rate: "per_minute desc, host",
-  open: "open_urls desc, host",
-  since: "granted_at, host",
+  rate: `"urlsPerMinute" desc, host`,
+  open: `"openUrls" desc, host`,
+  since: "since, host",
   host: "host",
 };
 
@@ -58,33 +44,22 @@ export async function hostsInHand(
   { sort, most }: { readonly sort: InHandSort; readonly most: number },
   now: Date,
 ): Promise<HostsInHand> {
-  const { rows } = await pool.query<InHandRow>(
-    `select l.host, c.name as crawler, l.granted_at, l.expires_at, l.url_count as urls, l.open_urls,
-       (60 * (l.url_count - l.open_urls) / greatest(1, extract(epoch from $1::timestamptz - l.granted_at)))::float8
-         as per_minute,
-       ${paceLimit} as pace_limit, greatest(h.crawl_delay_ms, h.cap_delay_ms) as delay_ms,
-       ${backOffUntil} as back_off_until, count(*) over ()::float8 as all_hosts
+  const rows = await toldRows<HostInHand & { readonly all: number }>(
+    pool,
+    `select l.host, c.name as crawler, l.granted_at as since, l.expires_at as "expiresAt", l.url_count as urls,
+       l.open_urls as "openUrls",
+       round(
+         60 * (l.url_count - l.open_urls) / greatest(1, extract(epoch from $1::timestamptz - l.granted_at)), 1
+       )::float8 as "urlsPerMinute",
+       ${paceLimit} as limit, nullif(greatest(h.crawl_delay_ms, h.cap_delay_ms), 0) as "delayMs",
+       ${backOffUntil} as "backOffUntil", count(*) over ()::float8 as all
      from ${inHand}
      order by ${orders[sort]}
      limit $2`,
     [now, most],
   );
-  return { at: iso(now), hosts: rows[0]?.all_hosts ?? 0, shown: rows.map(hostOf) };
-}
-
-function hostOf(row: InHandRow): HostInHand {
-  return {
-    host: row.host,
-    crawler: row.crawler,
-    since: iso(row.granted_at),
-    expiresAt: iso(row.expires_at),
-    urls: row.urls,
-    openUrls: row.open_urls,
-    urlsPerMinute: Math.round(row.per_minute * 10) / 10,
-    limit: row.pace_limit,
-    delayMs: row.delay_ms === 0 ? null : row.delay_ms,
-    backOffUntil: isoOrNull(row.back_off_until),
-  };
+  const shown = rows.map(({ all: _, ...host }) => host);
+  return { at: now.toISOString(), hosts: rows[0]?.all ?? 0, shown };
 }
 
 export async function limitsInHand(pool: Pool, now: Date): Promise<LimitCount[]> {

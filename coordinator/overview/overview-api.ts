@@ -3,110 +3,105 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { delegationCause } from "../subnets/subnets-api.ts";
-import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  orNull,
+  record,
+  type ToldOf,
+} from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
-import { queueAges, spanFigures } from "./queue-api.ts";
+import { csvFormat, queueAges, spanFigures } from "./queue-api.ts";
 
-const totals = z
-  .strictObject({
-    isEstimate: z.boolean().describe("Estimated from a part of the table, where that is large."),
-    hosts: z.int(),
-    hostsResolved: z.int(),
-    hostsUnresolved: z.int(),
-    hostsRefused: z.int(),
-    hostsGated: z.int().describe("A bot gate answers in their place: they rest, and are tried again."),
-    urls: z.int(),
-    urlsDue: z.int(),
-    urlsLeased: z.int(),
-    urlsRefused: z.int(),
-    urlsGone: z.int(),
-    urlsPaymentRequired: z.int().describe("Their sites ask to be paid (402): asked again after a month."),
-    urlsPending: z.int(),
-    pages: z.int(),
-    bodyBytes: z.int(),
-    shippedBytes: z.int(),
-    rounds: z.int(),
-    probes: z.int(),
-    subnetsWaiting: z.int(),
-    subnetsDelegated: z.int(),
-    meanRttMs: z.number().nullable(),
-    generation: z.int().nullable().describe("Of the registry in force."),
-    generationAppliedAt: dateTime().nullable(),
-  })
-  .meta({ id: "Totals" });
+const totals = record("Totals", {
+  isEstimate: z.boolean().describe("Estimated from a part of the table, where that is large."),
+  hosts: z.int(),
+  hostsResolved: z.int(),
+  hostsUnresolved: z.int(),
+  hostsRefused: z.int(),
+  hostsGated: z.int().describe("A bot gate answers in their place: they rest, and are tried again."),
+  urls: z.int(),
+  urlsDue: z.int(),
+  urlsLeased: z.int(),
+  urlsRefused: z.int(),
+  urlsGone: z.int(),
+  urlsPaymentRequired: z.int().describe("Their sites ask to be paid (402): asked again after a month."),
+  urlsPending: z.int(),
+  pages: z.int(),
+  bodyBytes: z.int(),
+  shippedBytes: z.int(),
+  rounds: z.int(),
+  probes: z.int(),
+  subnetsWaiting: z.int(),
+  subnetsDelegated: z.int(),
+  meanRttMs: z.number().nullable(),
+  generation: z.int().nullable().describe("Of the registry in force."),
+  generationAppliedAt: dateTime().nullable(),
+});
 
-const rates = z
-  .strictObject({
-    pagesPerMinute: z.number(),
-    fetchedBytesPerMinute: z.number(),
-    probesPerMinute: z.number(),
-  })
-  .meta({ id: "Rates", description: "Of the last minute or two." });
+const rates = record(
+  "Rates",
+  { pagesPerMinute: z.number(), fetchedBytesPerMinute: z.number(), probesPerMinute: z.number() },
+  "Of the last minute or two.",
+);
 
-const recentDelegation = z
-  .strictObject({
-    range: z.string(),
-    name: z.string(),
-    country: z.string().nullable(),
-    crawler: z.string(),
-    rttMs: z.number().nullable(),
-    since: dateTime(),
-    cause: delegationCause,
-  })
-  .meta({ id: "RecentDelegation" });
+const recentDelegation = record("RecentDelegation", {
+  range: z.string(),
+  name: z.string(),
+  country: z.string().nullable(),
+  crawler: z.string(),
+  rttMs: z.number().nullable(),
+  since: dateTime(),
+  cause: delegationCause,
+});
 
-const alert = z
-  .strictObject({
-    name: z.enum(alertNames),
-    severity: z.enum(alertSeverities),
-    words: z.string().describe("What is the matter."),
-    advice: z.string().describe("What to do."),
-    link: z.string().describe("The page with what is behind it."),
-    targets: z
-      .array(z.string())
-      .describe("Crawlers or releases that it is about, the worst first; five at most."),
-    count: z.int().describe("How many it is about; 1 when it is about the crawl as a whole."),
-    since: dateTime().nullable().describe("Null: not noted yet; it is looked every ten seconds."),
-    toldAt: dateTime()
-      .nullable()
-      .describe("When it was last sent to the channels; null: not yet, or it is not to be."),
-  })
-  .meta({ id: "Alert" });
+const alert = record("Alert", {
+  name: z.enum(alertNames),
+  severity: z.enum(alertSeverities),
+  words: z.string().describe("What is the matter."),
+  advice: z.string().describe("What to do."),
+  link: z.string().describe("The page with what is behind it."),
+  targets: z
+    .array(z.string())
+    .describe("Crawlers or releases that it is about, the worst first; five at most."),
+  count: z.int().describe("How many it is about; 1 when it is about the crawl as a whole."),
+  since: dateTime().nullable().describe("Null: not noted yet; it is looked every ten seconds."),
+  toldAt: orNull(dateTime(), "When it was last sent to the channels; null: not yet, or it is not to be."),
+});
 
-const accuracyEstimate = z
-  .strictObject({
-    samples: z.int(),
-    nearlyBest: z.int(),
-    withinMs: z.int(),
-    days: z.int(),
-    share: z.number().nullable(),
-    low: z.number().describe("Wilson score interval of the share, 95 % confidence."),
-    high: z.number(),
-  })
-  .meta({ id: "AccuracyEstimate" });
+const accuracyEstimate = record("AccuracyEstimate", {
+  samples: z.int(),
+  nearlyBest: z.int(),
+  withinMs: z.int(),
+  days: z.int(),
+  share: z.number().nullable(),
+  low: z.number().describe("Wilson score interval of the share, 95 % confidence."),
+  high: z.number(),
+});
 
-export const overview = z
-  .strictObject({
-    at: dateTime(),
-    startedAt: dateTime().nullable().describe("Null: told by the command, without a coordinator."),
-    phase: z.string(),
-    sessions: z.int(),
-    roundsUnderWay: z.int().nullable(),
-    probesUnderWay: z.int().nullable(),
-    alerts: z.array(alert),
-    rates: rates,
-    history: chartHistorySchema,
-    queue: queueAges,
-    lastHour: spanFigures,
-    lastDay: spanFigures,
-    accuracy: accuracyEstimate,
-    totals: totals,
-    fleet: z.array(fleetLine),
-    recent: z.array(recentDelegation),
-  })
-  .meta({ id: "Overview" });
+export const overview = record("Overview", {
+  at: dateTime(),
+  startedAt: dateTime().nullable().describe("Null: told by the command, without a coordinator."),
+  phase: z.string(),
+  sessions: z.int(),
+  roundsUnderWay: z.int().nullable(),
+  probesUnderWay: z.int().nullable(),
+  alerts: z.array(alert),
+  rates: rates,
+  history: chartHistorySchema,
+  queue: queueAges,
+  lastHour: spanFigures,
+  lastDay: spanFigures,
+  accuracy: accuracyEstimate,
+  totals: totals,
+  fleet: z.array(fleetLine),
+  recent: z.array(recentDelegation),
+});
 
 const mutedAlert = alert
   .extend({
@@ -121,105 +116,82 @@ const acknowledgedAlert = alert
   .extend({ by: z.string(), at: dateTime(), note: z.string() })
   .meta({ id: "AcknowledgedAlert" });
 
-const alertChannel = z
-  .strictObject({
-    name: z.string(),
-    kind: z.enum(["webhook", "email"]),
-    place: z.string().describe("Where it sends to, without anything secret."),
-    least: z.enum(alertSeverities).describe("The severity from which on it is told."),
-    deliveredAt: dateTime().nullable().describe("Null: never."),
-    failingSince: dateTime().nullable().describe("Null: its last attempt succeeded, or there was none."),
-    failures: z.int().describe("In a row."),
-    failure: z.string().describe("Why the last attempt failed."),
-    waiting: z.int().describe("Alerts that wait for its next attempt."),
-  })
-  .meta({ id: "AlertChannel" });
+const alertChannel = record("AlertChannel", {
+  name: z.string(),
+  kind: z.enum(["webhook", "email"]),
+  place: z.string().describe("Where it sends to, without anything secret."),
+  least: z.enum(alertSeverities).describe("The severity from which on it is told."),
+  deliveredAt: dateTime().nullable().describe("Null: never."),
+  failingSince: dateTime().nullable().describe("Null: its last attempt succeeded, or there was none."),
+  failures: z.int().describe("In a row."),
+  failure: z.string().describe("Why the last attempt failed."),
+  waiting: z.int().describe("Alerts that wait for its next attempt."),
+});
 
-const alertList = z
-  .strictObject({
-    at: dateTime(),
-    alerts: z
-      .array(alert)
-      .describe("The critical first, without what is muted or acknowledged; empty: nothing needs attention."),
-    acknowledged: z
-      .array(acknowledgedAlert)
-      .describe("What somebody is at; it comes back when it ends and begins, or names something new."),
-    muted: z
-      .array(mutedAlert)
-      .describe("What is the matter and told to nobody until an hour that somebody named."),
-    channels: z.array(alertChannel).describe("Where alerts are sent; empty: nowhere."),
-    incomplete: z
-      .string()
-      .nullable()
-      .describe(
-        "Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of itself. Null: it is all.",
-      ),
-  })
-  .meta({ id: "AlertList" });
+const alertList = record("AlertList", {
+  at: dateTime(),
+  alerts: z
+    .array(alert)
+    .describe("The critical first, without what is muted or acknowledged; empty: nothing needs attention."),
+  acknowledged: z
+    .array(acknowledgedAlert)
+    .describe("What somebody is at; it comes back when it ends and begins, or names something new."),
+  muted: z
+    .array(mutedAlert)
+    .describe("What is the matter and told to nobody until an hour that somebody named."),
+  channels: z.array(alertChannel).describe("Where alerts are sent; empty: nowhere."),
+  incomplete: orNull(
+    z.string(),
+    `Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of
+itself. Null: it is all.`,
+  ),
+});
 
-export const healthFault = z
-  .strictObject({
-    code: z
-      .string()
-      .describe(
-        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), crawlers-not-served (it starts, ends, or may have been replaced), jobs-stand-still.",
-      ),
-    words: z.string(),
-    isInTheWay: z.boolean().describe("False: it can work, and somebody should look."),
-    since: dateTime().nullable().describe("Null: not known."),
-  })
-  .meta({ id: "HealthFault" });
+export const healthFault = record("HealthFault", {
+  code: z.string().describe(
+    `The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's
+tree is not in memory yet), crawlers-not-served (it starts, ends, or may have been replaced), jobs-stand-still.`,
+  ),
+  words: z.string(),
+  isInTheWay: z.boolean().describe("False: it can work, and somebody should look."),
+  since: dateTime().nullable().describe("Null: not known."),
+});
 
-const accuracySample = z
-  .strictObject({
-    range: z.string(),
-    name: z.string(),
-    country: z.string().nullable(),
-    targetHost: z.string(),
-    targetAddress: z.string(),
-    method: z.enum(probeMethods),
-    owner: z.string(),
-    ownerRttMs: z.number().nullable().describe("Null: it got no answer."),
-    best: z.string().nullable().describe("Null: nobody got an answer."),
-    bestRttMs: z.number().nullable(),
-    asked: z.int(),
-    answered: z.int(),
-    sampledAt: dateTime(),
-  })
-  .meta({ id: "AccuracySample" });
+const accuracySample = record("AccuracySample", {
+  range: z.string(),
+  name: z.string(),
+  country: z.string().nullable(),
+  targetHost: z.string(),
+  targetAddress: z.string(),
+  method: z.enum(probeMethods),
+  owner: z.string(),
+  ownerRttMs: z.number().nullable().describe("Null: it got no answer."),
+  best: z.string().nullable().describe("Null: nobody got an answer."),
+  bestRttMs: z.number().nullable(),
+  asked: z.int(),
+  answered: z.int(),
+  sampledAt: dateTime(),
+});
 
-const accuracyView = z
-  .strictObject({
-    at: dateTime(),
-    estimate: accuracyEstimate,
-    farOnly: z.boolean(),
-    samples: z.array(accuracySample),
-    history: chartHistorySchema,
-  })
-  .meta({ id: "AccuracyView" });
+const accuracyView = record("AccuracyView", {
+  at: dateTime(),
+  estimate: accuracyEstimate,
+  farOnly: z.boolean(),
+  samples: z.array(accuracySample),
+  history: chartHistorySchema,
+});
 
 export const overviewApi = {
   overview: {
-    method: "get",
-    path: "/api/overview",
-    needs: "read",
+    ...get("/api/overview", "read"),
     summary: "The state of the whole crawl",
-    description:
-      "Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last minute or two, what is under way is of this moment. The history is of the last hour where no range is named.",
-    parameters: {
-      query: {
-        ...rangeParameters,
-      },
-    },
-    answers: {
-      200: answer(overview),
-      400: errorAnswer("It cannot be answered"),
-    },
+    description: `Totals are kept for a while when the tables are large, and told from a part of those; rates are of the last
+minute or two, what is under way is of this moment. The history is of the last hour where no range is named.`,
+    parameters: { query: { ...rangeParameters } },
+    answers: { 200: answer(overview), 400: errorAnswer("It cannot be answered") },
   },
   events: {
-    method: "get",
-    path: "/events",
-    needs: "read",
+    ...get("/events", "read"),
     summary: "Live regions of the overview page, as server-sent events",
     description:
       "Event `overview`, every two seconds while something changes: `{regions: {name: html}}`. For figures poll /api/overview.",
@@ -229,20 +201,15 @@ export const overviewApi = {
     },
   },
   alerts: {
-    method: "get",
-    path: "/api/alerts",
-    needs: "read",
+    ...get("/api/alerts", "read"),
     summary: "What needs attention now",
-    description:
-      "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
-    answers: {
-      200: answer(alertList),
-    },
+    description: `The same list as on top of the overview, of \`nearcrawl alerts\`, and of the metric nearcrawl_alerts. The
+runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the
+coordinator knows of itself (\`incomplete\`).`,
+    answers: { 200: answer(alertList) },
   },
   accuracy: {
-    method: "get",
-    path: "/api/accuracy",
-    needs: "read",
+    ...get("/api/accuracy", "read"),
     summary: "How near the delegations are, by samples",
     description:
       "The share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days, with its Wilson score interval (95 %).",
@@ -253,32 +220,21 @@ export const overviewApi = {
           example: "far",
         }),
         ...rangeParameters,
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+        format: csvFormat,
       },
     },
-    answers: {
-      200: answer(accuracyView),
-    },
+    answers: { 200: answer(accuracyView) },
   },
 } satisfies ApiOperations;
 
 export const operationApi = {
   openapi: {
-    method: "get",
-    path: "/api/openapi.json",
-    needs: null,
+    ...get("/api/openapi.json", null),
     summary: "This document",
-    answers: {
-      200: { description: "OpenAPI 3.1", schema: z.looseObject({}) },
-    },
+    answers: { 200: { description: "OpenAPI 3.1", schema: z.looseObject({}) } },
   },
   health: {
-    method: "get",
-    path: "/health",
-    needs: null,
+    ...get("/health", null),
     summary: "The process runs",
     description:
       "Asks nobody anything: while this answers, the process need not be restarted. Whether it can work says /ready.",
@@ -287,12 +243,14 @@ export const operationApi = {
     },
   },
   ready: {
-    method: "get",
-    path: "/ready",
-    needs: null,
+    ...get("/ready", null),
     summary: "The coordinator can work",
-    description:
-      "200: the database answers and can be written, it has every migration of this software, the tree of the registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to another coordinator. `faults` has also what is not in the way and deserves a look (`isInTheWay` false): a process that is late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does: it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a failure. For load balancers and process managers; needs no token.",
+    description: `200: the database answers and can be written, it has every migration of this software, the tree of the
+registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to
+another coordinator. \`faults\` has also what is not in the way and deserves a look (\`isInTheWay\` false): a process that is
+late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does:
+it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a
+failure. For load balancers and process managers; needs no token.`,
     answers: {
       200: answer(z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }), "It can"),
       503: answer(
@@ -302,9 +260,7 @@ export const operationApi = {
     },
   },
   metrics: {
-    method: "get",
-    path: "/metrics",
-    needs: null,
+    ...get("/metrics", null),
     summary: "Counters for Prometheus",
     answers: {
       200: { description: "Prometheus text format", schema: z.string(), type: "text/plain" },

@@ -1,35 +1,32 @@
 /** Totals of the whole crawl for the overview: exact while tables are small, told from a part of those that are large. */
 
 import type { Pool } from "pg";
-import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
 import { alertMutes, channelStates, heldWords, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
-  iso,
-  isoOrNull,
   KeptAnswer,
-  roundMs,
+  readsOver,
+  roundedMs,
   sampleTables,
   type TableSample,
+  toldRows,
 } from "../database/cached-read.ts";
 import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
+import type { FleetLine } from "../fleet/fleet-api.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
+import { allCrawlers, crawlerDetail, fleetShares, type Share } from "../who/crawler-reads.ts";
+import type { AlertFacts } from "./alert-facts.ts";
 import { alertFacts } from "./alert-reads.ts";
 import { gatedHosts } from "./bot-gate-reads.ts";
 import { createChartReads } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";
 import { spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
-import type { CrawlerGauge, OperationReads, ReadinessReads } from "./overview-types.ts";
 import { clockLimit } from "./queue-api.ts";
 import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
-
-type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {
-  readonly generationAppliedAt: Date | null;
-};
 
 /** SQL: the host `h` waits for its subnet to have a crawler. */
 const waitsForCrawler = `lease_id is null and state = 'resolved' and due_at is not null and subnet_id is not null
@@ -38,14 +35,8 @@ const waitsForCrawler = `lease_id is null and state = 'resolved' and due_at is n
 /** Of tables of more than `mostBytes`, a part is counted: their figures are about right. */
 export async function crawlTotals(pool: Pool, mostBytes = defaultMostBytes): Promise<CrawlTotals> {
   const samples = await sampleTables(pool, sampledTables, mostBytes);
-  const { rows } = await pool.query<TotalsRow>(totalsSql(samples));
-  const row = rows[0]!;
-  return {
-    ...row,
-    isEstimate: sampledTables.some((name) => samples[name].factor !== 1),
-    meanRttMs: roundMs(row.meanRttMs),
-    generationAppliedAt: isoOrNull(row.generationAppliedAt),
-  };
+  const [totals] = await toldRows<Omit<CrawlTotals, "isEstimate">>(pool, totalsSql(samples));
+  return { ...totals!, isEstimate: sampledTables.some((name) => samples[name].factor !== 1) };
 }
 
 const sampledTables = [
@@ -103,7 +94,7 @@ function totalsSql(samples: Samples): string {
       (select ${states("probe", "how = 'probe'")} from ${part("probe")}) as probes
   ) rounds,
   (
-    select ${count("delegation")} as "subnetsDelegated", avg(rtt_ms)::float8 as "meanRttMs"
+    select ${count("delegation")} as "subnetsDelegated", ${roundedMs("avg(rtt_ms)")} as "meanRttMs"
     from ${part("delegation")}
   ) owned,
   (
@@ -121,18 +112,10 @@ function totalsSql(samples: Samples): string {
 
 /** The latest decisions, newest first. */
 export async function recentDelegations(pool: Pool, limit: number): Promise<RecentDelegation[]> {
-  const { rows } = await pool.query<{
-    first_address: string;
-    last_address: string;
-    name: string;
-    country: string | null;
-    crawler: string;
-    rtt_ms: number | null;
-    delegated_at: Date;
-    cause: DelegationCause;
-  }>(
-    `select host(s.first_address) as first_address, host(s.last_address) as last_address, s.name, s.country,
-       c.name as crawler, d.rtt_ms, d.delegated_at, d.cause
+  const rows = await toldRows<RecentDelegation & { readonly first: string; readonly last: string }>(
+    pool,
+    `select host(s.first_address) as first, host(s.last_address) as last, s.name, s.country, c.name as crawler,
+       ${roundedMs("d.rtt_ms")} as "rttMs", d.delegated_at as since, d.cause
      from delegation d
      join subnet s using (subnet_id)
      join crawler c using (crawler_id)
@@ -140,21 +123,13 @@ export async function recentDelegations(pool: Pool, limit: number): Promise<Rece
      limit $1`,
     [limit],
   );
-  return rows.map((row) => ({
-    range: rangeText(row.first_address, row.last_address),
-    name: row.name,
-    country: row.country,
-    crawler: row.crawler,
-    rttMs: roundMs(row.rtt_ms),
-    since: iso(row.delegated_at),
-    cause: row.cause,
-  }));
+  return rows.map(({ first, last, ...row }) => ({ ...row, range: rangeText(first, last) }));
 }
 
 // The reads of the overview beyond totals, over one pool; those whose cost grows are kept for a while (KeptAnswer).
 
 /** `nowMs` is a clock that never goes back, for how long answers are kept. */
-export function createOperationReads(pool: Pool, nowMs: () => number): OperationReads {
+export function createOverviewReads(pool: Pool, nowMs: () => number) {
   const accuracy = createAccuracyStore(pool);
   const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
   const ages = keptAt(async (now) => {
@@ -179,16 +154,29 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
       return await kept(now);
     },
   };
+  const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
+  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   const facts = keptAt((now) => alertFacts(pool, shared, { now, nowMs }), nowMs);
   return {
     ...shared,
     ...createChartReads(pool),
-    leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
-    longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
-    hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
-    accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
+    ...readsOver(pool, {
+      leftOutUrls,
+      longestWaiting,
+      hostsInHand,
+      crawlerGauges,
+      recentDelegations,
+      crawlerDetail,
+    }),
+    accuracySamples: async (query: { readonly most: number; readonly farOnly: boolean }, now: Date) =>
+      await accuracy.list({ ...query, after: after(now) }),
+    crawlTotals: async () => await totals.get(),
+    fleet: async (): Promise<FleetLine[]> => {
+      const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
+      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? noShare) }));
+    },
     // Whoever mutes or acknowledges an alert sees so at once.
-    alertFacts: async (now) => {
+    alertFacts: async (now: Date): Promise<AlertFacts> => {
       const known = await facts(now);
       const [held, noted, channels] = await Promise.all([
         alertMutes(pool, now),
@@ -197,9 +185,14 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
       ]);
       return { ...known, mutes: held, noted, channels };
     },
-    crawlerGauges: async (most) => await crawlerGauges(pool, most),
   };
 }
+
+export type OverviewReads = ReturnType<typeof createOverviewReads>;
+
+const noShare: Share = {
+  ...{ subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 },
+};
 
 /** One answer, asked as of the moment of the latest caller. */
 function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: Date) => Promise<T> {
@@ -211,12 +204,26 @@ function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: D
   };
 }
 
+/** What is measured of a crawler that is registered and not shut out. */
+interface CrawlerGauge {
+  readonly name: string;
+  readonly online: boolean;
+  readonly openLeases: number;
+  /** On its disk, not acknowledged yet. */
+  readonly waitingResults: number;
+  /** Fetched and shipped since its own start, as it says. */
+  readonly fetchedBytes: number;
+  readonly shippedBytes: number;
+}
+
 /** Those that are connected first, so that a bound on them cuts off what has long been gone. */
 async function crawlerGauges(pool: Pool, most: number): Promise<CrawlerGauge[]> {
-  const { rows } = await pool.query<
-    Omit<CrawlerGauge, "waitingResults"> & { heartbeat: Record<string, unknown> }
-  >(
-    `select c.name, c.state <> 'offline' as online, c.heartbeat, coalesce(l.leases, 0)::int as "openLeases"
+  const said = (name: string) =>
+    `coalesce(case jsonb_typeof(c.heartbeat -> '${name}') when 'number' then (c.heartbeat ->> '${name}')::float8 end, 0)`;
+  const { rows } = await pool.query<CrawlerGauge>(
+    `select c.name, c.state <> 'offline' as online, coalesce(l.leases, 0)::int as "openLeases",
+       ${said("spooledResults")} as "waitingResults", ${said("fetchedBytes")} as "fetchedBytes",
+       ${said("shippedBytes")} as "shippedBytes"
      from crawler c
      left join (
        select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
@@ -226,21 +233,18 @@ async function crawlerGauges(pool: Pool, most: number): Promise<CrawlerGauge[]> 
      limit $1`,
     [most],
   );
-  const numberOf = (value: unknown) => (typeof value === "number" ? value : 0);
-  return rows.map(({ heartbeat, ...row }) => ({
-    ...row,
-    waitingResults: numberOf(heartbeat.spooledResults),
-    fetchedBytes: numberOf(heartbeat.fetchedBytes),
-    shippedBytes: numberOf(heartbeat.shippedBytes),
-  }));
+  return rows;
 }
 
 // Whether the database is what this software needs: it has every migration, and says which registry is in force.
 
-export function readinessReads(pool: Pool): ReadinessReads {
-  const subnets = createSubnetStore(pool);
+export type ReadinessReads = ReturnType<typeof readinessReads>;
+
+export function readinessReads(pool: Pool) {
   return {
+    /** Names of the migrations that this software has and the database lacks. */
     pendingMigrations: async () => await pendingMigrations(pool),
-    currentGeneration: async () => await subnets.currentGeneration(),
+    /** Of the registry in force; null: none was imported. */
+    currentGeneration: async () => await createSubnetStore(pool).currentGeneration(),
   };
 }

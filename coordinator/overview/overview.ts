@@ -5,12 +5,10 @@
 
 import type { TimeRange } from "#core/time-range";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
-import type { SubnetList } from "../subnets/subnets-api.ts";
 import type { ToldOf } from "../web/api-operation.ts";
-import type { CrawlerReport } from "../who/who-api.ts";
 import { showAlerts } from "./alert-rules.ts";
-import type { CrawlTotals, overview, RecentDelegation } from "./overview-api.ts";
-import type { OperationReads } from "./overview-types.ts";
+import type { overview } from "./overview-api.ts";
+import type { OverviewReads } from "./overview-reads.ts";
 import type { SpanFigures } from "./queue-api.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */
@@ -23,39 +21,6 @@ export interface LiveState {
   readonly probesUnderWay: number;
   /** Of the registry that the tree in memory was read from; null: it is empty; left out: there is no tree here. */
   readonly treeGeneration?: number | null;
-}
-
-export interface OverviewReads extends OperationReads {
-  crawlTotals(): Promise<CrawlTotals>;
-  fleet(): Promise<FleetLine[]>;
-  recentDelegations(limit: number): Promise<RecentDelegation[]>;
-  crawlerDetail(crawlerId: number): Promise<Omit<CrawlerDetail, "crawler">>;
-}
-
-export interface FleetLine extends CrawlerReport {
-  readonly subnets: number;
-  readonly pages: number;
-  /** Of the pages that are stored: decoded bodies, and what their results took on the wire. */
-  readonly bodyBytes: number;
-  readonly shippedBytes: number;
-  readonly meanRttMs: number | null;
-  readonly openLeases: number;
-}
-
-export interface CrawlerDetail {
-  readonly crawler: FleetLine;
-  /** Latest delegations first. */
-  readonly subnets: SubnetList;
-  readonly peers: readonly { readonly name: string; readonly rttMs: number; readonly method: string }[];
-  /** Over the latest fetches of the whole fleet. */
-  readonly outcomes: readonly { readonly outcome: string; readonly fetches: number }[];
-}
-
-/** Per minute, over the last minute or two. */
-interface Rates {
-  readonly pagesPerMinute: number;
-  readonly fetchedBytesPerMinute: number;
-  readonly probesPerMinute: number;
 }
 
 export type Overview = ToldOf<typeof overview>;
@@ -106,7 +71,7 @@ export async function showOverview(
 }
 
 /** Of the minute under way and the one before. */
-function ratesOf({ pages, fetchedBytes, probes }: SpanFigures, now: Date): Rates {
+function ratesOf({ pages, fetchedBytes, probes }: SpanFigures, now: Date): Overview["rates"] {
   const minutes = 1 + now.getUTCSeconds() / 60;
   const perMinute = (count: number) => Math.round((10 * count) / minutes) / 10;
   return {
@@ -114,11 +79,4 @@ function ratesOf({ pages, fetchedBytes, probes }: SpanFigures, now: Date): Rates
     fetchedBytesPerMinute: perMinute(fetchedBytes),
     probesPerMinute: perMinute(probes),
   };
-}
-
-/** One crawler in full; null when there is none of that name. */
-export async function showCrawler(reads: OverviewReads, name: string): Promise<CrawlerDetail | null> {
-  const crawler = (await reads.fleet()).find((line) => line.name === name);
-  if (!crawler) return null;
-  return { crawler, ...(await reads.crawlerDetail(crawler.crawlerId)) };
 }

@@ -11,10 +11,9 @@ import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
 import type { DatabaseFault, DatabaseState } from "../database/database-watch.ts";
 import type { ReadOf } from "../web/api-operation.ts";
-import type { AlertMute, JobFacts, OwnFacts } from "./alert-facts.ts";
+import type { AlertMute, AlertReads, JobFacts, OwnFacts } from "./alert-facts.ts";
 import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
 import type { healthFault } from "./overview-api.ts";
-import type { OperationReads } from "./overview-types.ts";
 
 export interface OwnHealthPorts {
   /** `look`: as it is now, within a second. */
@@ -203,7 +202,7 @@ const factsMs = 300;
 const slowFactsMs = 5000;
 
 /** The reads with what the coordinator knows of itself among the facts. */
-export function withOwnFacts<Reads extends Pick<OperationReads, "alertFacts">>(
+export function withOwnFacts<Reads extends AlertReads>(
   reads: Reads,
   health: Pick<OwnHealth, "facts">,
 ): Reads {
@@ -214,12 +213,12 @@ export function withOwnFacts<Reads extends Pick<OperationReads, "alertFacts">>(
 }
 
 export class AlertsInTime {
-  readonly #reads: Pick<OperationReads, "alertFacts">;
+  readonly #reads: AlertReads;
   readonly #health: OwnHealth;
   #mutes: readonly AlertMute[] = [];
 
   /** `reads`: with own facts. */
-  constructor(reads: Pick<OperationReads, "alertFacts">, health: OwnHealth) {
+  constructor(reads: AlertReads, health: OwnHealth) {
     this.#reads = reads;
     this.#health = health;
   }

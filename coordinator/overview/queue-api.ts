@@ -1,6 +1,15 @@
 /** The API of what is due and what is being fetched: hosts that wait, hosts in crawlers' hands, and figures of a span of time. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer, type ToldOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  orNull,
+  record,
+  type ToldOf,
+} from "../web/api-operation.ts";
 import { chartHistorySchema, rangeParameters } from "../web/chart-history.ts";
 
 /**
@@ -66,6 +75,9 @@ export const limitCodes = [
 export const clockLimit = "coordinator-clock";
 export type LimitCode = (typeof limitCodes)[number];
 
+/** The longest due hosts that are looked through for those of one reason. */
+export const queueFront = 5000;
+
 /** `rate` the fastest first, `open` those with the most to do, `since` the longest held. */
 export const inHandSorts = ["rate", "open", "since", "host"] as const;
 export type InHandSort = (typeof inHandSorts)[number];
@@ -76,66 +88,59 @@ const waitReason = z.enum(waitReasons).meta({
     "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
 });
 
-const verdict = z
-  .strictObject({
-    limitedBy: z
-      .enum([...limitCodes, clockLimit])
-      .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
-    hosts: z.int(),
-    words: z.string().describe("The same in plain words."),
-  })
-  .meta({ id: "Verdict" });
+const verdict = record("Verdict", {
+  limitedBy: z
+    .enum([...limitCodes, clockLimit])
+    .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
+  hosts: z.int(),
+  words: z.string().describe("The same in plain words."),
+});
 
-export const queueAges = z
-  .strictObject({
-    hosts: z.int(),
-    medianSeconds: z.int().nullable(),
-    p95Seconds: z.int().nullable(),
-    oldestSeconds: z.int().nullable(),
-    isEstimate: z.boolean().describe("Told from a part of the hosts, since there are many."),
-    reasons: z.array(
-      z.strictObject({
-        reason: waitReason,
-        hosts: z.int(),
-        medianSeconds: z.int().nullable(),
-        p95Seconds: z.int().nullable(),
-        oldestSeconds: z.int().nullable(),
-      }),
-    ),
-    verdict,
-  })
-  .meta({ id: "QueueAges" });
+export const queueAges = record("QueueAges", {
+  hosts: z.int(),
+  medianSeconds: z.int().nullable(),
+  p95Seconds: z.int().nullable(),
+  oldestSeconds: z.int().nullable(),
+  isEstimate: z.boolean().describe("Told from a part of the hosts, since there are many."),
+  reasons: z.array(
+    z.strictObject({
+      reason: waitReason,
+      hosts: z.int(),
+      medianSeconds: z.int().nullable(),
+      p95Seconds: z.int().nullable(),
+      oldestSeconds: z.int().nullable(),
+    }),
+  ),
+  verdict,
+});
 
-export const spanFigures = z
-  .strictObject({
-    minutes: z.int(),
-    fetches: z.int(),
-    pages: z.int(),
-    fetchedBytes: z.int().describe("Decoded bodies of the pages."),
-    shippedBytes: z.int().describe("What all results took on the wire to the coordinator."),
-    rounds: z.int(),
-    probes: z.int(),
-    failures: z
-      .strictObject({ target: z.int(), network: z.int(), crawler: z.int(), us: z.int() })
-      .describe("Failed fetches by who is to blame."),
-  })
-  .meta({ id: "SpanFigures" });
+export const spanFigures = record("SpanFigures", {
+  minutes: z.int(),
+  fetches: z.int(),
+  pages: z.int(),
+  fetchedBytes: z.int().describe("Decoded bodies of the pages."),
+  shippedBytes: z.int().describe("What all results took on the wire to the coordinator."),
+  rounds: z.int(),
+  probes: z.int(),
+  failures: z
+    .strictObject({ target: z.int(), network: z.int(), crawler: z.int(), us: z.int() })
+    .describe("Failed fetches by who is to blame."),
+});
 
-const waitingHost = z
-  .strictObject({
-    host: z.string(),
-    reason: waitReason,
-    dueAt: dateTime(),
-    range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
-    crawler: z.string().nullable(),
-    notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
-    slowBecause: z.array(z.string()).describe("Politeness: why it is asked slowly, in part sentences."),
-    holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
-  })
-  .meta({ id: "WaitingHost" });
+const waitingHost = record("WaitingHost", {
+  host: z.string(),
+  reason: waitReason,
+  dueAt: dateTime(),
+  range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
+  crawler: z.string().nullable(),
+  notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
+  slowBecause: z.array(z.string()).describe("Politeness: why it is asked slowly, in part sentences."),
+  holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
+});
 
-const leftOutUrls = z
-  .strictObject({
+const leftOutUrls = record(
+  "LeftOutUrls",
+  {
     urls: z.int().describe("Times that one was left out, in all."),
     hosts: z.int(),
     more: z.boolean().describe("There are more hosts than were looked at, which are 10,000."),
@@ -153,14 +158,13 @@ const leftOutUrls = z
       .describe(
         "Registrable domains with more new hosts, or links to more, than are let in a day: 10 at most.",
       ),
-  })
-  .meta({
-    id: "LeftOutUrls",
-    description: "URLs that were named beyond what their hosts, or domains, may have and hold.",
-  });
+  },
+  "URLs that were named beyond what their hosts, or domains, may have and hold.",
+);
 
-const gatedHosts = z
-  .strictObject({
+const gatedHosts = record(
+  "GatedHosts",
+  {
     asked: z.int().describe("Hosts that were ever asked for a page; about, where there are many."),
     hosts: z.int(),
     providers: z
@@ -185,53 +189,50 @@ const gatedHosts = z
         }),
       )
       .describe("Those that have been for longest, 10 at most."),
-  })
-  .meta({
-    id: "GatedHosts",
-    description: "Hosts in whose place a bot gate answers. They rest, and are not among those that wait.",
-  });
+  },
+  "Hosts in whose place a bot gate answers. They rest, and are not among those that wait.",
+);
 
-export const queueView = z
-  .strictObject({
-    at: dateTime(),
-    reason: waitReason.nullable(),
-    ages: queueAges,
-    hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
-    leftOut: leftOutUrls,
-    gated: gatedHosts,
-    history: chartHistorySchema,
-  })
-  .meta({ id: "QueueView" });
+export const queueView = record("QueueView", {
+  at: dateTime(),
+  reason: waitReason.nullable(),
+  ages: queueAges,
+  hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
+  leftOut: leftOutUrls,
+  gated: gatedHosts,
+  history: chartHistorySchema,
+});
 
-const hostsInHand = z
-  .strictObject({
-    at: dateTime(),
-    hosts: z.int().describe("In all."),
-    shown: z.array(
-      z.strictObject({
-        host: z.string(),
-        crawler: z.string(),
-        since: dateTime().describe("When its lease began."),
-        expiresAt: dateTime(),
-        urls: z.int().describe("That were handed out."),
-        openUrls: z.int().describe("Without a result yet."),
-        urlsPerMinute: z.number().describe("Results since the lease began."),
-        limit: z.enum(paceLimits).describe("What keeps it from being asked more often."),
-        delayMs: z
-          .int()
-          .nullable()
-          .describe("Least time between two requests that robots.txt or a cap asks for; null: neither does."),
-        backOffUntil: dateTime().nullable(),
-      }),
-    ),
-  })
-  .meta({ id: "HostsInHand" });
+const hostsInHand = record("HostsInHand", {
+  at: dateTime(),
+  hosts: z.int().describe("In all."),
+  shown: z.array(
+    z.strictObject({
+      host: z.string(),
+      crawler: z.string(),
+      since: dateTime().describe("When its lease began."),
+      expiresAt: dateTime(),
+      urls: z.int().describe("That were handed out."),
+      openUrls: z.int().describe("Without a result yet."),
+      urlsPerMinute: z.number().describe("Results since the lease began."),
+      limit: z.enum(paceLimits).describe("What keeps it from being asked more often."),
+      delayMs: orNull(
+        z.int(),
+        "Least time between two requests that robots.txt or a cap asks for; null: neither does.",
+      ),
+      backOffUntil: dateTime().nullable(),
+    }),
+  ),
+});
+
+export const csvFormat = z
+  .enum(["csv"])
+  .optional()
+  .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" });
 
 export const queueApi = {
   hostsInHand: {
-    method: "get",
-    path: "/api/fleet/in-hand",
-    needs: "read",
+    ...get("/api/fleet/in-hand", "read"),
     summary: "Hosts that are being crawled now, by whom and how fast",
     description: "Those of open leases. What is due and not being fetched: /api/fleet/queue.",
     parameters: {
@@ -241,21 +242,13 @@ export const queueApi = {
             "rate: the fastest first (default); open: those with the most to do; since: the longest held.",
           example: "open",
         }),
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+        format: csvFormat,
       },
     },
-    answers: {
-      200: answer(hostsInHand),
-      400: errorAnswer("The parameter is not as described"),
-    },
+    answers: { 200: answer(hostsInHand), 400: errorAnswer("The parameter is not as described") },
   },
   queue: {
-    method: "get",
-    path: "/api/fleet/queue",
-    needs: "read",
+    ...get("/api/fleet/queue", "read"),
     summary: "What is due and not being fetched, and why",
     description: "Ages are of hosts: since their longest due URL could have been fetched.",
     parameters: {
@@ -265,16 +258,10 @@ export const queueApi = {
           example: "politeness",
         }),
         ...rangeParameters,
-        format: z
-          .enum(["csv"])
-          .optional()
-          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+        format: csvFormat,
       },
     },
-    answers: {
-      200: answer(queueView),
-      400: errorAnswer("It cannot be answered"),
-    },
+    answers: { 200: answer(queueView), 400: errorAnswer("It cannot be answered") },
   },
 } satisfies ApiOperations;
 

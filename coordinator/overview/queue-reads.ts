@@ -7,7 +7,7 @@
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
-import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
+import { sampleTables, type TableSample, toldRows, wholeTable } from "../database/cached-read.ts";
 import { hasLeases } from "../frontier/address-turn-writes.ts";
 import { paymentsInARow } from "../frontier/budgets.ts";
 import { heldBackDomains } from "../frontier/domain-store.ts";
@@ -15,12 +15,12 @@ import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
 import { paceReasons } from "../frontier/pace-reasons.ts";
 import { limitsInHand, paceLimit } from "./in-hand-reads.ts";
-import { queueFront } from "./overview-types.ts";
 import {
   type LeftOutUrls,
   type PaceLimit,
   type QueueAge,
   type QueueAges,
+  queueFront,
   type WaitingHost,
   type WaitReason,
   waitReasons,
@@ -216,20 +216,15 @@ export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrl
   };
 }
 
-interface WaitingRow {
-  host: string;
-  reason: WaitReason;
-  due_at: Date;
-  not_before: Date | number | null;
-  first_address: string | null;
-  last_address: string | null;
-  crawler: string | null;
-  holding_back: unknown[] | null;
-  crawl_delay_ms: number | null;
-  back_off_ms: number | null;
-  backed_off_at: Date | null;
-  cap_delay_ms: number | null;
-  tolerated: KeptRate | null;
+/** Of a host with a back-off, 0 is none. */
+interface WaitingRow extends Omit<WaitingHost, "range" | "slowBecause"> {
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly crawlDelayMs: number | null;
+  readonly backOffMs: number | null;
+  readonly backedOffAt: string | null;
+  readonly capDelayMs: number | null;
+  readonly tolerated: KeptRate | null;
 }
 
 /** Of the front of the queue, those of one reason or of all. */
@@ -238,7 +233,8 @@ export async function longestWaiting(
   query: { readonly reason: WaitReason | null; readonly most: number },
   now: Date,
 ): Promise<WaitingHost[]> {
-  const { rows } = await pool.query<WaitingRow>(
+  const rows = await toldRows<WaitingRow>(
+    pool,
     `with standing as (${standingCrawlers}),
      front as (
        ${frontSql(
@@ -247,9 +243,13 @@ export async function longestWaiting(
          String(queueFront),
        )}
      )
-     select h.host, ${reason} as reason, h.due_at, h.not_before, host(s.first_address) as first_address,
-       host(s.last_address) as last_address, c.name as crawler, c.holding_back,
-       h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated
+     select h.host, ${reason} as reason, h.due_at as "dueAt", c.name as crawler,
+       case when h.not_before > $1 then h.not_before end as "notBefore", host(s.first_address) as first,
+       host(s.last_address) as last, h.crawl_delay_ms as "crawlDelayMs", h.back_off_ms as "backOffMs",
+       h.backed_off_at as "backedOffAt", h.cap_delay_ms as "capDelayMs", h.tolerated,
+       array(
+         select word #>> '{}' from jsonb_array_elements(c.holding_back) word where jsonb_typeof(word) = 'string' limit 10
+       ) as "holdingBack"
      from front h
      ${withCrawler}
      left join subnet s on s.subnet_id = h.subnet_id
@@ -258,34 +258,16 @@ export async function longestWaiting(
      limit $3`,
     [now, query.reason, query.most],
   );
-  return rows.map((row) => waitingHost(row, now));
-}
-
-function waitingHost(row: WaitingRow, now: Date): WaitingHost {
-  const notBefore = row.not_before instanceof Date && row.not_before > now ? iso(row.not_before) : null;
-  const isPlaced = row.first_address !== null && row.last_address !== null;
-  return {
-    host: row.host,
-    reason: row.reason,
-    dueAt: iso(row.due_at),
-    range: isPlaced ? rangeText(row.first_address!, row.last_address!) : null,
-    crawler: row.crawler,
-    notBefore,
-    slowBecause: notBefore === null ? [] : slowBecause(row, now),
-    holdingBack: (row.holding_back ?? [])
-      .filter((one): one is string => typeof one === "string")
-      .slice(0, 10),
-  };
-}
-
-function slowBecause(row: WaitingRow, now: Date): string[] {
-  const isBackedOff = (row.back_off_ms ?? 0) > 0 && row.backed_off_at !== null;
-  const pace = {
-    crawlDelayMs: row.crawl_delay_ms ?? 0,
-    backOffMs: isBackedOff ? row.back_off_ms : null,
-    backedOffAt: isBackedOff ? iso(row.backed_off_at!) : null,
-    usualMs: null,
-    tolerated: row.tolerated,
-  };
-  return paceReasons({ pace, capDelayMs: row.cap_delay_ms }, now);
+  return rows.map(({ first, last, crawlDelayMs, backOffMs, backedOffAt, capDelayMs, tolerated, ...host }) => {
+    const isBackedOff = (backOffMs ?? 0) > 0 && backedOffAt !== null;
+    const pace = {
+      ...{ crawlDelayMs: crawlDelayMs ?? 0, usualMs: null, tolerated },
+      ...(isBackedOff ? { backOffMs, backedOffAt } : { backOffMs: null, backedOffAt: null }),
+    };
+    return {
+      ...host,
+      range: first === null || last === null ? null : rangeText(first, last),
+      slowBecause: host.notBefore === null ? [] : paceReasons({ pace, capDelayMs }, now),
+    };
+  });
 }

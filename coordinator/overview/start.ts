@@ -37,7 +37,8 @@ import {
 } from "./gauge-store.ts";
 import { type Metrics, maxCrawlersMeasured } from "./metrics.ts";
 import { figureWriter, forgetFigures, forgetMinutesAfter, lastMinute } from "./minute-figure-store.ts";
-import type { LiveState, OverviewReads } from "./overview.ts";
+import type { LiveState } from "./overview.ts";
+import type { OverviewReads } from "./overview-reads.ts";
 import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 import { waitReasons } from "./queue-api.ts";
 

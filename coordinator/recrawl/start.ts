@@ -11,14 +11,6 @@ import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
 import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
 
-interface RecrawlDuties {
-  /** What results are to be taken by. */
-  readonly plan: () => PlanInForce;
-  /** From one fetch of a page to its next, over all pages, by what is planned. */
-  meanDays(): number;
-  start(): Promise<void>;
-}
-
 export function recrawlDuties(
   ports: {
     readonly pool: Pool;
@@ -27,7 +19,7 @@ export function recrawlDuties(
     readonly now: () => Date;
   },
   config: Pick<CoordinatorConfig, "recrawl">,
-): RecrawlDuties {
+) {
   const { pool, timekeeper, log, now } = ports;
   let latest: RecrawlPlan | null = null;
   const read = async () => {
@@ -46,7 +38,9 @@ export function recrawlDuties(
     await read();
   };
   return {
-    plan: () => inForce(latest ?? fixedPlan, config.recrawl),
+    /** What results are to be taken by. */
+    plan: (): PlanInForce => inForce(latest ?? fixedPlan, config.recrawl),
+    /** From one fetch of a page to its next, over all pages, by what is planned. */
     meanDays: () => meanIntervalDays(config.recrawl, latest),
     start: async () => {
       await read();

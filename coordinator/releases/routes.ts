@@ -184,7 +184,7 @@ function remarkOn(release: ReleaseLine, now: Date): Html {
   const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = release;
   const isPlain = !revoked && trusted && expiresAt > now && standing === null;
   if (!isPlain || stageSince === null) return html`${releaseRemark(release, now)}`;
-  return html`Since ${instant(stageSince.toISOString())}${stageWords === "" ? "." : `: ${stageWords}.`}`;
+  return html`Since ${instant(stageSince)}${stageWords === "" ? "." : `: ${stageWords}.`}`;
 }
 
 function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {

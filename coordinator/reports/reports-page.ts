@@ -147,7 +147,7 @@ ${timeChart({
 ${coverageTable("Coverage by country", countryColumns, report.countries)}</section>
 <section><h2>By language</h2>
 ${coverageTable("Coverage by language", languageColumns, report.languages)}</section>
-<p class="small">As of ${day}, counted ${report.countedAt === null ? "" : instant(report.countedAt.toISOString())}, once an hour. Countries are those that the registries name for a host's subnet, wherever its servers stand; languages are those of most of a host's pages. Of a large index the age of a random part of the pages is looked at; under 30 of them say nothing.</p>`;
+<p class="small">As of ${day}, counted ${report.countedAt === null ? "" : instant(report.countedAt)}, once an hour. Countries are those that the registries name for a host's subnet, wherever its servers stand; languages are those of most of a host's pages. Of a large index the age of a random part of the pages is looked at; under 30 of them say nothing.</p>`;
 }
 
 const noDays = "No day of this range was counted.";

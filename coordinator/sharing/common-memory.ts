@@ -44,27 +44,21 @@ const rememberMs = 6000;
 /** What is remembered of that, at most; of more, everybody reads all. */
 const mostRemembered = 100_000;
 
-type Kind = "crawlers" | "delegations" | "rtts";
-const kinds: readonly Kind[] = ["crawlers", "delegations", "rtts"];
+const kinds = ["crawlers", "delegations", "rtts"] as const;
+type Kind = (typeof kinds)[number];
+
+const ofEachKind = <One>(make: () => One): Readonly<Record<Kind, One>> => ({
+  crawlers: make(),
+  delegations: make(),
+  rtts: make(),
+});
 
 export class CommonMemory {
   readonly #ports: CommonMemoryPorts;
   /** Changed here, and when; those after `#toldAtMs` are to be told. */
-  readonly #changed: Record<Kind, Map<number, number>> = {
-    crawlers: new Map(),
-    delegations: new Map(),
-    rtts: new Map(),
-  };
-  readonly #untold: Record<Kind, Set<number>> = {
-    crawlers: new Set(),
-    delegations: new Set(),
-    rtts: new Set(),
-  };
-  readonly #heard: Record<Kind, Set<number>> = {
-    crawlers: new Set(),
-    delegations: new Set(),
-    rtts: new Set(),
-  };
+  readonly #changed = ofEachKind(() => new Map<number, number>());
+  readonly #untold = ofEachKind(() => new Set<number>());
+  readonly #heard = ofEachKind(() => new Set<number>());
   #spent = new Map<CrawlerId, { pages: number; bytes: number }>();
   #known: ReadonlySet<number> = new Set();
   #isApplying = false;

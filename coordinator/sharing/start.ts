@@ -47,24 +47,7 @@ interface SharingPorts {
   readonly now: () => Date;
 }
 
-export interface Sharing {
-  /** Notices are heard from now on, and wait until `start`. */
-  listen(): Promise<void>;
-  start(): Promise<void>;
-  /** Crawlers reach this coordinator there. */
-  stateAddress(webUrl: string): Promise<void>;
-  onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  onWelcome(crawlerId: CrawlerId): void;
-  onLeave(crawlerId: CrawlerId): void;
-  onPeerReport(crawlerId: CrawlerId): void;
-  /** Asks for rounds, whoever leads. */
-  request(subnetIds: readonly SubnetId[], cause: RoundCause): void;
-  /** Where crawlers reach a coordinator of this database. */
-  addresses(): readonly string[];
-  /** Nobody is waited for any longer. */
-  close(): void;
-  stop(): Promise<void>;
-}
+export type Sharing = ReturnType<typeof sharing>;
 
 /** It is the same crawler, or a copy of it: its tickets tell (crawlers/admit-crawler). */
 const elsewhere: Refusal = {
@@ -79,7 +62,7 @@ const everyAddress = /^(0\.0\.0\.0|\[::\])$/;
 /** However many notices were lost: so often all crawlers are read anew. */
 const refreshMs = 60_000;
 
-export function sharing(ports: SharingPorts): Sharing {
+export function sharing(ports: SharingPorts) {
   const { pool, presence, fleet, state, timekeeper, log, now } = ports;
   const denyLists = new DenyLists(pool);
   const saving = new Map<CrawlerId, Promise<void>>();
@@ -152,6 +135,7 @@ export function sharing(ports: SharingPorts): Sharing {
     for (const crawlerId of fleet.here()) memory.note("crawlers", crawlerId);
   };
   return {
+    /** Notices are heard from now on, and wait until `start`. */
     listen: async () => await line.listen(),
     start: async () => {
       for (const [crawlerId, denies] of await denyLists.read(null)) ports.denied().setList(crawlerId, denies);
@@ -185,33 +169,38 @@ export function sharing(ports: SharingPorts): Sharing {
         tellAddresses().catch(failing("crawlers could not be told of other coordinators"));
       }, refreshMs);
     },
-    stateAddress: async (webUrl) => {
+    /** Crawlers reach this coordinator there. */
+    stateAddress: async (webUrl: string) => {
       const url = socketUrl(webUrl);
       const isPlace = isCoordinatorUrl(url) && !everyAddress.test(new URL(url).hostname);
       if (isPlace) await presence.stateAddress(url);
       await tellAddresses();
       await line.send({ type: "presence" });
     },
-    onHello: (crawlerId, hello) => {
+    onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => {
       const save = denyLists
         .save(crawlerId, hello.denies)
         .catch(failing("what a crawler denies could not be kept"))
         .finally(() => saving.delete(crawlerId));
       saving.set(crawlerId, save);
     },
-    onWelcome: (crawlerId) => {
+    onWelcome: (crawlerId: CrawlerId) => {
       void (saving.get(crawlerId) ?? Promise.resolve()).then(() => memory.note("crawlers", crawlerId));
     },
-    onLeave: (crawlerId) => memory.note("crawlers", crawlerId),
-    onPeerReport: (crawlerId) => memory.note("rtts", crawlerId),
-    request: (subnetIds, cause) => {
+    onLeave: (crawlerId: CrawlerId) => memory.note("crawlers", crawlerId),
+    onPeerReport: (crawlerId: CrawlerId) => memory.note("rtts", crawlerId),
+    /** Asks for rounds, whoever leads. */
+    request: (subnetIds: readonly SubnetId[], cause: RoundCause): void => {
       if (subnetIds.length === 0) return;
-      if (presence.holdsLead) return ports.queue().request(subnetIds, cause);
-      leaveRequests(pool, subnetIds, cause)
-        .then(async () => await line.send({ type: "requests" }))
-        .catch(failing("rounds could not be asked for"));
+      if (presence.holdsLead) ports.queue().request(subnetIds, cause);
+      else
+        leaveRequests(pool, subnetIds, cause)
+          .then(async () => await line.send({ type: "requests" }))
+          .catch(failing("rounds could not be asked for"));
     },
+    /** Where crawlers reach a coordinator of this database. */
     addresses: () => addresses,
+    /** Nobody is waited for any longer. */
     close: () => relayed.close(),
     stop: async () => {
       clearInterval(refreshing);

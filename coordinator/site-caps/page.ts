@@ -34,7 +34,7 @@ function row(
   viewer: PageViewer,
   mayChange: boolean,
 ) {
-  return html`<tr><th scope="row" class="break">${askAbout(site)}</th><td class="number">${delayMs / 1000}</td><td class="number">${countText(hosts)}</td><td class="wide break">${words || "–"}</td><td>${setBy}</td><td>${instant(setAt.toISOString())}</td>${
+  return html`<tr><th scope="row" class="break">${askAbout(site)}</th><td class="number">${delayMs / 1000}</td><td class="number">${countText(hosts)}</td><td class="wide break">${words || "–"}</td><td>${setBy}</td><td>${instant(setAt)}</td>${
     mayChange
       ? html`<td>${buttonForm(viewer, { path: `/fleet/site-caps/${site}/remove`, label: `Remove the cap on ${site}` })}</td>`
       : nothing

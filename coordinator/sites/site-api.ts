@@ -1,7 +1,17 @@
 /** The API of one host: what is known of it, part by part, and fetching it again. */
 import { z } from "zod";
 import { changeKinds, pageChange } from "../changes/changes-api.ts";
-import { type ApiOperations, answer, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  errorAnswer,
+  get,
+  openRecord,
+  orNull,
+  post,
+  type ReadOf,
+  record,
+} from "../web/api-operation.ts";
 import { rangeParameters } from "../web/chart-history.ts";
 import { typedConfirmation } from "../web/form-fields.ts";
 import { siteStates } from "./sites-api.ts";
@@ -29,44 +39,43 @@ export type UrlFilter = (typeof urlFilters)[number];
 const instant = z.string().describe("ISO 8601.");
 const count = z.int();
 
-const site = z
-  .object({
-    host: z.string().describe("As the frontier has it: ASCII, lower case."),
-    name: z.string().describe("In its own script, where it has one."),
-    state: z.enum(siteStates),
-    words: z.string().describe("The state, with its reason."),
-    standing: z.array(z.object({ code: z.string(), stops: z.boolean(), words: z.string() })),
-    addresses: z.array(z.string()),
-    subnet: z.object({ range: z.string(), name: z.string() }).nullable(),
-    organisation: z.object({ name: z.string(), handle: z.string().nullable() }).nullable(),
-    country: z.string().nullable().describe("ISO 3166, of its subnet."),
-    language: z.string().nullable().describe("Of most of its pages."),
-    crawler: z
-      .object({
-        name: z.string(),
-        state: z.string(),
-        rttMs: z.number().nullable(),
-        since: instant,
-        words: z.string().describe("How it came to have the host."),
-      })
-      .nullable(),
-    channels: z.array(z.object({ channelId: count, directories: z.array(z.string()) })),
-    optOut: z.string().nullable().describe("In words; null: it has not opted out."),
-    complaints: z.object({ open: count, all: count }),
-    capDelayMs: count.nullable().describe("Least time between two requests, by an operator's cap."),
-    nextAt: instant.nullable().describe("When its next fetch is scheduled."),
-    knownSince: instant,
-    urls: count.describe("In the frontier."),
-    fetchedUrls: count,
-    fetches: count,
-    fetchedBytes: z.number(),
-    heldUrls: count.describe("Over its budget: they wait until it grows."),
-    outsideLinks: count.describe("Links to it from other hosts."),
-  })
-  .meta({ id: "Site" });
+const site = openRecord("Site", {
+  host: z.string().describe("As the frontier has it: ASCII, lower case."),
+  name: z.string().describe("In its own script, where it has one."),
+  state: z.enum(siteStates),
+  words: z.string().describe("The state, with its reason."),
+  standing: z.array(z.object({ code: z.string(), stops: z.boolean(), words: z.string() })),
+  addresses: z.array(z.string()),
+  subnet: z.object({ range: z.string(), name: z.string() }).nullable(),
+  organisation: z.object({ name: z.string(), handle: z.string().nullable() }).nullable(),
+  country: z.string().nullable().describe("ISO 3166, of its subnet."),
+  language: z.string().nullable().describe("Of most of its pages."),
+  crawler: z
+    .object({
+      name: z.string(),
+      state: z.string(),
+      rttMs: z.number().nullable(),
+      since: instant,
+      words: z.string().describe("How it came to have the host."),
+    })
+    .nullable(),
+  channels: z.array(z.object({ channelId: count, directories: z.array(z.string()) })),
+  optOut: z.string().nullable().describe("In words; null: it has not opted out."),
+  complaints: z.object({ open: count, all: count }),
+  capDelayMs: count.nullable().describe("Least time between two requests, by an operator's cap."),
+  nextAt: instant.nullable().describe("When its next fetch is scheduled."),
+  knownSince: instant,
+  urls: count.describe("In the frontier."),
+  fetchedUrls: count,
+  fetches: count,
+  fetchedBytes: z.number(),
+  heldUrls: count.describe("Over its budget: they wait until it grows."),
+  outsideLinks: count.describe("Links to it from other hosts."),
+});
 
-const urlCounts = z
-  .object({
+const urlCounts = openRecord(
+  "SiteUrlCounts",
+  {
     due: count,
     scheduled: count,
     inProgress: count,
@@ -76,49 +85,48 @@ const urlCounts = z
     gone: count,
     counted: count,
     more: z.boolean().describe("There are more URLs than are counted."),
-  })
-  .meta({ id: "SiteUrlCounts", description: "By state." });
+  },
+  "By state.",
+);
 
-const overview = z
-  .object({
-    urls: urlCounts,
-    freshness: z
-      .object({
-        pages: count.describe("URLs whose last fetch brought a page, or the same one again."),
-        withinDay: count,
-        within7Days: count,
-        within30Days: count,
-        within90Days: count,
-        oldestAt: instant.nullable(),
-      })
-      .describe("When these pages were fetched last; each count holds the ones before it."),
-    needsScripts: z
-      .object({
-        pages: count.describe("Kept, with hardly a word to index."),
-        more: z.boolean().describe("There are more pages than were looked at."),
-        urls: z.array(z.string()).describe("Some of them."),
-      })
-      .describe("Pages that are empty without scripts: an application draws them."),
-    failures: z.object({
-      since: instant,
-      until: instant,
-      stepSeconds: count,
-      fetches: count,
-      more: z.boolean().describe("There are more fetches in that time: the latest are counted."),
-      kinds: z.array(
-        z.object({
-          outcome: z.string(),
-          status: count.nullable(),
-          blame: z.string().nullable(),
-          fetches: count,
-        }),
-      ),
-      points: z.array(
-        z.object({ at: instant, fetches: count, target: count, network: count, crawler: count, us: count }),
-      ),
-    }),
-  })
-  .meta({ id: "SiteOverview" });
+const overview = openRecord("SiteOverview", {
+  urls: urlCounts,
+  freshness: z
+    .object({
+      pages: count.describe("URLs whose last fetch brought a page, or the same one again."),
+      withinDay: count,
+      within7Days: count,
+      within30Days: count,
+      within90Days: count,
+      oldestAt: instant.nullable(),
+    })
+    .describe("When these pages were fetched last; each count holds the ones before it."),
+  needsScripts: z
+    .object({
+      pages: count.describe("Kept, with hardly a word to index."),
+      more: z.boolean().describe("There are more pages than were looked at."),
+      urls: z.array(z.string()).describe("Some of them."),
+    })
+    .describe("Pages that are empty without scripts: an application draws them."),
+  failures: z.object({
+    since: instant,
+    until: instant,
+    stepSeconds: count,
+    fetches: count,
+    more: z.boolean().describe("There are more fetches in that time: the latest are counted."),
+    kinds: z.array(
+      z.object({
+        outcome: z.string(),
+        status: count.nullable(),
+        blame: z.string().nullable(),
+        fetches: count,
+      }),
+    ),
+    points: z.array(
+      z.object({ at: instant, fetches: count, target: count, network: count, crawler: count, us: count }),
+    ),
+  }),
+});
 
 const siteUrl = z.object({
   url: z.string(),
@@ -142,60 +150,49 @@ const siteUrl = z.object({
   nextAt: instant.nullable(),
 });
 
-const pages = z
-  .object({
-    filter: z.enum(urlFilters),
-    outcome: z.string().nullable(),
-    status: count.nullable(),
-    counts: urlCounts,
-    urls: z.array(siteUrl),
-    next: z.string().nullable().describe("Handed in as after, it goes on; null: this was the last part."),
-    looked: count.nullable().describe("So many URLs were looked at for this part; null: all that there are."),
-    leftOut: z
-      .array(z.object({ reason: z.string(), words: z.string(), count: z.number() }))
-      .describe("What of the host is not crawled, and why."),
-  })
-  .meta({ id: "SitePages" });
+const pages = openRecord("SitePages", {
+  filter: z.enum(urlFilters),
+  outcome: z.string().nullable(),
+  status: count.nullable(),
+  counts: urlCounts,
+  urls: z.array(siteUrl),
+  next: z.string().nullable().describe("Handed in as after, it goes on; null: this was the last part."),
+  looked: count.nullable().describe("So many URLs were looked at for this part; null: all that there are."),
+  leftOut: z
+    .array(z.object({ reason: z.string(), words: z.string(), count: z.number() }))
+    .describe("What of the host is not crawled, and why."),
+});
 
-const changes = z
-  .object({
-    days: count,
-    kind: z.enum(changeKinds).nullable(),
-    counts: z.array(z.object({ kind: z.enum(changeKinds), changes: count })),
-    changes: z.array(pageChange),
-    next: count
-      .nullable()
-      .describe("Handed in as after, it goes on with earlier changes; null: that was all."),
-  })
-  .meta({ id: "SiteChanges" });
+const changes = openRecord("SiteChanges", {
+  days: count,
+  kind: z.enum(changeKinds).nullable(),
+  counts: z.array(z.object({ kind: z.enum(changeKinds), changes: count })),
+  changes: z.array(pageChange),
+  next: orNull(count, "Handed in as after, it goes on with earlier changes; null: that was all."),
+});
 
-const robots = z
-  .object({
-    robots: z
-      .object({ state: z.string(), words: z.string(), at: instant })
-      .nullable()
-      .describe("Null: not asked for yet."),
-    crawlDelayMs: z.number().nullable(),
-    blocked: z.object({
-      urls: count,
-      more: z.boolean().describe("There are more URLs of the host than are looked at."),
-      rules: z.array(z.object({ rule: z.string(), urls: count, example: z.string() })),
-    }),
-    stated: z.object({
-      pages: count.describe("In the index, that were looked at."),
-      more: z.boolean(),
-      counts: z.array(z.object({ use: z.string(), answer: z.string(), pages: count })),
-      sets: z.array(z.object({ pages: count, answers: z.string(), statements: z.array(z.string()) })),
-    }),
-    notSearched: z.object({
-      pages: count.describe(
-        "Kept without their text, since their site states that they are not to be searched.",
-      ),
-      urls: z.array(z.string()).describe("Some of them."),
-    }),
-    payment: z.string().nullable().describe("It asked to be paid (402), in words."),
-  })
-  .meta({ id: "SiteRobots" });
+const robots = openRecord("SiteRobots", {
+  robots: orNull(z.object({ state: z.string(), words: z.string(), at: instant }), "Null: not asked for yet."),
+  crawlDelayMs: z.number().nullable(),
+  blocked: z.object({
+    urls: count,
+    more: z.boolean().describe("There are more URLs of the host than are looked at."),
+    rules: z.array(z.object({ rule: z.string(), urls: count, example: z.string() })),
+  }),
+  stated: z.object({
+    pages: count.describe("In the index, that were looked at."),
+    more: z.boolean(),
+    counts: z.array(z.object({ use: z.string(), answer: z.string(), pages: count })),
+    sets: z.array(z.object({ pages: count, answers: z.string(), statements: z.array(z.string()) })),
+  }),
+  notSearched: z.object({
+    pages: count.describe(
+      "Kept without their text, since their site states that they are not to be searched.",
+    ),
+    urls: z.array(z.string()).describe("Some of them."),
+  }),
+  payment: z.string().nullable().describe("It asked to be paid (402), in words."),
+});
 
 const times = {
   samples: count.describe("Fetches."),
@@ -204,61 +201,55 @@ const times = {
   totalMs: z.number().nullable().describe("To download a page, without waiting; median."),
 };
 
-const speed = z
-  .object({
-    since: instant,
-    until: instant,
-    stepSeconds: count,
-    more: z.boolean().describe("There are more fetches in that time: the latest are counted."),
-    all: z.object({ ...times, wireBytes: z.number() }),
-    points: z.array(z.object({ at: instant, ...times, wireBytes: z.number() })),
-    crawlers: z.array(z.object({ name: z.string(), ...times })),
-    moves: z
-      .array(z.object({ at: instant, words: z.string() }))
-      .describe("When its subnet, or the host itself, went to another crawler."),
-    pace: z.object({
-      delayMs: z
-        .number()
-        .nullable()
-        .describe("Between two requests, by all that holds now; null: the crawler's usual pace."),
-      reasons: z.array(z.string()).describe("Why it is asked more slowly than usual."),
-      notBefore: instant.nullable().describe("It is left alone until then."),
-      crawlDelayMs: z.number().nullable(),
-      capDelayMs: z.number().nullable(),
-      backOffMs: z.number().nullable(),
-      backedOffAt: instant.nullable(),
-      usualMs: z.number().nullable().describe("What it usually takes to answer."),
-      toleratedPerHour: z.number().nullable(),
-      said: z.array(z.string()).describe("What the site said of our pace, in words."),
-    }),
-  })
-  .meta({ id: "SiteSpeed" });
+const speed = openRecord("SiteSpeed", {
+  since: instant,
+  until: instant,
+  stepSeconds: count,
+  more: z.boolean().describe("There are more fetches in that time: the latest are counted."),
+  all: z.object({ ...times, wireBytes: z.number() }),
+  points: z.array(z.object({ at: instant, ...times, wireBytes: z.number() })),
+  crawlers: z.array(z.object({ name: z.string(), ...times })),
+  moves: z
+    .array(z.object({ at: instant, words: z.string() }))
+    .describe("When its subnet, or the host itself, went to another crawler."),
+  pace: z.object({
+    delayMs: orNull(
+      z.number(),
+      "Between two requests, by all that holds now; null: the crawler's usual pace.",
+    ),
+    reasons: z.array(z.string()).describe("Why it is asked more slowly than usual."),
+    notBefore: instant.nullable().describe("It is left alone until then."),
+    crawlDelayMs: z.number().nullable(),
+    capDelayMs: z.number().nullable(),
+    backOffMs: z.number().nullable(),
+    backedOffAt: instant.nullable(),
+    usualMs: z.number().nullable().describe("What it usually takes to answer."),
+    toleratedPerHour: z.number().nullable(),
+    said: z.array(z.string()).describe("What the site said of our pace, in words."),
+  }),
+});
 
-const links = z
-  .object({
-    to: z.array(z.object({ host: z.string(), pages: count.describe("Of this host, that link there.") })),
-    toLooked: z.object({ pages: count, more: z.boolean() }),
-    from: z.array(z.object({ host: z.string(), pages: count.describe("Of that host, that link here.") })),
-    fromLooked: z.object({ urls: count, pages: count, more: z.boolean() }),
-  })
-  .meta({ id: "SiteLinks" });
+const links = openRecord("SiteLinks", {
+  to: z.array(z.object({ host: z.string(), pages: count.describe("Of this host, that link there.") })),
+  toLooked: z.object({ pages: count, more: z.boolean() }),
+  from: z.array(z.object({ host: z.string(), pages: count.describe("Of that host, that link here.") })),
+  fromLooked: z.object({ urls: count, pages: count, more: z.boolean() }),
+});
 
-const siteAnswer = z
-  .object({
-    now: instant,
-    host: z.string(),
-    found: z.boolean(),
-    words: z.string().nullable().describe("Of a host that is not known: what to do."),
-    part: z.enum(siteParts),
-    site: site.nullable(),
-    overview: overview.nullable(),
-    pages: pages.nullable(),
-    changes: changes.nullable(),
-    robots: robots.nullable(),
-    speed: speed.nullable(),
-    links: links.nullable(),
-  })
-  .meta({ id: "SiteAnswer" });
+const siteAnswer = openRecord("SiteAnswer", {
+  now: instant,
+  host: z.string(),
+  found: z.boolean(),
+  words: z.string().nullable().describe("Of a host that is not known: what to do."),
+  part: z.enum(siteParts),
+  site: site.nullable(),
+  overview: overview.nullable(),
+  pages: pages.nullable(),
+  changes: changes.nullable(),
+  robots: robots.nullable(),
+  speed: speed.nullable(),
+  links: links.nullable(),
+});
 
 export type SiteAnswer = ReadOf<typeof siteAnswer>;
 export type Site = ReadOf<typeof site>;
@@ -310,19 +301,11 @@ export const mostFetchedAgain = 1000;
 
 export const siteApi = {
   site: {
-    method: "get",
-    path: "/api/sites/{host}",
-    needs: "read",
+    ...get("/api/sites/{host}", "read"),
     summary: "A host: its crawler, pages, changes, preferences, speed and links",
     description:
       "What is known of the host as a whole comes with every part. Counts of hosts with very many URLs are of a part of them, and say so.",
-    parameters: {
-      path: { host },
-      query: {
-        ...siteParameters,
-        ...rangeParameters,
-      },
-    },
+    parameters: { path: { host }, query: { ...siteParameters, ...rangeParameters } },
     answers: {
       200: answer(siteAnswer),
       400: errorAnswer("A part, filter, kind or time that cannot be"),
@@ -330,23 +313,16 @@ export const siteApi = {
     },
   },
   fetchSiteAgain: {
-    method: "post",
-    path: "/api/sites/{host}/fetch-again",
-    needs: "url-write",
+    ...post("/api/sites/{host}/fetch-again", "url-write"),
     summary: "Make a host's scheduled pages due now",
     description: `Its pages that are scheduled for later, the next ${mostFetchedAgain} of them; each keeps the pace of the host. A single URL: POST /api/urls with deed recrawl.`,
     parameters: { path: { host } },
     body: {
-      schema: z
-        .strictObject({ confirmation: typedConfirmation("The host's name once more") })
-        .meta({ id: "FetchSiteAgain" }),
+      schema: record("FetchSiteAgain", { confirmation: typedConfirmation("The host's name once more") }),
       example: { confirmation: "www.example.org" },
     },
     answers: {
-      200: answer(
-        z.object({ host: z.string(), urls: count }).meta({ id: "FetchedSiteAgain" }),
-        "So many are due now",
-      ),
+      200: answer(openRecord("FetchedSiteAgain", { host: z.string(), urls: count }), "So many are due now"),
       404: errorAnswer("The frontier does not hold the host"),
       409: errorAnswer("Nothing of it is scheduled for later"),
       422: errorAnswer("The confirmation is not the host's name"),

@@ -1,7 +1,16 @@
 /** The API of the list of sites: what it takes and answers. */
 import { domainToASCII } from "node:url";
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer, type ReadOf } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  orNull,
+  type ReadOf,
+  record,
+} from "../web/api-operation.ts";
 
 /**
  * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
@@ -13,55 +22,51 @@ export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added"
 /** Sites of a page, and at most. */
 const [usualSites, mostSites] = [50, 1000];
 
-const site = z
-  .strictObject({
-    host: z.string(),
-    name: z.string().describe("As people read it: another than host where that is Punycode."),
-    state: z.enum(siteStates),
-    reason: z.string().nullable().describe("Why it is blocked, unresolved or left out."),
-    dueAt: dateTime().nullable().describe("When something of it is next to be fetched; null: nothing is."),
-    crawler: z.string().nullable().describe("By its subnet's delegation or an override; null: not assigned."),
-    inProgressBy: z.string().nullable().describe("The crawler that has it in hand now."),
-    subnet: z.string().nullable(),
-    language: z.string().nullable().describe("Of most of its pages."),
-    country: z.string().nullable().describe("In which its subnet is registered."),
-    organisation: z.string().nullable().describe("That holds its subnet."),
-    tld: z.string().nullable(),
-    channels: z.int(),
-    pages: z.int().describe("With a text of their own, or nearly that of another."),
-    urls: z.int(),
-    dueUrls: z.int(),
-    moreDueUrls: z.boolean().describe("There are more than dueUrls."),
-    failures: z.int().describe("Fetches without a usable answer, of the last seven days."),
-    fetches: z.int().describe("Of the last seven days."),
-    fetchedAt: dateTime().nullable().describe("When one of its URLs was last fetched."),
-    addedAt: dateTime(),
-    rttMs: z.number().nullable().describe("Measured when its crawler was chosen."),
-    bytes: z.number().describe("Fetched of it, ever."),
-  })
-  .meta({ id: "ListedSite" });
+const site = record("ListedSite", {
+  host: z.string(),
+  name: z.string().describe("As people read it: another than host where that is Punycode."),
+  state: z.enum(siteStates),
+  reason: z.string().nullable().describe("Why it is blocked, unresolved or left out."),
+  dueAt: dateTime().nullable().describe("When something of it is next to be fetched; null: nothing is."),
+  crawler: z.string().nullable().describe("By its subnet's delegation or an override; null: not assigned."),
+  inProgressBy: z.string().nullable().describe("The crawler that has it in hand now."),
+  subnet: z.string().nullable(),
+  language: z.string().nullable().describe("Of most of its pages."),
+  country: z.string().nullable().describe("In which its subnet is registered."),
+  organisation: z.string().nullable().describe("That holds its subnet."),
+  tld: z.string().nullable(),
+  channels: z.int(),
+  pages: z.int().describe("With a text of their own, or nearly that of another."),
+  urls: z.int(),
+  dueUrls: z.int(),
+  moreDueUrls: z.boolean().describe("There are more than dueUrls."),
+  failures: z.int().describe("Fetches without a usable answer, of the last seven days."),
+  fetches: z.int().describe("Of the last seven days."),
+  fetchedAt: dateTime().nullable().describe("When one of its URLs was last fetched."),
+  addedAt: dateTime(),
+  rttMs: z.number().nullable().describe("Measured when its crawler was chosen."),
+  bytes: z.number().describe("Fetched of it, ever."),
+});
 
-const sites = z
-  .strictObject({
-    at: dateTime(),
-    filter: z.record(z.string(), z.string()).describe("What was asked for, as it was understood."),
-    sort: z.enum(siteSorts),
-    order: z.enum(["up", "down"]),
-    sites: z.array(site),
-    count: z.int().describe("Of all that match, as far as they were counted."),
-    isWholeCount: z.boolean().describe("False: there are more than count."),
-    estimate: z.number().nullable().describe("Where there are more, about how many; null: not known."),
-    next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
-    progress: z.strictObject({
-      isFirstRound: z.boolean().describe("The list is being filled: hosts are missing."),
-      roundSeconds: z
-        .number()
-        .nullable()
-        .describe("How long the list takes to look at every host once; null: it never has."),
-      knownHosts: z.number().describe("While it is being filled: hosts that the crawl knows, about."),
-    }),
-  })
-  .meta({ id: "Sites" });
+const sites = record("Sites", {
+  at: dateTime(),
+  filter: z.record(z.string(), z.string()).describe("What was asked for, as it was understood."),
+  sort: z.enum(siteSorts),
+  order: z.enum(["up", "down"]),
+  sites: z.array(site),
+  count: z.int().describe("Of all that match, as far as they were counted."),
+  isWholeCount: z.boolean().describe("False: there are more than count."),
+  estimate: z.number().nullable().describe("Where there are more, about how many; null: not known."),
+  next: z.string().nullable().describe("Where the next page goes on: its parameter after."),
+  progress: z.strictObject({
+    isFirstRound: z.boolean().describe("The list is being filled: hosts are missing."),
+    roundSeconds: orNull(
+      z.number(),
+      "How long the list takes to look at every host once; null: it never has.",
+    ),
+    knownHosts: z.number().describe("While it is being filled: hosts that the crawl knows, about."),
+  }),
+});
 
 const text = z.string().max(300);
 /** As names are kept: `*.Bücher.example.` is `xn--bcher-kva.example`. */
@@ -119,18 +124,11 @@ export type SitesAnswer = ReadOf<typeof sites>;
 
 export const sitesApi = {
   sites: {
-    method: "get",
-    path: "/api/sites",
-    needs: "read",
+    ...get("/api/sites", "read"),
     summary: "Hosts, filtered and sorted",
     description:
       "Hosts without a value stand last in either direction. Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
-    parameters: {
-      query: sitesParameters,
-    },
-    answers: {
-      200: answer(sites),
-      400: errorAnswer("What is asked cannot be answered"),
-    },
+    parameters: { query: sitesParameters },
+    answers: { 200: answer(sites), 400: errorAnswer("What is asked cannot be answered") },
   },
 } satisfies ApiOperations;

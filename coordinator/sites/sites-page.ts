@@ -270,7 +270,7 @@ function footnote({ answer: { at, progress }, question }: SitesPage): Html {
     progress.roundSeconds === null || progress.roundSeconds < 60
       ? "within a minute"
       : `within ${spanWords(progress.roundSeconds)}`;
-  return html`<p class="small">As of ${instant(at.toISOString())}: the list follows the crawl within seconds, and registries, delegations and languages ${round}.
+  return html`<p class="small">As of ${instant(at)}: the list follows the crawl within seconds, and registries, delegations and languages ${round}.
 Failed are fetches of the last seven days (UTC) without a usable answer; RTT is that of the delegation.
 All of it, up to 1,000,000 sites: <a href="${pathWith("/sites.csv", query)}">CSV</a>.</p>`;
 }

@@ -69,7 +69,7 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
 /** What a host's page and command are answered from. */
 function sitePorts({ pool, ...who }: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
   const hostReportNow: SitePorts["who"]["reads"]["hostReport"] = async (hostHash, now) =>
-    await hostReport(pool, hostHash, { now, counted: false });
+    await hostReport(pool, hostHash, now, false);
   return {
     who: {
       ...who,

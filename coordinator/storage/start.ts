@@ -15,7 +15,7 @@ import { storageFacts } from "./storage-reads.ts";
 import { storageRoutes } from "./storage-routes.ts";
 import { storageAnswer } from "./table-ends.ts";
 
-export interface RetentionPorts {
+interface RetentionPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
@@ -24,12 +24,6 @@ export interface RetentionPorts {
   readonly nowMs: () => number;
   /** False while the clock is doubted: days of fetches are made, and none is dropped. Left out: it never is. */
   readonly mayForget?: () => boolean;
-}
-
-export interface RetentionDuties {
-  /** Before results are taken: the day's own table is there. Fails for nothing, since results find a place without it. */
-  begin(): Promise<void>;
-  start(): void;
 }
 
 const minuteMs = 60_000;
@@ -63,7 +57,7 @@ const records = [
 
 type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
-export function retentionDuties(ports: RetentionPorts, config: RetentionConfig): RetentionDuties {
+export function retentionDuties(ports: RetentionPorts, config: RetentionConfig) {
   const { pool, timekeeper, log, now, nowMs, mayForget = () => true } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
@@ -75,6 +69,7 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
       log.info({ ...kept }, "the days of fetches are kept");
   };
   return {
+    /** Before results are taken: the day's own table is there. Fails for nothing, since results find a place without it. */
     begin: async () => {
       await keepDays().catch((error: unknown) => {
         log.warn({ error }, "no day was made for fetches, which lie without one until it is");

@@ -35,6 +35,6 @@ function row(line: TrustLine, viewer: PageViewer, mayRestore: boolean): Html {
     path: crawlerPath(crawler, "/believe"),
     label: `Trust ${crawler} again`,
   });
-  return html`<tr><th scope="row"><a href="${crawlerPath(crawler)}#trust">${crawler}</a></th><td class="why">${name}${isDoubted && since !== null ? html`<span class="small">since ${instant(since.toISOString())}: ${words}</span>` : nothing}${standing === "unproven" ? html`<span class="small">${words}</span>` : nothing}</td>
+  return html`<tr><th scope="row"><a href="${crawlerPath(crawler)}#trust">${crawler}</a></th><td class="why">${name}${isDoubted && since !== null ? html`<span class="small">since ${instant(since)}: ${words}</span>` : nothing}${standing === "unproven" ? html`<span class="small">${words}</span>` : nothing}</td>
 <td class="number">${countText(comparisons.agreed)}</td><td class="number">${countText(comparisons.alone)}</td><td class="number">${countText(comparisons.once)}</td><td class="number">${score.toFixed(1)}</td><td class="number">${countText(pages)}</td>${mayRestore ? html`<td>${isDoubted ? button : nothing}</td>` : nothing}</tr>`;
 }

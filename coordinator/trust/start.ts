@@ -15,7 +15,7 @@ import type { CoordinatorConfig } from "../config.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/frontier.ts";
+import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { following } from "../live-config.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import type { TrustStore } from "./comparison.ts";

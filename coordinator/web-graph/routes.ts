@@ -42,7 +42,7 @@ export function graphRoutes(read: () => Promise<readonly [KeptGraph | null, Date
 function graphBody(summary: GraphSummary, madeAt: Date, ranksAt: Date | null): Html {
   const { ranking } = summary;
   return html`<h1>Web graph</h1>
-<p>As <code>nearcrawl rank --write</code> found it at ${instant(madeAt.toISOString())}: PageRank with damping ${ranking.damping}, ${
+<p>As <code>nearcrawl rank --write</code> found it at ${instant(madeAt)}: PageRank with damping ${ranking.damping}, ${
     ranking.converged ? "to its tolerance" : "not to its tolerance"
   } after ${countText(ranking.iterations)} iterations.</p>
 ${ranksAt !== null && ranksAt > madeAt ? laterRanks(ranksAt) : nothing}
@@ -63,7 +63,7 @@ function notRankedBody(ranksAt: Date | null): Html {
 
 /** The SQL engine keeps ranks, and counts no degrees and hosts. */
 function laterRanks(ranksAt: Date): Html {
-  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt.toISOString())}</strong>, and the frontier's order goes by that;
+  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt)}</strong>, and the frontier's order goes by that;
 it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now,
 or <code>nearcrawl rank --engine sql</code> to see sizes and highest pages.</p>`;
 }

@@ -99,6 +99,25 @@ export function routePath({ path }: ApiOperation): string {
 /** A text in JSON, which a route may give as the Date that becomes it. */
 export const dateTime = (): z.ZodType<Date | string> => z.string().meta({ format: "date-time" });
 
+/** An object of just these fields, by which the OpenAPI document knows it. */
+export const record = <Fields extends z.ZodRawShape>(id: string, fields: Fields, description?: string) =>
+  z.strictObject(fields).meta(description === undefined ? { id } : { id, description });
+
+/** One that may have more fields. */
+export const openRecord = <Fields extends z.ZodRawShape>(id: string, fields: Fields, description?: string) =>
+  z.object(fields).meta(description === undefined ? { id } : { id, description });
+
+export const orNull = <Schema extends z.ZodType>(schema: Schema, description: string) =>
+  schema.nullable().describe(description);
+
+/** What is looked at, and what is done. */
+export const get = <Path extends string>(path: Path, needs: Scope | null) => {
+  return { method: "get", path, needs } as const;
+};
+export const post = <Path extends string>(path: Path, needs: Scope | null) => {
+  return { method: "post", path, needs } as const;
+};
+
 const errorSchema = z
   .strictObject({
     error: z.strictObject({ status: z.int(), message: z.string().describe("In plain words.") }),

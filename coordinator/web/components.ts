@@ -1,7 +1,7 @@
 /** What pages share: headings, figures, forms of one button, lists in pages. */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import { askAbout, countText, instant } from "./format.ts";
-import { type Html, html, nothing, pathWith } from "./html.ts";
+import { type Html, type HtmlValue, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 
 /** The heading of a page, with what stands beside it; its tabs are the frame's (navigation.ts). */
@@ -20,7 +20,7 @@ export function fact(name: string, value: Html | string | number): Html {
 }
 
 export function dateOr(date: Date | null, otherwise: string): Html {
-  return date === null ? html`${otherwise}` : instant(date.toISOString());
+  return date === null ? html`${otherwise}` : instant(date);
 }
 
 /** A form of one button, for somebody who may. */
@@ -104,7 +104,7 @@ export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
 
 export interface TableColumn<One> {
   readonly title: string | Html;
-  readonly cell: (one: One) => Html | string | number;
+  readonly cell: (one: One) => HtmlValue;
   /** Of its cells: figures stand to the right; texts that are wide, break anywhere, or not at all. */
   readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | undefined;
 }
@@ -125,20 +125,68 @@ export const wideColumn = <One>(title: string, cell: TableColumn<One>["cell"]): 
 export const actionColumn = <One>(title: string, cell: TableColumn<One>["cell"]): TableColumn<One> =>
   column(html`<span class="hidden">${title}</span>`, cell);
 
-/** Its first column heads the rows; what is wider than the page scrolls by itself. */
+/** Of columns that several tables share. */
 export function dataTable<One>(
   label: string,
   columns: readonly TableColumn<One>[],
   rows: readonly One[],
-  kind: string | null = null,
+  kind = "",
 ): Html {
-  const as = ({ kind: its }: TableColumn<One>) => (its === undefined ? nothing : html` class="${its}"`);
-  const [first, ...others] = columns;
-  const rowOf = (one: One) =>
-    html`<tr><th scope="row"${first === undefined ? nothing : as(first)}>${first?.cell(one)}</th>${others.map(
-      (column) => html`<td${as(column)}>${column.cell(one)}</td>`,
-    )}</tr>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${kind === null ? nothing : html` class="${kind}"`}>
-<thead><tr>${columns.map((column) => html`<th scope="col"${column.kind === "number" ? as(column) : nothing}>${column.title}</th>`)}</tr></thead>
-<tbody>${rows.map(rowOf)}</tbody></table></div>`;
+  return tableWith(label, columns, rows, (one) => columns.map(({ cell }) => cell(one)), kind);
+}
+
+/**
+ * Its first column heads the rows; what is wider than the page scrolls by itself. Behind a heading stands the class of its
+ * cells: `Subnets .number`. A heading in brackets is for screen readers alone; one that is false is left out with its cells.
+ */
+export function tableOf<One>(
+  label: string,
+  heads: readonly (string | false)[],
+  rows: readonly One[],
+  cells: (one: One) => readonly HtmlValue[],
+  kind = "",
+): Html {
+  const columns = heads.map((head) => (head === false ? null : headingOf(head)));
+  return tableWith(label, columns, rows, cells, kind);
+}
+
+type Heading = Pick<TableColumn<unknown>, "title"> & { readonly kind?: string | undefined };
+
+function tableWith<One>(
+  label: string,
+  columns: readonly (Heading | null)[],
+  rows: readonly One[],
+  cells: (one: One) => readonly HtmlValue[],
+  kind: string,
+): Html {
+  const headOf = (column: Heading | null) =>
+    column &&
+    html`<th scope="col"${classOf(headKinds.find((one) => one === column.kind))}>${column.title}</th>`;
+  const cellOf = (value: HtmlValue, at: number) => {
+    const column = columns[at];
+    const rest = html`${classOf(column?.kind)}>${value}`;
+    return column && (at === 0 ? html`<th scope="row"${rest}</th>` : html`<td${rest}</td>`);
+  };
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table${classOf(kind)}>
+<thead><tr>${columns.map(headOf)}</tr></thead>
+<tbody>${rows.map((one) => html`<tr>${cells(one).map(cellOf)}</tr>`)}</tbody></table></div>`;
+}
+
+const headKinds = ["number", "bar-column"];
+
+function headingOf(head: string): Heading {
+  const [title = "", kind] = head.split(" .");
+  const hidden = /^\((.+)\)$/.exec(title)?.[1];
+  return { title: hidden === undefined ? title : html`<span class="hidden">${hidden}</span>`, kind };
+}
+
+const classOf = (name = "") => (name === "" ? nothing : html` class="${name}"`);
+
+export const small = (words: HtmlValue): Html => html`<span class="small">${words}</span>`;
+
+/** A share of 1 as a bar of its width; the figure stands beside it. */
+export function shareBar(share: number): Html {
+  const width = Math.round(1000 * Math.min(1, Math.max(0, share))) / 10;
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect
+class="bar-ground" width="100" height="8"/><rect class="bar-value" width="${width}" height="8"/></svg>`;
 }

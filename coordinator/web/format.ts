@@ -31,9 +31,12 @@ interface SizesInAndOut {
 }
 
 /** An instant: UTC in the page, the reader's zone once the script has run. */
-export function instant(iso: string): Html {
+export function instant(at: Date | string): Html {
+  const iso = isoOf(at);
   return html`<time datetime="${iso}">${instantWords(iso)}</time>`;
 }
+
+const isoOf = (at: Date | string) => (typeof at === "string" ? at : at.toISOString());
 
 /** A sentence whose instants (as spoken-time writes them) are in the reader's zone, too. */
 export function sentence(words: string): Html {
@@ -42,7 +45,8 @@ export function sentence(words: string): Html {
 }
 
 /** "5 min ago", with the instant itself on hover. */
-export function ago(iso: string, now: string): Html {
+export function ago(at: Date | string, now: string): Html {
+  const iso = isoOf(at);
   return html`<time class="ago" datetime="${iso}" title="${instantWords(iso)}">${whenWords(iso, new Date(now))}</time>`;
 }
 
@@ -56,8 +60,8 @@ export function crawlerLink(name: string): Html {
 }
 
 /** A crawler's state as a dot and a word; colour is never the only sign. */
-export function stateBadge(state: string): Html {
-  return html`<span class="state state-${state}">${state}</span>`;
+export function stateBadge(state: string, name = state): Html {
+  return html`<span class="state state-${state}">${name}</span>`;
 }
 
 /** A country by its code; the name is for those who do not know the code. */

@@ -1,8 +1,9 @@
 /** The fleet as pages show it: each crawler's state, place and share, and one crawler in full. */
 
 import type { Pool } from "pg";
-import { defaultMostBytes, isoOrNull, roundMs, sampleTables } from "../database/cached-read.ts";
-import type { CrawlerDetail, FleetLine } from "../overview/overview.ts";
+import { defaultMostBytes, roundedMs, sampleTables, toldRows } from "../database/cached-read.ts";
+import type { CrawlerDetail } from "../fleet/crawler-api.ts";
+import type { FleetLine } from "../fleet/fleet-api.ts";
 import { subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "./who-api.ts";
 
@@ -15,42 +16,28 @@ const peersShown = 1000;
 /** Latest fetches that the outcomes of one crawler are counted over. */
 const outcomeWindow = 5000;
 
-interface CrawlerRow {
-  crawler_id: number;
-  name: string;
-  state: CrawlerReport["state"];
-  place: string | null;
-  country: string | null;
-  latitude: number | null;
-  longitude: number | null;
-  address: string | null;
-  pages_per_day: number;
-  concurrent_hosts: number;
-  probe_methods: string[];
-  speaks_ipv6: boolean | null;
-  software_version: string | null;
-  connected_at: Date | null;
-  last_seen_at: Date | null;
-  offline_reason: string | null;
-  revoked: boolean;
-  heartbeat: { holdingBack?: unknown };
-}
-
 const crawlerSelect = `
-  select crawler_id, name, state, place, country, latitude, longitude, host(address) as address,
-    pages_per_day, concurrent_hosts, probe_methods, speaks_ipv6, software_version, connected_at, last_seen_at,
-    offline_reason, revoked_at is not null as revoked, heartbeat
+  select crawler_id as "crawlerId", name, state, place, country, latitude, longitude, host(address) as address,
+    pages_per_day as "pagesPerDay", concurrent_hosts as "concurrentHosts", probe_methods as "probeMethods",
+    speaks_ipv6 as "speaksIpv6", software_version as "softwareVersion", connected_at as "connectedAt",
+    last_seen_at as "lastSeenAt", offline_reason as "offlineReason",
+    array(
+      select word #>> '{}'
+      from jsonb_array_elements(case jsonb_typeof(heartbeat -> 'holdingBack')
+        when 'array' then heartbeat -> 'holdingBack' else '[]' end) word
+      where jsonb_typeof(word) = 'string'
+      limit 10
+    ) as "holdingBack",
+    revoked_at is not null as revoked
   from crawler`;
 
 export async function crawlerNamed(pool: Pool, name: string): Promise<CrawlerReport | null> {
-  const { rows } = await pool.query<CrawlerRow>(`${crawlerSelect} where name = $1`, [name]);
-  return rows[0] ? crawlerReport(rows[0]) : null;
+  return (await toldRows<CrawlerReport>(pool, `${crawlerSelect} where name = $1`, [name]))[0] ?? null;
 }
 
 /** Every crawler, by name. */
 export async function allCrawlers(pool: Pool): Promise<CrawlerReport[]> {
-  const { rows } = await pool.query<CrawlerRow>(`${crawlerSelect} order by name limit ${fleetLimit}`);
-  return rows.map(crawlerReport);
+  return await toldRows(pool, `${crawlerSelect} order by name limit ${fleetLimit}`);
 }
 
 /** Who was invited comes when the invitation is redeemed. */
@@ -84,7 +71,7 @@ export type Share = Pick<
 export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
   const { delegation, page } = await sampleTables(pool, ["delegation", "page"], mostBytes);
   const { rows } = await pool.query<Share & { crawlerId: number }>(
-    `select crawler_id as "crawlerId", coalesce(subnets, 0)::int as subnets, mean_rtt_ms::float8 as "meanRttMs",
+    `select crawler_id as "crawlerId", coalesce(subnets, 0)::int as subnets, ${roundedMs("mean_rtt_ms")} as "meanRttMs",
        coalesce(pages, 0)::int as pages, coalesce(body_bytes, 0)::float8 as "bodyBytes",
        coalesce(shipped_bytes, 0)::float8 as "shippedBytes", coalesce(open_leases, 0)::int as "openLeases"
      from crawler
@@ -104,17 +91,16 @@ export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Pro
        select crawler_id, count(*) as open_leases from lease where closed_at is null group by crawler_id
      ) leased using (crawler_id)`,
   );
-  return new Map(
-    rows.map(({ crawlerId, ...share }) => [crawlerId, { ...share, meanRttMs: roundMs(share.meanRttMs) }]),
-  );
+  return new Map(rows.map(({ crawlerId, ...share }) => [crawlerId, share]));
 }
 
 /** Everything beside the crawler itself that its page shows. */
 export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit<CrawlerDetail, "crawler">> {
   const [subnets, peers, outcomes] = await Promise.all([
     subnetsOfCrawler(pool, crawlerId, subnetsShown),
-    pool.query<{ name: string; rttMs: number; method: string }>(
-      `select c.name, r.rtt_ms as "rttMs", r.method
+    toldRows<CrawlerDetail["peers"][number]>(
+      pool,
+      `select c.name, ${roundedMs("r.rtt_ms")} as "rttMs", r.method
        from crawler_rtt r
        join crawler c on c.crawler_id = r.to_crawler_id
        where r.from_crawler_id = $1
@@ -124,11 +110,7 @@ export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit
     ),
     crawlerOutcomes(pool, crawlerId),
   ]);
-  return {
-    subnets,
-    peers: peers.rows.map((row) => ({ ...row, rttMs: roundMs(row.rttMs) ?? 0 })),
-    outcomes,
-  };
+  return { subnets, peers, outcomes };
 }
 
 /** Over the latest fetches of the whole fleet, the most frequent first. */
@@ -142,33 +124,4 @@ export async function crawlerOutcomes(pool: Pool, crawlerId: number): Promise<Cr
     [crawlerId],
   );
   return rows;
-}
-
-function crawlerReport(row: CrawlerRow): CrawlerReport {
-  return {
-    crawlerId: row.crawler_id,
-    name: row.name,
-    state: row.state,
-    place: row.place,
-    country: row.country,
-    latitude: row.latitude,
-    longitude: row.longitude,
-    address: row.address,
-    pagesPerDay: row.pages_per_day,
-    concurrentHosts: row.concurrent_hosts,
-    probeMethods: row.probe_methods,
-    speaksIpv6: row.speaks_ipv6,
-    softwareVersion: row.software_version,
-    connectedAt: isoOrNull(row.connected_at),
-    lastSeenAt: isoOrNull(row.last_seen_at),
-    offlineReason: row.offline_reason,
-    holdingBack: textsOf(row.heartbeat.holdingBack),
-    revoked: row.revoked,
-  };
-}
-
-function textsOf(value: unknown): string[] {
-  return Array.isArray(value)
-    ? value.filter((one): one is string => typeof one === "string").slice(0, 10)
-    : [];
 }

@@ -4,29 +4,17 @@ import type { CrawlerId, HostHash } from "#core/ids";
 import { isIpv6Text } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
 import type { NameResolver } from "#core/name-resolver";
-import type { UrlKey } from "#core/url-key";
-import type { LeavingChannel } from "../channels/channel.ts";
-import { notAsked, type PeerDistance } from "../delegation/denied-targets.ts";
+import { notAsked } from "../delegation/denied-targets.ts";
 import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
-import { type MoveCounts, type RateKind, rateFrom } from "../delegation/recalibration/ageing.ts";
+import { rateFrom } from "../delegation/recalibration/ageing.ts";
 import type { DelegationChange, FinerReport, ProbeRound, RecordedRound } from "../delegation/rounds-api.ts";
-import type { ownerOf } from "../federation/owner-reads.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
-import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports-api.ts";
-import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
-import type { PlacedUrl } from "../frontier/report-reads.ts";
-import type { SiteWishes } from "../opt-outs/opt-out.ts";
+import type { WaitingReport } from "../frontier/frontier-reports-api.ts";
+import type { FrontierOrder } from "../frontier/order/strategies.ts";
 import type { PublishedWord } from "../subnets/published-ranges.ts";
-import type {
-  ChainSubnet,
-  EffectiveDelegation,
-  NearMatch,
-  Neighbours,
-  OrganisationReport,
-  SubnetList,
-} from "../subnets/subnets-api.ts";
-import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
-import type { ReadRollUp } from "./roll-up-reads.ts";
+import type { ChainSubnet, EffectiveDelegation, Neighbours } from "../subnets/subnets-api.ts";
+import { effectiveFiner, partAt } from "./explain-delegation.ts";
+import type { WhoReads } from "./reads.ts";
 import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-api.ts";
 
 const historyShown = 30;
@@ -97,7 +85,7 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
     reads.allCrawlers(),
     effective?.roundId == null ? reads.latestRoundOf(leaf.subnetId) : reads.roundById(effective.roundId),
     reads.historyOf(effective?.subnetId ?? leaf.subnetId, historyShown),
-    reads.waitingIn(leaf.subnetId),
+    reads.waitingReport(leaf.subnetId),
     reads.neighboursOf(leaf.subnetId, neighboursShown),
     ageingOf(leaf, { effective, reads }),
   ]);
@@ -172,57 +160,6 @@ async function explained(
     ].join(" "),
     notAsked: notAsked(round, present, await reads.crawlerRtts()),
   };
-}
-
-// What the answer to `who` is read from: the outside, as the flow knows it.
-
-/** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
-export interface WhoReads {
-  /** Null: it is this coordinator's own. */
-  ownerOf(asked: Parameters<typeof ownerOf>[1]): ReturnType<typeof ownerOf>;
-  chainOf(first: string, last: string): Promise<ChainSubnet[]>;
-  /** At most `each` on either side. */
-  neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
-  /** What each source that speaks of the range says of it. */
-  publishedOf(first: string, last: string): Promise<readonly PublishedWord[]>;
-  /** How often subnets of these kinds of network move, from the least to the most specific. */
-  moveCountsOf(keys: {
-    readonly holderId: number | null;
-    readonly country: string | null;
-  }): Promise<(MoveCounts & { readonly kind: RateKind })[]>;
-  subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
-  subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
-  organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;
-  /** What lies in a space. */
-  readonly rollUp: ReadRollUp;
-  namesLike(text: string, limit: number): Promise<NearMatch[]>;
-  /** Hosts whose name, or a part of it between dots, begins so; none where looking for them takes too long. */
-  hostsLike(text: string, limit: number): Promise<NearMatch[]>;
-  crawlerNamed(name: string): Promise<CrawlerReport | null>;
-  allCrawlers(): Promise<CrawlerReport[]>;
-  /** Crawlers that had come by then, and were not removed yet. */
-  membersAt(at: Date): Promise<ReadonlySet<number>>;
-  crawlerRtts(): Promise<PeerDistance[]>;
-  roundById(roundId: number): Promise<RecordedRound | null>;
-  latestRoundOf(subnetId: number): Promise<RecordedRound | null>;
-  /** What is in force for a host in place of its subnet's delegation. */
-  finerOfHost(hostHash: HostHash): Promise<FinerReport | null>;
-  /** The fleet's domain sets, with the host's language. */
-  fleetSets(hostHash: HostHash): Promise<FleetSets>;
-  /** In the order of their addresses. */
-  partsOf(subnetId: number): Promise<FinerReport[]>;
-  historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
-  urlReport(key: UrlKey, now: Date): Promise<UrlReport | null>;
-  /** Where it stands among the due URLs of its host; null: the frontier does not hold it. */
-  urlPlace(key: UrlKey, as: { readonly strategy: OrderName; readonly now: Date }): Promise<PlacedUrl | null>;
-  hostReport(hostHash: HostHash, now: Date): Promise<HostReport | null>;
-  waitingIn(subnetId: number): Promise<WaitingReport>;
-  rejectionOf(url: string): Promise<string | null>;
-  /** Of a URL that the frontier does not hold; null: no channel leaves it out. */
-  leavingChannel(key: UrlKey): Promise<LeavingChannel | null>;
-  /** Of a host (null: none was asked for) and of addresses. */
-  /** `url`: canonical, where it is one that is asked about. */
-  wishesOf(host: string | null, addresses: readonly string[], url?: string | null): Promise<SiteWishes>;
 }
 
 export interface WhoPorts {

@@ -1,29 +1,42 @@
 /** What lies in a space, as a section: figures, and a bar for each crawler's subnets. */
 
 import { bytesText, howMany, msText, tooFewWords } from "#core/format";
-import { tile } from "../web/components.ts";
+import { empty, shareBar, small, tableOf, tile } from "../web/components.ts";
 import { countText, crawlerLink } from "../web/format.ts";
-import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { type Html, html, pathWith } from "../web/html.ts";
 import type { RollUp, WhoAnswer } from "./who-api.ts";
 
 export function rollUpSection(answer: WhoAnswer, rollUp: RollUp): Html {
   const sites = sitesQuery(answer);
+  const hosts = rollUp.hosts === 1 ? "host" : `${countText(rollUp.hosts)} hosts`;
   return html`<section><h2>In its space</h2>
 ${
   rollUp.subnets === 0
-    ? html`<div class="empty"><p><strong>No subnet in use.</strong> ${registeredWords(rollUp)}Nobody has met a host here: <a href="/submit">submit a URL</a> that lies in it, and its subnet gets a crawler.</p></div>`
+    ? empty(
+        "No subnet in use.",
+        html`${registeredWords(rollUp)}Nobody has met a host here: <a href="/submit">submit a URL</a> that lies in it, and its subnet gets a crawler.`,
+      )
     : figures(rollUp)
 }
-${sites === null || rollUp.hosts === 0 ? nothing : html`<p class="after-table"><a href="${pathWith("/sites", sites)}">The ${rollUp.hosts === 1 ? "host" : `${countText(rollUp.hosts)} hosts`} in the list of sites</a></p>`}</section>`;
+${
+  sites !== null &&
+  rollUp.hosts > 0 &&
+  html`<p class="after-table"><a href="${pathWith("/sites", sites)}">The ${hosts} in the list of sites</a></p>`
+}</section>`;
 }
 
 function figures(rollUp: RollUp): Html {
   const { rtt } = rollUp;
+  const pages = howMany(rtt.pages, "page");
+  const rttWords =
+    rtt.medianMs === null
+      ? `${pages} in measured subnets`
+      : `median ${msText(rtt.medianMs)}, weighted by ${pages}`;
   return html`<dl class="tiles">
 ${tile("Subnets in use", countText(rollUp.subnets), registeredWords(rollUp))}
 ${tile("Pages", countText(rollUp.pages), `${bytesText(rollUp.bytes)} fetched`)}
 ${tile("Hosts", countText(rollUp.hosts), `${countText(rollUp.dueHosts)} due`)}
-${tile("Mean RTT", rtt.meanMs === null ? tooFewWords : msText(rtt.meanMs), rtt.medianMs === null ? `${howMany(rtt.pages, "page")} in measured subnets` : `median ${msText(rtt.medianMs)}, weighted by ${howMany(rtt.pages, "page")}`)}
+${tile("Mean RTT", rtt.meanMs === null ? tooFewWords : msText(rtt.meanMs), rttWords)}
 </dl>
 ${crawlerTable(rollUp)}`;
 }
@@ -35,33 +48,18 @@ function registeredWords({ registered }: RollUp): string {
 function crawlerTable(rollUp: RollUp): Html {
   const { byCrawler, others, unassigned } = rollUp;
   const most = Math.max(1, unassigned, ...byCrawler.map(({ subnets }) => subnets));
-  const rows = [
-    ...byCrawler.map((one) => crawlerRow(crawlerLink(one.crawler), one, most)),
-    ...(others === null
-      ? []
-      : [crawlerRow(html`${howMany(others.crawlers, "other crawler")}`, others, most)]),
-    ...(unassigned === 0
-      ? []
-      : [
-          crawlerRow(
-            html`<span class="small">not assigned directly</span>`,
-            { subnets: unassigned, pages: null },
-            most,
-          ),
-        ]),
+  const rows: { readonly name: Html; readonly subnets: number; readonly pages: number | null }[] = [
+    ...byCrawler.map((one) => ({ ...one, name: crawlerLink(one.crawler) })),
+    ...(others === null ? [] : [{ ...others, name: html`${howMany(others.crawlers, "other crawler")}` }]),
+    ...(unassigned === 0 ? [] : [{ name: small("not assigned directly"), subnets: unassigned, pages: null }]),
   ];
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Crawlers in this space"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col" class="bar-column"><span class="hidden">Share</span></th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Pages</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`;
-}
-
-function crawlerRow(
-  name: Html,
-  { subnets, pages }: { readonly subnets: number; readonly pages: number | null },
-  most: number,
-): Html {
-  const width = Math.max(1, Math.round((100 * Math.min(subnets, most)) / most));
-  return html`<tr><th scope="row" class="break">${name}</th><td class="bar-column"><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-ground" width="100" height="8"/><rect class="bar-value" width="${width}" height="8"/></svg></td><td class="number">${countText(subnets)}</td><td class="number">${pages === null ? "–" : countText(pages)}</td></tr>`;
+  const heads = ["Crawler .break", "(Share) .bar-column", "Subnets .number", "Pages .number"];
+  return tableOf("Crawlers in this space", heads, rows, ({ name, subnets, pages }) => [
+    name,
+    shareBar(Math.max(0.01, subnets / most)),
+    countText(subnets),
+    pages === null ? "–" : countText(pages),
+  ]);
 }
 
 /** The filter of the list of sites that shows the same hosts; null: it has none for this. */

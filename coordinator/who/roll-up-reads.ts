@@ -4,8 +4,8 @@
  */
 
 import type { Pool } from "pg";
-import { KeptAnswer, roundMs } from "../database/cached-read.ts";
-import { crawlersNamed, weightedRtt } from "./roll-up.ts";
+import { enoughSamples } from "#core/format";
+import { KeptAnswer, roundedMs } from "../database/cached-read.ts";
 import type { RollUp } from "./who-api.ts";
 
 export type Space =
@@ -24,6 +24,8 @@ const fewSubnets = 20_000;
 const mostKept = 50;
 
 const keptMs = 30_000;
+
+const crawlersNamed = 10;
 
 export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
   const kept = new Map<string, KeptAnswer<RollUp | null>>();
@@ -118,21 +120,11 @@ function largeSpace(space: Space): SpaceSql | null {
   return { sql, values: [space.first, space.last] };
 }
 
-interface RollUpRow {
-  subnets: number;
-  unassigned: number;
-  hosts: number;
-  due_hosts: number;
-  pages: number;
-  bytes: number;
-  measured_pages: number;
-  mean_ms: number | null;
-  median_ms: number | null;
-  /** Every crawler, most subnets first. */
-  crawlers: number;
-  named: { readonly crawler: string; readonly subnets: number; readonly pages: number }[];
-  assigned_subnets: number;
-  assigned_pages: number;
+interface RollUpRow
+  extends Pick<RollUp, "subnets" | "unassigned" | "hosts" | "dueHosts" | "pages" | "bytes" | "byCrawler"> {
+  readonly rtt: RollUp["rtt"];
+  /** With those that are not named. */
+  readonly all: NonNullable<RollUp["others"]>;
 }
 
 /**
@@ -174,14 +166,13 @@ const rollUpSql = (space: string, now: number) => `
   )
   select count(distinct subnet_id)::int as subnets,
     count(distinct subnet_id) filter (where crawler_id is null)::int as unassigned,
-    coalesce(sum(hosts), 0)::int as hosts, coalesce(sum(due_hosts), 0)::int as due_hosts,
+    coalesce(sum(hosts), 0)::int as hosts, coalesce(sum(due_hosts), 0)::int as "dueHosts",
     coalesce(sum(pages), 0)::float8 as pages, coalesce(sum(bytes), 0)::float8 as bytes,
-    coalesce((select max(total) from measured), 0)::float8 as measured_pages,
-    (select sum(rtt_ms * pages) / sum(pages) from measured)::float8 as mean_ms,
-    (select min(rtt_ms) from measured where 2 * up_to >= total)::float8 as median_ms,
-    (select count(*) from crawled)::int as crawlers,
-    (select coalesce(sum(subnets), 0) from crawled)::int as assigned_subnets,
-    (select coalesce(sum(pages), 0) from crawled)::float8 as assigned_pages,
+    (select json_build_object('pages', coalesce(max(total), 0), 'meanMs', ${roundedMs("sum(rtt_ms * pages) / sum(pages)")},
+       'medianMs', ${roundedMs("min(rtt_ms) filter (where 2 * up_to >= total)")})
+     from measured) as rtt,
+    (select json_build_object('crawlers', count(*), 'subnets', coalesce(sum(subnets), 0), 'pages', coalesce(sum(pages), 0))
+     from crawled) as all,
     (select coalesce(json_agg(json_build_object('crawler', name, 'subnets', subnets, 'pages', pages)), '[]')
      from (
        select name, subnets, pages
@@ -189,7 +180,7 @@ const rollUpSql = (space: string, now: number) => `
        join crawler using (crawler_id)
        order by subnets desc, name
        limit ${crawlersNamed}
-     ) most) as named
+     ) most) as "byCrawler"
   from piece`;
 
 /** Postgres' code for a statement that was ended by its time limit. */
@@ -210,26 +201,17 @@ async function counted(
   }
 }
 
-function rollUpOf(row: RollUpRow, registered: number | null): RollUp {
-  const { named } = row;
-  const sum = (of: "subnets" | "pages") => named.reduce((total, one) => total + one[of], 0);
+function rollUpOf({ all, rtt, ...row }: RollUpRow, registered: number | null): RollUp {
+  const { byCrawler } = row;
+  const sum = (of: "subnets" | "pages") => byCrawler.reduce((total, one) => total + one[of], 0);
+  const others = {
+    crawlers: all.crawlers - byCrawler.length,
+    subnets: all.subnets - sum("subnets"),
+    pages: all.pages - sum("pages"),
+  };
   return {
-    subnets: row.subnets,
-    registered,
-    byCrawler: named,
-    others:
-      row.crawlers === named.length
-        ? null
-        : {
-            crawlers: row.crawlers - named.length,
-            subnets: row.assigned_subnets - sum("subnets"),
-            pages: row.assigned_pages - sum("pages"),
-          },
-    unassigned: row.unassigned,
-    hosts: row.hosts,
-    dueHosts: row.due_hosts,
-    pages: row.pages,
-    bytes: row.bytes,
-    rtt: weightedRtt(row.measured_pages, roundMs(row.mean_ms), roundMs(row.median_ms)),
+    ...{ ...row, registered, others: others.crawlers === 0 ? null : others },
+    // Too few say nothing.
+    rtt: enoughSamples(rtt.pages) ? rtt : { pages: rtt.pages, meanMs: null, medianMs: null },
   };
 }

@@ -4,15 +4,8 @@
  * met a host in are no part of the crawl.
  */
 
-import { enoughSamples, howMany, msText } from "#core/format";
-import type { RollUp, WeightedRtt } from "./who-api.ts";
-
-export const crawlersNamed = 10;
-
-/** Too few say nothing. */
-export function weightedRtt(pages: number, meanMs: number | null, medianMs: number | null): WeightedRtt {
-  return enoughSamples(pages) ? { pages, meanMs, medianMs } : { pages, meanMs: null, medianMs: null };
-}
+import { howMany, msText } from "#core/format";
+import type { RollUp } from "./who-api.ts";
 
 /** "14 subnets in use: amsterdam 9, brussels 5; 240 pages; mean 8 ms". */
 export function rollUpWords(rollUp: RollUp): string {
@@ -39,7 +32,7 @@ function othersWords({ byCrawler, others }: RollUp): string[] {
   return [`${howMany(crawlers, "other crawler")} ${count(subnets)}`];
 }
 
-export function meanWords({ meanMs }: WeightedRtt): string {
+export function meanWords({ meanMs }: RollUp["rtt"]): string {
   return meanMs === null ? "mean RTT: too few yet" : `mean ${msText(meanMs)}`;
 }
 

@@ -3,7 +3,7 @@
 import type { NameResolver } from "#core/name-resolver";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { FrontierOrder } from "../frontier/order/strategies.ts";
-import type { OverviewReads } from "../overview/overview.ts";
+import type { OverviewReads } from "../overview/overview-reads.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import { addSearchViews } from "../search/routes.ts";
 import type { SearchReads } from "../search/search-answer.ts";
@@ -12,7 +12,7 @@ import type { PageViewer } from "../web/page-frame.ts";
 import type { AskedView, Views } from "../web/views.ts";
 import { answerWho, maxQuestionLength } from "./answer.ts";
 import { whoBody, whoStart } from "./page.ts";
-import type { WhoReads } from "./place.ts";
+import type { WhoReads } from "./reads.ts";
 import { type WhoAnswer, whoApi } from "./who-api.ts";
 import { verdictOf } from "./words.ts";
 

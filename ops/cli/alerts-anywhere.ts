@@ -180,8 +180,7 @@ const standsStill = (url: string, words: string): Alert => ({
 
 function alertNamed(name: AlertName): Alert {
   const rule = alertRules.find((one) => one.name === name)!;
-  const { severity } = rule;
-  const { link = "/alerts", advice = "" } = rule as { readonly link?: string; readonly advice?: string };
+  const { severity, link, advice } = rule;
   return { name, severity, link, advice, words: "", targets: [], count: 1, since: null, toldAt: null };
 }
 

@@ -71,7 +71,7 @@ describe("a fleet that changes under a crawl", { timeout: 330_000 }, () => {
       90_000,
     );
     await until(async () => {
-      const { urlsPending, linksWaiting } = await fleet.frontier.progress(new Date());
+      const { urlsPending, linksWaiting } = await fleet.frontier.progress();
       return urlsPending + linksWaiting === 0;
     }, 90_000);
 

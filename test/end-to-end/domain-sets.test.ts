@@ -35,7 +35,7 @@ describe("crawlers with domain sets", { timeout: 120_000 }, () => {
     const hosts = world.sites.map(({ host }) => host);
     await fleet.admit(frontPages(world.sites), { ...scope, admitNewHosts: true });
     await until(async () => {
-      const { urlsPending, linksWaiting } = await fleet.frontier.progress(new Date());
+      const { urlsPending, linksWaiting } = await fleet.frontier.progress();
       return urlsPending + linksWaiting === 0;
     }, 100_000);
     await until(async () => {

@@ -90,7 +90,7 @@ async function pagesReach(count: number): Promise<void> {
   await until(async () => {
     stillRuns();
     const progress = await createFrontierStore(database.pool)
-      .progress(new Date())
+      .progress()
       .catch(() => null);
     return (progress?.pages ?? 0) >= count;
   }, 90_000);

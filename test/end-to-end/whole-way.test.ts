@@ -44,7 +44,7 @@ describe("the whole way", { timeout: 120_000 }, () => {
 
     const admitted = await fleet.admit(urls, scope);
     await until(async () => {
-      const progress = await fleet.frontier.progress(new Date());
+      const progress = await fleet.frontier.progress();
       const { hosts, urlsPending, hostsUnresolved, linksWaiting } = progress;
       return hosts > 0 && urlsPending + hostsUnresolved + linksWaiting === 0;
     }, 100_000);

@@ -2,8 +2,8 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FindAnswer } from "#coordinator/find/find";
 import { matchOf } from "#coordinator/find/find";
+import type { FindAnswer } from "#coordinator/find/find-api";
 import type { Database } from "#db/server-database";
 import { findCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess, said } from "../support/command-in-process.ts";

@@ -60,15 +60,6 @@ describe("effects of a batch", () => {
     expect(unpackEffects(packEffects([]))).toEqual([]);
   });
 
-  it("are read as releases before wrote them, without linking sites", () => {
-    const effects = [{ ...linked("http://b.example/", 1), named: named("http://b.example/") }];
-    const packed = packEffects(effects);
-    const before = [Buffer.of(1), packed.subarray(1, -2)];
-
-    expect(unpackEffects(Buffer.concat(before))).toEqual(unpackEffects(packed));
-    expect(() => unpackEffects(Buffer.concat([...before, Buffer.of(0)]))).toThrow(RangeError);
-  });
-
   it("are refused where the bytes are none of theirs, and never read beyond them", () => {
     const packed = packEffects([{ ...linked("http://b.example/", 1), named: named("http://b.example/") }]);
 

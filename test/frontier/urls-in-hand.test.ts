@@ -49,7 +49,7 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
         (await urlPlace(world.pool, keyOf(url), { strategy: "breadth-first", now: noon }))?.place,
     ),
   );
-  const host = await hostReport(world.pool, hostHashOf("a.example"), { now: noon });
+  const host = await hostReport(world.pool, hostHashOf("a.example"), noon);
 
   expect(held).toHaveLength(2);
   expect(await states()).toEqual(urls.map((url) => (url === free ? "due" : "in-progress")));
@@ -86,7 +86,7 @@ test("a URL that is scheduled, due, blocked or in progress is so in who, in the 
     );
     return [
       (await urlReport(world.pool, key, now))?.state,
-      Object.keys((await hostReport(world.pool, key.hostHash, { now }))!.urlStates)[0],
+      Object.keys((await hostReport(world.pool, key.hostHash, now))!.urlStates)[0],
       listed.urls[0]?.state,
       followed[0]?.state,
     ];

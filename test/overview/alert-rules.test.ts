@@ -43,8 +43,8 @@ const well: AlertFacts = {
   crawlers: [athens, { ...athens, name: "berlin" }],
   queue: { p95Seconds: 300, unplacedSeconds: 20 },
   linkOutbox: { effects: 900, ageSeconds: 0.4 },
-  hour: { fetches: 2000, fetchedBytes: 80_000_000, shippedBytes: 3_000_000, ourFailures: 0 },
-  day: { fetches: 40_000, fetchedBytes: 1.6e9, shippedBytes: 6e7, ourFailures: 0 },
+  hour: { fetches: 2000, failures: { target: 0, network: 0, crawler: 0, us: 0 } },
+  day: { fetchedBytes: 1.6e9, shippedBytes: 6e7 },
   figuresAtMs: nowMs - minuteMs,
   statedUntilMs: null,
   registryAppliedMs: nowMs - 20 * dayMs,
@@ -120,6 +120,10 @@ const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - sec
 
 const withCertificate = (differences: Partial<NonNullable<OwnFacts["certificate"]>>) =>
   withOwn({ certificate: { file: "c.pem", endsMs: nowMs + 21 * dayMs, notTaken: null, ...differences } });
+
+const withOurs = (us: number): Partial<AlertFacts> => ({
+  hour: { ...well.hour, failures: { ...well.hour.failures, us } },
+});
 
 const withGates = (asked: number, newHosts: number): Partial<AlertFacts> => ({
   botGates: { asked, providers: [{ provider: "cloudflare", hosts: newHosts + 5, newHosts }] },
@@ -200,7 +204,7 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   ],
   "coordinator-silent": [{ figuresAtMs: nowMs - 6 * minuteMs }, { figuresAtMs: nowMs - 6 * minuteMs - 1 }],
   "no-crawler-connected": [withCrawler({ state: "offline" }), { crawlers: [] }],
-  "errors-by-us": [{ hour: { ...well.hour, ourFailures: 20 } }, { hour: { ...well.hour, ourFailures: 21 } }],
+  "errors-by-us": [withOurs(20), withOurs(21)],
   "copied-folder": [{}, withCrawler({ copiedFolder: true })],
   "crawler-offline": [
     withCrawler({ state: "offline", lastSeenMs: nowMs - hourMs }),
@@ -413,7 +417,7 @@ it("one alert names the crawlers it is about, the longest gone first, and only t
 
 it("what says nothing of a fault is none: little fetched, nobody came yet, who drains and leaves, a release passed over", () => {
   const little = {
-    hour: { ...well.hour, fetches: 49, ourFailures: 49 },
+    hour: { fetches: 49, failures: { ...well.hour.failures, us: 49 } },
     day: { ...well.day, fetchedBytes: 9e6, shippedBytes: 9e6 },
     figuresAtMs: null,
     releases: [release, { ...release, version: "1.1.0", stage: "none" as const }],

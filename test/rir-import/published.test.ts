@@ -8,7 +8,7 @@
 import { utimesSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import type { FrontierStore } from "#coordinator/frontier/frontier";
+import type { FrontierStore } from "#coordinator/frontier/frontier-store";
 import { followRegistry } from "#coordinator/load-state";
 import { planReport } from "#coordinator/registry/plan-page";
 import { publishedOf } from "#coordinator/subnets/published-reads";

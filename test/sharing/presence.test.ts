@@ -1,5 +1,5 @@
 /** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
-import { Client, type Pool } from "pg";
+import type { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import {
   CoordinatorPresence,
@@ -39,19 +39,6 @@ it("of twenty that start at once, one leads", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, async () => await begin()));
 
   expect(all.filter(({ leads }) => leads).length).toBe(1);
-});
-
-it("locks are asked for alone: an engine that spreads tables over servers joins no catalogue with them", async () => {
-  const asked = vi.spyOn(Client.prototype, "query");
-  const first = await begin();
-  await begin();
-  await first.look();
-  await takeOverAtStart(world.pool, first.number, { reason: "started again", now: noon });
-  const texts = asked.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("pg_locks"));
-  asked.mockRestore();
-
-  expect(texts.length).toBeGreaterThan(1);
-  expect(texts.filter((text) => /running_coordinator|fleet_lead|crawler\b/.test(text))).toEqual([]);
 });
 
 it("crawlers of coordinators that run stay theirs when another starts, those of others are its own", async () => {

@@ -68,7 +68,7 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
   let limitMs = startMs;
   for (;;) {
     const [progress, known] = await run.throughOutages(
-      async () => [await frontier.progress(new Date()), await crawlers.list()] as const,
+      async () => [await frontier.progress(), await crawlers.list()] as const,
     );
     const online = known.filter(({ state }) => state === "online").length;
     const nowMs = performance.now();
