@@ -37,7 +37,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     const files = join(home, "files");
     mkdirSync(files);
     const generated = { objects: 150, changedShare: 0.1 };
-    await generateRegistry({ ...generated, faults: true, folder: join(files, "2026-q1") }, () => {});
+    await generateRegistry({ ...generated, folder: join(files, "2026-q1") }, () => {});
     await generateRegistry({ ...generated, generation: 1, folder: join(files, "2026-q2") }, () => {});
     database = await testDatabase();
     const now = new Date();
