@@ -74,13 +74,18 @@ export function alertRulesYaml(): string {
 const rows: Readonly<Record<string, string>> = {
   Crawling: "pages fetched_bytes shipped_bytes fetches fetch_failures results urls_admitted index_pages",
   "What waits":
-    "queue_hosts queue_age_seconds frontier_urls leases spooled_results crawler_spooled_results frontier_left_out_urls frontier_bound_hosts link_outbox_links link_outbox_age_seconds links_applied",
+    "queue_hosts queue_age_seconds frontier_urls leases spooled_results crawler_spooled_results " +
+    "frontier_left_out_urls frontier_bound_hosts link_outbox_links link_outbox_age_seconds " +
+    "links_applied",
   Delegation:
     "accuracy_ratio accuracy_interval_ratio accuracy_samples probes rounds rounds_under_way probes_under_way subnets moves",
   Crawlers:
     "sessions crawlers crawler_up crawler_subnets crawler_open_leases crawler_fetched_bytes crawler_shipped_bytes release_crawlers incidents sessions_refused",
   "The coordinator":
-    "coordinator_leads database_up database_writable database_round_trip_seconds http_request_seconds event_loop_delay_seconds database_free_bytes database_bytes job_failures job_last_success_timestamp_seconds figures_written_timestamp_seconds registry_applied_timestamp_seconds process_resident_memory_bytes process_cpu_seconds",
+    "coordinator_leads database_up database_writable database_round_trip_seconds " +
+    "http_request_seconds event_loop_delay_seconds database_free_bytes database_bytes " +
+    "job_failures job_last_success_timestamp_seconds figures_written_timestamp_seconds " +
+    "registry_applied_timestamp_seconds process_resident_memory_bytes process_cpu_seconds",
   Alerts: "alerts alert_deliveries alert_channel_failures alert_messages_waiting",
   "Other coordinators": "foreign_urls_waiting foreign_urls_dropped exchanged_urls coordinator_exchanges",
   "What sites want": "stated_pages payments_asked challenges",

@@ -63,7 +63,9 @@ function requireInForce(expected: number, generation: number | null): void {
 }
 
 const emptyWords = (rolledBack: readonly number[]) =>
-  `generation ${rolledBack.at(-1)} is the first import: without it no registry is in force, and no subnet but the two roots of the address space. Nothing is rolled back; say --to-empty if that is meant`;
+  `generation ${rolledBack.at(-1)} is the first import: without it no registry is in force, ` +
+  "and no subnet but the two roots of the address space. Nothing is rolled back; say " +
+  "--to-empty if that is meant";
 
 export interface RolledForward {
   /** In force again. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { readHouse } from "#ops/house";
+import { readHouse } from "./house.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const house = readHouse(root);

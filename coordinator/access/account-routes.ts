@@ -141,7 +141,9 @@ export function sessionTable(
 ): Html {
   const { now, withNames = false, action } = table;
   return html`<div class="scroll"><table>
-<thead><tr>${withNames ? html`<th scope="col">Name</th><th scope="col">Role</th>` : nothing}<th scope="col">Last used</th><th scope="col">Address</th><th scope="col">Browser</th><th scope="col">Since</th><th scope="col">Expires</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr>${withNames ? html`<th scope="col">Name</th><th scope="col">Role</th>` : nothing}<th scope="col">Last
+used</th><th scope="col">Address</th><th scope="col">Browser</th><th scope="col">Since</th><th
+scope="col">Expires</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${sessions.map(
     (one) => html`<tr>${withNames ? html`<th scope="row">${one.name}</th><td>${roleCell(one)}</td>` : nothing}
 <td class="nowrap">${ago(one.lastUsedAt, now)}</td><td class="mono">${one.remoteAddress ?? "unknown"}</td>
@@ -156,11 +158,13 @@ function roleCell({ role, crawlers }: Session): Html {
 
 function endOwnForm(session: Session & { readonly isThisOne?: boolean }, viewer: PageViewer): Html {
   if (session.isThisOne) return html`<span class="small">this session</span>`;
-  return html`<form method="post" action="/account/sessions/${session.sessionId}/end">${formToken(viewer)}<button class="slim quiet">Sign out<span class="hidden"> (number ${session.sessionId})</span></button></form>`;
+  return html`<form method="post" action="/account/sessions/${session.sessionId}/end">${formToken(viewer)}<button
+class="slim quiet">Sign out<span class="hidden"> (number ${session.sessionId})</span></button></form>`;
 }
 
 function endOthersForm(viewer: PageViewer): Html {
-  return html`<form class="after-table" method="post" action="/account/sessions/end-others">${formToken(viewer)}<button class="quiet">Sign out all others</button></form>`;
+  return html`<form class="after-table" method="post"
+action="/account/sessions/end-others">${formToken(viewer)}<button class="quiet">Sign out all others</button></form>`;
 }
 
 /** Enough of a User-Agent to know one's own by. */

@@ -158,7 +158,8 @@ ${field(asked, "since", "From (UTC)", "date")}${field(asked, "until", "Through (
 type FieldName = "actor" | "action" | "target" | "since" | "until";
 
 function field(asked: AuditAsked, name: FieldName, label: string, type = "text"): Html {
-  return html`<div><label for="audit-${name}">${label}</label><input id="audit-${name}" name="${name}" type="${type}" value="${asked[name]}" maxlength="300" autocomplete="off" spellcheck="false"></div>`;
+  return html`<div><label for="audit-${name}">${label}</label><input id="audit-${name}" name="${name}" type="${type}"
+value="${asked[name]}" maxlength="300" autocomplete="off" spellcheck="false"></div>`;
 }
 
 const isFiltered = (asked: AuditAsked) =>
@@ -166,20 +167,23 @@ const isFiltered = (asked: AuditAsked) =>
 
 function nothingFound(asked: AuditAsked): Html {
   return isFiltered(asked)
-    ? html`<div class="empty"><p>No entries match. Give whole names: <code>crawler-drained</code>, not <code>drain</code>. <a href="/audit">Show all</a></p></div>`
+    ? html`<div class="empty"><p>No entries match. Give whole names: <code>crawler-drained</code>, not
+<code>drain</code>. <a href="/audit">Show all</a></p></div>`
     : html`<div class="empty"><p>No changes yet. Those made on these pages, with a token or with the <code>nearcrawl</code> command appear here.</p></div>`;
 }
 
 function table(entries: readonly AuditEntry[]): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Entries"><table class="audit">
-<thead><tr><th scope="col">When</th><th scope="col">Actor</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">Description</th></tr></thead>
+<thead><tr><th scope="col">When</th><th scope="col">Actor</th><th scope="col">Action</th><th
+scope="col">Target</th><th scope="col">Description</th></tr></thead>
 <tbody>${entries.map(row)}</tbody></table></div>`;
 }
 
 function row(entry: AuditEntry): Html {
   const { at, actor, via, action, target, words, remoteAddress } = entry;
   return html`<tr><td class="nowrap">${instant(at)}</td>
-<td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
+<td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span
+class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
 <td class="nowrap"><a href="${pathWith("/audit", { action })}">${action}</a></td>
 <td class="break">${target === null ? html`<span class="small">everything</span>` : html`<a href="${pathWith("/audit", { target })}">${target}</a>`}</td>
 <td class="audit-words">${withInstants(words)}${changes(entry)}</td></tr>`;
@@ -210,5 +214,15 @@ function changeText(before: string | null, after: string | null): Html {
 function pager({ asked, entries, more }: AuditPage): Html {
   const last = entries.at(-1);
   if (asked.beforeId === "" && !more) return nothing;
-  return html`<nav class="pager" aria-label="Pages of the log">${asked.beforeId === "" ? nothing : html`<a href="${pathWith("/audit", { ...asked, beforeId: null })}">The latest</a>`}${more && last ? html`<a href="${pathWith("/audit", { ...asked, beforeId: last.entryId })}">Earlier ones</a>` : nothing}</nav>`;
+  return html`<nav class="pager" aria-label="Pages of the log">${
+    asked.beforeId === ""
+      ? nothing
+      : html`<a
+href="${pathWith("/audit", { ...asked, beforeId: null })}">The latest</a>`
+  }${
+    more && last
+      ? html`<a
+href="${pathWith("/audit", { ...asked, beforeId: last.entryId })}">Earlier ones</a>`
+      : nothing
+  }</nav>`;
 }

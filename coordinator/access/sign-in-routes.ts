@@ -263,7 +263,8 @@ const notStarted: Outcome = {
 function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
   return html`<h1>A sign-in link for ${person}</h1>
 ${pageScript("fleet.js")}
-<p class="lead">Send it to ${person} only: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown only once</strong> and works once, until ${instant(expiresAt)}.</p>
+<p class="lead">Send it to ${person} only: whoever opens it first is signed in as the partner of <a
+href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown only once</strong> and works once, until ${instant(expiresAt)}.</p>
 <label class="hidden" for="link">The link</label>
 <textarea class="letter mono" id="link" readonly rows="2" spellcheck="false">${url}</textarea>
 <p class="actions"><button class="quiet slim" type="button" data-copy="link" hidden>Copy the link</button></p>
@@ -281,7 +282,8 @@ ${signedInAs === null ? nothing : html`<p class="lead">You are signed in as <str
 <p>Operators create links for others the same way, or on <a href="/access">the access page</a>:</p>
 <pre><code>nearcrawl sign-in --role staff --name anna
 nearcrawl sign-in --role partner --name ben --crawler athens</code></pre>
-<p class="small">Staff see everything and change nothing. A partner sees the crawlers that it hosts. Programs use tokens: <code>nearcrawl operator-token create</code>.</p></section></div>`;
+<p class="small">Staff see everything and change nothing. A partner sees the crawlers that it hosts. Programs use
+tokens: <code>nearcrawl operator-token create</code>.</p></section></div>`;
 }
 
 /** Looking at it uses nothing up: mail programs and browsers look ahead. */

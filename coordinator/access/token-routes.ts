@@ -125,12 +125,14 @@ ${tokens.length === 0 ? noTokens : tokenTable(tokens, now, viewer)}
 <section id="new"><h2>New token</h2>${viewer.formToken === null ? noForm : tokenForm(form, viewer)}</section>`;
 }
 
-const noTokens = html`<div class="empty"><p>There are no tokens. Create the first one below, or with <code>nearcrawl operator-token create NAME</code>.</p></div>`;
+const noTokens = html`<div class="empty"><p>There are no tokens. Create the first one below, or with
+<code>nearcrawl operator-token create NAME</code>.</p></div>`;
 const noForm = html`<p>Sign in to create one, or run <code>nearcrawl operator-token create NAME --scope SCOPE</code>.</p>`;
 
 function tokenTable(tokens: readonly OperatorToken[], now: Date, viewer: PageViewer): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Scopes</th><th scope="col">Valid until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Scopes</th><th scope="col">Valid
+until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${tokens.map((token) => tokenRow(token, now, viewer))}</tbody></table></div>`;
 }
 
@@ -149,7 +151,8 @@ function stateOf({ revokedAt, expiresAt }: OperatorToken, now: Date): "valid" | 
 }
 
 function revokeButton(name: string, viewer: PageViewer): Html {
-  return html`<form method="post" action="/tokens/${encodeURIComponent(name)}/revoke">${formToken(viewer)}<button class="slim quiet">Revoke<span class="hidden"> ${name}</span></button></form>`;
+  return html`<form method="post" action="/tokens/${encodeURIComponent(name)}/revoke">${formToken(viewer)}<button
+class="slim quiet">Revoke<span class="hidden"> ${name}</span></button></form>`;
 }
 
 function tokenForm(form: TokenForm, viewer: PageViewer): Html {
@@ -158,12 +161,18 @@ ${form.fault === null ? nothing : html`<p class="fault" role="alert">${form.faul
 <div><label for="token-name">Name</label><p class="small" id="token-name-hint">What it is for, such as prometheus; shown in the audit log.</p>
 <input id="token-name" name="name" value="${form.name}" maxlength="63" required autocomplete="off" spellcheck="false" aria-describedby="token-name-hint"></div>
 <fieldset><legend>Scopes</legend>${allScopes.map((scope) => scopeChoice(scope, form))}</fieldset>
-<div><label for="token-days">Valid for (days)</label><input class="number" id="token-days" name="days" type="number" min="1" max="3650" value="${form.days}" required></div>
+<div><label for="token-days">Valid for (days)</label><input class="number" id="token-days" name="days" type="number"
+min="1" max="3650" value="${form.days}" required></div>
 <button>Create token</button></form>`;
 }
 
 function scopeChoice(scope: Scope, form: TokenForm): Html {
-  return html`<label class="choice"><input type="checkbox" name="scope-${scope}"${form.scopes.includes(scope) ? html` checked` : nothing}><span>${scope} <span class="small">${scopeWords[scope]}</span></span></label>`;
+  return html`<label class="choice"><input type="checkbox" name="scope-${scope}"${
+    form.scopes.includes(scope)
+      ? html`
+checked`
+      : nothing
+  }><span>${scope} <span class="small">${scopeWords[scope]}</span></span></label>`;
 }
 
 /** Shown this once. */

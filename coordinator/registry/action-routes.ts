@@ -190,7 +190,8 @@ function notMeant(inUse: SubnetsInUse | null, removeInUse: number | undefined): 
   return fault(
     422,
     "To be confirmed",
-    `This removes ${goingWords(inUse)}, delegated or with hosts in the frontier${said}. If that is meant, type their number, ${inUse.going} (API: "removeInUse": ${inUse.going}).`,
+    `This removes ${goingWords(inUse)}, delegated or with hosts in the frontier${said}. If that ` +
+      `is meant, type their number, ${inUse.going} (API: "removeInUse": ${inUse.going}).`,
   );
 }
 
@@ -236,13 +237,17 @@ const unconfirmedEmpty = (generation: number) =>
   fault(
     422,
     "To be confirmed",
-    `Generation ${generation} is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “${emptyConfirmation}” (API: "toEmpty": true).`,
+    `Generation ${generation} is the first import: without it no registry is in force, and no ` +
+      "subnet but the two roots of the address space. If that is meant, type " +
+      `“${emptyConfirmation}” (API: "toEmpty": true).`,
   );
 const notForward = (asked: number, current: number | null) =>
   fault(
     409,
     "Not from here",
-    `Generation ${asked} cannot be put in force again as things are (${current === null ? "no generation" : `generation ${current}`} is in force): it was not rolled back from here, or nothing of it was kept.`,
+    `Generation ${asked} cannot be put in force again as things are ` +
+      `(${current === null ? "no generation" : `generation ${current}`} is in force): it was not ` +
+      "rolled back from here, or nothing of it was kept.",
   );
 const notRunning = (jobId: number) =>
   fault(409, "It does not run", `There is no job ${jobId} at work: it has ended, or never was.`);

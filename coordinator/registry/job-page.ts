@@ -22,7 +22,12 @@ export interface JobPage {
 
 export function jobsPage(jobs: readonly SeenJob[]): Html {
   return html`<p class="registry-path"><a href="/registry">Registry</a></p><h1>Jobs</h1>
-${jobs.length === 0 ? html`<div class="empty"><p>No job was started yet. Operators start them on <a href="/registry">the registry’s page</a>; commands of <code>nearcrawl rir</code> are none.</p></div>` : jobTable(jobs)}
+${
+  jobs.length === 0
+    ? html`<div class="empty"><p>No job was started yet. Operators start them on <a
+href="/registry">the registry’s page</a>; commands of <code>nearcrawl rir</code> are none.</p></div>`
+    : jobTable(jobs)
+}
 <p class="small">The latest hundred are kept.</p>`;
 }
 
@@ -49,7 +54,8 @@ function reportSection(report: JobReport, job: SeenJob): Html {
     case "rollback":
       return rollbackReport(report);
     case "rollforward":
-      return html`<p><strong>Generation ${report.generation} is in force again</strong> (${changeWords(report.redone)}).</p><p class="actions"><a class="button quiet" href="/registry">To the registry</a></p>`;
+      return html`<p><strong>Generation ${report.generation} is in force again</strong>
+(${changeWords(report.redone)}).</p><p class="actions"><a class="button quiet" href="/registry">To the registry</a></p>`;
   }
 }
 
@@ -72,14 +78,22 @@ function applyReport(report: Extract<JobReport, { type: "apply" }>): Html {
   if (!isNew) {
     return html`<p>Nothing to do: generation ${generation} was made from the same files.</p>`;
   }
-  return html`<p><strong>Generation ${generation}</strong> ${isInForce ? "is in force" : "was in force, and is no more"}; ${changeWords(changes)}, in ${seconds.toFixed(1)} s. Coordinators took the new tree by themselves.</p>
-<p class="actions"><a class="button quiet" href="/registry">To the registry</a>${isInForce ? html` <a href="/registry#rollback">Roll it back</a>` : nothing}</p>`;
+  return html`<p><strong>Generation ${generation}</strong>
+${isInForce ? "is in force" : "was in force, and is no more"}; ${changeWords(changes)}, in ${seconds.toFixed(1)} s.
+Coordinators took the new tree by themselves.</p>
+<p class="actions"><a class="button quiet" href="/registry">To the registry</a>${
+    isInForce
+      ? html` <a
+href="/registry#rollback">Roll it back</a>`
+      : nothing
+  }</p>`;
 }
 
 function rollbackReport({ rolledBack, generation, undone }: Extract<JobReport, { type: "rollback" }>): Html {
   const now =
     generation === null ? "no registry is in force now" : `generation ${generation} is in force again`;
-  return html`<p>Rolled back: generation ${rolledBack.join(", ")} (${changeWords(undone)}); <strong>${now}</strong>. <a href="/registry">The registry’s page</a> can put it in force again.</p>`;
+  return html`<p>Rolled back: generation ${rolledBack.join(", ")} (${changeWords(undone)}); <strong>${now}</strong>.
+<a href="/registry">The registry’s page</a> can put it in force again.</p>`;
 }
 
 function changeWords(changes: Readonly<Record<string, number>>): string {
@@ -94,10 +108,14 @@ function changeWords(changes: Readonly<Record<string, number>>): string {
 /** Where a job that runs is, with the button that ends it. */
 export function jobPanel(job: SeenJob, viewer: PageViewer, mayAct: boolean): Html {
   const { jobId, startedAt, askedBy, cancelAskedBy, progress } = job;
-  const cancel = html`<form method="post" action="/registry/cancel">${formToken(viewer)}<input type="hidden" name="jobId" value="${jobId}"><button class="quiet slim">Cancel</button></form>`;
+  const cancel = html`<form method="post" action="/registry/cancel">${formToken(viewer)}<input type="hidden"
+name="jobId" value="${jobId}"><button class="quiet slim">Cancel</button></form>`;
   return html`<section class="job" data-job="${jobId}" aria-label="The job that runs">
 <h2><a href="/registry/jobs/${jobId}">Job ${jobId}: ${orderWords(job.order)}</a> ${jobState(job.state)}</h2>
-<p class="small">Started ${instant(startedAt)}${askedBy === null ? nothing : ` by ${askedBy}`}.${cancelAskedBy === null ? nothing : ` Asked to end by ${cancelAskedBy}.`} <span class="without-script"><a href="">Reload</a> to see how far it is.</span></p>
+<p class="small">Started ${instant(startedAt)}${askedBy === null ? nothing : ` by ${askedBy}`}.${
+    cancelAskedBy === null ? nothing : ` Asked to end by ${cancelAskedBy}.`
+  }
+<span class="without-script"><a href="">Reload</a> to see how far it is.</span></p>
 <p class="job-text" role="status">${progress.text}</p>
 ${bar(progress.share)}
 ${lines(progress.lines)}

@@ -35,31 +35,40 @@ ${pageScript("registry.js")}`;
 
 /** Of forms that take away more of what is in use than goes by itself. */
 export const inUseField = ({ going }: SubnetsInUse): Html =>
-  html`<div><label for="removeInUse">More than 5 % of the subnets in use go. If that is meant, type how many: <strong>${String(going)}</strong></label> <input id="removeInUse" name="removeInUse" required maxlength="10" pattern="${String(going)}" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
+  html`<div><label for="removeInUse">More than 5 % of the subnets in use go. If that is meant, type how many:
+<strong>${String(going)}</strong></label> <input id="removeInUse" name="removeInUse" required maxlength="10"
+pattern="${String(going)}" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
 
 /** Where counting takes longer than a page waits: the refusal says the number. */
-const uncountedField = html`<div><label for="removeInUse">Where more than 5 % of the subnets in use go, how many (the answer says it)</label> <input id="removeInUse" name="removeInUse" maxlength="10" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
+const uncountedField = html`<div><label for="removeInUse">Where more than 5 % of the subnets in use go, how many (the
+answer says it)</label> <input id="removeInUse" name="removeInUse" maxlength="10" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
 
 /** Where no registry is in force any more, the way back is one step. */
 function emptied(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html | null {
   const last = value.history.find(({ canRollForward }) => canRollForward);
   if (value.generation !== null || last === undefined) return null;
   const acting = mayAct && value.canStartJobs ? { viewer, runningJob: value.runningJob } : null;
-  return html`<div class="warning" role="alert"><p><strong>No registry is in force any more</strong>: generation ${last.generation} was rolled back, and all of IPv4 and all of IPv6 are one subnet each. It can be put in force again, with its delegations: <code>nearcrawl rir rollforward</code>.${forwardButton(last, acting)}</p></div>`;
+  return html`<div class="warning" role="alert"><p><strong>No registry is in force any more</strong>: generation
+${last.generation} was rolled back, and all of IPv4 and all of IPv6 are one subnet each. It can be put in force again,
+with its delegations: <code>nearcrawl rir rollforward</code>.${forwardButton(last, acting)}</p></div>`;
 }
 
 function lead({ generation, appliedAt, ageDays, now }: RegistryValue): Html {
   if (generation === null || appliedAt === null) {
-    return html`<div class="empty"><p>No registry has been imported yet, so no address has a holder. Fetch the registries’ files and plan an import below, or on the coordinator’s machine: <code>nearcrawl rir fetch</code>, <code>nearcrawl rir plan --cache</code>, <code>nearcrawl rir apply --cache</code>.</p></div>`;
+    return html`<div class="empty"><p>No registry has been imported yet, so no address has a holder. Fetch the
+registries’ files and plan an import below, or on the coordinator’s machine: <code>nearcrawl rir fetch</code>,
+<code>nearcrawl rir plan --cache</code>, <code>nearcrawl rir apply --cache</code>.</p></div>`;
   }
   const old = ageDays !== null && ageDays > 92;
-  return html`<p class="lead"><strong>Generation ${generation}</strong> has been in force since ${instant(appliedAt)} (${ago(appliedAt, now)})${old ? html`: <strong>older than a quarter</strong>` : nothing}.</p>`;
+  return html`<p class="lead"><strong>Generation ${generation}</strong> has been in force since ${instant(appliedAt)}
+(${ago(appliedAt, now)})${old ? html`: <strong>older than a quarter</strong>` : nothing}.</p>`;
 }
 
 /** The import lock is held, and by none of our jobs. */
 function outsideImport({ isImportRunning }: RegistryValue): Html {
   if (!isImportRunning) return nothing;
-  return html`<div class="warning" role="note"><p>An import or rollback that was started by command is running. Reload the page to see whether it has ended.</p></div>`;
+  return html`<div class="warning" role="note"><p>An import or rollback that was started by command is running. Reload
+the page to see whether it has ended.</p></div>`;
 }
 
 function tiles({ counted, generation, ageDays }: RegistryValue): Html {
@@ -75,7 +84,12 @@ ${tile("Subnets", countText(sum("subnets")), "of the five registries")}
 ${tile("IPv4 covered", shortCount(sum("ipv4Addresses")), "addresses lie in a subnet")}
 ${tile("IPv6 covered", shortCount(sum("ipv6Slash48s")), "blocks of a /48 lie in a subnet")}
 ${tile("Overlapping ranges", countText(counted.crossings), "pairs of ranges that overlap in part")}
-</dl>${counted.generation === generation ? nothing : html`<p class="small">Counted with generation ${counted.generation}; some subnets have been probed again since.</p>`}`;
+</dl>${
+    counted.generation === generation
+      ? nothing
+      : html`<p class="small">Counted with generation
+${counted.generation}; some subnets have been probed again since.</p>`
+  }`;
 }
 
 const short = new Intl.NumberFormat("en-GB", {
@@ -89,10 +103,22 @@ const shortCount = (count: number) => (count < 100_000 ? countText(count) : shor
 function refreshSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
   const plan = value.jobs.find(({ order, state }) => order.type === "plan" && state === "done");
   const body = !value.canStartJobs
-    ? html`<p class="empty">This coordinator cannot start jobs. On its machine: <code>nearcrawl rir fetch</code>, <code>plan</code>, <code>apply</code>, <code>rollback</code>.</p>`
+    ? html`<p class="empty">This coordinator cannot start jobs. On its machine: <code>nearcrawl rir fetch</code>,
+<code>plan</code>, <code>apply</code>, <code>rollback</code>.</p>`
     : mayAct
-      ? html`<ol class="refresh-steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Review the plan and apply it</h3><p>Nothing changes before that. ${plan ? html`The latest: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.` : "There is no plan yet."}</p></li></ol>`
-      : html`<p>Operators fetch, plan and apply here.${plan ? html` The latest plan: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>.` : nothing}</p>`;
+      ? html`<ol class="refresh-steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Review the plan
+and apply it</h3><p>Nothing changes before that. ${
+          plan
+            ? html`The latest: <a
+href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.`
+            : "There is no plan yet."
+        }</p></li></ol>`
+      : html`<p>Operators fetch, plan and apply here.${
+          plan
+            ? html` The latest plan: <a
+href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>.`
+            : nothing
+        }</p>`;
   return html`<section><h2>Refresh, once a quarter</h2>${body}</section>`;
 }
 
@@ -102,7 +128,9 @@ function fetchStep({ cache, runningJob }: RegistryValue, viewer: PageViewer): Ht
     cache?.contact === null
       ? html` No contact is set: name one in registry-sources.json, so that registries can write to somebody.`
       : nothing;
-  return html`<li><h3>Fetch what the registries publish</h3><p>${had === 0 ? "Nothing was fetched yet." : `${had} files are cached; only changes are fetched.`}${contact}</p>
+  return html`<li><h3>Fetch what the registries publish</h3><p>${
+    had === 0 ? "Nothing was fetched yet." : `${had} files are cached; only changes are fetched.`
+  }${contact}</p>
 <form method="post" action="/registry/fetch" class="actions">${formToken(viewer)}<button${disabled(runningJob)}>Fetch</button>
 <label class="choice"><input type="checkbox" name="acceptSmaller" value="yes"> accept files that are much smaller than before</label></form></li>`;
 }
@@ -111,7 +139,11 @@ function planStep({ filesFolder, runningJob }: RegistryValue, viewer: PageViewer
   const choices =
     filesFolder === null
       ? html`<input type="hidden" name="from" value="cache">`
-      : html`<label for="from">Files</label> <select id="from" name="from"><option value="cache">what was fetched</option><option value="folder:">${filesFolder.path}</option>${filesFolder.names.map((name) => html`<option value="folder:${name}">${filesFolder.path}/${name}</option>`)}</select>`;
+      : html`<label for="from">Files</label> <select id="from" name="from"><option value="cache">what was
+fetched</option><option value="folder:">${filesFolder.path}</option>${filesFolder.names.map(
+          (name) => html`<option
+value="folder:${name}">${filesFolder.path}/${name}</option>`,
+        )}</select>`;
   return html`<li><h3>Plan the import</h3><p>Reads all files and compares them with the tree in force: what would be added, removed, changed.</p>
 <form method="post" action="/registry/plan" class="actions">${formToken(viewer)}${choices}<button${disabled(runningJob)}>Plan</button></form></li>`;
 }
@@ -133,16 +165,28 @@ function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boole
   const textField =
     isMuch && becomes !== null
       ? nothing
-      : html`<div><label for="confirmation">${becomes === null ? "It is the first import. To be left without a registry, type" : "To confirm, type"} <strong>${typed}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${typed}" autocomplete="off" spellcheck="false"></div>`;
-  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${textField}${inUse === null ? uncountedField : isMuch ? inUseField(inUse) : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
+      : html`<div><label for="confirmation">${becomes === null ? "It is the first import. To be left without a registry, type" : "To confirm, type"}
+<strong>${typed}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40"
+pattern="${typed}" autocomplete="off" spellcheck="false"></div>`;
+  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input
+type="hidden" name="generation" value="${generation}">${textField}${inUse === null ? uncountedField : isMuch ? inUseField(inUse) : nothing}<button
+class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
   return html`<section id="rollback"><h2>Roll back</h2>
-<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets.${inUse === null ? nothing : html` Of those that would go: <strong>${goingWords(inUse)}</strong>, delegated or with hosts in the frontier.`} What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
+<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as
+they were; delegations come back with their subnets.${
+    inUse === null
+      ? nothing
+      : html` Of those that would go:
+<strong>${goingWords(inUse)}</strong>, delegated or with hosts in the frontier.`
+  } What is rolled back can be put in
+force again below, as long as nothing else was applied in its place.</p>
 ${mayAct && value.canStartJobs ? form : nothing}</section>`;
 }
 
 function forwardButton({ generation, canRollForward }: PastGeneration, acting: Acting | null): Html {
   if (!canRollForward || acting === null) return nothing;
-  return html` <form class="inline" method="post" action="/registry/rollforward">${formToken(acting.viewer)}<input type="hidden" name="generation" value="${generation}"><button class="quiet slim"${disabled(acting.runningJob)}>Put in force again</button></form>`;
+  return html` <form class="inline" method="post" action="/registry/rollforward">${formToken(acting.viewer)}<input
+type="hidden" name="generation" value="${generation}"><button class="quiet slim"${disabled(acting.runningJob)}>Put in force again</button></form>`;
 }
 
 /** Null: the reader may not change anything here. */

@@ -41,7 +41,10 @@ ${samplesSection(known, query)}`;
 /** A plan of an earlier version has none. */
 function outdatedWarning({ outdated = [] }: Partial<Pick<ImportPlan, "outdated">>): Html {
   if (outdated.length === 0) return nothing;
-  return html`<div class="warning" role="note"><ul>${outdated.map(({ file, fileDate, ageDays }) => html`<li>${nameOf(file)} is of ${fileDate}, ${countText(ageDays)} days old: is it the newest?</li>`)}</ul></div>`;
+  return html`<div class="warning" role="note"><ul>${outdated.map(
+    ({ file, fileDate, ageDays }) => html`<li>${nameOf(file)}
+is of ${fileDate}, ${countText(ageDays)} days old: is it the newest?</li>`,
+  )}</ul></div>`;
 }
 
 function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Html {
@@ -62,10 +65,13 @@ function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Ht
   const confirm =
     losing.length === 0
       ? nothing
-      : html`<label class="choice"><input type="checkbox" name="confirmShrinkage" value="yes" required> ${losing.join(", ")} may lose that much: I have checked it</label>`;
+      : html`<label class="choice"><input type="checkbox" name="confirmShrinkage" value="yes" required>
+${losing.join(", ")} may lose that much: I have checked it</label>`;
   const { inUse } = known.plan;
   const meant = inUse !== undefined && isMuchInUse(inUse) ? inUseField(inUse) : nothing;
-  return html`${tried}<form method="post" action="/registry/apply" class="actions">${formToken(viewer)}<input type="hidden" name="planId" value="${jobId}">${confirm}${meant}<button>Apply this plan</button><span class="small">One transaction; coordinators go on serving, and it can be rolled back.</span></form>`;
+  return html`${tried}<form method="post" action="/registry/apply" class="actions">${formToken(viewer)}<input
+type="hidden" name="planId" value="${jobId}">${confirm}${meant}<button>Apply this plan</button><span class="small">One
+transaction; coordinators go on serving, and it can be rolled back.</span></form>`;
 }
 
 function samplesSection({ plan, jobId }: KnownPlan, { kind, from }: PlanPageQuery): Html {
@@ -73,7 +79,12 @@ function samplesSection({ plan, jobId }: KnownPlan, { kind, from }: PlanPageQuer
   const shown = all.slice(from, from + rowsShown);
   const tabs = differenceKinds.map(
     (one) =>
-      html`<a href="${pathWith(`/registry/plans/${jobId}`, { kind: one })}#differences"${one === kind ? html` aria-current="true"` : nothing}>${one} ${countText(plan.changes[one])}</a>`,
+      html`<a href="${pathWith(`/registry/plans/${jobId}`, { kind: one })}#differences"${
+        one === kind
+          ? html`
+aria-current="true"`
+          : nothing
+      }>${one} ${countText(plan.changes[one])}</a>`,
   );
   return html`<section id="differences"><h2>Each difference</h2><nav class="tabs" aria-label="Kinds of change">${tabs}</nav>
 ${shown.length === 0 ? html`<p>None.</p>` : differenceTable(shown, `Subnets that are ${kind}`)}
@@ -95,7 +106,10 @@ function pager(
 ): Html {
   const link = (from: number, name: string) =>
     html`<a href="${pathWith(`/registry/plans/${at.jobId}`, { kind: at.kind, from })}#differences">${name}</a>`;
-  return html`<p class="small below">${words}</p><nav class="pager" aria-label="Pages of the list">${at.from > 0 ? link(Math.max(0, at.from - rowsShown), "Earlier") : nothing}${at.from + rowsShown < at.size ? link(at.from + rowsShown, "Later") : nothing}</nav>`;
+  const earlier = at.from > 0 ? link(Math.max(0, at.from - rowsShown), "Earlier") : nothing;
+  const later = at.from + rowsShown < at.size ? link(at.from + rowsShown, "Later") : nothing;
+  return html`<p class="small below">${words}</p>
+<nav class="pager" aria-label="Pages of the list">${earlier}${later}</nav>`;
 }
 
 // The files of an import, and the records of them that were refused, by file and line.
@@ -136,7 +150,15 @@ function remarks(file: FileReport): Html {
     );
   const more = file.malformed - refused.length;
   return html`<details class="listed"><summary>${name}: ${summary(file)}</summary>
-<ul class="break">${file.warnings.map((warning) => html`<li><strong>Warning:</strong> ${warning}</li>`)}${refused}${more > 0 ? html`<li>and ${countText(more)} more refused records</li>` : nothing}${reasons.map(([reason, count]) => html`<li>${countText(count)} ignored: ${reason}</li>`)}</ul></details>`;
+<ul class="break">${file.warnings.map(
+    (warning) => html`<li><strong>Warning:</strong>
+${warning}</li>`,
+  )}${refused}${
+    more > 0
+      ? html`<li>and ${countText(more)} more refused
+records</li>`
+      : nothing
+  }${reasons.map(([reason, count]) => html`<li>${countText(count)} ignored: ${reason}</li>`)}</ul></details>`;
 }
 
 function summary(file: FileReport): string {
@@ -238,9 +260,11 @@ export function shrinkageWarning(shrunk: readonly Shrinkage[]): Html | null {
   if (shrunk.length === 0) return null;
   const items = shrunk.map(
     ({ registry, lostSubnetsShare, lostIpv4Share, lostIpv6Share }) =>
-      html`<li><strong>${registry}</strong> would lose ${percentText(lostSubnetsShare)} of its subnets, ${percentText(lostIpv4Share)} of its IPv4 and ${percentText(lostIpv6Share)} of its IPv6 addresses.</li>`,
+      html`<li><strong>${registry}</strong> would lose ${percentText(lostSubnetsShare)} of its subnets,
+${percentText(lostIpv4Share)} of its IPv4 and ${percentText(lostIpv6Share)} of its IPv6 addresses.</li>`,
   );
-  return html`<div class="warning" role="note"><p><strong>Suspicious shrinkage.</strong> A quarter’s honest changes are smaller; mostly a file is incomplete or missing.</p><ul>${items}</ul></div>`;
+  return html`<div class="warning" role="note"><p><strong>Suspicious shrinkage.</strong> A quarter’s honest changes
+are smaller; mostly a file is incomplete or missing.</p><ul>${items}</ul></div>`;
 }
 
 function registrySection({ registries, generation }: ImportPlan): Html {
@@ -307,13 +331,15 @@ function delegationSection({ delegations }: ImportPlan): Html {
     ({ range, from, to, through }) =>
       html`<li>${askAbout(range)}: ${from} → ${to}, through ${askAbout(through ?? "")}</li>`,
   );
-  return html`${itemList("Delegations lost: probed again with the next URL", lostItems, lost)}${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
+  return html`${itemList("Delegations lost: probed again with the next URL", lostItems, lost)}
+${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
 }
 
 function holderSection({ holders }: ImportPlan): Html {
   const items = (samples: typeof holders.mergedSamples) =>
     samples.map(({ from, to }) => html`<li>${from} → ${to.join(" + ")}</li>`);
-  return html`${itemList("Holders merged into another", items(holders.mergedSamples), holders.merged)}${itemList("Holders split", items(holders.splitSamples), holders.split)}`;
+  return html`${itemList("Holders merged into another", items(holders.mergedSamples), holders.merged)}
+${itemList("Holders split", items(holders.splitSamples), holders.split)}`;
 }
 
 function crossingSection({ state }: ImportPlan): Html {
@@ -326,5 +352,6 @@ function crossingSection({ state }: ImportPlan): Html {
 function itemList(title: string, items: readonly Html[], total: number): Html {
   if (items.length === 0) return nothing;
   const more = total - items.length;
-  return html`<details class="listed"><summary>${title}: ${countText(total)}</summary><ul class="break">${items}</ul>${more > 0 ? html`<p class="small">and ${countText(more)} more</p>` : nothing}</details>`;
+  return html`<details class="listed"><summary>${title}: ${countText(total)}</summary><ul
+class="break">${items}</ul>${more > 0 ? html`<p class="small">and ${countText(more)} more</p>` : nothing}</details>`;
 }

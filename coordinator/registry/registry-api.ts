@@ -69,7 +69,8 @@ const registryCachedSource = z
         "not in the list",
       ])
       .describe(
-        "stale: a quarter has passed since we last asked. old at its source: its publisher has had nothing newer for a quarter. not in the list: the settings name it no more.",
+        "stale: a quarter has passed since we last asked. old at its source: its publisher has had " +
+          "nothing newer for a quarter. not in the list: the settings name it no more.",
       ),
     bytes: z.int().nullable().describe("Of our copy; null without one, as are the others below."),
     sha256: z.string().nullable(),

@@ -267,7 +267,8 @@ const recrawlRules: readonly Rule[] = [
     names: ["recrawl.shortestHours", "recrawl.longestDays"],
     fault: ({ recrawl: { shortestHours, longestDays } }) =>
       shortestHours > longestDays * 24
-        ? `recrawl.shortestHours: no page may be fetched again within ${shortestHours} h are over, and each has to be after ${longestDays * 24} h (recrawl.longestDays: ${longestDays})`
+        ? `recrawl.shortestHours: no page may be fetched again within ${shortestHours} h are over, and ` +
+          `each has to be after ${longestDays * 24} h (recrawl.longestDays: ${longestDays})`
         : null,
   },
   {
@@ -281,7 +282,9 @@ const recrawlRules: readonly Rule[] = [
     names: ["recrawl.strategy", "recrawl.total", "recrawl.intervalHours", "recrawl.longestDays"],
     fault: ({ recrawl: { strategy, total, intervalHours, longestDays } }) =>
       strategy === "optimal" && total === "interval" && intervalHours > longestDays * 24
-        ? `recrawl.intervalHours: fetches for one every ${intervalHours} h are less than what recrawl.longestDays (${longestDays * 24} h) asks for every page, so that nothing is left to divide`
+        ? `recrawl.intervalHours: fetches for one every ${intervalHours} h are less than what ` +
+          `recrawl.longestDays (${longestDays * 24} h) asks for every page, so that nothing is left to ` +
+          "divide"
         : null,
   },
   {
@@ -298,14 +301,17 @@ const rules: readonly Rule[] = [
     names: ["lease.seconds", "lease.urlsPerHost"],
     fault: ({ lease }) =>
       lease.seconds < lease.urlsPerHost * politenessSeconds
-        ? `lease.seconds: a crawler leaves ${politenessSeconds} s between two URLs of a host, so ${lease.urlsPerHost} of them (lease.urlsPerHost) take longer than a lease of ${lease.seconds} s`
+        ? `lease.seconds: a crawler leaves ${politenessSeconds} s between two URLs of a host, so ` +
+          `${lease.urlsPerHost} of them (lease.urlsPerHost) take longer than a lease of ` +
+          `${lease.seconds} s`
         : null,
   },
   {
     names: ["recrawl.intervalHours", "lease.seconds"],
     fault: ({ recrawl, lease }) =>
       recrawl.intervalHours * 3600 < lease.seconds
-        ? `recrawl.intervalHours: pages would be due again after ${recrawl.intervalHours * 3600} s, before the lease on them ends (lease.seconds: ${lease.seconds} s)`
+        ? `recrawl.intervalHours: pages would be due again after ${recrawl.intervalHours * 3600} s, ` +
+          `before the lease on them ends (lease.seconds: ${lease.seconds} s)`
         : null,
   },
   ...recrawlRules,
@@ -314,14 +320,19 @@ const rules: readonly Rule[] = [
     fault: ({ frontier, lease }) =>
       frontier.linkTypeChecks > 0 &&
       lease.seconds < lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds
-        ? `frontier.linkTypeChecks: ${lease.urlsPerHost} URLs (lease.urlsPerHost) with ${frontier.linkTypeChecks} checks each take ${lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds} s at ${politenessSeconds} s between two requests, longer than a lease of ${lease.seconds} s (lease.seconds)`
+        ? `frontier.linkTypeChecks: ${lease.urlsPerHost} URLs (lease.urlsPerHost) with ` +
+          `${frontier.linkTypeChecks} checks each take ` +
+          `${lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds} s at ` +
+          `${politenessSeconds} s between two requests, longer than a lease of ${lease.seconds} s ` +
+          "(lease.seconds)"
         : null,
   },
   {
     names: ["trust.share", "trust.newcomerShare"],
     fault: ({ trust }) =>
       trust.newcomerShare < trust.share
-        ? `trust.newcomerShare: ${trust.newcomerShare} is less than what is fetched twice of established crawlers (trust.share: ${trust.share}); the larger one counts`
+        ? `trust.newcomerShare: ${trust.newcomerShare} is less than what is fetched twice of ` +
+          `established crawlers (trust.share: ${trust.share}); the larger one counts`
         : null,
   },
   {
@@ -335,14 +346,16 @@ const rules: readonly Rule[] = [
     names: ["delegation.policy", "delegation.thresholdMs", "probe.deadlineMs"],
     fault: ({ delegation, probe }) =>
       delegation.policy === "ipmicra" && delegation.thresholdMs > probe.deadlineMs
-        ? `delegation.thresholdMs: a probe has failed after ${probe.deadlineMs} ms (probe.deadlineMs), so the first answer would always do at ${delegation.thresholdMs} ms`
+        ? `delegation.thresholdMs: a probe has failed after ${probe.deadlineMs} ms (probe.deadlineMs), ` +
+          `so the first answer would always do at ${delegation.thresholdMs} ms`
         : null,
   },
   {
     names: ["pace.slowDownUnder", "pace.hurryUpOver"],
     fault: ({ pace }) =>
       pace.slowDownUnder >= pace.hurryUpOver
-        ? `pace.slowDownUnder: with ${pace.slowDownUnder} host slices and pace.hurryUpOver: ${pace.hurryUpOver}, a crawler would be told to slow down and to hurry up at once`
+        ? `pace.slowDownUnder: with ${pace.slowDownUnder} host slices and pace.hurryUpOver: ` +
+          `${pace.hurryUpOver}, a crawler would be told to slow down and to hurry up at once`
         : null,
   },
   within("perCrawlerAtOnce", "atOnce"),

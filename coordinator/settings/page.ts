@@ -38,7 +38,12 @@ export function policiesPage(page: PoliciesPage): Html {
   return html`<h1>Policies</h1>
 <p class="lead">Settings of the fleet's behaviour. A change takes effect at once in every running coordinator; its effect is shown before it is saved.</p>
 ${refused ? html`<p class="fault" role="alert">${refused.words}</p>` : nothing}
-${mayDo(viewer.actor, "policy-write") ? nothing : html`<p class="note">You can view the policies. Only operators can change them (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
+${
+  mayDo(viewer.actor, "policy-write")
+    ? nothing
+    : html`<p class="note">You can view the policies.
+Only operators can change them (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`
+}
 ${answer.ignored.map((fault) => html`<p class="fault">A stored policy is ignored, and the file’s value holds: ${fault}.</p>`)}
 ${finder(page)}
 ${listed(around)}
@@ -72,8 +77,14 @@ function finder({ answer, list, text }: PoliciesPage): Html {
     ["changed", "Differ from the default", all.filter(isChanged).length],
   ];
   const current = (name: PolicyList) => (text === "" && list === name ? html` aria-current="true"` : nothing);
-  return html`<div class="policy-finder"><nav class="policy-tabs" aria-label="Which policies">${tabs.map(([name, title, count]) => html`<a href="${pathWith("/policies", { show: name === "basic" ? null : name })}"${current(name)}>${title} <span class="count">${count}</span></a>`)}</nav>
-<form class="policy-search" role="search" action="/policies"><label class="hidden" for="policy-q">Search the policies</label><input id="policy-q" type="search" name="q" value="${text}" maxlength="${mostSearched}" placeholder="Search ${all.length} policies" autocomplete="off"><button class="quiet slim">Search</button></form></div>`;
+  return html`<div class="policy-finder"><nav class="policy-tabs"
+aria-label="Which policies">${tabs.map(
+    ([name, title, count]) => html`<a
+href="${pathWith("/policies", { show: name === "basic" ? null : name })}"${current(name)}>${title} <span class="count">${count}</span></a>`,
+  )}</nav>
+<form class="policy-search" role="search" action="/policies"><label class="hidden" for="policy-q">Search the
+policies</label><input id="policy-q" type="search" name="q" value="${text}" maxlength="${mostSearched}"
+placeholder="Search ${all.length} policies" autocomplete="off"><button class="quiet slim">Search</button></form></div>`;
 }
 
 export const mostSearched = 100;
@@ -102,7 +113,8 @@ function foldedGroup(
     (policy) => (typed[policy.name] ?? fieldText(policy)) !== fieldText(policy),
   );
   const count = html`<span class="count">${policies.length}</span>${changed === 0 ? nothing : html` <span class="small">${changed} changed</span>`}`;
-  return html`<details class="policies" id="group-${name}"${isOpen || holdsTyped ? html` open` : nothing}><summary><h2 id="${name}">${title}</h2> ${count}</summary>
+  return html`<details class="policies" id="group-${name}"${isOpen || holdsTyped ? html` open` : nothing}><summary><h2
+id="${name}">${title}</h2> ${count}</summary>
 ${name === "retention" ? retentionNote : nothing}${policies.map((policy) => policyRow(policy, around))}</details>`;
 }
 
@@ -115,7 +127,8 @@ function policyRow(policy: ShownPolicy, around: Around, group?: string): Html {
   const { name, title, help, origin } = policy;
   return html`<div class="policy${isChanged(policy) ? " policy-changed" : ""}" id="${name}">
 <div class="policy-words">
-<p class="policy-title">${mayChange ? html`<label for="field-${name}">${title}</label>` : html`<strong>${title}</strong>`} <code>${name}</code>${group === undefined ? nothing : html` <span class="small">${group}</span>`}</p>
+<p class="policy-title">${mayChange ? html`<label for="field-${name}">${title}</label>` : html`<strong>${title}</strong>`}
+<code>${name}</code>${group === undefined ? nothing : html` <span class="small">${group}</span>`}</p>
 <p class="small" id="help-${name}">${help} <span class="policy-origin">Default: ${origin}.</span></p>
 </div>
 <div class="policy-value">
@@ -143,19 +156,30 @@ function changeLine(policy: ShownPolicy, { mayChange, viewer }: Around): Html {
     ? html`<a href="${pathWith("/audit", { action: "policy-changed" })}">${policy.changedBy}</a>`
     : policy.changedBy;
   return html`<p class="small">changed by ${who}, ${instant(policy.changedAt)}</p>
-${mayChange ? html`<button class="quiet slim" type="submit" name="back" value="${policy.name}" formnovalidate>Back to ${shown(policy, policy.fileValue)}</button>` : nothing}`;
+${
+  mayChange
+    ? html`<button class="quiet slim" type="submit" name="back" value="${policy.name}" formnovalidate>Back to
+${shown(policy, policy.fileValue)}</button>`
+    : nothing
+}`;
 }
 
 const shown = ({ name }: ShownPolicy, value: PolicyValue) => valueText(name as PolicyName, value);
 
 function historySection(history: readonly ShownVersion[], around: Around): Html {
   if (history.length === 0) {
-    return html`<section><h2 id="history">History</h2><p class="empty">No policy has been changed yet. Each change is listed here, with who made it and why, and can be reverted.</p></section>`;
+    return html`<section><h2 id="history">History</h2><p class="empty">No policy has been changed yet. Each change is
+listed here, with who made it and why, and can be reverted.</p></section>`;
   }
   const [latest, earlier] = [history.slice(0, shownAtOnce), history.slice(shownAtOnce)];
   return html`<section><h2 id="history">History</h2>
 ${versionTable(latest, around, "History of the policies")}
-${earlier.length === 0 ? nothing : html`<details class="earlier"><summary>${earlier.length} earlier</summary>${versionTable(earlier, around, "Earlier history of the policies")}</details>`}</section>`;
+${
+  earlier.length === 0
+    ? nothing
+    : html`<details class="earlier"><summary>${earlier.length}
+earlier</summary>${versionTable(earlier, around, "Earlier history of the policies")}</details>`
+}</section>`;
 }
 
 /** Versions; the rest is folded. */
@@ -163,7 +187,8 @@ const shownAtOnce = 5;
 
 function versionTable(versions: readonly ShownVersion[], around: Around, label: string): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr><th scope="col">Version</th><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">Why</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Revert</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col">Version</th><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th
+scope="col">Why</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Revert</span></th>` : nothing}</tr></thead>
 <tbody>${versions.map((version) => versionRow(version, around))}</tbody></table></div>`;
 }
 
@@ -171,10 +196,17 @@ function versionRow(
   { version, changedAt, changedBy, words, takesBack, changes }: ShownVersion,
   { mayChange, viewer, basedOn }: Around,
 ): Html {
-  const takeBack = html`<td><form method="post" action="/policies/preview">${formToken(viewer)}<input type="hidden" name="based-on" value="${basedOn}"><input type="hidden" name="take-back" value="${version}"><button class="quiet slim" type="submit">Revert<span class="hidden"> version ${version}</span></button></form></td>`;
+  const takeBack = html`<td><form method="post" action="/policies/preview">${formToken(viewer)}<input type="hidden"
+name="based-on" value="${basedOn}"><input type="hidden" name="take-back" value="${version}"><button class="quiet slim"
+type="submit">Revert<span class="hidden"> version ${version}</span></button></form></td>`;
   return html`<tr><th scope="row">${version}</th><td>${instant(changedAt)}</td><td>${changedBy}</td>
 <td class="wide">${changes.map(({ name, before, after }) => html`<div><code>${name}</code> ${valueOr(name, before)} → ${valueOr(name, after)}</div>`)}</td>
-<td class="wide">${takesBack === null ? words : html`reverts version ${takesBack}${words === "" ? "" : `: ${words}`}`}</td>${mayChange ? takeBack : nothing}</tr>`;
+<td class="wide">${
+    takesBack === null
+      ? words
+      : html`reverts version
+${takesBack}${words === "" ? "" : `: ${words}`}`
+  }</td>${mayChange ? takeBack : nothing}</tr>`;
 }
 
 function valueOr(name: PolicyName, value: PolicyValue | null): string {
@@ -184,7 +216,13 @@ function valueOr(name: PolicyName, value: PolicyValue | null): string {
 function startSection({ setAtStart }: PoliciesAnswer): Html {
   return html`<section><details><summary><h2 id="at-start">Read at the start</h2> <span class="count">${setAtStart.length}</span></summary>
 <p>These cannot be changed while a coordinator runs. Set them in its file (<code>nearcrawl coordinator --config FILE</code>) and restart it.</p>
-<ul class="at-start">${setAtStart.map(({ names, why }) => html`<li>${names.map((name, at) => html`${at === 0 ? nothing : ", "}<code>${name}</code>`)}: ${why}</li>`)}</ul></details></section>`;
+<ul class="at-start">${setAtStart.map(
+    ({
+      names,
+      why,
+    }) => html`<li>${names.map((name, at) => html`${at === 0 ? nothing : ", "}<code>${name}</code>`)}:
+${why}</li>`,
+  )}</ul></details></section>`;
 }
 
 // What a policy's value is typed into: by its kind, with its bounds and its help.
@@ -195,10 +233,21 @@ function policyField(policy: ShownPolicy, typed?: string): Html {
   const value = typed ?? fieldText(policy);
   const described = `help-${name} range-${name}`;
   if (kind.type === "number") {
-    return html`<p class="policy-input">${slider(policy, kind)}<input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
+    return html`<p class="policy-input">${slider(policy, kind)}<input class="number" id="field-${name}" name="${name}"
+value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20"
+aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
   }
   const options = kind.type === "choice" ? kind.options : ["yes", "no"];
-  return html`<p class="policy-input"><select id="field-${name}" name="${name}" aria-describedby="${described}">${options.map((option) => html`<option value="${option}"${option === value ? html` selected` : nothing}>${option}</option>`)}</select></p>`;
+  return html`<p class="policy-input"><select id="field-${name}" name="${name}"
+aria-describedby="${described}">${options.map(
+    (option) =>
+      html`<option value="${option}"${
+        option === value
+          ? html`
+selected`
+          : nothing
+      }>${option}</option>`,
+  )}</select></p>`;
 }
 
 const yesNo = (value: boolean) => (value ? "yes" : "no");
@@ -214,7 +263,9 @@ const mostEven = 100;
 function slider({ name, title }: ShownPolicy, kind: Extract<ShownPolicy["kind"], { type: "number" }>): Html {
   const { least, most, whole, above } = kind;
   const scale = most - least <= mostEven ? "even" : "powers";
-  return html`<input type="range" class="slider" hidden min="0" max="${sliderSteps}" step="1" aria-label="${title}" data-for="field-${name}" data-least="${least}" data-most="${most}" data-whole="${whole ? "yes" : "no"}" data-above="${above ? "yes" : "no"}" data-scale="${scale}">`;
+  return html`<input type="range" class="slider" hidden min="0" max="${sliderSteps}" step="1" aria-label="${title}"
+data-for="field-${name}" data-least="${least}" data-most="${most}" data-whole="${whole ? "yes" : "no"}"
+data-above="${above ? "yes" : "no"}" data-scale="${scale}">`;
 }
 
 // What a change of policies would come to, and the form that saves it.
@@ -242,7 +293,12 @@ ${changes.map(({ name, after, toFile }) => html`<input type="hidden" name="${toF
 function changeRow({ name, before, after, toFile }: PreviewAnswer["changes"][number]): Html {
   const { title } = policyOf(name as PolicyName);
   const text = (value: typeof before) => valueText(name as PolicyName, value);
-  return html`<tr><th scope="row">${title}<div class="small"><code>${name}</code></div></th><td>${text(before)}</td><td><strong>${text(after)}</strong>${toFile ? html`<div class="small">as the coordinator’s file says</div>` : nothing}</td></tr>`;
+  return html`<tr><th scope="row">${title}<div class="small"><code>${name}</code></div></th><td>${text(before)}</td><td><strong>${text(after)}</strong>${
+    toFile
+      ? html`<div
+class="small">as the coordinator’s file says</div>`
+      : nothing
+  }</td></tr>`;
 }
 
 function effectSection({ title, figures, basis, limits }: PolicyEffect): Html {
@@ -256,13 +312,15 @@ ${limits.length === 0 ? nothing : html`<ul class="small limits">${limits.map((li
 function figureTable(title: string, figures: readonly PolicyFigure[]): Html {
   return html`<div class="scroll"><table>
 <caption class="hidden">${title}</caption>
-<thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th><th scope="col" class="number difference">Difference</th></tr></thead>
+<thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col" class="number">Now</th><th
+scope="col" class="number">Then</th><th scope="col" class="number difference">Difference</th></tr></thead>
 <tbody>${figures.map(figureRow)}</tbody></table></div>`;
 }
 
 function figureRow({ words, unit, before, after }: PolicyFigure): Html {
   const difference = before === null || after === null ? null : after - before;
-  return html`<tr><th scope="row">${words}</th><td class="number">${figureText(before, unit)}</td><td class="number">${figureText(after, unit)}</td><td class="number difference">${differenceText(difference, unit)}</td></tr>`;
+  return html`<tr><th scope="row">${words}</th><td class="number">${figureText(before, unit)}</td><td
+class="number">${figureText(after, unit)}</td><td class="number difference">${differenceText(difference, unit)}</td></tr>`;
 }
 
 /** Three digits at least below a hundred, none too many above: `3.17 probes`, `12,400 pages/day`, `–`. */

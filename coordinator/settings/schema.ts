@@ -19,7 +19,9 @@ const delegation = z.strictObject({
   policy: policy(z.enum(policyNames).default("nearest"), {
     title: "Delegation policy",
     basic: true,
-    help: `Decides which crawlers are asked about a new subnet, and when the answer is good enough. ${delegationPolicies.map(({ name, words }) => `${name}: ${words}`).join("; ")}.`,
+    help:
+      "Decides which crawlers are asked about a new subnet, and when the answer is good enough. " +
+      `${delegationPolicies.map(({ name, words }) => `${name}: ${words}`).join("; ")}.`,
     unit: null,
     origin: "measured, test/bench/results/delegation.md",
     replayed: true,
@@ -27,7 +29,9 @@ const delegation = z.strictObject({
   lambdaMs: policy(z.number().min(0).max(1000).default(2), {
     title: "λ, what a probe must save",
     basic: true,
-    help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
+    help:
+      "With the policy nearest, another crawler is probed as long as it is expected to save this " +
+      "much RTT. Smaller values are more exact and cost more probes.",
     unit: "ms",
     origin: "measured, test/bench/results/delegation.md",
     replayed: true,
@@ -78,7 +82,10 @@ const probe = z.strictObject({
    */
   method: policy(probeMethod.default("connect"), {
     title: "Probe method",
-    help: "How crawlers probe: an HTTP HEAD, a TCP connect, or a ping (ICMP echo). Only what one method measured is compared; crawlers that cannot ping, and sites that do not answer it, are probed by connect.",
+    help:
+      "How crawlers probe: an HTTP HEAD, a TCP connect, or a ping (ICMP echo). Only what one " +
+      "method measured is compared; crawlers that cannot ping, and sites that do not answer it, " +
+      "are probed by connect.",
     unit: null,
     origin: "our judgement, a connect is the path alone; test/bench/results/probe-methods.md",
   }),
@@ -117,13 +124,17 @@ const scope = z.strictObject({
   }),
   newHostsPerDomainAndDay: policy(z.int().min(1).max(100_000_000).default(1000), {
     title: "New hosts per domain and day",
-    help: "The most unknown hosts of one registrable domain that links may bring in per day (UTC). A domain begins with 20, and may have as many more a day as it has. The rest waits.",
+    help:
+      "The most unknown hosts of one registrable domain that links may bring in per day (UTC). A " +
+      "domain begins with 20, and may have as many more a day as it has. The rest waits.",
     unit: "hosts/day",
     origin: "our judgement, a university's two thousand hosts are in within ten days",
   }),
   newHostsPerLinkingSiteAndDay: policy(z.int().min(1).max(100_000_000).default(5000), {
     title: "New hosts per linking site and day",
-    help: "The most unknown hosts that the pages of one registrable domain may bring in per day (UTC); the first of a domain that nobody knew counts for five. The rest waits.",
+    help:
+      "The most unknown hosts that the pages of one registrable domain may bring in per day (UTC); " +
+      "the first of a domain that nobody knew counts for five. The rest waits.",
     unit: "hosts/day",
     origin: "our judgement, a tenth of what a crawler may bring in",
   }),
@@ -163,7 +174,10 @@ const recalibration = z.strictObject({
   everySeconds: seconds(86_400).default(30),
   refreshDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Probe again after, on average",
-    help: "The budget of re-checks: as many rounds as probe each decision again once in so many days, since no fetch time shows that another crawler has become nearer. They go where most is saved: by how often subnets like it move, what a move costs, and what is fetched there.",
+    help:
+      "The budget of re-checks: as many rounds as probe each decision again once in so many days, " +
+      "since no fetch time shows that another crawler has become nearer. They go where most is " +
+      "saved: by how often subnets like it move, what a move costs, and what is fetched there.",
     unit: "days",
     origin: "our judgement",
   }),
@@ -196,7 +210,10 @@ const trust = z.strictObject({
   }),
   witnesses: policy(z.boolean().default(true), {
     title: "Second witnesses",
-    help: "Whether a probe report that wins a subnet is held against other crawlers' before it is believed. It costs 0.2 to 1.1 probes per subnet where nobody lies; who runs all crawlers themselves may do without.",
+    help:
+      "Whether a probe report that wins a subnet is held against other crawlers' before it is " +
+      "believed. It costs 0.2 to 1.1 probes per subnet where nobody lies; who runs all crawlers " +
+      "themselves may do without.",
     unit: null,
     origin: "measured, test/bench/results/trust.md",
     replayed: true,
@@ -227,7 +244,10 @@ const frontier = z.strictObject({
 const workPace = z.strictObject({
   slowDownUnder: policy(z.number().min(0).max(1_000_000).default(4), {
     title: "Slow down under",
-    help: "A crawler with less due work is told to slow down: it works on no more hosts at a time than it has slices, and on at least one. Above that it has a place for each slice, within its partner's limits.",
+    help:
+      "A crawler with less due work is told to slow down: it works on no more hosts at a time than " +
+      "it has slices, and on at least one. Above that it has a place for each slice, within its " +
+      "partner's limits.",
     unit: "host slices",
     origin:
       "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
@@ -257,7 +277,9 @@ const retention = z.strictObject({
   fetchDays: policy(z.int().min(2).max(3650).default(30), {
     title: "Keep fetches for",
     basic: true,
-    help: "How long each fetch is kept with its times, sizes and outcome. After that only the counts per URL, host and day remain. This takes the most disk space: 250 bytes per fetch.",
+    help:
+      "How long each fetch is kept with its times, sizes and outcome. After that only the counts " +
+      "per URL, host and day remain. This takes the most disk space: 250 bytes per fetch.",
     unit: "days",
     origin: "our judgement, a distrusted crawler's fetches are searched over 30 days",
   }),

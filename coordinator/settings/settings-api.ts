@@ -157,7 +157,8 @@ export const settingsApi = {
       },
     },
     description:
-      "Scope read, where reading needs one. A value is that of the coordinator's file unless an operator has changed it; running coordinators follow changes at once.",
+      "Scope read, where reading needs one. A value is that of the coordinator's file unless an " +
+      "operator has changed it; running coordinators follow changes at once.",
     answers: {
       200: answer(policies),
     },
@@ -168,7 +169,9 @@ export const settingsApi = {
     needs: "policy-write",
     summary: "Change policies, all of them or none",
     description:
-      "basedOn is the version of GET /api/policies or of the preview: if somebody has changed something since, nothing is changed (409). The change is in the audit log and can be reverted.",
+      "basedOn is the version of GET /api/policies or of the preview: if somebody has changed " +
+      "something since, nothing is changed (409). The change is in the audit log and can be " +
+      "reverted.",
     body: {
       schema: policyChange,
       example: { values: { "delegation.lambdaMs": 5 }, basedOn: 3, words: "fewer probes over the holidays" },

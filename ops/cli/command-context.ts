@@ -61,7 +61,8 @@ export function commandContext(
   const context = contextOfStart({ ...options, ...(config !== undefined && { config }) }, env);
   if (context.databaseUrl === null && (currentRun?.database ?? null) !== null)
     throw new ConfigError([
-      `${home}: the latest run used the database ${currentRun!.database}, and none is stated now: state it by --database-url, DATABASE_URL, or databaseUrl in ${usualSettingsFile(home)}`,
+      `${home}: the latest run used the database ${currentRun!.database}, and none is stated now: ` +
+        `state it by --database-url, DATABASE_URL, or databaseUrl in ${usualSettingsFile(home)}`,
     ]);
   return context;
 }

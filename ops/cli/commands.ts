@@ -97,7 +97,10 @@ function programWith(subCommands: readonly Command[]): Command {
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.\nA closed pipe (… | head) changes none of them; it ends what is printed with 0.\n",
+      `
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.
+A closed pipe (… | head) changes none of them; it ends what is printed with 0.
+`,
     )
     .exitOverride();
   for (const command of subCommands) program.addCommand(command);

@@ -167,3 +167,19 @@ export function printable(text: string, most = 400): string {
   const plain = text.replace(/\p{Cc}/gu, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
   return plain.length > most ? `${plain.slice(0, most - 1)}…` : plain;
 }
+
+/**
+ * Writes to standard output and waits until it is taken, so that a slow reader slows the writer instead of
+ * filling its memory. False when nobody reads any more (`… | head`): the command then ends without a word.
+ */
+export function writeOut(text: string): Promise<boolean> {
+  // The failure arrives at the callback too; without a listener it would end the process with a stack.
+  if (process.stdout.listenerCount("error") === 0) process.stdout.on("error", () => {});
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => {
+      if (!error) resolve(true);
+      else if ((error as NodeJS.ErrnoException).code === "EPIPE") resolve(false);
+      else reject(error);
+    });
+  });
+}

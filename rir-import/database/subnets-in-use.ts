@@ -28,7 +28,8 @@ export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): v
   if (!isMuchInUse(inUse) || removeInUse === inUse.going) return;
   const named = removeInUse === null ? "" : `, and not ${removeInUse}`;
   throw new RemovesInUse(
-    `this removes ${goingWords(inUse)}, delegated or with hosts in the frontier${named}. Nothing was changed; if that is meant, say --yes-remove ${inUse.going}`,
+    `this removes ${goingWords(inUse)}, delegated or with hosts in the frontier${named}. Nothing ` +
+      `was changed; if that is meant, say --yes-remove ${inUse.going}`,
   );
 }
 

@@ -258,13 +258,18 @@ const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
 };
 
 const arinRequest =
-  "ARIN gives bulk WHOIS data to operators and researchers on request: sign the Bulk Whois Terms of Use and send it as an Ask ARIN ticket (www.arin.net/reference/research/bulkwhois); then make an API key in ARIN Online and name the file that holds it in queryFiles.apikey";
+  "ARIN gives bulk WHOIS data to operators and researchers on request: sign the Bulk Whois " +
+  "Terms of Use and send it as an Ask ARIN ticket (www.arin.net/reference/research/bulkwhois); " +
+  "then make an API key in ARIN Online and name the file that holds it in queryFiles.apikey";
 
 const lacnicRequest =
-  "LACNIC gives a bulk copy of its WHOIS data for operations and research by agreement (policy manual, Bulk WHOIS); LACNIC then tells the URL to put into the settings";
+  "LACNIC gives a bulk copy of its WHOIS data for operations and research by agreement (policy " +
+  "manual, Bulk WHOIS); LACNIC then tells the URL to put into the settings";
 
 const azureRequest =
-  'Azure gives its list another address every week: take the one of the page "Azure IP Ranges and Service Tags – Public Cloud" (www.microsoft.com/en-us/download/details.aspx?id=56519) into the settings as url, or name the file itself to rir apply';
+  'Azure gives its list another address every week: take the one of the page "Azure IP Ranges ' +
+  'and Service Tags – Public Cloud" (www.microsoft.com/en-us/download/details.aspx?id=56519) ' +
+  "into the settings as url, or name the file itself to rir apply";
 
 /** A source with the defaults of its kind. */
 export function sourceOf(

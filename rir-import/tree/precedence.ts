@@ -34,8 +34,11 @@ export function rankOf(record: {
  * early registrations that moved away (ERX), APNIC's STUB-… for transfers, IANA's blocks. One pattern, since it is
  * asked of every record.
  */
-const placeholderName =
-  /(?:^|-)(?:NON-[A-Z]+(?:-NCC)?-MANAGED-ADDRESS-BLOCK|ERX(?:-|$)|TRANSFERRED(?:-|$))|^(?:IANA-(?:BLK|BLOCK|NETBLOCK|RESERVED)|STUB-|NOT-(?:RIPE(?:NCC)?|APNIC|AFRINIC|LACNIC|ARIN)(?:-|$)|VARIOUS-REGISTRIES)/i;
+const placeholderName = new RegExp(
+  "(?:^|-)(?:NON-[A-Z]+(?:-NCC)?-MANAGED-ADDRESS-BLOCK|ERX(?:-|$)|TRANSFERRED(?:-|$))|^(?:STUB-|VARIOUS-REGISTRIES" +
+    "|IANA-(?:BLK|BLOCK|NETBLOCK|RESERVED)|NOT-(?:RIPE(?:NCC)?|APNIC|AFRINIC|LACNIC|ARIN)(?:-|$))",
+  "i",
+);
 /** The same in words, where the description names the holder. */
 const placeholderWords =
   /\b(?:transferred to|not (?:managed|administered|allocated) (?:by|to)) (?:the )?(?:ripe|apnic|arin|lacnic|afrinic)\b|^various registries\b/i;

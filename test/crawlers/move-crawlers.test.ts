@@ -1,6 +1,5 @@
 /** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
-import { generateKeyPairSync, sign } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Refusal } from "#coordinator/crawlers/admit-crawler";
 import { Mover } from "#coordinator/crawlers/move-crawlers";
 import { createMoveStore } from "#coordinator/crawlers/move-store";
@@ -8,9 +7,11 @@ import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { type CrawlerMove, moveText } from "#protocol/move";
-import { newWorld, type World } from "../support/store-world.ts";
+import { type TestIdentity, testIdentity } from "../gateway/sealing-crawler.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { newWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = await forThisFile(newWorld());
 let mover: Mover;
 let now: Date;
 let sent: { readonly to: CrawlerId; readonly what: string }[];
@@ -18,15 +19,10 @@ let refused: { readonly who: CrawlerId; readonly refusal: Refusal }[];
 let athens: Party;
 let sparta: Party;
 
-interface Party {
+interface Party extends TestIdentity {
   readonly id: CrawlerId;
-  readonly publicKey: string;
-  sign(text: string): string;
 }
 
-beforeAll(async () => {
-  world = await newWorld();
-}, 60_000);
 beforeEach(async () => {
   await world.reset();
   now = new Date("2030-01-01T12:00:00Z");
@@ -46,17 +42,15 @@ beforeEach(async () => {
   athens = await party("athens");
   sparta = await party("sparta");
 });
-afterAll(async () => await world?.close());
 
 async function party(name: string): Promise<Party> {
-  const { privateKey } = generateKeyPairSync("ed25519");
-  const publicKey = privateKey.export({ format: "jwk" }).x ?? "";
+  const identity = testIdentity();
   const id = await world.crawler(name);
   await world.pool.query("update crawler set public_key = $2, state = 'online' where crawler_id = $1", [
     id,
-    publicKey,
+    identity.publicKey,
   ]);
-  return { id, publicKey, sign: (text) => sign(null, Buffer.from(text), privateKey).toString("base64url") };
+  return { id, ...identity };
 }
 
 const moves = () => createMoveStore(world.pool);

@@ -1,12 +1,11 @@
 /**
- * A crawler moves to another host of its partner: under load by the operator's command, and with everything killed
+ * A crawler moves to another host of its partner: under load, and with everything killed
  * around the moment at which the coordinator decides. Exactly one host runs it in the end, and nothing is lost.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { arriveAll } from "../migrating-crawler/move/move-ground.ts";
-import { nearcrawl } from "../support/built-command.ts";
 import { isLong } from "../support/long.ts";
 import { until } from "../support/until.ts";
 import { floorMs, type MovingWorld, newMovingWorld } from "./moving-world.ts";
@@ -20,9 +19,6 @@ afterEach(async () => await world.stopCrawlers());
 afterAll(async () => await world?.close(), 60_000);
 
 const soonMs = 20_000;
-
-const fleetMove = (...args: readonly string[]) =>
-  nearcrawl(["fleet", "move", ...args], { database: world.database });
 
 const readIdentity = (home: string) =>
   (JSON.parse(readFileSync(join(home, "identity.json"), "utf8")) as { publicKey: string }).publicKey;
@@ -49,14 +45,13 @@ it("a crawler moves under load: the same number, every page once, each host's pa
   await until(async () => (await fetchesOf(sparta.crawlerId)) === 3, soonMs);
   await until(() => asked().length >= 15 && next.crawler.status().connected, soonMs);
 
-  const moved = await fleetMove("athens", "--to", "sparta", "--json");
-  const { moveId } = JSON.parse(moved.out) as { moveId: number };
-  const requestsBefore = asked().length;
+  const moveId = await world.moves.ask({ name: "athens", otherName: "sparta" }, new Date());
+  if (typeof moveId === "string") throw new Error(moveId);
   await until(async () => (await world.moves.find(moveId))?.step === "running", soonMs);
-  await until(async () => (await openPages()) === 0, soonMs);
+  const requestsBefore = asked().length;
+  await until(async () => (await openPages()) === 0, 3 * soonMs);
   await until(() => old.refusal() !== null, soonMs);
 
-  expect(moved).toMatchObject({ code: 0 });
   expect(next.crawler.status()).toMatchObject({
     crawlerId: athens.crawlerId,
     name: "athens",
@@ -75,7 +70,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
     "select public_key from crawler where name = 'athens'",
   );
   expect(row?.public_key).toBe(sparta.publicKey);
-}, 60_000);
+}, 120_000);
 
 async function countsOf() {
   const [counts] = await world.rows<{ urls: number; fetches: number; fetched_twice: number }>(

@@ -9,12 +9,11 @@ import { formatAddress, parseAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
-import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
 import { sharedData } from "../support/shared-data.ts";
-import { delegationsInForce, type StoredSubnet, treeInForce } from "./tree-in-force.ts";
+import { chainAt, delegationsInForce, type StoredSubnet, treeInForce } from "./tree-in-force.ts";
 
 const earlier = sharedData("rir/delegated/delegated-afrinic-extended-20190912.txt.gz");
 const later = sharedData("rir/delegated/delegated-afrinic-extended-20260821.txt.gz");
@@ -95,7 +94,7 @@ describe.skipIf(earlier === null || later === null)("from 2019 to 2026 and back"
     expect(after).toHaveLength(plan.state.subnets);
     expect(Object.keys(stayed)).toHaveLength(plan.delegations.kept);
     for (const [range, crawler] of Object.entries(stayed)) expect(delegations[range]).toBe(crawler);
-    for (const { range } of some) expect((await lookUp(database, range)).chain.at(-1)?.range).toBe(range);
+    for (const { range } of some) expect((await chainAt(database, range)).at(-1)?.range).toBe(range);
 
     await rollbackImport(database);
 

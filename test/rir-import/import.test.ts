@@ -5,7 +5,6 @@ import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
 import { channelName } from "#db/schema-channel";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
-import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { registryStatus } from "#rir-import/status";
@@ -447,23 +446,5 @@ describe("two at once", () => {
     expect(String(error)).toContain("another import or rollback is running");
     expect(await treeInForce(database)).toHaveLength(5);
     expect(await applyImport(database, [file])).toMatchObject({ isNew: false });
-  });
-});
-
-describe("look-up", () => {
-  it("gives the chain from the least to the most specific, with holder and delegation", async () => {
-    await applyImport(database, [folder.write("a.db", stateA)]);
-    await delegate(database, "45.10.0.0/16", "amsterdam");
-
-    const { chain, crossing } = await lookUp(database, "45.10.130.9");
-
-    expect(
-      chain.map(({ range, holder, handle, delegatedTo }) => [range, holder, handle, delegatedTo]),
-    ).toEqual([
-      ["45.10.0.0/16", "Example Holdings", "ORG-EX1-RIPE", "amsterdam"],
-      ["45.10.128.0/17", "Example Holdings", "ORG-EX1-RIPE", null],
-      ["45.10.130.0/24", "Second Example", "ORG-EX2-RIPE", null],
-    ]);
-    expect(crossing).toEqual([]);
   });
 });

@@ -8,13 +8,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
-import { lookUp } from "#rir-import/lookup";
 import { registryStatus } from "#rir-import/status";
 import { builtDoors } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { isLong } from "../support/long.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
-import { delegate, delegationsInForce, treeInForce } from "./tree-in-force.ts";
+import { chainAt, delegate, delegationsInForce, treeInForce } from "./tree-in-force.ts";
 
 let database: Database;
 let folder: SourceFolder;
@@ -46,7 +45,7 @@ it.each(isLong ? moments : moments.slice(-2))(
     const next = folder.write("b.db", net("45.10.0.0/16") + net("45.10.1.0/24") + blocks);
 
     const child = await standingStill(next, phase, least);
-    expect((await lookUp(database, "47.0.0.1")).chain).toHaveLength(1);
+    expect(await chainAt(database, "47.0.0.1")).toHaveLength(1);
     await delegate(database, "45.10.0.0/16", "amsterdam");
     child.kill("SIGKILL");
     await once(child, "exit");

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
-import { type LookUp, lookUp } from "#rir-import/lookup";
 import { testDatabase } from "../support/database.ts";
 import { randomRegistry } from "./random-ranges.ts";
-import { type ReferenceAnswer, referenceAnswer, withoutDuplicates } from "./reference-table.ts";
+import { referenceAnswer, withoutDuplicates } from "./reference-table.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
+import { chainAt } from "./tree-in-force.ts";
 
 let database: Database;
 let folder: SourceFolder;
@@ -33,14 +33,9 @@ describe("look-ups in the database after imports of random registries", () => {
 
     const table = withoutDuplicates(registry.ranges);
     for (const one of asked)
-      expect({ ...one, answer: named(await lookUp(database, one.text)) }).toEqual({
+      expect({ ...one, answer: (await chainAt(database, one.text)).map(({ name }) => name) }).toEqual({
         ...one,
         answer: referenceAnswer(table, one),
       });
   });
-});
-
-const named = ({ chain, crossing }: LookUp): ReferenceAnswer => ({
-  chain: chain.map(({ name }) => name),
-  crossing: crossing.map(({ name }) => name),
 });

@@ -8,33 +8,24 @@ export interface ReferenceRange {
   readonly name: string;
 }
 
-export interface ReferenceAnswer {
-  /** Names from the least to the most specific. */
-  readonly chain: readonly string[];
-  /** Names of the others that hold what was asked for, by first address, the widest first. */
-  readonly crossing: readonly string[];
-}
-
 /** Of equal ranges the first counts. */
 export function withoutDuplicates(ranges: readonly ReferenceRange[]): readonly ReferenceRange[] {
   const seen = new Set<string>();
   return ranges.filter(({ first, last }) => seen.size < seen.add(`${first}-${last}`).size);
 }
 
+/** Names from the least to the most specific. */
 export function referenceAnswer(
   table: readonly ReferenceRange[],
   asked: { readonly first: bigint; readonly last: bigint },
-): ReferenceAnswer {
+): readonly string[] {
   const chain: ReferenceRange[] = [];
   let next = smallestHolder(table, asked);
   while (next !== null) {
     chain.unshift(next);
     next = smallestHolder(table, next);
   }
-  const crossing = table
-    .filter((range) => holds(range, asked) && !chain.includes(range))
-    .sort((a, b) => Number(a.first > b.first) - Number(a.first < b.first) || (a.last > b.last ? -1 : 1));
-  return { chain: chain.map(({ name }) => name), crossing: crossing.map(({ name }) => name) };
+  return chain.map(({ name }) => name);
 }
 
 /** The smallest range of the table that holds the given one and is another. */

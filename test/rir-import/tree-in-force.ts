@@ -1,5 +1,9 @@
 /** The tree as the database has it, in the form in which test/rir-import/source-folder.ts shows a wanted one. */
 
+import { chainOf } from "#coordinator/subnets/subnet-reads";
+import type { ChainSubnet } from "#coordinator/subnets/subnets-api";
+import { formatAddress } from "#core/ip/address";
+import { firstAddress, lastAddress, parseRange } from "#core/ip/range";
 import { rangeText } from "#db/range-text";
 import type { Database } from "#db/server-database";
 import type { ShownSubnet } from "./source-folder.ts";
@@ -66,4 +70,11 @@ export async function delegationsInForce(database: Database): Promise<Readonly<R
     where c.removed_in is null
     order by c.first_address`);
   return Object.fromEntries(rows.map(({ first, last, crawler }) => [rangeText(first, last), crawler]));
+}
+
+/** From the least to the most specific. */
+export async function chainAt({ pool }: Database, text: string): Promise<readonly ChainSubnet[]> {
+  const range = parseRange(text)!;
+  const [first, last] = [firstAddress(range), lastAddress(range)].map(formatAddress);
+  return (await chainOf(pool, first!, last!)).reverse();
 }

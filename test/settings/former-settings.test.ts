@@ -1,16 +1,12 @@
 /** A crawl that was set up before hints and the recrawl strategy ncis went: its file works on, and so does its database. */
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
 
 it("a file that states ncis and hints is read, and ncis is optimal", () => {
   const former = { recrawl: { strategy: "ncis", intervalHours: 24 }, hints: { webSub: true } };

@@ -3,9 +3,10 @@
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
-import { type CandidateFleet, candidateFleet, PeerRttTable } from "../../delegation/fleet.ts";
+import { type CandidateFleet, candidateFleet } from "../../delegation/fleet.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import { idOf, type PolicyVariant, SimulationRun } from "../../delegation/simulation/run.ts";
+import { PeerMatrix } from "../../distances/peer-matrix.ts";
 import { middleOf, rttBounds } from "../../distances/predicted-rtts.ts";
 import { isReplayed } from "../catalogue.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
@@ -24,7 +25,7 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
   const { samples, crawlers, clock } = ports;
   const [sample, rtts] = [await samples(mostRounds), await crawlers.rtts()];
   if (sample.rounds.length === 0 || sample.crawlers.length === 0) return nothingYet;
-  const peers = new PeerRttTable(rtts);
+  const peers = PeerMatrix.of(rtts);
   const crawlerRttMs = (a: CrawlerId, b: CrawlerId) => peers.rttMs(a, b);
   const playing = playRounds({ ...sample, crawlerRttMs }, [variantOf(before), variantOf(after)]);
   const [old, changed] = await played(playing, clock);
@@ -33,6 +34,10 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
   const paid = rounds.reduce((sum, { paidProbes }) => sum + paidProbes, 0);
   const agreeing = rounds.filter(({ crawlerId }, at) => old!.rounds[at]!.crawlerId === crawlerId).length;
   const perRound = (probes: number) => probes / rounds.length;
+  const which =
+    rounds.length < sample.rounds.length
+      ? `of the latest ${sample.rounds.length.toLocaleString("en-GB")}, as many as could be played in ${playMs / 1000} s,`
+      : "(the latest)";
   return {
     title,
     figures: [
@@ -58,9 +63,16 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
         after: difference.extraRttMs,
       },
     ],
-    basis: `${howMany(rounds.length, "decided round")} ${rounds.length < sample.rounds.length ? `of the latest ${sample.rounds.length.toLocaleString("en-GB")}, as many as could be played in ${playMs / 1000} s,` : "(the latest)"} and ${howMany(sample.crawlers.length, "crawler")}: each round played under both values in the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that was measured then; ${percent(difference.predictedShare)} went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.`,
+    basis:
+      `${howMany(rounds.length, "decided round")} ` +
+      `${which} ` +
+      `and ${howMany(sample.crawlers.length, "crawler")}: each round played under both values in ` +
+      `the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that ` +
+      `was measured then; ${percent(difference.predictedShare)} went to crawlers that were not ` +
+      "asked then, and got what the crawlers' distances to each other predict.",
     limits: [
-      `Both begin with what the crawlers' own subnets teach, and learn from these rounds alone: as they were run, they took ${perRound(paid).toFixed(1)} probes each.`,
+      "Both begin with what the crawlers' own subnets teach, and learn from these rounds alone: " +
+        `as they were run, they took ${perRound(paid).toFixed(1)} probes each.`,
       `Played under the present value, ${percent(agreeing / rounds.length)} of them end with the crawler that they ended with then.`,
       "Subnets that are delegated stay where they are until they are probed again.",
     ],
@@ -272,7 +284,7 @@ function fleetOf(apartMs: readonly Float64Array[]) {
   const peers = apartMs.flatMap((row, from) =>
     Array.from(row, (rttMs, to) => ({ from: idOf(from), to: idOf(to), rttMs })),
   );
-  return candidateFleet(ids, new PeerRttTable(peers));
+  return candidateFleet(ids, PeerMatrix.of(peers));
 }
 
 interface Answers {

@@ -41,7 +41,15 @@ export function backupCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nIt holds what was committed until its end. Interrupted or killed, it leaves nothing that counts as a backup, and the\nnext one removes the rest. A server of your own has its own tools (ops/runbook/backup-and-restore.md).\n\nExit codes: 0 done, 1 failed, 2 wrong usage, no embedded database, or too little room, 130 interrupted.\n\nExamples:\n  nearcrawl database backup --keep 7\n  nearcrawl database backup /mnt/backups --keep 30 --json",
+      `
+It holds what was committed until its end. Interrupted or killed, it leaves nothing that counts as a backup, and the
+next one removes the rest. A server of your own has its own tools (ops/runbook/backup-and-restore.md).
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, no embedded database, or too little room, 130 interrupted.
+
+Examples:
+  nearcrawl database backup --keep 7
+  nearcrawl database backup /mnt/backups --keep 30 --json`,
     )
     .action(async (folder: string | undefined, options: HomeOptions & { keep?: number }) => {
       const { home } = embeddedContext(options);
@@ -90,7 +98,11 @@ export function verifyCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExit codes: 0 it is sound, 1 it is damaged or does not start, 2 wrong usage or no backup, 130 interrupted.\n\nExample:\n  nearcrawl database verify /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z --start",
+      `
+Exit codes: 0 it is sound, 1 it is damaged or does not start, 2 wrong usage or no backup, 130 interrupted.
+
+Example:
+  nearcrawl database verify /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z --start`,
     )
     .action(async (named: string | undefined, options: HomeOptions & { start?: boolean }) => {
       const folder = named ?? newestBackup(commandContext(options).home);
@@ -137,7 +149,16 @@ export function restoreCommand(): Command {
     .addOption(yesOption())
     .addHelpText(
       "after",
-      "\nStop the coordinator first. Without --yes, what is odd is refused where nobody can be asked: a backup of another\ndatabase, one that holds nothing or far less than another, or one that was restored here already. Interrupted or killed, it leaves the home as it was.\n\nExit codes: 0 done, 1 failed, 2 refused: no backup, damaged, of another Postgres or a newer program, somebody works\non the home, too little room, or not confirmed; 130 interrupted.\n\nExample:\n  nearcrawl database stop && nearcrawl database restore /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z",
+      `
+Stop the coordinator first. Without --yes, what is odd is refused where nobody can be asked: a backup of another
+database, one that holds nothing or far less than another, or one that was restored here already. Interrupted or
+killed, it leaves the home as it was.
+
+Exit codes: 0 done, 1 failed, 2 refused: no backup, damaged, of another Postgres or a newer program, somebody works
+on the home, too little room, or not confirmed; 130 interrupted.
+
+Example:
+  nearcrawl database stop && nearcrawl database restore /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z`,
     )
     .action(async (folder: string, options: RestoreCommandOptions) => {
       const { home } = embeddedContext(options);
@@ -166,7 +187,8 @@ function embeddedContext(options: HomeOptions): CommandContext {
   const context = commandContext(options);
   if (context.databaseUrl === null) return context;
   throw new UsageError(
-    `the database is ${withoutPassword(context.databaseUrl)}, not the embedded one: back it up and restore it with pgBackRest (ops/runbook/backup-and-restore.md)`,
+    `the database is ${withoutPassword(context.databaseUrl)}, not the embedded one: back it up ` +
+      "and restore it with pgBackRest (ops/runbook/backup-and-restore.md)",
   );
 }
 
@@ -243,7 +265,9 @@ function deedOf({ home, manifest, replaces, concerns, bytes }: RestorePlan) {
   if (!replaces && concerns.length === 0) return null;
   const follows = [
     ...concerns,
-    `The database in ${home} is replaced by the backup of ${instantWords(manifest.endedAt)} (${bytesText(bytes)}): what was committed since then is not in it. What lies there now is kept beside it.`,
+    `The database in ${home} is replaced by the backup of ${instantWords(manifest.endedAt)} ` +
+      `(${bytesText(bytes)}): what was committed since then is not in it. What lies there now is ` +
+      "kept beside it.",
   ];
   return { follows: follows.join("\n"), typed: "restore", asked: "the word restore" };
 }

@@ -49,7 +49,17 @@ export function alertsCommand(): Command {
       )
       .addHelpText(
         "after",
-        "\nA database that does not answer within 1 s is the first alert, and the others are what the coordinator knows of itself.\nOf alerts itself, exit code 4: there are some (also when the database does not answer).\nWhat is acknowledged or muted counts for nothing. The runbook (monitoring) has a section for each name, and how to have alerts sent by webhook and e-mail.\n\nExamples:\n  nearcrawl alerts --json\n  nearcrawl alerts ack crawler-offline --note 'called the partner'\n  nearcrawl alerts test email\n  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'",
+        `
+A database that does not answer within 1 s is the first alert, and the others are what the coordinator knows of itself.
+Of alerts itself, exit code 4: there are some (also when the database does not answer).
+What is acknowledged or muted counts for nothing. The runbook (monitoring) has a section for each name, and how to
+have alerts sent by webhook and e-mail.
+
+Examples:
+  nearcrawl alerts --json
+  nearcrawl alerts ack crawler-offline --note 'called the partner'
+  nearcrawl alerts test email
+  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'`,
       )
       // Its sub-commands have options of the same names, and they are their own.
       .enablePositionalOptions()

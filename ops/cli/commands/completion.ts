@@ -14,7 +14,11 @@ export function completionCommand(whole: () => Promise<Command>): Command {
     .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(scripts)))
     .addHelpText(
       "after",
-      "\nExamples:\n  source <(nearcrawl completion bash)\n  nearcrawl completion bash > ~/.local/share/bash-completion/completions/nearcrawl\n  source <(nearcrawl completion zsh)",
+      `
+Examples:
+  source <(nearcrawl completion bash)
+  nearcrawl completion bash > ~/.local/share/bash-completion/completions/nearcrawl
+  source <(nearcrawl completion zsh)`,
     )
     .action(async (shell: keyof typeof scripts) => {
       process.stdout.write(scripts[shell](commandNodes(await whole())));
@@ -75,7 +79,10 @@ export function zshScript(nodes: readonly CommandNode[]): string {
 function nodeCase({ path, commands, options, takesFiles }: CommandNode): string {
   const names = (list: readonly OptionNode[]) => list.map(({ name }) => name).join(" ");
   const files = [...(takesFiles ? ["."] : []), ...options.filter(ofFile).map(({ name }) => name)];
-  return `    "${path}") commands="${commands.join(" ")}" options="${names(options)}" valued="${names(options.filter(hasValue))}" files="${files.join(" ")}" ;;`;
+  return (
+    `    "${path}") commands="${commands.join(" ")}" options="${names(options)}" ` +
+    `valued="${names(options.filter(hasValue))}" files="${files.join(" ")}" ;;`
+  );
 }
 
 function choiceCases({ path, options }: CommandNode): string[] {

@@ -81,7 +81,11 @@ export function coordinatorCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
+      `
+Examples:
+  nearcrawl coordinator --contact you@example.org
+  nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000
+  nearcrawl coordinator add-crawler athens`,
     )
     // add-crawler has options of the same names, and they are its own.
     .enablePositionalOptions()
@@ -89,7 +93,8 @@ export function coordinatorCommand(): Command {
   command.addCommand(
     withContextOptions(new Command("add-crawler"))
       .description(
-        "issue a key for a crawler (a new one if it has one already, in place of its identity) and print it once; partners' crawlers join by nearcrawl fleet invite",
+        "issue a key for a crawler (a new one if it has one already, in place of its identity) and " +
+          "print it once; partners' crawlers join by nearcrawl fleet invite",
       )
       .argument("<name>", "letters, digits, dot, dash, underscore; lower case")
       .option("--pages-per-day <n>", "what it may be given a day")

@@ -72,7 +72,15 @@ function bareCrawlerCommand(): Command {
     .option("--json", "log lines as JSON")
     .addHelpText(
       "after",
-      "\nSIGTERM or Ctrl-C stop it for a while: its subnets wait for it. SIGUSR2 stops it for good: they go to others.\nThe settings file has more: time-outs, politeness, threads, disk for results, certificates, WARC. All of it, and what its messages mean: ops/runbook/crawler-reference.md; what the crawler does to sites: ops/runbook/what-a-crawler-does-to-sites.md\n\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
+      `
+SIGTERM or Ctrl-C stop it for a while: its subnets wait for it. SIGUSR2 stops it for good: they go to others.
+The settings file has more: time-outs, politeness, threads, disk for results, certificates, WARC. All of it, and
+what its messages mean: ops/runbook/crawler-reference.md; what the crawler does to sites:
+ops/runbook/what-a-crawler-does-to-sites.md
+
+Examples:
+  nearcrawl crawler --config crawler.json
+  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000`,
     )
     .action((options: CrawlerOptions) => runCrawler(options));
 }

@@ -70,13 +70,19 @@ function startOverCommand(): Command {
     .description("begin with an empty or another database in a home that had one: nothing is restored")
     .addHelpText(
       "after",
-      "\nWhere a home's data folder is gone, or databaseUrl leads to another database than the home's journal knows, nothing is\nmade until somebody restores (nearcrawl database restore) or says this. Crawlers then have to be invited again; opt-outs\nare put back from the old journal by nearcrawl journal replay --folder HOME/journal/OLD-DATABASE.\n\nExit codes: 0 done, 1 failed, 2 not confirmed, or a coordinator runs.",
+      `
+Where a home's data folder is gone, or databaseUrl leads to another database than the home's journal knows, nothing is
+made until somebody restores (nearcrawl database restore) or says this. Crawlers then have to be invited again; opt-outs
+are put back from the old journal by nearcrawl journal replay --folder HOME/journal/OLD-DATABASE.
+
+Exit codes: 0 done, 1 failed, 2 not confirmed, or a coordinator runs.`,
     )
     .action(async (options: StartOverOptions) => {
       const context = commandContext(options);
       const { home, schema, databaseUrl } = context;
       refuseWhileCoordinatorRuns(home);
-      const follows = `The crawl of ${home} begins anew: what its database held (pages, opt-outs, crawlers' identities) is not restored.\nBackups: nearcrawl database backups --home ${home}`;
+      const follows = `The crawl of ${home} begins anew: what its database held (pages, opt-outs, crawlers' identities) is not restored.
+Backups: nearcrawl database backups --home ${home}`;
       if (options.yes !== true && (options.json === true || process.stdin.isTTY !== true))
         throw new UsageError(`${follows}\nSay --yes if that is meant.`);
       const deed = { follows, typed: "start over", asked: "the words start over" };
@@ -90,7 +96,8 @@ function startOverCommand(): Command {
         options,
         { home, schema },
         databaseUrl === null
-          ? `An empty database was begun in ${home}. Start the coordinator, then nearcrawl journal replay brings back what the journal has of the one before: opt-outs, revocations, crawlers.`
+          ? `An empty database was begun in ${home}. Start the coordinator, then nearcrawl journal ` +
+              "replay brings back what the journal has of the one before: opt-outs, revocations, crawlers."
           : `${home} takes the database that is there from now on.`,
       );
     });
@@ -102,7 +109,14 @@ function restoredCommand(): Command {
     .description("say that the database went back to an earlier state, where nobody has noticed")
     .addHelpText(
       "after",
-      "\nCoordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its write-ahead log, and by the\njournal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's numbers jump, the journal\nis replayed, and running coordinators start over.\n\nExit codes: 0 done, 1 failed, 2 wrong usage.",
+      `
+Coordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its
+write-ahead log, and by the
+journal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's numbers
+jump, the journal
+is replayed, and running coordinators start over.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.`,
     )
     .action(async (words: string, options: DatabaseOptions) => {
       const context = commandContext(options);
@@ -138,7 +152,13 @@ function copyCommand(): Command {
     .option("--to-schema <name>", "the schema there (default: of the same name)")
     .addHelpText(
       "after",
-      "\nStop the coordinator first. Then state databaseUrl in coordinator.toml, ask nearcrawl doctor, and start it again.\nInterrupted, it leaves nothing but an empty schema. Exit codes: 0 done, 1 failed, 2 wrong usage: a coordinator runs,\nor there is something already.\n\nExample:\n  nearcrawl database copy postgres://nearcrawl@db.example.org/nearcrawl",
+      `
+Stop the coordinator first. Then state databaseUrl in coordinator.toml, ask nearcrawl doctor, and start it again.
+Interrupted, it leaves nothing but an empty schema. Exit codes: 0 done, 1 failed, 2 wrong usage: a coordinator runs,
+or there is something already.
+
+Example:
+  nearcrawl database copy postgres://nearcrawl@db.example.org/nearcrawl`,
     )
     .action(async (url: string, options: CopyOptions) => {
       const copied = await readDatabase(
@@ -149,7 +169,8 @@ function copyCommand(): Command {
       printAnswer(
         options,
         copied,
-        `${tables} tables with ${howMany(rows, "row")} (${bytesText(bytes)}) were copied. Now state it in coordinator.toml: databaseUrl = "${withoutPassword(url)}"`,
+        `${tables} tables with ${howMany(rows, "row")} (${bytesText(bytes)}) were copied. Now state ` +
+          `it in coordinator.toml: databaseUrl = "${withoutPassword(url)}"`,
       );
     });
 }
@@ -169,7 +190,8 @@ async function copyTo(url: string, source: Database, { toSchema }: CopyOptions):
       const left =
         seconds > 2 && bytes > 0 ? Math.ceil((seconds * Math.max(0, totalBytes - bytes)) / bytes) : null;
       line.show(
-        `${table}: ${bytesText(bytes)} of about ${bytesText(totalBytes)}, ${bytesText(Math.round(bytes / seconds))}/s, ${left === null ? "ETA –" : `ETA ${left} s`}`,
+        `${table}: ${bytesText(bytes)} of about ${bytesText(totalBytes)}, ` +
+          `${bytesText(Math.round(bytes / seconds))}/s, ${left === null ? "ETA –" : `ETA ${left} s`}`,
       );
     });
   } finally {

@@ -44,7 +44,10 @@ export function doctorCommand(): Command {
     .option("--config <file>", "the coordinator's settings (default: coordinator.toml in the home folder)")
     .addHelpText(
       "after",
-      "\nok: as it should be. note: it works, and this is worth knowing. fix: a coordinator cannot work until this is done.\nChanges nothing. Run it as the coordinator's user: sudo -u nearcrawl nearcrawl doctor --home /var/lib/nearcrawl\nExit codes: 0 nothing to fix, 2 wrong usage, 4 something must be fixed.",
+      `
+ok: as it should be. note: it works, and this is worth knowing. fix: a coordinator cannot work until this is done.
+Changes nothing. Run it as the coordinator's user: sudo -u nearcrawl nearcrawl doctor --home /var/lib/nearcrawl
+Exit codes: 0 nothing to fix, 2 wrong usage, 4 something must be fixed.`,
     )
     .action(async (options: DoctorOptions) => await doctor(options));
 }

@@ -49,7 +49,12 @@ export function extractCommand(): Command {
   return withFetchOptions(command)
     .addHelpText(
       "after",
-      "\nExit codes: 1 when the URL gives no page (nearcrawl fetch says why), 2 when the file cannot be read.\n\nExamples:\n  nearcrawl extract page.html --url https://www.example.org/news/\n  curl -s https://www.example.org/ | nearcrawl extract - --json",
+      `
+Exit codes: 1 when the URL gives no page (nearcrawl fetch says why), 2 when the file cannot be read.
+
+Examples:
+  nearcrawl extract page.html --url https://www.example.org/news/
+  curl -s https://www.example.org/ | nearcrawl extract - --json`,
     )
     .action((source: string, options: ExtractOptions) => extract(source, options));
 }

@@ -26,7 +26,13 @@ export function fetchCommand(): Command {
   return withFetchOptions(command)
     .addHelpText(
       "after",
-      "\nRedirects are followed up to five times, each under the rules of its own host.\nExit code 0 when there is an answer that counts (a page, unchanged, or an error status), 1 when it failed or was refused.\n\nExamples:\n  nearcrawl fetch https://www.example.org/\n  nearcrawl fetch https://www.example.org/ --config crawler.json --json",
+      `
+Redirects are followed up to five times, each under the rules of its own host.
+Exit code 0 when there is an answer that counts (a page, unchanged, or an error status), 1 when it failed or was refused.
+
+Examples:
+  nearcrawl fetch https://www.example.org/
+  nearcrawl fetch https://www.example.org/ --config crawler.json --json`,
     )
     .action((url: string, options: FetchOptions) => fetchOne(url, options));
 }

@@ -19,7 +19,8 @@ export async function fleetCommand(): Promise<Command> {
         says: "every crawler with its state, subnets, open leases, and what it has fetched today",
         columns: {
           crawlers:
-            "name state place subnets unmeasured meanRttMs openLeases pagesToday pagesPerDay shippedBytesToday release.version trust draining.askedBy offlineReason identity.copiedAt",
+            "name state place subnets unmeasured meanRttMs openLeases pagesToday pagesPerDay " +
+            "shippedBytesToday release.version trust draining.askedBy offlineReason identity.copiedAt",
         },
       },
       {
@@ -93,7 +94,11 @@ nearcrawl fleet moves tells how far it is. If anything fails before the move is 
         says: "change which domains and languages a crawler may have (none: every domain again)",
         body: ([, ...sets]) => ({ sets: sets.length === 1 && sets[0] === "none" ? [] : sets }),
         columns: {},
-        help: '\n\nA set: .gr, "example.org not shop.example.org", ".gr lang:el". A host must be in one of the sets, and in one of those that the crawler\'s partner names, if any; it is crawled by the nearest crawler that may have it. While no page of a host is known, every language may hold it.',
+        help: `
+
+A set: .gr, "example.org not shop.example.org", ".gr lang:el". A host must be in one of the sets, and in one of
+those that the crawler's partner names, if any; it is crawled by the nearest crawler that may have it. While no page
+of a host is known, every language may hold it.`,
       },
       {
         ...{ name: "rotate", room, operation: crawlerApi.rotateKey },
@@ -105,7 +110,9 @@ nearcrawl fleet moves tells how far it is. If anything fails before the move is 
       },
       {
         ...{ name: "revoke", room, operation: crawlerApi.revokeCrawler },
-        says: "revoke a crawler's access at once, whatever key it shows; its subnets go to others after the departure delay. nearcrawl fleet reinvite brings it back",
+        says:
+          "revoke a crawler's access at once, whatever key it shows; its subnets go to others after " +
+          "the departure delay. nearcrawl fleet reinvite brings it back",
         follows: "its leases return when they expire; its subnets go to others after the departure delay.",
       },
       {
@@ -125,7 +132,16 @@ nearcrawl fleet moves tells how far it is. If anything fails before the move is 
         says: "withdraw an invitation; a crawler that has joined with it stays (nearcrawl fleet revoke)",
       },
     ],
-    "\n\nExamples:\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet failures --blame crawler\n  nearcrawl fleet advise",
+    `
+
+Examples:
+  nearcrawl fleet show athens
+  nearcrawl fleet invite --name athens --capacity 50000
+  nearcrawl fleet incidents --name athens --since 24h
+  nearcrawl fleet budget athens --pages-per-day 50000
+  nearcrawl fleet domain-sets athens .gr lang:el
+  nearcrawl fleet failures --blame crawler
+  nearcrawl fleet advise`,
   );
   for (const one of [inviteCommand(), reinviteCommand(), await adviseCommand()]) group.addCommand(one);
   return group;

@@ -12,9 +12,8 @@ import {
 import { graphApi } from "#coordinator/web-graph/web-graph-api";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
-import { printJson } from "../output.ts";
+import { printJson, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { writeOut } from "../rir/lookup-command.ts";
 import { roomCommand } from "../room-command.ts";
 
 const help = `

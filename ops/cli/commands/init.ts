@@ -68,7 +68,17 @@ export function initCommand(): Command {
     .option("--json", "print for programs; asks nothing")
     .addHelpText(
       "after",
-      "\nWrites coordinator.toml, nearcrawl-coordinator.service and, where registries are left out, registry-sources.json in the home folder.\nExit codes: 0 done, 1 failed, 2 wrong or missing input, or a file is there already; then nothing is written.\n\nExamples:\n  nearcrawl init\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --behind-proxy --scope follow-links\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --tls-certificate /etc/nearcrawl/certificate.pem --tls-key /etc/nearcrawl/key.pem --database-url postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl",
+      `
+Writes coordinator.toml, nearcrawl-coordinator.service and, where registries are left out, registry-sources.json in
+the home folder.
+Exit codes: 0 done, 1 failed, 2 wrong or missing input, or a file is there already; then nothing is written.
+
+Examples:
+  nearcrawl init
+  nearcrawl init --contact noc@example.org --public-url https://search.example.org --behind-proxy --scope follow-links
+  nearcrawl init --contact noc@example.org --public-url https://search.example.org \\
+    --tls-certificate /etc/nearcrawl/certificate.pem --tls-key /etc/nearcrawl/key.pem \\
+    --database-url postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl`,
     )
     .action(async (options: InitOptions) => await init(options));
 }

@@ -46,7 +46,15 @@ export function journalCommand(): Command {
       .description("restore what the journal of a lost database holds into this one")
       .addHelpText(
         "after",
-        "\nA coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of one that was\nlost without a backup (--folder), or after clocks were corrected. Later changes stay as they are.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 4 some entries could not be restored.\n\nExample:\n  nearcrawl journal replay --folder /var/lib/nearcrawl/journal/0f8fad5b-d9cb-469f-a165-70867728950e",
+        `
+A coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of
+one that was
+lost without a backup (--folder), or after clocks were corrected. Later changes stay as they are.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 4 some entries could not be restored.
+
+Example:
+  nearcrawl journal replay --folder /var/lib/nearcrawl/journal/0f8fad5b-d9cb-469f-a165-70867728950e`,
       )
       .action(async (options: JournalOptions) => await replay(options)),
   );

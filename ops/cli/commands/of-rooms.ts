@@ -50,7 +50,13 @@ export async function operatorTokenCommand(): Promise<Command> {
       },
       { name: "revoke", room, operation: accessApi.revokeToken, says: "revoke a token at once" },
     ],
-    "\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)\n\nWhat can be asked: /api/openapi.json",
+    `
+
+Examples:
+  nearcrawl operator-token create dashboard --scope fleet-read
+  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)
+
+What can be asked: /api/openapi.json`,
   );
 }
 
@@ -62,7 +68,12 @@ export async function signInCommand(): Promise<Command> {
     named: { crawlers: "crawler" },
     usual: () => ({ name: ownName(), role: "operator" }),
     columns: {},
-    help: "\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
+    help: `
+
+Examples:
+  nearcrawl sign-in
+  nearcrawl sign-in --role staff --name anna --minutes 60
+  nearcrawl sign-in --role partner --name ben --crawler athens`,
   });
 }
 
@@ -93,7 +104,13 @@ export async function channelsCommand(): Promise<Command> {
       },
       { name: "remove", room, operation: channelsApi.removeChannel },
     ],
-    "\n\nFilters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.\n\nExamples:\n  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5\n  nearcrawl channels remove 3",
+    `
+
+Filters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.
+
+Examples:
+  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5
+  nearcrawl channels remove 3`,
   );
 }
 
@@ -123,7 +140,12 @@ export async function storageCommand(): Promise<Command> {
     ...{ name: "storage", room: "storage", operation: storageApi.storage },
     says: "what the database holds: sizes, how long rows are kept, and the expected total",
     columns: { tables: "table bytes indexBytes expectedBytes rows keptDays policy since end" },
-    help: "\n\nExpected: once the oldest rows reach their maximum age, at the pace of the last day.\n\nExample:\n  nearcrawl policy set retention.fetchDays=14 --why 'disk'",
+    help: `
+
+Expected: once the oldest rows reach their maximum age, at the pace of the last day.
+
+Example:
+  nearcrawl policy set retention.fetchDays=14 --why 'disk'`,
   });
 }
 
@@ -141,7 +163,14 @@ export async function siteCapsCommand(): Promise<Command> {
       { name: "set", room, operation: siteCapsApi.setSiteCap, takes: "site" },
       { name: "remove", room, operation: siteCapsApi.removeSiteCap },
     ],
-    "\n\nA cap is the least time between two requests to each host of a site. Robots.txt, the site's answers and the usual pace hold beside it: the slowest does. It holds from the next lease of each host on; after its removal a crawler that was told it keeps to it until it reads the site's robots.txt again, within a day.\n\nExample:\n  nearcrawl site-caps set example.org --seconds 10 --words 'asked for by its webmaster'",
+    `
+
+A cap is the least time between two requests to each host of a site. Robots.txt, the site's answers and the usual
+pace hold beside it: the slowest does. It holds from the next lease of each host on; after its removal a crawler
+that was told it keeps to it until it reads the site's robots.txt again, within a day.
+
+Example:
+  nearcrawl site-caps set example.org --seconds 10 --words 'asked for by its webmaster'`,
   );
 }
 
@@ -168,7 +197,11 @@ export async function complaintsCommand(): Promise<Command> {
       },
       { name: "close", room, operation: optOutsApi.closeComplaint },
     ],
-    "\n\nExamples:\n  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'\n  nearcrawl complaints close 12 --words 'answered on 3 March'",
+    `
+
+Examples:
+  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'
+  nearcrawl complaints close 12 --words 'answered on 3 March'`,
   );
 }
 
@@ -208,7 +241,25 @@ export async function optOutsCommand(): Promise<Command> {
         says: "lift an opt-out; crawling resumes after a quarter of an hour, and its URLs come due within six hours",
       },
     ],
-    "\n\nA running coordinator honours a change at once: it assigns nothing more. Crawlers stop within a minute; those of release 0.2.0 do not hear of a part of a site, and finish the slice of pages that they have.\n\nWhat opts out is its scope, which the target says: a URL is that page alone, in all its spellings, by http and https; a URL with /* at its end is that page with what is below it, by whole path segments; https://HOST/* is one host; a name, or a URL of a front page, is a site with everything below its name; and a range is a network. --scope says otherwise. Much (more than two hosts or 100 pages, a public suffix, a network larger than a /16 or an IPv6 /29) takes --yes-remove and the number of pages that go, which the refusal names; a tenth off counts as the same, since pages come and go.\n\nExamples:\n  nearcrawl opt-outs preview 'https://www.example.org/members/*'\n  nearcrawl opt-outs add https://www.example.org/members/jane\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24 --yes-remove 1204\n  nearcrawl opt-outs erase https://www.example.org/members/jane\n  nearcrawl opt-outs lift 17 --words 'the owner did not request it'",
+    `
+
+A running coordinator honours a change at once: it assigns nothing more. Crawlers stop within a minute; those of
+release 0.2.0 do not hear of a part of a site, and finish the slice of pages that they have.
+
+What opts out is its scope, which the target says: a URL is that page alone, in all its spellings, by http and
+https; a URL with /* at its end is that page with what is below it, by whole path segments; https://HOST/* is one
+host; a name, or a URL of a front page, is a site with everything below its name; and a range is a network. --scope
+says otherwise. Much (more than two hosts or 100 pages, a public suffix, a network larger than a /16 or an IPv6 /29)
+takes --yes-remove and the number of pages that go, which the refusal names; a tenth off counts as the same, since
+pages come and go.
+
+Examples:
+  nearcrawl opt-outs preview 'https://www.example.org/members/*'
+  nearcrawl opt-outs add https://www.example.org/members/jane
+  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'
+  nearcrawl opt-outs add 192.0.2.0/24 --yes-remove 1204
+  nearcrawl opt-outs erase https://www.example.org/members/jane
+  nearcrawl opt-outs lift 17 --words 'the owner did not request it'`,
   );
 }
 
@@ -284,7 +335,13 @@ export async function changesCommand(): Promise<Command> {
     ...{ name: "changes", room: "changes", operation: changesApi.changes },
     says: "list the pages that were new, changed or gone when they were fetched",
     columns: { changes: "seenAt kind url words difference" },
-    help: "\n\nAgain with --since and the cursor of the answer: what came meanwhile. The web page: /changes.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json",
+    help: `
+
+Again with --since and the cursor of the answer: what came meanwhile. The web page: /changes.
+
+Examples:
+  nearcrawl changes --host www.example.org
+  nearcrawl changes --since 4711 --kind changed,gone --json`,
   });
 }
 
@@ -327,7 +384,13 @@ export async function reportCommand(): Promise<Command> {
       },
       await placementReport("placement"),
     ],
-    "\n\nThe same as pages: /reports/coverage, /reports/organisations and so on.\n\nExamples:\n  nearcrawl report coverage --country DE\n  nearcrawl report subnets --csv > subnets.csv",
+    `
+
+The same as pages: /reports/coverage, /reports/organisations and so on.
+
+Examples:
+  nearcrawl report coverage --country DE
+  nearcrawl report subnets --csv > subnets.csv`,
   );
 }
 
@@ -358,7 +421,14 @@ export async function exploreCommand(): Promise<Command> {
       blocks: "range subnets crawled",
       countries: "country name subnets crawled medianRttMs measured pagesPerDay",
     },
-    help: "\n\nRead from the database: of ten million subnets that takes half a minute. A list whole, as CSV: GET /explore/subnets.csv.\n\nExamples:\n  nearcrawl explore 192.0.2.0/24 --view tree\n  nearcrawl explore --state waiting\n  nearcrawl explore --view countries",
+    help: `
+
+Read from the database: of ten million subnets that takes half a minute. A list whole, as CSV: GET /explore/subnets.csv.
+
+Examples:
+  nearcrawl explore 192.0.2.0/24 --view tree
+  nearcrawl explore --state waiting
+  nearcrawl explore --view countries`,
   });
 }
 
@@ -373,7 +443,14 @@ export async function siteCommand(): Promise<Command> {
       changes: "seenAt kind url words difference",
       points: "at samples rttMs firstByteMs totalMs",
     },
-    help: "\n\nThe web page: /sites/HOST.\n\nExamples:\n  nearcrawl site www.example.org\n  nearcrawl site www.example.org --part pages --filter failing\n  nearcrawl site list --under example.org --state blocked",
+    help: `
+
+The web page: /sites/HOST.
+
+Examples:
+  nearcrawl site www.example.org
+  nearcrawl site www.example.org --part pages --filter failing
+  nearcrawl site list --under example.org --state blocked`,
   });
   const list = roomCommand({
     ...{ name: "list", room: "sites", operation: sitesApi.sites },
@@ -413,7 +490,14 @@ export async function coordinatorsCommand(): Promise<Command> {
         follows: "the URLs that wait for it are rerouted, and its key stops working.",
       },
     ],
-    '\n\nA child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what it does not own, and gets what it owns.\n\nExamples:\n  nearcrawl coordinators invite athens\n  nearcrawl coordinators remove athens',
+    `
+
+A child is a coordinator whose settings name a parent: {"parent": {"url", "key", "owns": [".gr"]}}. It sends up what
+it does not own, and gets what it owns.
+
+Examples:
+  nearcrawl coordinators invite athens
+  nearcrawl coordinators remove athens`,
   );
 }
 
@@ -472,6 +556,14 @@ export async function policyCommand(): Promise<Command> {
         }),
       },
     ],
-    "\n\nExamples:\n  nearcrawl policy show --show basic\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy take-back 3",
+    `
+
+Examples:
+  nearcrawl policy show --show basic
+  nearcrawl policy show delegation.lambdaMs
+  nearcrawl policy preview delegation.lambdaMs=0.5
+  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'
+  nearcrawl policy reset delegation.lambdaMs
+  nearcrawl policy take-back 3`,
   );
 }

@@ -98,7 +98,12 @@ function revokeCommand(): Command {
     .addOption(yesOption())
     .addHelpText(
       "after",
-      "\nA crawler that cannot roll back waits for a newer release: sign the previous bundle again, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
+      `
+A crawler that cannot roll back waits for a newer release: sign the previous bundle again, under a new version.
+
+Examples:
+  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'
+  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json`,
     )
     .action(async (release: string, options: RevokeOptions) => {
       const key = await readSigningKey(options.key, options.passphraseFile ?? null);
@@ -126,7 +131,10 @@ async function revocation(release: string, options: RevokeOptions): Promise<Deed
     async ({ pool }) => await createReleaseFleetStore(pool).counts(),
   );
   const running = counts.get(release)?.running ?? 0;
-  const follows = `${howMany(running, "crawler")} ${running === 1 ? "runs" : "run"} ${release}: their supervisors stop it and roll back to the previous release. To undo this, sign the bundle again under a new version.`;
+  const follows =
+    `${howMany(running, "crawler")} ${running === 1 ? "runs" : "run"} ${release}: their ` +
+    "supervisors stop it and roll back to the previous release. To undo this, sign the bundle " +
+    "again under a new version.";
   return { follows, typed: release, asked: `“${release}”` };
 }
 
@@ -170,7 +178,8 @@ async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string
       : null,
     isSigned(list, revocations)
       ? null
-      : "crawlers that join now reject the list of revoked releases, since its keys were retired: sign it again (nearcrawl release revoke, of any that is on it)",
+      : "crawlers that join now reject the list of revoked releases, since its keys were retired: " +
+        "sign it again (nearcrawl release revoke, of any that is on it)",
     isSigned(stated, timestamp)
       ? null
       : "the statement of the newest release must be renewed, because its keys were retired: nearcrawl release timestamp",

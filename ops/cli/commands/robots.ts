@@ -45,7 +45,17 @@ export function robotsCommand(): Command {
   return withFetchOptions(command)
     .addHelpText(
       "after",
-      "\nWhat the file states of the uses of pages (Content-Signal, Content-Usage, License) stands under each path, with its line and what it comes to for us: a page whose use for search is denied is fetched for its links and not indexed. Headers and the page itself may state more: see `nearcrawl fetch`.\nOf a URL, robots.txt is fetched as the crawler does it: redirects followed, addresses guarded; 4xx allows everything, 5xx, 429 and no answer forbid everything.\nExit codes: 0 judged, whatever the verdict; 1 robots.txt could not be had; 2 the file cannot be read.\n\nExamples:\n  nearcrawl robots https://www.example.org/private/page\n  nearcrawl robots robots.txt --agent FooBot --path /a '/b?c=d'",
+      `
+What the file states of the uses of pages (Content-Signal, Content-Usage, License) stands under each path, with its
+line and what it comes to for us: a page whose use for search is denied is fetched for its links and not indexed.
+Headers and the page itself may state more: see \`nearcrawl fetch\`.
+Of a URL, robots.txt is fetched as the crawler does it: redirects followed, addresses guarded; 4xx allows
+everything, 5xx, 429 and no answer forbid everything.
+Exit codes: 0 judged, whatever the verdict; 1 robots.txt could not be had; 2 the file cannot be read.
+
+Examples:
+  nearcrawl robots https://www.example.org/private/page
+  nearcrawl robots robots.txt --agent FooBot --path /a '/b?c=d'`,
     )
     .action((source: string, options: RobotsOptions) => robots(source, options));
 }

@@ -15,7 +15,15 @@ export function searchCommand(): Command {
     says: "search the crawled pages; export the index to a search engine",
     columns: { pages: "url" },
     text: searchText,
-    help: `\n\nExamples:\n  nearcrawl search harbour -ferry --language en\n  nearcrawl search '"harbour wall"' --host example.org --sort date\n  nearcrawl search ferry site:example.org after:2026-01-01\n\nFilters among the words:\n${operatorLines}`,
+    help: `
+
+Examples:
+  nearcrawl search harbour -ferry --language en
+  nearcrawl search '"harbour wall"' --host example.org --sort date
+  nearcrawl search ferry site:example.org after:2026-01-01
+
+Filters among the words:
+${operatorLines}`,
   });
   // What stands after export is export's.
   return command.enablePositionalOptions().addCommand(exportCommand());

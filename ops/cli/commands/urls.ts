@@ -23,13 +23,14 @@ import {
 } from "#coordinator/submissions/submission-store";
 import { submissionBounds } from "#coordinator/submissions/submissions-api";
 import { UsageError } from "#core/errors";
+import { instantWords } from "#core/format";
+import { answerText } from "../answer-text.ts";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { formatTable, ProgressLine, printAnswer, printable } from "../output.ts";
+import { ProgressLine, printAnswer, printable, writeOut } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { writeOut } from "../rir/lookup-command.ts";
 
 const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
 
@@ -44,7 +45,18 @@ export function urlsCommand(): Command {
     .description("submit URLs, have them fetched again, and see their state")
     .addHelpText(
       "after",
-      `\nA receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.\nLists have one URL per line; blank lines and those that begin with # are skipped. The URL of a sitemap adds the URLs of its own host that it lists.\nExit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known about them.\n\nExamples:\n  nearcrawl urls add https://www.example.org/ https://www.example.net/news\n  nearcrawl urls add seeds.txt sitemap.xml.gz\n  sort seeds.txt | nearcrawl urls add -\n  nearcrawl urls recrawl https://www.example.org/\n  nearcrawl urls status https://www.example.org/`,
+      `
+A receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.
+Lists have one URL per line; blank lines and those that begin with # are skipped. The URL of a sitemap adds the URLs
+of its own host that it lists.
+Exit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known about them.
+
+Examples:
+  nearcrawl urls add https://www.example.org/ https://www.example.net/news
+  nearcrawl urls add seeds.txt sitemap.xml.gz
+  sort seeds.txt | nearcrawl urls add -
+  nearcrawl urls recrawl https://www.example.org/
+  nearcrawl urls status https://www.example.org/`,
     );
   const deeds = [
     ["add", "add them to the crawl; known URLs keep their schedule"],
@@ -155,16 +167,17 @@ async function status(given: readonly string[], options: DatabaseOptions): Promi
       return;
     }
     const batches = number === null ? statesOf(given, store) : receiptStates(number, store);
-    let isKnown = false;
-    async function* seen() {
-      for await (const batch of batches) {
-        isKnown ||= batch.some(({ state }) => state !== "unknown" && state !== "refused");
-        yield batch;
-      }
+    if (submission === null) process.exitCode = exitCodes.notFound;
+    const print = options.json ? jsonOf : tableOf;
+    let piece = options.json ? `{"submission": ${JSON.stringify(submission)}, "urls": [` : headOf(submission);
+    let isFirst = true;
+    for await (const batch of batches) {
+      if (batch.some(({ state }) => state !== "unknown" && state !== "refused"))
+        process.exitCode = exitCodes.done;
+      if (!(await writeOut(piece + print(batch, isFirst)))) return;
+      [piece, isFirst] = ["", false];
     }
-    const pieces = options.json ? statusJson(submission, seen()) : statusText(submission, seen());
-    for await (const piece of pieces) if (!(await writeOut(piece))) return;
-    if (!isKnown && submission === null) process.exitCode = exitCodes.notFound;
+    await writeOut(options.json ? `${piece}\n]}\n` : piece);
   });
 }
 
@@ -200,39 +213,19 @@ async function* receiptStates(
   }
 }
 
-type States = AsyncIterable<readonly FollowedUrl[]>;
+function headOf(submission: Submission | null): string {
+  if (submission === null) return "";
+  const { submissionId, deed, submittedBy, submittedAt, fetched } = submission;
+  const since = fetched === null ? "" : `; ${fetched} fetched since`;
+  return `submission ${submissionId} (${deed}) by ${submittedBy}, ${instantWords(submittedAt)}: ${countWords(submission)}${since}\n\n`;
+}
 
 /** Columns are as wide as a batch needs them; the first has their titles. */
-async function* statusText(submission: Submission | null, states: States): AsyncGenerator<string> {
-  if (submission !== null) {
-    const { submissionId, deed, submittedBy, submittedAt, fetched } = submission;
-    const at = `${submittedAt.slice(0, 19).replace("T", " ")} UTC`;
-    const since = fetched === null ? "" : `; ${fetched} fetched since`;
-    yield `submission ${submissionId} (${deed}) by ${submittedBy}, ${at}: ${countWords(submission)}${since}\n\n`;
-  }
-  let isFirst = true;
-  for await (const batch of states) {
-    const table = formatTable(
-      [{ title: "URL" }, { title: "state" }, { title: "crawler" }, { title: "" }],
-      batch.map(({ url, state, crawler, words }) => [
-        printable(url, 120),
-        state,
-        crawler ?? "–",
-        printable(words, 200),
-      ]),
-    );
-    yield `${isFirst ? table : table.split("\n").slice(2).join("\n")}\n`;
-    isFirst = false;
-  }
+function tableOf(batch: readonly FollowedUrl[], isFirst: boolean): string {
+  const table = answerText(batch, { "": "url state crawler words" });
+  return `${isFirst ? table : table.split("\n").slice(2).join("\n")}\n`;
 }
 
-/** One JSON value, written as its parts come. */
-async function* statusJson(submission: Submission | null, states: States): AsyncGenerator<string> {
-  yield `{"submission": ${JSON.stringify(submission)}, "urls": [`;
-  let before = "\n";
-  for await (const batch of states) {
-    yield before + batch.map((one) => JSON.stringify(one)).join(",\n");
-    before = ",\n";
-  }
-  yield "\n]}\n";
-}
+/** A part of one JSON value. */
+const jsonOf = (batch: readonly FollowedUrl[], isFirst: boolean): string =>
+  `${isFirst ? "\n" : ",\n"}${batch.map((one) => JSON.stringify(one)).join(",\n")}`;

@@ -9,6 +9,15 @@ export function whoCommand(): Command {
     ...{ name: "who", room: "who", operation: whoApi.who, takes: "q..." },
     says: "who crawls this, and why (not)?",
     text: whoText,
-    help: "\n\nExamples:\n  nearcrawl who https://www.example.org/\n  nearcrawl who 198.51.100.0/24\n  nearcrawl who Example Networks\n  nearcrawl who country:DE\n\nA country, an organisation or a range answers with what lies in its space.\nThe same as a page: /who?q=…",
+    help: `
+
+Examples:
+  nearcrawl who https://www.example.org/
+  nearcrawl who 198.51.100.0/24
+  nearcrawl who Example Networks
+  nearcrawl who country:DE
+
+A country, an organisation or a range answers with what lies in its space.
+The same as a page: /who?q=…`,
   });
 }

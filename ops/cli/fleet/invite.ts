@@ -83,7 +83,14 @@ function withInvitingOptions(command: Command): Command {
     .option("--no-pin", "pin no certificate: a public CA vouches for it, and its key may change")
     .addHelpText(
       "after",
-      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nThe join command reads the token from standard input. If interrupted, it can be run again on the same folder until the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, the name is taken, or there is no release key to pin, 3 there is no crawler of that name.",
+      `
+A pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).
+
+The join command reads the token from standard input. If interrupted, it can be run again on the same folder until
+the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, the name is taken, or there is no release key to pin, 3 there is no
+crawler of that name.`,
     );
 }
 
@@ -189,7 +196,8 @@ function invitationText(issued: IssuedInvitation): string {
     "",
     commands.installed,
     "",
-    "It asks for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but leaves the token in the shell's history and shows it to everybody on the machine.)",
+    "It asks for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but " +
+      "leaves the token in the shell's history and shows it to everybody on the machine.)",
     "",
     `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
     `It takes releases signed by ${pinnedKeyWords(issued)}. ${firstReleaseWords(issued)}`,

@@ -41,7 +41,7 @@ export function withFetchOptions(command: Command): Command {
     .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
 }
 
-/** Follows up to five redirects, of the URL as any crawler asks for it: without fragment, user and password. Interrupted by Ctrl-C, which leaves nothing behind. */
+/** Follows up to five redirects, of the URL as any crawler asks for it: without fragment, user and password. */
 export async function singleFetch(url: string, options: SingleFetchOptions): Promise<Followed> {
   const asked = canParseUrl(url) ? resolveUrl(url, url) : null;
   if (asked === null)

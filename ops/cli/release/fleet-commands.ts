@@ -81,7 +81,11 @@ export function verifyCommand(): Command {
     .description("check that a release is genuine, complete and not expired")
     .addHelpText(
       "after",
-      "\nExit codes: 0 it is, 1 it is not, 2 wrong usage.\n\nExample:\n  nearcrawl release verify crawler-1.4.0.manifest.json crawler-bundle.mjs --trust release-key.pub",
+      `
+Exit codes: 0 it is, 1 it is not, 2 wrong usage.
+
+Example:
+  nearcrawl release verify crawler-1.4.0.manifest.json crawler-bundle.mjs --trust release-key.pub`,
     )
     .action(
       async (file: string, bundle: string | undefined, options: DatabaseOptions & { trust?: string[] }) => {
@@ -101,7 +105,9 @@ export function verifyCommand(): Command {
         const words =
           "refused" in verified
             ? `not genuine: ${verified.refused}`
-            : `genuine: release ${verified.manifest.version}, number ${verified.manifest.sequence}, built of ${verified.manifest.builtFrom ?? "sources that were not committed"}${bundle === undefined ? "; the bundle was not checked" : ""}`;
+            : `genuine: release ${verified.manifest.version}, number ${verified.manifest.sequence}, built ` +
+              "of " +
+              `${verified.manifest.builtFrom ?? "sources that were not committed"}${bundle === undefined ? "; the bundle was not checked" : ""}`;
         printAnswer(options, verified, words);
       },
     );
@@ -119,7 +125,11 @@ export const offeringCommands: readonly RoomCommand[] = [
     ...{ name: "auto", room: "fleet", operation: versionsApi.autoRelease },
     says: "offer a release to one crawler, then 5 % of them, then all, as long as all goes well",
     columns: {},
-    help: "\n\nIt moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when\nthose that took it are offline, or fail through their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows its progress.",
+    help: `
+
+It moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when
+those that took it are offline, or fail through their own fault, more than the others. Partners who pin or delay are not
+waited for. A running coordinator does this; nearcrawl release list shows its progress.`,
   },
   {
     ...{ name: "hold", room: "fleet", operation: versionsApi.holdRelease },

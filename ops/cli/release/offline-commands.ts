@@ -152,7 +152,12 @@ export function rotateKeyCommand(): Command {
     .option("--json", "print for programs")
     .addHelpText(
       "after",
-      "\nReleases signed only by a retired key are no longer offered: sign them again.\n\nExample:\n  nearcrawl release rotate-key --old release-key.pem --new next-key.pem\n  nearcrawl release accept key-rotation.json      (at the coordinator)",
+      `
+Releases signed only by a retired key are no longer offered: sign them again.
+
+Example:
+  nearcrawl release rotate-key --old release-key.pem --new next-key.pem
+  nearcrawl release accept key-rotation.json      (at the coordinator)`,
     )
     .action(async (options: RotateOptions) => {
       const passphraseFile = options.passphraseFile ?? null;

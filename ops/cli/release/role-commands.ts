@@ -143,7 +143,10 @@ Example:
         return timestamp;
       });
       const { release, revocations, expiresAt } = made;
-      const words = `${release === null ? "no release is offered to all" : `release ${release.version} is the newest for all`}, ${revocations === 0 ? "none was ever revoked" : `the list of revoked ones has number ${revocations}`}; good until ${expiresAt}`;
+      const words =
+        `${release === null ? "no release is offered to all" : `release ${release.version} is the newest for all`}, ` +
+        `${revocations === 0 ? "none was ever revoked" : `the list of revoked ones has number ${revocations}`}; ` +
+        `good until ${expiresAt}`;
       printAnswer(options, made, options.out === undefined ? words : `${options.out}: ${words}`);
     });
 }

@@ -103,7 +103,9 @@ function changeOf({ plan, generation }: AppliedImport) {
   return {
     action: "registry-applied",
     target: `registry generation ${generation}`,
-    words: `an import was applied: ${added + returned} subnets added, ${removed} removed, ${changed} changed, ${moved} moved; generation ${generation} is in force`,
+    words:
+      `an import was applied: ${added + returned} subnets added, ${removed} removed, ${changed} ` +
+      `changed, ${moved} moved; generation ${generation} is in force`,
     before: { generation: plan.generation },
     after: { generation, files: plan.files.map(({ file }) => file) },
   };

@@ -80,7 +80,8 @@ function warningsOf(plan: ImportPlan): string[] {
   return [
     ...shrunkRegistries(plan.registries).map(
       ({ registry, lostSubnetsShare: subnets, lostIpv4Share: ipv4, lostIpv6Share: ipv6 }) =>
-        `WARNING: ${registry} would lose ${percent(subnets)} of its subnets, ${percent(ipv4)} of its IPv4 and ${percent(ipv6)} of its IPv6 addresses: is its file complete?`,
+        `WARNING: ${registry} would lose ${percent(subnets)} of its subnets, ${percent(ipv4)} of its ` +
+        `IPv4 and ${percent(ipv6)} of its IPv6 addresses: is its file complete?`,
     ),
     ...heldBackText(plan),
     ...plan.outdated.map(
@@ -187,7 +188,11 @@ export function checkCommand(): Command {
     .option("--json", "print for programs")
     .addHelpText(
       "after",
-      "\nA file that is broken is reported, and the others are read; the exit code is 2 then.\n\nExample:\n  nearcrawl rir check delegated-afrinic-extended-latest.txt.gz",
+      `
+A file that is broken is reported, and the others are read; the exit code is 2 then.
+
+Example:
+  nearcrawl rir check delegated-afrinic-extended-latest.txt.gz`,
     )
     .action(async (sources: string[], options: { json?: boolean }) => {
       const check = await withProgress((onProgress) => checkSources(sources, onProgress));

@@ -88,7 +88,11 @@ async function deedOf(
   const isMuch = isMuchInUse(inUse) && options.yesRemove === undefined;
   const typed = isMuch ? String(inUse.going) : rollbackConfirmation(generation);
   return {
-    follows: `After it ${after}: ${howMany(removed, "subnet")} go, among them ${goingWords(inUse)}; ${broughtBack.toLocaleString("en-GB")} come back, ${restored.toLocaleString("en-GB")} are as they were; delegations come back with their subnets. nearcrawl rir rollforward undoes it, as long as nothing else is applied.`,
+    follows:
+      `After it ${after}: ${howMany(removed, "subnet")} go, among them ${goingWords(inUse)}; ` +
+      `${broughtBack.toLocaleString("en-GB")} come back, ${restored.toLocaleString("en-GB")} are ` +
+      "as they were; delegations come back with their subnets. nearcrawl rir rollforward undoes " +
+      "it, as long as nothing else is applied.",
     ...{ typed, asked: isMuch ? `how many subnets in use go (${typed})` : `“${typed}”`, inUse },
   };
 }

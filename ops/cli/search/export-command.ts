@@ -22,9 +22,8 @@ import { timerMs } from "#core/timer-ms";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { ProgressLine, printable } from "../output.ts";
+import { ProgressLine, printable, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { writeOut } from "../rir/lookup-command.ts";
 import { secondsText } from "../rir/progress-text.ts";
 
 interface ExportOptions extends DatabaseOptions {

@@ -60,9 +60,9 @@ export function withPlaces<T>(file: string | null, check: () => T): T {
 
 /**
  * What new crawls have in place of the defaults, which stay as they are for crawls that began with them. *optimal* keeps more of
- * the index fresh for as many fetches as one interval for all pages (test/bench/results/recrawl.md and sarss.md). By back-links more of what counts is fetched sooner
- * (test/bench/results/anansi.md; web-sailor.md sees it gain less on a small web), for a lease that costs twice as much
- * (leases.md); by PageRank it would be a little more, once somebody computes that.
+ * the index fresh for as many fetches as one interval for all pages (test/bench/results/recrawl.md and sarss.md). By back-links
+ * more of what counts is fetched sooner (test/bench/results/anansi.md; web-sailor.md sees it gain less on a small web), for a
+ * lease that costs twice as much (leases.md); by PageRank it would be a little more, once somebody computes that.
  */
 export const ofNewCrawls = {
   recrawl: { strategy: "optimal" },

@@ -167,7 +167,9 @@ async function unfinishedRun(database: Database, options: OpenRunOptions): Promi
   if (!(await isRestored(database))) return isSame && !latest.finished ? latest.run_id : null;
   if (!isSame)
     throw new UsageError(
-      `the database was restored, and its run had other parameters (${JSON.stringify(latest.parameters).slice(0, 300)}): give the same ones, or --fresh to empty it`,
+      "the database was restored, and its run had other parameters " +
+        `(${JSON.stringify(latest.parameters).slice(0, 300)}): give the same ones, or --fresh to ` +
+        "empty it",
     );
   await database.pool.query("update run set finished_at = null, summary = null where run_id = $1", [
     latest.run_id,

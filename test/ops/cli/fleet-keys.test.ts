@@ -6,12 +6,9 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/access/invitations";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { fleetCommand } from "#ops/cli/commands/fleet";
-import { operatorTokenCommand } from "#ops/cli/commands/of-rooms";
 import { pinOf } from "#protocol/identity";
 import { parseInvitation } from "#protocol/invitation";
 import { inProcess } from "../../support/command-in-process.ts";
@@ -26,10 +23,9 @@ afterAll(async () => await world.close());
 
 const certificate = new URL("../../fixtures/tls/loopback.cert.pem", import.meta.url).pathname;
 
-const commands = { fleet: fleetCommand, "operator-token": operatorTokenCommand };
-const nearcrawl = (name: keyof typeof commands, ...args: readonly string[]) => {
+const nearcrawl = (_name: "fleet", ...args: readonly string[]) => {
   const { url, schema } = world.database;
-  return inProcess(commands[name](), [...args, "--database-url", url, "--schema", schema]);
+  return inProcess(fleetCommand(), [...args, "--database-url", url, "--schema", schema]);
 };
 
 it("without a release key nobody is invited; with one, it is said while no release is offered to all", {
@@ -111,34 +107,16 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(listed.out).toMatch(/1 +athens +open .* 500 +probe, crawl/);
 });
 
-it("crawlers are rotated, shut out and ended by name, and a wrong name is said", {
-  timeout: 120_000,
-}, async () => {
+it("a crawler is rotated by name; one without an identity, and a name that is missing, are refused", async () => {
   const north = await world.crawler("north");
   await world.crawler("south");
   await world.pool.query("update crawler set public_key = 'k' where crawler_id = $1", [north]);
 
-  const [rotated, bare, both, nobody] = await Promise.all([
-    nearcrawl("fleet", "rotate", "north", "--grace-hours", "3"),
-    nearcrawl("fleet", "rotate", "south"),
-    nearcrawl("fleet", "rotate"),
-    nearcrawl("fleet", "kill", "nobody"),
-  ]);
-  const [revoked, killed] = await Promise.all([
-    nearcrawl("fleet", "revoke", "north"),
-    nearcrawl("fleet", "kill", "south"),
-  ]);
+  const rotated = await nearcrawl("fleet", "rotate", "north", "--grace-hours", "3");
+  const others = [await nearcrawl("fleet", "rotate", "south"), await nearcrawl("fleet", "rotate")];
 
-  expect(rotated.out).toContain("north gets a new key");
-  expect([rotated, bare, both, nobody, revoked, killed].map(({ code }) => code)).toEqual([0, 2, 2, 3, 0, 0]);
-  expect(
-    await world.rows(
-      "select name, revoked_at is not null as out, draining_since is not null as leaves from crawler order by name",
-    ),
-  ).toEqual([
-    { name: "north", out: true, leaves: false },
-    { name: "south", out: true, leaves: true },
-  ]);
+  expect(rotated).toMatchObject({ code: 0, out: expect.stringContaining("north gets a new key") });
+  expect(others.map(({ code }) => code)).toEqual([2, 2]);
 });
 
 it("a crawler that makes signing keys is asked for another, and what it signs with is shown", async () => {
@@ -170,29 +148,4 @@ it("a crawler that makes signing keys is asked for another, and what it signs wi
     },
   });
   await world.pool.query("delete from crawler where name in ('oslo', 'older')");
-});
-
-it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_000 }, async () => {
-  const made = await nearcrawl(
-    "operator-token",
-    "create",
-    "dashboard",
-    "--scope",
-    "fleet-read",
-    "--days",
-    "1",
-  );
-  const secret = /nco_[\w-]+/.exec(made.out)?.[0] ?? "";
-  const used = await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date());
-  const [again, listed] = await Promise.all([
-    nearcrawl("operator-token", "create", "dashboard"),
-    nearcrawl("operator-token", "list"),
-  ]);
-  const revoked = await nearcrawl("operator-token", "revoke", "dashboard");
-
-  expect(used).toMatchObject({ name: "dashboard", scopes: ["fleet-read"] });
-  expect(listed.out).toMatch(/dashboard +fleet-read /);
-  expect(listed.out).not.toContain(secret);
-  expect([made, again, listed, revoked].map(({ code }) => code)).toEqual([0, 2, 0, 0]);
-  expect(await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date())).toBeNull();
 });

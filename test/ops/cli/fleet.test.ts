@@ -6,7 +6,7 @@ import { fleetCommand } from "#ops/cli/commands/fleet";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
-import { arrivedResult, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
+import { roundOf } from "../../support/store-world.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {
@@ -60,32 +60,6 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
       draining: { askedBy: "operator", subnets: 2 },
     });
     expect(JSON.parse(resumed.out)).toMatchObject({ name: "north", draining: false });
-  });
-
-  it("tells what was fetched today and what it took on the wire", async () => {
-    const north = await world.arrived("north");
-    await world.delegations.saveRound(roundOf(await world.site(1), [[north, 10]]));
-    const [lease] = await world.lease(north);
-    const given = { sequence: 1, leaseId: lease!.leaseId, url: "http://s1.example/" };
-    await world.take(north, [arrivedResult(given)], secondsAfterNoon(1));
-    // The command's clock is the system's, the world's stands still.
-    await world.pool.query("update page_fetch set fetched_at = now()");
-
-    const { out } = await fleet("list", "--json");
-    const [entry] = JSON.parse(out).crawlers as FleetEntry[];
-
-    expect(entry).toMatchObject({
-      pagesToday: 1,
-      bytesToday: 1000,
-      bodyBytesToday: 3000,
-      shippedBytesToday: 100,
-    });
-  });
-
-  it("says so with code 3 where there is no such crawler", async () => {
-    for (const verb of ["drain", "resume"]) {
-      expect(await fleet(verb, "nobody")).toMatchObject({ code: 3, err: expect.stringContaining("nobody") });
-    }
   });
 
   it("grants a budget and domain sets that hold at once, and refuses what cannot be with the reason", async () => {

@@ -140,7 +140,8 @@ describe("init", () => {
 
     expect(config).toMatchObject({ recrawl: { strategy: "fixed" }, frontier: { order: "breadth-first" } });
     expect(words).toContainEqual(
-      "note every page is fetched again after 168 hours, however often it changes: nearcrawl policy set recrawl.strategy=optimal goes by how often each changes.",
+      "note every page is fetched again after 168 hours, however often it changes: nearcrawl " +
+        "policy set recrawl.strategy=optimal goes by how often each changes.",
     );
     expect(words).toContainEqual(
       expect.stringMatching(/^note of a host's URLs those due longest come first/),

@@ -1,5 +1,5 @@
 /** `rir sources` and `rir fetch` as a person runs them: what they print and how they exit. */
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -14,6 +14,7 @@ import {
 import type { Outcome } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
 
 let server: RegistryServer;
 let home: string;
@@ -109,6 +110,33 @@ describe("nearcrawl rir fetch", () => {
       server.requests.map(({ headers }) => /\+(.*)\)$/.exec(String(headers["user-agent"]))?.[1]),
     ).toEqual(["noc@example.org", "env@example.org", "https://option.example.org/"]);
   });
+
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "%s ends it in the middle; the old file stays in use, and the next goes on where it ended",
+    async (signal) => {
+      const [old, newer] = [statistics(4000), statistics(5000)];
+      server.paths.set("/stats", published(old));
+      settings({ stats: stats(`${server.origin}/stats`) });
+      await run("fetch");
+      server.paths.set("/stats", (_request, response) => {
+        response.writeHead(200, { "content-length": newer.length, etag: '"v2"' });
+        response.write(newer.slice(0, 100_000));
+      });
+      const [part, listeners] = [join(home, "registry-cache/stats.part"), process.listeners(signal)];
+
+      const fetching = run("fetch");
+      await until(() => existsSync(part) && statSync(part).size === 100_000, 20_000);
+      for (const listener of process.listeners(signal)) if (!listeners.includes(listener)) listener(signal);
+      const interrupted = await fetching;
+      const inUse = readFileSync(join(home, "registry-cache/stats"), "utf8");
+      server.paths.set("/stats", published(newer, { etag: '"v2"' }));
+      const next = await run("fetch");
+
+      expect([interrupted.code, next.code, inUse === old]).toEqual([130, 0, true]);
+      expect(server.requests.at(-1)!.headers.range).toBe("bytes=100000-");
+      expect(readFileSync(join(home, "registry-cache/stats"), "utf8") === newer).toBe(true);
+    },
+  );
 
   it("refuses settings that are wrong, all faults at once", async () => {
     writeFileSync(join(home, "own.json"), '{"contact": "", "sourcez": {}}');

@@ -50,7 +50,7 @@ describe("nearcrawl rir", () => {
       plan: { changes: { added: 2 } },
     });
     const found = await rir("lookup", "45.10.1.9");
-    expect(found.out).toMatch(/45\.10\.0\.0\/16 .*\n {2}45\.10\.1\.0\/24 .*Exemplary Networks/);
+    expect(found.out).toMatch(/45\.10\.0\.0\/16 .*\n45\.10\.1\.0\/24 .*Exemplary Networks/);
     expect((await rir("lookup", "46.1.1.1")).code).toBe(3);
     expect(await rir("rollback")).toMatchObject({
       code: 2,

@@ -47,6 +47,10 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["--only", ofRooms.accuracyCommand, "accuracy"],
   ["", ofRooms.changesCommand, "changes"],
   ["https://www.example.org/", ofRooms.pageCommand, "page"],
+  ["--view map", ofRooms.exploreCommand, "explore"],
+  ["1.2.3.0/24 --view tree", ofRooms.exploreCommand, "explore"],
+  ["--state waiting", ofRooms.exploreCommand, "explore"],
+  ["--view countries", ofRooms.exploreCommand, "explore"],
   ["coverage", ofRooms.reportCommand, "coverageReport"],
   ["organisations", ofRooms.reportCommand, "organisationsReport"],
   ["subnets", ofRooms.reportCommand, "subnetsReport"],
@@ -88,12 +92,18 @@ it.each(readings)(
   },
 );
 
-it("what is wrong is refused with the option's words, before anything is asked", async () => {
-  const command = await ofRooms.siteCapsCommand();
+it.each([
+  ["set example.org --seconds soon", ofRooms.siteCapsCommand, 2, "--seconds soon: must be a number\n"],
+  ["nowhere", ofRooms.exploreCommand, 2, "at: nowhere is not an address"],
+  ["--country CY", ofRooms.exploreCommand, 3, ""],
+  ["move athens --to nobody", fleetCommand, 3, "nobody"],
+  ["move athens --to athens", fleetCommand, 2, "athens was not moved: name another crawler"],
+])("%s ends with a code of its own, and what is wrong is named", async (words, command, code, err) => {
+  const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
 
-  const outcome = await inProcess(command, ["set", "example.org", "--seconds", "soon"]);
+  const outcome = await inProcess(command(), [...words.split(" "), ...place]);
 
-  expect(outcome).toMatchObject({ code: 2, err: "nearcrawl: --seconds soon: must be a number\n" });
+  expect(outcome).toMatchObject({ code, err: expect.stringContaining(err) });
 });
 
 it.each([

@@ -1,9 +1,8 @@
-/** `nearcrawl search export` as typed, and as a process that is killed at any moment. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** `nearcrawl search export` as typed, and as a process; one that is broken off at any moment is in test/search/export. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { seededRandom } from "#core/random";
@@ -14,7 +13,6 @@ import { makeCertificate } from "../../migrating-crawler/support/secure-origin.t
 import { builtProgram } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
-import { isLong } from "../../support/long.ts";
 import { OpenSearchStandIn } from "../../support/opensearch-stand-in.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -273,78 +271,5 @@ describe("an export as a process", () => {
 
     expect((await closed)[0]).toBe(0);
     expect(err).not.toMatch(/EPIPE|Error/);
-  });
-});
-
-/** Broken off in this process, it is so each day (test/search/export). */
-describe.runIf(isLong)("an export that is killed", { timeout: 120_000 }, () => {
-  const random = seededRandom(25);
-  const target = () => ["--to", "opensearch", "--url", `${origin}/pages`];
-
-  it("goes on at OpenSearch where it stood: nothing is lost, nothing doubled", async () => {
-    let killed = 0;
-    for (let round = 0; round < 8; round += 1) {
-      await change(1500, `Round ${round}, page `, random);
-      let left = 1 + Math.floor(random() * 7);
-      const child: ChildProcess = spawn(
-        process.execPath,
-        await typed(...target(), ...(round === 5 ? ["--full"] : [])),
-        {
-          stdio: "ignore",
-          env: environment(),
-        },
-      );
-      engine.refuse = () => {
-        left -= 1;
-        if (left === 0) child.kill("SIGKILL");
-        return null;
-      };
-      const [, signal] = await once(child, "close");
-      if (signal === "SIGKILL") killed += 1;
-    }
-    engine.refuse = () => null;
-
-    const end = await toEngine("--json");
-
-    expect(killed).toBeGreaterThan(3);
-    expect(end.code).toBe(0);
-    expect(titles()).toEqual(sorted(await shown()));
-  });
-
-  it("goes on in its file where that was whole: every line once, in its order", async () => {
-    const file = join(folder, "killed.ndjson");
-    const target = ["--to", "ndjson", "--out", file];
-    let killed = 0;
-    for (let round = 0; round < 6; round += 1) {
-      await change(1500, `File ${round}, page `, random);
-      const before = existsSync(file) ? statSync(file).size : 0;
-      const child = spawn(process.execPath, await typed(...target), { stdio: "ignore", env: environment() });
-      const closed = once(child, "close");
-      const most = before + Math.floor(random() * (round < 3 ? 2_000_000 : 600_000));
-      while (child.exitCode === null && child.signalCode === null) {
-        if (existsSync(file) && statSync(file).size > most) child.kill("SIGKILL");
-        await delay(2);
-      }
-      const [, signal] = await closed;
-      if (signal === "SIGKILL") killed += 1;
-    }
-
-    expect((await run(...target)).code).toBe(0);
-
-    const held = new Map<string, { version: number; url: string; title: string }>();
-    const named = new Map<string, number>();
-    for (const line of readFileSync(file, "utf8").split("\n").slice(0, -1)) {
-      const { op, _id: id, version, document } = JSON.parse(line);
-      if (op === "begin-full" || op === "end-full") continue;
-      const name = `${id} ${version}`;
-      named.set(name, (named.get(name) ?? 0) + 1);
-      if (op === "delete") held.delete(id);
-      else held.set(id, { version, ...document });
-    }
-    expect(killed).toBeGreaterThan(3);
-    expect([...named.values()].filter((times) => times > 1)).toEqual([]);
-    expect(sorted(new Map([...held.values()].map(({ url, title }) => [url, title])))).toEqual(
-      sorted(await shown()),
-    );
   });
 });

@@ -32,7 +32,8 @@ const file = (name: string, content: string | Buffer) => {
   return path;
 };
 const sitemap = (host: string) =>
-  `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://${host}/1</loc></url><url><loc>http://${host}/2</loc></url></urlset>`;
+  `<?xml version="1.0"?><urlset ` +
+  `xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://${host}/1</loc></url><url><loc>http://${host}/2</loc></url></urlset>`;
 
 it("a list with garbage between is taken as far as it goes; each refused line is named", async () => {
   const lines = [

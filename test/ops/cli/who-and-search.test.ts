@@ -1,7 +1,7 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeApi } from "#coordinator/open-api";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Database } from "#db/server-database";
 import { pageCommand } from "#ops/cli/commands/of-rooms";
 import { searchCommand } from "#ops/cli/commands/search";
@@ -9,7 +9,6 @@ import { whoCommand } from "#ops/cli/commands/who";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
-import { faultsOf, type JsonSchema } from "../../support/schema-check.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
 
 let database: Database;
@@ -44,17 +43,6 @@ describe("nearcrawl who", () => {
     expect(out).toContain("tokyo (at least 140 ms)");
   });
 
-  it("prints the same value as the API with --json", async () => {
-    const { code, out } = await inHand(["who", "Example", "Networks", "--json"]);
-    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
-
-    const answer: unknown = JSON.parse(out);
-
-    expect(code).toBe(0);
-    expect(answer).toMatchObject({ takenFor: { type: "organisation" }, organisation: { subnetCount: 3 } });
-    expect(faultsOf(answer, { $ref: "#/components/schemas/WhoAnswer" }, schemas)).toEqual([]);
-  });
-
   it("ends with 3 when nothing is known, and offers names like it", async () => {
     const { code, out } = await inHand(["who", "Exampel", "Netwroks"]);
 
@@ -80,6 +68,19 @@ describe("nearcrawl who", () => {
     expect(out.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
   });
 
+  it("says that a host is in none of the coordinator's own domain sets, until it started without any", async () => {
+    const place = { webUrl: "https://search.example", certificatePin: null };
+    const whoCrawls = async () => (await inHand(["who", "https://www.example.org/f"])).out;
+    await stateCoordinatorPlace(database.pool, { ...place, domainSets: [".gr"] }, new Date());
+    const outside = await whoCrawls();
+    await stateCoordinatorPlace(database.pool, place, new Date());
+
+    expect(outside).toContain(
+      "www.example.org is in none of the domain sets of this coordinator (.gr): it is not crawled from here.",
+    );
+    expect(await whoCrawls()).not.toContain("domain set");
+  });
+
   it("says so when nothing has been set up", async () => {
     const { code, err } = await inHand(["who", "1.2.3.4"], "no_such_schema");
 
@@ -90,7 +91,7 @@ describe("nearcrawl who", () => {
 
 describe("nearcrawl search", () => {
   it("prints titles, addresses and snippets", async () => {
-    const { code, out } = await nearcrawl(["search", "harbour"]);
+    const { code, out } = await inHand(["search", "harbour"]);
 
     expect(code).toBe(0);
     expect(out).toBe(
@@ -108,29 +109,15 @@ describe("nearcrawl search", () => {
 });
 
 describe("nearcrawl page", () => {
-  it("prints facts and fetches, and with --json what the API answers", async () => {
-    const [text, json] = await Promise.all([
-      nearcrawl(["page", "www.example.org/f"]),
-      inHand(["page", "https://www.example.org/f", "--json"]),
-    ]);
-    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
+  it("prints facts and fetches; ends with 3 when there is no such page, and with 2 when that is no address", async () => {
+    const text = await inHand(["page", "www.example.org/f"]);
+    const none = await inHand(["page", "https://www.example.org/none"]);
+    const wrong = await inHand(["page", "ftp://www.example.org/"]);
 
-    expect([text.code, json.code]).toEqual([0, 0]);
+    expect([text.code, none.code, wrong.code]).toEqual([0, 3, 2]);
     expect(text.out).toMatch(/body bytes +40\.0 kB\nwire bytes +10\.0 kB\nshipped bytes +1\.50 kB/);
     expect(text.out).toMatch(/2026-03-01 12:00 +athens +fetched +200 +40\.0 ms +40\.0 kB/);
-    expect(faultsOf(JSON.parse(json.out), { $ref: "#/components/schemas/PageAnswer" }, schemas)).toEqual([]);
-  });
-
-  it("ends with 3 when there is no such page, and with 2 when that is no address", async () => {
-    const [none, wrong] = await Promise.all([
-      inHand(["page", "https://www.example.org/none"]),
-      inHand(["page", "ftp://www.example.org/"]),
-    ]);
-
-    expect([none.code, none.out.includes("no page at this address")]).toEqual([3, true]);
-    expect([wrong.code, wrong.err]).toEqual([
-      2,
-      "nearcrawl: ftp://www.example.org/ is no address of a page (not-http).\n",
-    ]);
+    expect(none.out).toContain("no page at this address");
+    expect(wrong.err).toBe("nearcrawl: ftp://www.example.org/ is no address of a page (not-http).\n");
   });
 });

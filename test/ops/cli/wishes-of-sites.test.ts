@@ -128,7 +128,12 @@ const complaint: Complaint = {
 describe("a complaint", () => {
   it("is answered by a paragraph that tells what we did, and to the operator names the partner", () => {
     expect(deedsParagraph(complaint)).toBe(
-      "On 2026-03-01 12:00:00 UTC we received a report about our crawler's requests to example.org. In the 24 hours before, we sent 71 requests to 2 hosts between 2026-02-28 12:20:00 UTC and 2026-03-01 11:40:00 UTC, at most 3 within one hour, from 198.51.100.7 (athens); 71.0 kB came back. Its distance was measured 4 times. The answers were 70 × status 200 and 1 × status 429. Its robots.txt was read and followed for 1 host and absent, which allows everything for 1 host. A Crawl-delay of 5 s was respected.",
+      "On 2026-03-01 12:00:00 UTC we received a report about our crawler's requests to " +
+        "example.org. In the 24 hours before, we sent 71 requests to 2 hosts between 2026-02-28 " +
+        "12:20:00 UTC and 2026-03-01 11:40:00 UTC, at most 3 within one hour, from 198.51.100.7 " +
+        "(athens); 71.0 kB came back. Its distance was measured 4 times. The answers were 70 × " +
+        "status 200 and 1 × status 429. Its robots.txt was read and followed for 1 host and absent, " +
+        "which allows everything for 1 host. A Crawl-delay of 5 s was respected.",
     );
     expect(deedsParagraph(complaint)).not.toContain("abuse@uni.example");
   });

@@ -100,7 +100,8 @@ describe("delegated statistics that end inside a line", () => {
 describe("XML, hostile", () => {
   const wrap = (inner: string) => Buffer.from(`<bulkwhois>${inner}</bulkwhois>`);
   const net = (handle: string, more = "") =>
-    `<net><handle>${handle}</handle>${more}<netBlocks><netBlock><startAddress>45.1.0.0</startAddress><endAddress>45.1.0.255</endAddress><type>S</type></netBlock></netBlocks></net>`;
+    `<net><handle>${handle}</handle>${more}<netBlocks><netBlock><startAddress>45.1.0.0</startAddress>` +
+    "<endAddress>45.1.0.255</endAddress><type>S</type></netBlock></netBlocks></net>";
 
   it("stops when the file ends early", () => {
     const cut = fixture("arin-bulk.xml").subarray(0, 1500);

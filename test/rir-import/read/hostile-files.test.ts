@@ -62,197 +62,167 @@ function* repeated(before: string, part: string, times: number, after: string): 
   yield after;
 }
 
-describe("an RPSL dump that was cut off", () => {
-  it("inside a line of its last object stops the import", async () => {
+describe("a damaged RPSL dump", () => {
+  const bare = "inetnum: 45.1.0.0/16\n\ninetnum: 45.2.0.0/16";
+  const certificate = [
+    "-----BEGIN CERTIFICATE-----",
+    "MIIBszCCAVmgAwIBAgIUc3RvcnkK",
+    "-----END CERTIFICATE-----",
+  ];
+  const certificates = [
+    object(1, `remarks: ${certificate.join("\n +")}\n`),
+    object(2, `remarks: ${certificate.join("\n")}\n`),
+    object(3, certificate.map((line) => `remarks: ${line}\n`).join("")),
+  ];
+  const ranges = ["45.1.2.0 - 45.1.1.255", "45.1.0.0/33", "2a02:f00::/129", "45.1.0.0/-1"];
+  const unsourced = "the file is cut off: its last object has no source, as the others have";
+
+  it.each<readonly [string, string, number, readonly object[]]>([
+    [
+      "cut inside an attribute's name has a malformed object",
+      object(1) + object(2).slice(0, 35),
+      1,
+      [{ line: 6, reason: "a line without an attribute name" }],
+    ],
+    [
+      "cut behind a line of its last object has a malformed object",
+      object(1) + object(2).split("source")[0],
+      1,
+      [{ line: 5, reason: unsourced }],
+    ],
+    ["is not suspected to be cut where no object has a source", bare, 2, []],
+    ["is not suspected to be cut where the last has its source", (object(1) + object(2)).trimEnd(), 2, []],
+    [
+      "spliced of two copies in the middle of a line: the torn object is named, its neighbours stay",
+      `${object(1)}${object(2).slice(0, 35)}\n${object(3)}`,
+      2,
+      [{ line: 6, value: "netn" }],
+    ],
+    [
+      "with a certificate in remarks: kept where its lines are continued, named where they are bare",
+      certificates.join(""),
+      2,
+      [{ line: 11, value: certificate[1] }],
+    ],
+    [
+      "with NUL bytes: they harm only what they stand in",
+      `${object(1)}inetnum: 45.1\0.2.0/24\nsource: RIPE\n\n${object(3, "descr: A\0B\n")}`,
+      2,
+      [{ line: 5, value: "45.1 .2.0/24" }],
+    ],
+    [
+      "with reversed ranges and prefix lengths out of range: they are named with line and value",
+      ranges.map((range) => `inetnum: ${range}\nsource: RIPE\n\n`).join("") + object(9),
+      1,
+      ranges.map((value, index) => ({ line: 1 + 3 * index, value })),
+    ],
+  ])("%s", async (_what, text, kept, malformedSamples) => {
+    const report = await reportOf("damaged.db", text);
+
+    expect(report).toMatchObject({ kept, malformed: malformedSamples.length, malformedSamples });
+  });
+
+  it("cut inside a line of its last object stops the import", async () => {
     const error = await errorOf("cut.db", object(1) + object(2).slice(0, 43));
 
     expect(error).toBeInstanceOf(SourceFileError);
     expect(String(error)).toContain("cut.db:6: the file is cut off: its last object has no source");
   });
-
-  it("inside an attribute's name has a malformed object", async () => {
-    const report = await reportOf("cut-name.db", object(1) + object(2).slice(0, 35));
-
-    expect(report).toMatchObject({ kept: 1, malformed: 1 });
-    expect(report.malformedSamples).toMatchObject([{ line: 6, reason: "a line without an attribute name" }]);
-  });
-
-  it("behind a line of its last object has a malformed object", async () => {
-    const report = await reportOf("cut-line.db", object(1) + object(2).split("source")[0]);
-
-    expect(report).toMatchObject({ kept: 1, malformed: 1 });
-    expect(report.malformedSamples).toMatchObject([
-      { line: 5, reason: "the file is cut off: its last object has no source, as the others have" },
-    ]);
-  });
-
-  it("is not suspected where no object has a source, nor where the last has its", async () => {
-    const bare = "inetnum: 45.1.0.0/16\n\ninetnum: 45.2.0.0/16";
-
-    expect(await reportOf("bare.db", bare)).toMatchObject({ kept: 2, malformed: 0 });
-    expect(await reportOf("whole.db", (object(1) + object(2)).trimEnd())).toMatchObject({ malformed: 0 });
-  });
 });
 
-describe("damage inside an RPSL dump", () => {
-  it("two copies spliced in the middle of a line: the torn object is named, its neighbours stay", async () => {
-    const report = await reportOf("spliced.db", `${object(1)}${object(2).slice(0, 35)}\n${object(3)}`);
-
-    expect(report).toMatchObject({ kept: 2, malformed: 1 });
-    expect(report.malformedSamples[0]).toMatchObject({ line: 6, value: "netn" });
-  });
-
-  it("a certificate in remarks: kept where its lines are continued, named where they are bare", async () => {
-    const lines = [
-      "-----BEGIN CERTIFICATE-----",
-      "MIIBszCCAVmgAwIBAgIUc3RvcnkK",
-      "-----END CERTIFICATE-----",
-    ];
-    const continued = object(1, `remarks: ${lines.join("\n +")}\n`);
-    const bare = object(2, `remarks: ${lines.join("\n")}\n`);
-    const perLine = object(3, lines.map((line) => `remarks: ${line}\n`).join(""));
-
-    const report = await reportOf("certificate.db", continued + bare + perLine);
-
-    expect(report).toMatchObject({ kept: 2, malformed: 1 });
-    expect(report.malformedSamples[0]).toMatchObject({ line: 11, value: lines[1] });
-  });
-
-  it("NUL bytes harm only what they stand in", async () => {
-    const text = `${object(1)}inetnum: 45.1\0.2.0/24\nsource: RIPE\n\n${object(3, "descr: A\0B\n")}`;
-
-    const report = await reportOf("nul.db", text);
-
-    expect(report).toMatchObject({ kept: 2, malformed: 1 });
-    expect(report.malformedSamples[0]).toMatchObject({ line: 5, value: "45.1 .2.0/24" });
-  });
-
-  it("reversed ranges and prefix lengths out of range are named with line and value", async () => {
-    const wrong = ["45.1.2.0 - 45.1.1.255", "45.1.0.0/33", "2a02:f00::/129", "45.1.0.0/-1"];
-    const text = wrong.map((range) => `inetnum: ${range}\nsource: RIPE\n\n`).join("") + object(9);
-
-    const report = await reportOf("ranges.db", text);
-
-    expect(report.malformedSamples.map(({ line, value }) => [line, value])).toEqual(
-      wrong.map((range, index) => [1 + 3 * index, range]),
-    );
-  });
-
-  it("an object with a million attributes, and one of 100 MB, are objects", () => {
-    const pieces = repeated(
-      "inetnum: 45.1.0.0/16\n",
-      `${"remarks: x\n".repeat(10_000)}`,
-      100,
-      "source: RIPE\n\n",
-    );
-    const large = repeated(
-      "inetnum: 45.2.0.0/16\n",
-      `remarks: ${"y".repeat(60_000)}\n`,
-      1700,
-      "source: RIPE\n",
-    );
-
-    expect(streamed(openRpslReader, pieces)).toEqual({ records: 1, ignored: 0, malformed: [] });
-    expect(streamed(openRpslReader, large)).toEqual({ records: 1, ignored: 0, malformed: [] });
-  });
-
-  it("a million attributes of the kinds that are kept take the memory of the first", () => {
-    const pieces = repeated(
-      "inetnum: 45.1.0.0/16\n",
-      "descr: a\norg: b\ncountry: NL\n".repeat(5000),
-      60,
-      "\n",
-    );
-
-    expect(streamed(openRpslReader, pieces).records).toBe(1);
-  });
-});
-
-describe("statistics", () => {
-  it("with a 50 MB line: that line is malformed, the rest is read", () => {
-    const pieces = repeated(
-      "2|apnic|1|1|||\n",
-      "x".repeat(1_000_000),
-      50,
-      "\napnic|AU|ipv4|1.0.0.0|256|1|allocated\n",
-    );
-
-    const { records, malformed } = streamed(openDelegatedReader, pieces);
-
-    expect(records).toBe(1);
-    expect(malformed).toMatchObject([{ line: 2, reason: "a line longer than 65,536 bytes" }]);
-  });
-
-  it("with counts that are zero, negative, huge or no numbers: each is named", () => {
-    const counts = ["0", "-1", "1e3", "4294967297", "99999999999", ""];
-    const lines = counts.map((count) => `apnic|AU|ipv4|1.0.0.0|${count}|1|allocated`);
-
-    const { records, malformed } = recorded(
-      openDelegatedReader,
-      Buffer.from(["2|apnic|1|1|||", ...lines].join("\n")),
-    );
-
-    expect(records).toEqual([]);
-    expect(malformed.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6, 7]);
-  });
-});
-
-describe("XML", () => {
+describe("what is larger than memory should be", () => {
   const org = "<org><handle>NEXT</handle><name>Next</name></org>";
+  const deep = `${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}`;
+  const kinds = "descr: a\norg: b\ncountry: NL\n".repeat(5000);
 
-  it("with a record of 100 MB: that one is malformed, the next is read", () => {
-    const pieces = repeated(
-      "<bulkwhois><net><comment>",
-      "x".repeat(1_000_000),
-      100,
-      `</comment></net>${org}</bulkwhois>`,
-    );
+  it.each<readonly [string, OpenReader, Parameters<typeof repeated>, readonly object[]]>([
+    [
+      "an object with a million attributes is an object",
+      openRpslReader,
+      ["inetnum: 45.1.0.0/16\n", "remarks: x\n".repeat(10_000), 100, "source: RIPE\n\n"],
+      [],
+    ],
+    [
+      "an object of 100 MB is an object",
+      openRpslReader,
+      ["inetnum: 45.2.0.0/16\n", `remarks: ${"y".repeat(60_000)}\n`, 1700, "source: RIPE\n"],
+      [],
+    ],
+    [
+      "a million attributes of the kinds that are kept take the memory of the first",
+      openRpslReader,
+      ["inetnum: 45.1.0.0/16\n", kinds, 60, "\n"],
+      [],
+    ],
+    [
+      "statistics with a 50 MB line: that line is malformed, the rest is read",
+      openDelegatedReader,
+      ["2|apnic|1|1|||\n", "x".repeat(1_000_000), 50, "\napnic|AU|ipv4|1.0.0.0|256|1|allocated\n"],
+      [{ line: 2, reason: "a line longer than 65,536 bytes" }],
+    ],
+    [
+      "XML with a record of 100 MB: that one is malformed, the next is read",
+      openArinXmlReader,
+      ["<bulkwhois><net><comment>", "x".repeat(1_000_000), 100, `</comment></net>${org}</bulkwhois>`],
+      [{ line: 1, reason: "a <net> element larger than 1 MiB", value: "net" }],
+    ],
+    [
+      "XML nested a million deep outside of records is passed over",
+      openArinXmlReader,
+      ["<bulkwhois>", "<a>".repeat(10_000), 100, `${org}</bulkwhois>`],
+      [],
+    ],
+    [
+      "XML nested a hundred thousand deep inside a record is malformed",
+      openArinXmlReader,
+      [`<bulkwhois><net><handle>A</handle>${deep}`, "", 0, `</net>${org}</bulkwhois>`],
+      [{ line: 1, reason: "a <net> that is not well formed" }],
+    ],
+  ])("%s", (_what, open, parts, malformed) => {
+    const seen = streamed(open, repeated(...parts));
 
-    const { records, malformed } = streamed(openArinXmlReader, pieces);
-
-    expect(records).toBe(1);
-    expect(malformed).toEqual([{ line: 1, reason: "a <net> element larger than 1 MiB", value: "net" }]);
+    expect(seen.records).toBe(1);
+    expect(seen.malformed).toHaveLength(malformed.length);
+    expect(seen.malformed).toMatchObject(malformed);
   });
+});
 
-  it("nested a million deep outside of records is passed over", () => {
-    const pieces = repeated("<bulkwhois>", "<a>".repeat(10_000), 100, `${org}</bulkwhois>`);
+it("statistics with counts that are zero, negative, huge or no numbers: each is named", () => {
+  const counts = ["0", "-1", "1e3", "4294967297", "99999999999", ""];
+  const lines = counts.map((count) => `apnic|AU|ipv4|1.0.0.0|${count}|1|allocated`);
+  const text = ["2|apnic|1|1|||", ...lines].join("\n");
 
-    expect(streamed(openArinXmlReader, pieces).records).toBe(1);
-  });
+  const { records, malformed } = recorded(openDelegatedReader, Buffer.from(text));
 
-  it("nested a hundred thousand deep inside a record is malformed", () => {
-    const deep = `${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}`;
-    const pieces = [`<bulkwhois><net><handle>A</handle>${deep}</net>${org}</bulkwhois>`];
+  expect(records).toEqual([]);
+  expect(malformed.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6, 7]);
+});
 
-    const { records, malformed } = streamed(openArinXmlReader, pieces);
+it("XML with a billion laughs is refused, wherever the definition stands", async () => {
+  const entities = Array.from(
+    { length: 9 },
+    (_, index) => `<!ENTITY l${index + 1} "${`&l${index};`.repeat(10)}">`,
+  );
+  const definition = `<!DOCTYPE bulkwhois [<!ENTITY l0 "ha">${entities.join("")}]>`;
+  const laugh = "<handle>A</handle><name>&l9;</name></org></bulkwhois>";
+  const blanks = " ".repeat(100_000);
 
-    expect(records).toBe(1);
-    expect(malformed).toMatchObject([{ line: 1, reason: "a <net> that is not well formed" }]);
-  });
-
-  it("with a billion laughs is refused, wherever the definition stands", async () => {
-    const entities = Array.from(
-      { length: 9 },
-      (_, index) => `<!ENTITY l${index + 1} "${`&l${index};`.repeat(10)}">`,
-    );
-    const definition = `<!DOCTYPE bulkwhois [<!ENTITY l0 "ha">${entities.join("")}]>`;
-    const laugh = "<org><handle>A</handle><name>&l9;</name></org>";
-
-    for (const text of [
-      `<?xml version="1.0"?>${definition}<bulkwhois>${laugh}</bulkwhois>`,
-      `<bulkwhois>${" ".repeat(100_000)}${definition}${laugh}</bulkwhois>`,
-      `<bulkwhois>${" ".repeat(100_000)}<org>${definition}<handle>A</handle><name>&l9;</name></org></bulkwhois>`,
-    ]) {
-      const error = await errorOf("laughs.xml", text);
-      expect(error).toBeInstanceOf(SourceFileError);
-      expect(String(error)).toContain("a document type definition is refused");
-    }
-  });
+  for (const text of [
+    `<?xml version="1.0"?>${definition}<bulkwhois><org>${laugh}`,
+    `<bulkwhois>${blanks}${definition}<org>${laugh}`,
+    `<bulkwhois>${blanks}<org>${definition}${laugh}`,
+  ]) {
+    const error = await errorOf("laughs.xml", text);
+    expect(error).toBeInstanceOf(SourceFileError);
+    expect(String(error)).toContain("a document type definition is refused");
+  }
 });
 
 describe("a tangle", () => {
+  const stair = (step: number) =>
+    `ripencc|NL|ipv4|45.${step >> 8}.${step & 255}.0|${2 ** 24 + step}|19930101|allocated|a\n`;
   const stairs = (steps: number) =>
-    `2|ripencc|1|1|1|1|+0\n${Array.from({ length: steps }, (_, step) => `ripencc|NL|ipv4|45.${step >> 8}.${step & 255}.0|${2 ** 24 + step}|19930101|allocated|a\n`).join("")}`;
+    `2|ripencc|1|1|1|1|+0\n${Array.from({ length: steps }, (_, step) => stair(step)).join("")}`;
 
   it("of 30,000 ranges that all cross is refused at once, where one of 500 is read", async () => {
     const startedMs = performance.now();
@@ -316,32 +286,24 @@ describe("packing that lies", () => {
   });
 });
 
-describe("folders with things that are no files", () => {
-  it("a link that leads nowhere stops the import with its name", async () => {
-    const here = join(folder.path, "links");
-    mkdirSync(here);
-    symlinkSync(join(here, "gone"), join(here, "a.db"));
+it.each<readonly [string, (here: string) => unknown, string]>([
+  [
+    "a link that leads nowhere stops the import with its name",
+    (here) => symlinkSync(join(here, "gone"), join(here, "a.db")),
+    "a.db: no such file or folder",
+  ],
+  ["a pipe does not block it", (here) => execFileSync("mkfifo", [join(here, "a.db")]), "a.db: not a file"],
+  [
+    "a folder that holds itself ends",
+    (here) => symlinkSync(here, join(here, "again")),
+    "folders nested deeper than 8",
+  ],
+])("%s", async (what, make, words) => {
+  const here = join(folder.path, what);
+  mkdirSync(here);
+  make(here);
 
-    await expect(readState([here], () => {})).rejects.toThrow(
-      `${join(here, "a.db")}: no such file or folder`,
-    );
-  });
-
-  it("a pipe does not block it", async () => {
-    const here = join(folder.path, "pipes");
-    mkdirSync(here);
-    execFileSync("mkfifo", [join(here, "a.db")]);
-
-    await expect(readState([here], () => {})).rejects.toThrow(`${join(here, "a.db")}: not a file`);
-  });
-
-  it("a folder that holds itself ends", async () => {
-    const here = join(folder.path, "loop");
-    mkdirSync(here);
-    symlinkSync(here, join(here, "again"));
-
-    await expect(readState([here], () => {})).rejects.toThrow("folders nested deeper than 8");
-  });
+  await expect(readState([here], () => {})).rejects.toThrow(words);
 });
 
 describe("text with a byte order mark", () => {
