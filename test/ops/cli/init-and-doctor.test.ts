@@ -76,7 +76,6 @@ describe("init", () => {
   });
 
   it.each([
-    [[], "--contact is missing"],
     [["--contact", "noc@refuses.test-domain.org"], "takes no mail (a null MX record"],
     [["--contact", "noc@missing.test-domain.org"], "missing.test-domain.org does not exist"],
     [["--contact", "noc@empty.test-domain.org"], "neither an MX record nor an address"],
@@ -147,6 +146,15 @@ describe("init", () => {
     expect(words).toContainEqual(
       expect.stringMatching(/^note of a host's URLs those due longest come first/),
     );
+  });
+
+  it("asks nobody for the real web's contact where none is given, and says what is missing", async () => {
+    const home = newHome();
+
+    const { code, err } = await inProcess(initCommand(), ["--home", home]);
+
+    expect([code, err]).toEqual([2, expect.stringContaining("--contact is missing")]);
+    expect(existsSync(home)).toBe(false);
   });
 
   it("has the unit that is shipped", () => {
