@@ -15,6 +15,7 @@ import {
 } from "./catalogue.ts";
 import type { PolicyStep } from "./preview/types.ts";
 import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
+import type { PolicyStore } from "./settings-store.ts";
 
 export interface AskedPolicies {
   /** By name; null: back to the file's value. */
@@ -201,7 +202,7 @@ interface StoredSetting {
   readonly changedBy: string;
 }
 
-interface StoredPolicies {
+export interface StoredPolicies {
   /** Of the latest change; 0: nobody has changed anything. */
   readonly version: number;
   readonly settings: readonly StoredSetting[];
@@ -228,18 +229,6 @@ export interface PolicyVersion {
 }
 
 export type NewPolicyVersion = Omit<PolicyVersion, "version">;
-
-export interface PolicyStore {
-  read(): Promise<StoredPolicies>;
-  /** One transaction; running coordinators are told. Null: somebody has changed something since `basedOn`. */
-  save(version: NewPolicyVersion, basedOn: number): Promise<number | null>;
-  /** The latest first. */
-  history(limit: number): Promise<PolicyVersion[]>;
-  version(version: number): Promise<PolicyVersion | null>;
-  /** What this coordinator's file says. */
-  stateFile(settings: PolicySettings, now: Date): Promise<void>;
-  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
-}
 
 // Policies that are each within their bounds, and together impossible or without effect.
 
