@@ -4,22 +4,19 @@ import type { Database } from "#db/server-database";
 import type { DayBudget } from "./crawlers/crawler.ts";
 import type { CrawlerStore } from "./crawlers/crawler-store.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
-import type { DelegationStore, MeasuredRound } from "./delegation/delegation.ts";
+import type { MeasuredRound } from "./delegation/delegation.ts";
 import { DelegationTable } from "./delegation/delegation-table.ts";
 import { learnFromRound, observe, startRound } from "./delegation/policies/policies.ts";
 import { defaultParameters } from "./delegation/policies/round.ts";
 import { CoordinatorState } from "./delegation/state.ts";
+import type { DelegationStore } from "./delegation/store.ts";
 import { createDelegationStore } from "./delegation/store.ts";
 import type { FrontierStore } from "./frontier/frontier-store.ts";
 import type { ResultStore } from "./results/result-store.ts";
 import { SubnetRows } from "./subnets/subnet-rows.ts";
-import {
-  createSubnetStore,
-  type RegistryInForce,
-  type SubnetStore,
-  type TreeSnapshots,
-} from "./subnets/subnet-store.ts";
+import { createSubnetStore, type RegistryInForce, type SubnetStore } from "./subnets/subnet-store.ts";
 import { type SubnetTree, treeOfRows } from "./subnets/subnet-tree.ts";
+import type { TreeSnapshots } from "./subnets/tree-snapshot-store.ts";
 
 interface KnownPorts {
   readonly subnets: SubnetStore;

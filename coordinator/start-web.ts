@@ -20,7 +20,7 @@ import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
-import type { FleetPorts } from "./fleet/fleet-ports.ts";
+import type { FleetPorts } from "./fleet/fleet-store.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
 import { following } from "./live-config.ts";

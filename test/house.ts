@@ -1,7 +1,7 @@
 /**
- * Measures how the source is laid out, and finds what breaks its rules: imports in a circle, imports of a
- * higher storey, and files that do what their name does not say. `ops/architecture.md` explains the rules; `npm run
- * house` prints the figures, `test/house.test.ts` fails where a rule is broken.
+ * Measures how the source is laid out, and finds what breaks its rules: imports in a circle, imports of a higher storey,
+ * files that do what their name does not say, and lines that are too wide. `ops/architecture.md` explains the rules; `npm
+ * run house` prints the figures, `test/house.test.ts` fails where a rule is broken.
  */
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -19,6 +19,8 @@ export interface SourceFile {
   readonly packages: readonly string[];
   /** Without its comments. */
   readonly code: string;
+  /** Columns of its widest line. */
+  readonly widest: number;
 }
 
 export interface House {
@@ -28,7 +30,12 @@ export interface House {
   readonly upwardImports: readonly Import[];
   /** What a file does although its name does not say so. */
   readonly misnamed: readonly { readonly path: string; readonly why: string }[];
+  /** Files with lines of more than `mostColumns`, which no formatter breaks: texts and templates. */
+  readonly tooWide: readonly string[];
 }
+
+/** Of a line: what a window beside another shows whole. */
+const mostColumns = 160;
 
 export interface Import {
   readonly from: string;
@@ -102,6 +109,7 @@ export function readHouse(root: string): House {
     circles: circlesOf(files),
     upwardImports: files.flatMap((file) => upwardImportsOf(file)),
     misnamed: files.flatMap((file) => faultsOf(file).map((why) => ({ path: file.path, why }))),
+    tooWide: files.filter(({ widest }) => widest > mostColumns).map(({ path }) => path),
   };
 }
 
@@ -126,6 +134,7 @@ function readFolder(root: string, folder: string): SourceFile[] {
         .filter((one) => one !== null && known.has(one)) as string[],
       packages: [...new Set(specifiers.filter((_, index) => resolved[index] === null))],
       code,
+      widest: Math.max(...text.split("\n").map((line) => line.length)),
     };
   });
 }
@@ -305,15 +314,17 @@ function print(house: House): void {
   for (const { from, to } of house.upwardImports) say(`  ${from} imports ${to}`);
   say(`files that do what their name does not say: ${house.misnamed.length}`);
   for (const { path, why } of house.misnamed) say(`  ${path} (${why})`);
+  say(`files with lines wider than ${mostColumns} columns: ${house.tooWide.length}`);
+  for (const path of house.tooWide) say(`  ${path}`);
 }
 
 const script = process.argv[1];
 if (script !== undefined && realpathSync(script) === fileURLToPath(import.meta.url)) {
   const house = readHouse(dirname(dirname(fileURLToPath(import.meta.url))));
   if (process.argv.includes("--json")) {
-    const { circles, upwardImports, misnamed } = house;
+    const { circles, upwardImports, misnamed, tooWide } = house;
     process.stdout.write(
-      `${JSON.stringify({ figures: figuresOf(house), circles, upwardImports, misnamed }, null, 2)}\n`,
+      `${JSON.stringify({ figures: figuresOf(house), circles, upwardImports, misnamed, tooWide }, null, 2)}\n`,
     );
   } else print(house);
 }

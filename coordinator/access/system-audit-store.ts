@@ -13,7 +13,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { type OptOut, stateWords } from "../opt-outs/opt-out.ts";
 import type { OptOutStore } from "../opt-outs/store.ts";
 import type { StageMove } from "../releases/move-stage.ts";
-import type { TrustStore } from "../trust/comparison.ts";
+import type { TrustStore } from "../trust/trust-store.ts";
 
 interface OwnChangePorts {
   readonly pool: Pool;

@@ -10,9 +10,10 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { type CrawlerRecord, defaultMeanPageBytes, type Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
-import type { CrawlerLoad, DelegationStore, SubnetLoad } from "../delegation/delegation.ts";
+import type { CrawlerLoad, SubnetLoad } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import type { DelegationStore } from "../delegation/store.ts";
 import { unmeasurableMs } from "../distances/predicted-rtts.ts";
 import { type BalanceInput, effectiveCapacity, overloads } from "./plan.ts";
 import type { PutOffMoves } from "./rebalance.ts";
@@ -58,7 +59,10 @@ export async function reliefInput(
       present.has(crawlerId) && (over.includes(crawlerId) || !anycast?.has(subnetId)),
   );
   const { known, methods } = await knownRtts(loads, ports, now);
-  const denied = await deniedPairs(loads, { crawlers: [...present], ports }, now);
+  const denied = await deniedIn(new Map(loads.map(({ subnetId }) => [subnetId, [...present]])), ports, now);
+  // Whoever has a subnet and was refused something in it keeps it for now: another round sees to that.
+  for (const { subnetId, crawlerId } of loads)
+    if (!ports.denied?.deniesSubnet(crawlerId, subnetId)) denied.get(subnetId)?.delete(crawlerId);
   for (const [subnetId, crawlerIds] of denied)
     for (const crawlerId of crawlerIds) known.get(subnetId)?.set(crawlerId, unmeasurableMs);
   return {
@@ -90,7 +94,7 @@ function overloaded(crawlers: readonly CrawlerRecord[], loads: readonly CrawlerL
         loadBytesPerDay: bytesPerDay,
         rttMs: new Map(),
       })),
-  }).map(({ crawlerId }) => crawlerId);
+  });
 }
 
 const limitsOf = ({ crawlerId, pagesPerDay, bytesPerDay }: CrawlerRecord) => ({
@@ -143,31 +147,29 @@ async function knownRtts(
   return { known, methods };
 }
 
-/** While nobody denies anything, nothing is read. Who has a subnet is left out: another round sees to that. */
-async function deniedPairs(
-  loads: readonly SubnetLoad[],
+/**
+ * Who of these crawlers may not have a subnet, by what is probed in it; those that all may have are missing. While nobody
+ * denies anything, nothing is read.
+ */
+export async function deniedIn(
+  crawlersOf: ReadonlyMap<SubnetId, readonly CrawlerId[]>,
   {
-    crawlers,
-    ports: { delegations, denied },
-  }: { readonly crawlers: readonly CrawlerId[]; readonly ports: ReliefPorts },
+    delegations,
+    denied,
+  }: { readonly delegations: Pick<DelegationStore, "targetsFor">; readonly denied?: DeniedTargets },
   now: Date,
 ): Promise<Map<SubnetId, Set<CrawlerId>>> {
   const found = new Map<SubnetId, Set<CrawlerId>>();
   if (!denied?.deniesAnything) return found;
-  const ownerOf = new Map(loads.map(({ subnetId, crawlerId }) => [subnetId, crawlerId]));
-  const subnetIds = [...ownerOf.keys()].filter((subnetId) => denied.concerns(subnetId));
-  for (const subnetId of subnetIds) {
-    const unable = crawlers.filter((crawlerId) => denied.deniesSubnet(crawlerId, subnetId));
-    if (unable.length > 0) found.set(subnetId, new Set(unable));
-  }
+  const note = (subnetId: SubnetId, isDenied: (crawlerId: CrawlerId) => boolean) => {
+    const refused = crawlersOf.get(subnetId)!.filter(isDenied);
+    if (refused.length > 0) found.set(subnetId, new Set([...(found.get(subnetId) ?? []), ...refused]));
+  };
+  const subnetIds = [...crawlersOf.keys()].filter((subnetId) => denied.concerns(subnetId));
+  for (const subnetId of subnetIds) note(subnetId, (crawlerId) => denied.deniesSubnet(crawlerId, subnetId));
   for (let start = 0; start < subnetIds.length; start += batchSize) {
-    for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
-      const refused = crawlers
-        .filter((crawlerId) => crawlerId !== ownerOf.get(target.subnetId))
-        .filter((crawlerId) => denied.denies(crawlerId, target, now.getTime()));
-      if (refused.length > 0)
-        found.set(target.subnetId, new Set([...(found.get(target.subnetId) ?? []), ...refused]));
-    }
+    for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize)))
+      note(target.subnetId, (crawlerId) => denied.denies(crawlerId, target, now.getTime()));
   }
   return found;
 }

@@ -11,12 +11,13 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
-import type { Delegation, DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
+import type { Delegation, DelegationMove, WaitingSubnet } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import { backOffLevels, type Level } from "../delegation/knowledge.ts";
 import type { Placement } from "../delegation/placement.ts";
 import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import type { DelegationStore } from "../delegation/store.ts";
 import { lookedAtWhole } from "../distances/peers.ts";
 import { makeMoves } from "./successors.ts";
 
@@ -121,7 +122,7 @@ export class NewcomerSearch {
   #isEnough(): boolean {
     return (
       this.#latest.arePoor ||
-      this.#probes >= Math.max(yieldWindow, mostShare * this.#ports.state.delegationCount)
+      this.#probes >= Math.max(yieldWindow, mostShare * this.#ports.state.delegationTable.size)
     );
   }
 
@@ -163,7 +164,7 @@ export class NewcomerSearch {
   /** Of a large fleet those that are next to the newcomer, and to those: whose subnets it can be near to. */
   #nearestOf(online: readonly CrawlerId[]): CrawlerId[] {
     const here = new Set(online);
-    const { matrix } = this.#ports.state.rtts;
+    const matrix = this.#ports.state.peerRtts;
     const near = matrix.nearestOf(matrix.slotOf(this.#newcomer));
     const found = new Set<number>(near);
     for (const slot of near) {

@@ -7,10 +7,10 @@
  * finer delegation is no work for the subnet's crawler, but for its own.
  */
 import type { Pool } from "pg";
-import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
-import type { DelegationStore, UnmeasuredAsked, UnmeasuredSubnet } from "../delegation/delegation.ts";
+import type { CrawlerLoad, SubnetLoad, UnmeasuredAsked, UnmeasuredSubnet } from "../delegation/delegation.ts";
 import { isFromHere } from "../delegation/round-reads.ts";
 
 /** One page a second, the usual pace. */
@@ -31,51 +31,36 @@ const perHost = `
     where state = 'resolved' and subnet_id is not null
   ) h`;
 
-interface CrawlerLoadRow {
-  crawler_id: number;
-  subnets: number;
-  displaced: number;
-  pages: number;
-  bytes: number;
-}
+type Summed = { -readonly [Name in keyof CrawlerLoad]: CrawlerLoad[Name] };
 
 /** One pass over the hosts, whatever their number; one row for each crawler that has a subnet, a part or a host. */
-export async function crawlerLoads(
-  pool: Pool,
-  recrawlDays: number,
-): ReturnType<DelegationStore["crawlerLoads"]> {
+export async function crawlerLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> {
   const [owned, ofHosts] = await Promise.all([ownedSubnets(pool), hostLoads(pool, recrawlDays)]);
-  const sums = new Map<number, CrawlerLoadRow>();
+  const sums = new Map<CrawlerId, Summed>();
   for (const row of [...owned, ...ofHosts]) {
-    const sum = sums.get(row.crawler_id);
-    if (sum === undefined) sums.set(row.crawler_id, { ...row });
-    else for (const name of ["subnets", "displaced", "pages", "bytes"] as const) sum[name] += row[name];
+    const sum = sums.get(row.crawlerId);
+    if (sum === undefined) sums.set(row.crawlerId, { ...row });
+    else
+      for (const name of ["subnets", "displaced", "pagesPerDay", "bytesPerDay"] as const)
+        sum[name] += row[name];
   }
-  return [...sums.values()]
-    .sort((a, b) => a.crawler_id - b.crawler_id)
-    .map((row) => ({
-      crawlerId: asCrawlerId(row.crawler_id),
-      subnets: row.subnets,
-      displaced: row.displaced,
-      pagesPerDay: row.pages,
-      bytesPerDay: row.bytes,
-    }));
+  return [...sums.values()].sort((a, b) => a.crawlerId - b.crawlerId);
 }
 
-async function ownedSubnets(pool: Pool): Promise<CrawlerLoadRow[]> {
-  const { rows } = await pool.query<CrawlerLoadRow>(
-    `select crawler_id, count(*)::int as subnets, (count(*) filter (where cause = 'overload'))::int as displaced,
-       0::float8 as pages, 0::float8 as bytes
+async function ownedSubnets(pool: Pool): Promise<CrawlerLoad[]> {
+  const { rows } = await pool.query<CrawlerLoad>(
+    `select crawler_id as "crawlerId", count(*)::int as subnets,
+       (count(*) filter (where cause = 'overload'))::int as displaced, 0::float8 as "pagesPerDay", 0::float8 as "bytesPerDay"
      from delegation
      group by crawler_id`,
   );
   return rows;
 }
 
-async function hostLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoadRow[]> {
-  const { rows } = await pool.query<CrawlerLoadRow>(
-    `select coalesce(f.crawler_id, d.crawler_id) as crawler_id, 0 as subnets, 0 as displaced,
-       sum(pages) as pages, sum(bytes) as bytes
+async function hostLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> {
+  const { rows } = await pool.query<CrawlerLoad>(
+    `select coalesce(f.crawler_id, d.crawler_id) as "crawlerId", 0 as subnets, 0 as displaced,
+       sum(pages) as "pagesPerDay", sum(bytes) as "bytesPerDay"
      from (${perHost}) host
      left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
      left join finer_delegation f on f.finer_id = host.finer_id
@@ -91,23 +76,11 @@ interface AskedLoads {
   readonly displaced: boolean;
 }
 
-interface SubnetLoadRow {
-  subnet_id: number;
-  crawler_id: number;
-  pages: number;
-  bytes: number;
-  rtt_ms: number | null;
-}
-
 /** For each subnet of these crawlers, and for those that are away from home. */
-export async function loads(
-  pool: Pool,
-  recrawlDays: number,
-  of: AskedLoads,
-): ReturnType<DelegationStore["loads"]> {
-  const { rows } = await pool.query<SubnetLoadRow>(
-    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
-       coalesce(sum(h.bytes), 0) as bytes
+export async function loads(pool: Pool, recrawlDays: number, of: AskedLoads): Promise<SubnetLoad[]> {
+  const { rows } = await pool.query<SubnetLoad>(
+    `select d.subnet_id as "subnetId", d.crawler_id as "crawlerId", d.rtt_ms as "rttMs",
+       coalesce(sum(h.pages), 0) as "pagesPerDay", coalesce(sum(h.bytes), 0) as "bytesPerDay"
      from delegation d
      left join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
      where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
@@ -115,13 +88,7 @@ export async function loads(
      order by d.subnet_id`,
     [recrawlDays, of.crawlerIds, of.displaced],
   );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: asCrawlerId(row.crawler_id),
-    pagesPerDay: row.pages,
-    bytesPerDay: row.bytes,
-    rttMs: row.rtt_ms,
-  }));
+  return rows;
 }
 
 /** Subnets of which nobody knows who is near, and that have something to probe. */
@@ -129,8 +96,8 @@ export async function unmeasured(
   pool: Pool,
   { limit, dueBy, except, recrawlDays }: UnmeasuredAsked,
 ): Promise<UnmeasuredSubnet[]> {
-  const { rows } = await pool.query<{ subnet_id: number; pages: number }>(
-    `select d.subnet_id, sum(h.pages) as pages
+  const { rows } = await pool.query<UnmeasuredSubnet>(
+    `select d.subnet_id as "subnetId", sum(h.pages) as "pagesPerDay"
      from delegation d
      join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
      where not d.measured
@@ -138,25 +105,24 @@ export async function unmeasured(
        and case when $2::timestamptz is null then d.unanswered_rounds = 0 else d.retry_at is null or d.retry_at <= $2 end
        and d.subnet_id <> all($3::int[])
      group by d.subnet_id
-     order by pages desc, d.subnet_id
+     order by 2 desc, d.subnet_id
      limit $4`,
     [recrawlDays, dueBy, except, limit],
   );
-  return rows.map((row) => ({ subnetId: asSubnetId(row.subnet_id), pagesPerDay: row.pages }));
+  return rows;
+}
+
+interface ProbedRtt {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly rttMs: number;
+  readonly method: ProbeMethod;
 }
 
 /** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */
-export async function probedRtts(
-  pool: Pool,
-  subnetIds: readonly SubnetId[],
-): ReturnType<DelegationStore["probedRtts"]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    crawler_id: number;
-    rtt_ms: number;
-    method: ProbeMethod;
-  }>(
-    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms,
+export async function probedRtts(pool: Pool, subnetIds: readonly SubnetId[]): Promise<ProbedRtt[]> {
+  const { rows } = await pool.query<ProbedRtt>(
+    `select given.subnet_id as "subnetId", p.crawler_id as "crawlerId", min(p.rtt_ms) as "rttMs",
        (array_agg(p.method order by p.rtt_ms))[1] as method
      from unnest($1::int[]) as given (subnet_id)
      cross join lateral (
@@ -177,10 +143,5 @@ export async function probedRtts(
      order by given.subnet_id, min(p.rtt_ms)`,
     [subnetIds],
   );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: asCrawlerId(row.crawler_id),
-    rttMs: row.rtt_ms,
-    method: row.method,
-  }));
+  return rows;
 }

@@ -14,7 +14,6 @@ import {
   type BalanceInput,
   type BalanceSettings,
   type BalanceSubnet,
-  checkInput,
   defaultBalanceSettings,
   leaveCostMs,
   type Move,
@@ -51,12 +50,11 @@ const tooFarMs = 50;
 const mostProbes = 10_000;
 const mostCompared = 20_000;
 
-/** No moves while no crawler has any capacity. Throws a RangeError where a number is not one of zero or more or an id comes twice. */
+/** No moves while no crawler has any capacity. */
 export function planPlacement(
   input: BalanceInput,
   settings: BalanceSettings = defaultBalanceSettings,
 ): BalancePlan {
-  checkInput(input);
   const crawlers = [...input.crawlers].sort((a, b) => a.crawlerId - b.crawlerId);
   const subnets = [...input.subnets].sort((a, b) => a.subnetId - b.subnetId);
   if (!crawlers.some(({ capacityPagesPerDay }) => capacityPagesPerDay > 0)) return { moves: [], probes: [] };

@@ -40,45 +40,6 @@ export interface Move {
   readonly predicted: boolean;
 }
 
-/** Throws a RangeError where a capacity, load or RTT is not a number of zero or more, or an id comes twice. */
-export function checkInput({ crawlers, subnets }: Pick<BalanceInput, "crawlers" | "subnets">): void {
-  refuseRepeats(
-    "crawler",
-    crawlers.map(({ crawlerId }) => crawlerId),
-  );
-  refuseRepeats(
-    "subnet",
-    subnets.map(({ subnetId }) => subnetId),
-  );
-  crawlers.forEach(checkCrawler);
-  subnets.forEach(checkSubnet);
-}
-
-function checkCrawler({ crawlerId, capacityPagesPerDay, capacityBytesPerDay = 0 }: BalanceCrawler): void {
-  checkNumber(capacityPagesPerDay, () => `capacity of crawler ${crawlerId}`);
-  checkNumber(capacityBytesPerDay, () => `capacity in bytes of crawler ${crawlerId}`);
-}
-
-function checkSubnet(subnet: BalanceSubnet): void {
-  const { subnetId, loadPagesPerDay, loadBytesPerDay = 0 } = subnet;
-  checkNumber(loadPagesPerDay, () => `load of subnet ${subnetId}`);
-  checkNumber(loadBytesPerDay, () => `load in bytes of subnet ${subnetId}`);
-  for (const [crawlerId, rtt] of subnet.rttMs)
-    checkNumber(rtt, () => `RTT of crawler ${crawlerId} to subnet ${subnetId}`);
-}
-
-function refuseRepeats(what: string, ids: readonly number[]): void {
-  const seen = new Set<number>();
-  for (const id of ids) {
-    if (seen.has(id)) throw new RangeError(`${what} ${id} is listed twice`);
-    seen.add(id);
-  }
-}
-
-function checkNumber(value: number, what: () => string): void {
-  if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError(`the ${what()} is ${value}`);
-}
-
 /** Pages a day that both of a partner's limits allow, at this mean size of a page. */
 export function effectiveCapacity(
   limits: { readonly pagesPerDay: number; readonly bytesPerDay: number },
@@ -88,56 +49,40 @@ export function effectiveCapacity(
   return Math.min(limits.pagesPerDay, Math.floor(limits.bytesPerDay / meanPageBytes));
 }
 
-interface Overload {
-  readonly crawlerId: CrawlerId;
-  readonly loadPagesPerDay: number;
-  readonly capacityPagesPerDay: number;
-  readonly loadBytesPerDay: number;
-  /** Infinite where the partner set no such limit. */
-  readonly capacityBytesPerDay: number;
-}
-
 /**
  * Crawlers with more load than capacity, in pages or in bytes, and departed ones that still have a subnet; the most
  * overloaded in pages first.
  */
-export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): Overload[] {
-  const burdens = new Map<CrawlerId, Writable<Overload> & { subnets: number }>();
+export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): CrawlerId[] {
+  const burdens = new Map<CrawlerId, Burden>();
   const burdenOf = (crawlerId: CrawlerId) => {
-    const known = burdens.get(crawlerId) ?? { ...unloaded, crawlerId, subnets: 0 };
+    const known = burdens.get(crawlerId) ?? { ...unlisted };
     burdens.set(crawlerId, known);
     return known;
   };
   for (const { crawlerId, capacityPagesPerDay, capacityBytesPerDay } of input.crawlers)
     Object.assign(burdenOf(crawlerId), {
-      capacityPagesPerDay,
-      capacityBytesPerDay: capacityBytesPerDay ?? Number.POSITIVE_INFINITY,
+      mostPages: capacityPagesPerDay,
+      mostBytes: capacityBytesPerDay ?? Number.POSITIVE_INFINITY,
     });
   for (const { crawlerId, loadPagesPerDay, loadBytesPerDay } of input.subnets) {
     const burden = burdenOf(crawlerId);
     burden.subnets++;
-    burden.loadPagesPerDay += loadPagesPerDay;
-    burden.loadBytesPerDay += loadBytesPerDay ?? 0;
+    burden.pages += loadPagesPerDay;
+    burden.bytes += loadBytesPerDay ?? 0;
   }
-  return [...burdens.values()]
-    .filter((burden) => isOver(burden) || (burden.capacityPagesPerDay === 0 && burden.subnets > 0))
-    .map(({ subnets: _subnets, ...overload }) => overload)
-    .sort((a, b) => excess(b) - excess(a) || a.crawlerId - b.crawlerId);
+  return [...burdens]
+    .filter(([, { pages, bytes, mostPages, mostBytes, subnets }]) => {
+      return pages > mostPages || bytes > mostBytes || (mostPages === 0 && subnets > 0);
+    })
+    .sort(([a, one], [b, other]) => other.pages - other.mostPages - (one.pages - one.mostPages) || a - b)
+    .map(([crawlerId]) => crawlerId);
 }
 
-type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+type Burden = { -readonly [Name in keyof typeof unlisted]: number };
 
-const unloaded = {
-  loadPagesPerDay: 0,
-  capacityPagesPerDay: 0,
-  loadBytesPerDay: 0,
-  capacityBytesPerDay: Number.POSITIVE_INFINITY,
-};
-
-const isOver = (burden: Overload) =>
-  burden.loadPagesPerDay > burden.capacityPagesPerDay || burden.loadBytesPerDay > burden.capacityBytesPerDay;
-
-const excess = ({ loadPagesPerDay, capacityPagesPerDay }: Overload) => loadPagesPerDay - capacityPagesPerDay;
+/** Without a limit in bytes where the partner set none. */
+const unlisted = { pages: 0, bytes: 0, mostPages: 0, mostBytes: Number.POSITIVE_INFINITY, subnets: 0 };
 
 /**
  * What keeps subnets from wandering. A move has to pay: leaving its crawler costs a subnet something on top, so that

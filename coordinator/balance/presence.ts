@@ -15,9 +15,9 @@ import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { DueRotation } from "../crawlers/identity.ts";
 import type { IdentityStore } from "../crawlers/identity-store.ts";
-import type { DelegationStore } from "../delegation/delegation.ts";
 import type { PlaceKey } from "../delegation/placement.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import type { DelegationStore } from "../delegation/store.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
 
 interface PresencePorts {

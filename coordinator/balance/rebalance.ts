@@ -13,7 +13,6 @@ import {
   type BalanceInput,
   type BalancePolicyName,
   type BalanceSubnet,
-  checkInput,
   type Move,
   noHysteresis,
   overloads,
@@ -125,15 +124,12 @@ export class PutOffMoves {
 // pages and in bytes; where nobody has room, the subnet stays, except that a departed crawler keeps nothing.
 
 export function planByVarianceRule(input: BalanceInput): Move[] {
-  checkInput(input);
   const over = overloads(input);
   if (over.length === 0) return [];
   const relief = new VarianceRelief(input);
-  const subnetsOf = new Map(over.map(({ crawlerId }) => [crawlerId, [] as BalanceSubnet[]]));
+  const subnetsOf = new Map(over.map((crawlerId) => [crawlerId, [] as BalanceSubnet[]]));
   for (const subnet of input.subnets) subnetsOf.get(subnet.crawlerId)?.push(subnet);
-  return over.flatMap(({ crawlerId }) =>
-    relief.movesFrom(lowestVarianceFirst(subnetsOf.get(crawlerId) ?? [])),
-  );
+  return over.flatMap((crawlerId) => relief.movesFrom(lowestVarianceFirst(subnetsOf.get(crawlerId) ?? [])));
 }
 
 /** Population variance of the probing results, in ms²; infinite when there are fewer than two. */

@@ -6,11 +6,12 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerRecord } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
-import type { DelegationMove, DelegationStore } from "../delegation/delegation.ts";
+import type { DelegationMove } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import type { DelegationStore } from "../delegation/store.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
-import { type FleetLoad, fleetLoad, roomsOf } from "./input.ts";
+import { deniedIn, type FleetLoad, fleetLoad, roomsOf } from "./input.ts";
 import { planPlacement } from "./placement.ts";
 import { type BalanceInput, type Move, noHysteresis, overloads } from "./plan.ts";
 
@@ -90,22 +91,11 @@ export async function withoutDenied(
   ports: { readonly delegations: Pick<DelegationStore, "targetsFor">; readonly denied?: DeniedTargets },
   now: Date,
 ): Promise<void> {
-  const { denied, delegations } = ports;
-  if (!denied?.deniesAnything) return;
-  const subnetIds = [...measured.keys()].filter((subnetId) => denied.concerns(subnetId));
-  for (const subnetId of subnetIds) {
-    const crawlers = measured.get(subnetId)!;
-    for (const crawlerId of crawlers.keys())
-      if (denied.deniesSubnet(crawlerId, subnetId)) crawlers.delete(crawlerId);
-    if (crawlers.size === 0) measured.delete(subnetId);
-  }
-  for (let start = 0; start < subnetIds.length; start += batchSize) {
-    for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
-      const crawlers = measured.get(target.subnetId);
-      for (const crawlerId of crawlers?.keys() ?? [])
-        if (denied.denies(crawlerId, target, now.getTime())) crawlers?.delete(crawlerId);
-      if (crawlers?.size === 0) measured.delete(target.subnetId);
-    }
+  const crawlersOf = new Map([...measured].map(([subnetId, rtts]) => [subnetId, [...rtts.keys()]]));
+  for (const [subnetId, refused] of await deniedIn(crawlersOf, ports, now)) {
+    const rtts = measured.get(subnetId)!;
+    for (const crawlerId of refused) rtts.delete(crawlerId);
+    if (rtts.size === 0) measured.delete(subnetId);
   }
 }
 

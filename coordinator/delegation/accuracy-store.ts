@@ -1,39 +1,37 @@
 /** Table accuracy_sample: delegated subnets that every crawler measured, to see how near their crawlers are. */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
-import type { ProbeMethod } from "#protocol/messages";
 import { iso, roundMs } from "../database/cached-read.ts";
 import {
   type AccuracyCounts,
   type AccuracySample,
   type AccuracySampleEntry,
-  type AccuracyStore,
   nearlyBestMs,
-} from "./accuracy.ts";
+} from "./delegation.ts";
 
-export function createAccuracyStore(pool: Pool): AccuracyStore {
+export type AccuracyStore = ReturnType<typeof createAccuracyStore>;
+
+export function createAccuracyStore(pool: Pool) {
   return {
-    add: async (sample) => await add(pool, sample),
-    wasSampled: async (address, after) => {
-      const { rowCount } = await pool.query(
-        "select from accuracy_sample where target_address = $1 and sampled_at > $2 limit 1",
-        [address, after],
-      );
-      return rowCount !== 0;
+    add: async (sample: AccuracySample) => await add(pool, sample),
+    /** Whether this address was part of a sample after then. */
+    wasSampled: async (address: string, after: Date) => {
+      const text = "select from accuracy_sample where target_address = $1 and sampled_at > $2 limit 1";
+      return (await pool.query(text, [address, after])).rowCount !== 0;
     },
+    /** Null: there is no sample. */
     lastSampledAt: async () => {
-      const { rows } = await pool.query<{ at: Date | null }>(
-        "select max(sampled_at) as at from accuracy_sample",
-      );
-      return rows[0]?.at ?? null;
+      const text = "select max(sampled_at) as at from accuracy_sample";
+      return (await pool.query<{ at: Date | null }>(text)).rows[0]?.at ?? null;
     },
-    counts: async (after) => await counts(pool, after),
-    list: async (query) => await list(pool, query),
-    hours: async (since, until) => await hours(pool, since, until),
-    forget: async (before) => {
-      const { rowCount } = await pool.query("delete from accuracy_sample where sampled_at < $1", [before]);
-      return rowCount ?? 0;
-    },
+    counts: async (after: Date) => await counts(pool, after),
+    /** The latest first; `farOnly`: those whose owner was not nearly the best. */
+    list: async (query: SampleQuery) => await list(pool, query),
+    /** By the hour (UTC), those with samples, oldest first: how they went. */
+    hours: async (since: Date, until: Date) => await hours(pool, since, until),
+    /** Removes what is older; returns how many. */
+    forget: async (before: Date) =>
+      (await pool.query("delete from accuracy_sample where sampled_at < $1", [before])).rowCount ?? 0,
   };
 }
 
@@ -75,11 +73,7 @@ async function counts(pool: Pool, after: Date): Promise<AccuracyCounts> {
   return rows[0]!;
 }
 
-async function hours(
-  pool: Pool,
-  since: Date,
-  until: Date,
-): Promise<(AccuracyCounts & { readonly hour: Date })[]> {
+async function hours(pool: Pool, since: Date, until: Date) {
   const { rows } = await pool.query<AccuracyCounts & { readonly hour: Date }>(
     `select date_trunc('hour', sampled_at, 'UTC') as hour, count(*)::int as samples,
        count(*) filter (where ${isNear})::int as "nearlyBest"
@@ -92,28 +86,24 @@ async function hours(
   return rows;
 }
 
-interface SampleRow {
-  first_address: string;
-  last_address: string;
-  name: string;
-  country: string | null;
-  target_address: string;
-  target_host: string;
-  method: ProbeMethod;
-  owner: string;
-  owner_rtt_ms: number | null;
-  best: string | null;
-  best_rtt_ms: number | null;
-  asked: number;
-  answered: number;
-  sampled_at: Date;
+interface SampleQuery {
+  readonly after: Date;
+  readonly most: number;
+  readonly farOnly: boolean;
 }
 
-async function list(pool: Pool, query: Parameters<AccuracyStore["list"]>[0]): Promise<AccuracySampleEntry[]> {
+type SampleRow = Omit<AccuracySampleEntry, "range" | "sampledAt"> & {
+  readonly first: string;
+  readonly last: string;
+  readonly at: Date;
+};
+
+async function list(pool: Pool, query: SampleQuery): Promise<AccuracySampleEntry[]> {
   const { rows } = await pool.query<SampleRow>(
-    `select host(s.first_address) as first_address, host(s.last_address) as last_address, s.name, s.country,
-       host(a.target_address) as target_address, a.target_host, a.method, o.name as owner, a.owner_rtt_ms,
-       b.name as best, a.best_rtt_ms, a.asked, a.answered, a.sampled_at
+    `select host(s.first_address) as first, host(s.last_address) as last, s.name, s.country,
+       host(a.target_address) as "targetAddress", a.target_host as "targetHost", a.method, o.name as owner,
+       a.owner_rtt_ms as "ownerRttMs", b.name as best, a.best_rtt_ms as "bestRttMs", a.asked, a.answered,
+       a.sampled_at as at
      from accuracy_sample a
      join subnet s using (subnet_id)
      join crawler o on o.crawler_id = a.owner_id
@@ -123,19 +113,11 @@ async function list(pool: Pool, query: Parameters<AccuracyStore["list"]>[0]): Pr
      limit $2`,
     [query.after, query.most, query.farOnly],
   );
-  return rows.map((row) => ({
-    range: rangeText(row.first_address, row.last_address),
-    name: row.name,
-    country: row.country,
-    targetAddress: row.target_address,
-    targetHost: row.target_host,
-    method: row.method,
-    owner: row.owner,
-    ownerRttMs: roundMs(row.owner_rtt_ms),
-    best: row.best,
-    bestRttMs: roundMs(row.best_rtt_ms),
-    asked: row.asked,
-    answered: row.answered,
-    sampledAt: iso(row.sampled_at),
+  return rows.map(({ first, last, at, ownerRttMs, bestRttMs, ...sample }) => ({
+    ...sample,
+    range: rangeText(first, last),
+    ownerRttMs: roundMs(ownerRttMs),
+    bestRttMs: roundMs(bestRttMs),
+    sampledAt: iso(at),
   }));
 }

@@ -13,14 +13,22 @@ import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
-import { type ProbeMethod, saysNothing } from "#protocol/messages";
+import { saysNothing } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
+import type { AccuracyStore } from "./accuracy-store.ts";
 import type { AnycastRanges } from "./anycast.ts";
-import type { Delegation, DelegationStore, WaitingSubnet } from "./delegation.ts";
+import {
+  type AccuracyCounts,
+  type AccuracySample,
+  type Delegation,
+  nearlyBestMs,
+  type WaitingSubnet,
+} from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { isLate } from "./present-owner.ts";
 import { originOf, type ProbeSettings } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
+import type { DelegationStore } from "./store.ts";
 
 export interface SamplingPorts {
   readonly state: CoordinatorState;
@@ -55,9 +63,6 @@ const tries = 5;
 // milliseconds of the nearest. Samples that nobody got an answer for say nothing and are not counted; one where
 // others got an answer and the subnet's crawler did not counts as far off.
 
-/** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
-export const nearlyBestMs = 5;
-
 /** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
 const farOffMs = 4 * nearlyBestMs;
 
@@ -87,7 +92,7 @@ export async function sampleAccuracy(
 
 /** One that its crawler, being there, could measure; anycast has no nearest crawler. */
 function pick({ state, fleet, anycast, random }: SamplingPorts): Delegation | null {
-  const picked = state.delegationAt(Math.floor(random() * state.delegationCount));
+  const picked = state.delegationTable.at(Math.floor(random() * state.delegationTable.size));
   if (!picked?.measured || anycast?.has(picked.subnetId)) return null;
   return fleet.online().includes(picked.crawlerId) ? picked : null;
 }
@@ -167,13 +172,6 @@ function isFarOff({ ownerRttMs, bestRttMs }: AccuracySample): boolean {
 /** Older samples say little of the delegations of today: each is decided anew after so long (recalibration.refreshDays). */
 export const accuracyDays = 30;
 
-export interface AccuracyCounts {
-  /** With an answer by anybody. */
-  readonly samples: number;
-  /** Of those, with an owner within `nearlyBestMs` of the best. */
-  readonly nearlyBest: number;
-}
-
 export interface AccuracyEstimate extends AccuracyCounts {
   readonly withinMs: number;
   readonly days: number;
@@ -194,53 +192,4 @@ export function accuracyEstimate({ samples, nearlyBest }: AccuracyCounts): Accur
     share,
     ...wilsonInterval(nearlyBest, samples),
   };
-}
-
-// What is kept of samples of how near the delegations are.
-
-/** One subnet, measured by every crawler at about the same time, by one method. */
-export interface AccuracySample {
-  readonly subnetId: SubnetId;
-  readonly targetAddress: string;
-  readonly targetHost: string;
-  readonly method: ProbeMethod;
-  /** Who has the subnet, and what it measured; null: it got no answer. */
-  readonly ownerId: CrawlerId;
-  readonly ownerRttMs: number | null;
-  /** Null: nobody got an answer. */
-  readonly bestId: CrawlerId | null;
-  readonly bestRttMs: number | null;
-  readonly asked: number;
-  readonly answered: number;
-  readonly sampledAt: Date;
-}
-
-/** A sample as people read it. */
-export interface AccuracySampleEntry
-  extends Omit<AccuracySample, "subnetId" | "ownerId" | "bestId" | "sampledAt"> {
-  readonly range: string;
-  readonly name: string;
-  readonly country: string | null;
-  readonly owner: string;
-  readonly best: string | null;
-  readonly sampledAt: string;
-}
-
-export interface AccuracyStore {
-  add(sample: AccuracySample): Promise<void>;
-  /** Whether this address was part of a sample after then. */
-  wasSampled(address: string, after: Date): Promise<boolean>;
-  /** Null: there is no sample. */
-  lastSampledAt(): Promise<Date | null>;
-  counts(after: Date): Promise<AccuracyCounts>;
-  /** The latest first; `farOnly`: those whose owner was not nearly the best. */
-  list(query: {
-    readonly after: Date;
-    readonly most: number;
-    readonly farOnly: boolean;
-  }): Promise<AccuracySampleEntry[]>;
-  /** By the hour (UTC), those with samples, oldest first: how they went. */
-  hours(since: Date, until: Date): Promise<readonly (AccuracyCounts & { readonly hour: Date })[]>;
-  /** Removes what is older; returns how many. */
-  forget(before: Date): Promise<number>;
 }

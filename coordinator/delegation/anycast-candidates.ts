@@ -42,10 +42,10 @@ export class AnycastCandidates {
     const found: SubnetId[] = [];
     /** One range tells of its place of the list. */
     const places = new Set<string>();
-    for (let looked = 0; looked < Math.min(lookedAt, state.delegationCount); looked += 1) {
+    for (let looked = 0; looked < Math.min(lookedAt, state.delegationTable.size); looked += 1) {
       if (found.length === roundsPerTurn) return found;
-      this.#at = (this.#at + 1) % state.delegationCount;
-      const delegation = state.delegationAt(this.#at);
+      this.#at = (this.#at + 1) % state.delegationTable.size;
+      const delegation = state.delegationTable.at(this.#at);
       if (delegation === null || ranges.has(delegation.subnetId) || !crawlers.includes(delegation.crawlerId))
         continue;
       const { listed } = state.placementOf(delegation.subnetId) ?? {};

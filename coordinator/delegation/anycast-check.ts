@@ -24,6 +24,7 @@ import {
   leastSum,
   mostSumMs,
   type PlacedAnswer,
+  placeOf,
   someOf,
 } from "./anycast.ts";
 import type { CandidateFleet } from "./fleet.ts";
@@ -316,9 +317,8 @@ export class AnycastLook {
     if (listed === null || listed.isClear || fastest === undefined || fastest.rttMs > fastMs) return null;
     const far = [...view.asked].filter((crawlerId) => {
       const crawler = crawlerOf(view, crawlerId);
-      return (
-        crawlerId !== fastest.crawlerId && crawler !== null && roomBetween(view, crawler, [fastest]) >= fastMs
-      );
+      const isOther = crawler !== null && crawlerId !== fastest.crawlerId;
+      return isOther && roomBetween(view, crawler, [fastest]) >= fastMs;
     });
     if (far.length === 0) return null;
     const isHeard = far.some((crawlerId) => answers.some((answer) => answer.crawlerId === crawlerId));
@@ -409,9 +409,8 @@ function crawlersOf(fleet: CandidateFleet, state: CoordinatorState): KnownCrawle
 }
 
 function placedAnswers(crawlerId: CrawlerId, state: CoordinatorState): AnycastCrawler {
-  const { latitude = null, longitude = null, country = null } = state.crawler(crawlerId) ?? {};
-  const place = latitude === null || longitude === null ? null : { latitude, longitude };
-  return { crawlerId, place, country };
+  const country = state.crawler(crawlerId)?.country ?? null;
+  return { crawlerId, place: placeOf(crawlerId, state), country };
 }
 
 /** The range goes to the crawler with the most room among those that answered fast. */

@@ -13,10 +13,12 @@
  * - a crawler that does not stand where its partner says, or behind a box that answers for everybody: its
  *   distances to the others are then shorter than light allows, so its coordinates are not believed.
  */
+import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { growingTo } from "#core/small-collections";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
-import type { PeerRttTable } from "./fleet.ts";
+import type { PeerMatrix } from "../distances/peer-matrix.ts";
 import type { ListedRange, PlaceKey, Placement } from "./placement.ts";
 import type { ReasonOf } from "./policies/reason.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -36,7 +38,7 @@ export interface PlacedAnswer {
 /** The crawlers of a round, over which ways between two of them may lead. */
 export interface KnownFleet {
   readonly candidates: readonly CrawlerId[];
-  readonly peerRtts: Pick<PeerRttTable, "rttMs">;
+  readonly peerRtts: Pick<PeerMatrix, "rttMs">;
 }
 
 /** Crawlers that are looked at in one round: for who is far away, and for shorter ways over others, these will do. */
@@ -50,11 +52,6 @@ export function someOf<One>(all: readonly One[]): readonly One[] {
 
 /** Two answers, and what they add up to at least if one machine gave both. */
 export type AnycastEvidence = Pick<ReasonOf<"anycast">, "near" | "far" | "leastSumMs" | "by">;
-
-/** The pair of answers that contradicts one place most, or null when one machine can have given all of them. */
-export function anycastEvidence(answers: readonly PlacedAnswer[], fleet: KnownFleet): AnycastEvidence | null {
-  return contradictions(answers, fleet)[0] ?? null;
-}
 
 /** Every pair of answers that one machine cannot have given, the strongest contradiction first. */
 export function contradictions(answers: readonly PlacedAnswer[], fleet: KnownFleet): AnycastEvidence[] {
@@ -174,13 +171,11 @@ export function watchedFleet(fleet: Fleet, ports: HintPorts): Fleet {
     online: () => fleet.online(),
     probe: async (crawlerId, target) => {
       const outcome = await fleet.probe(crawlerId, target);
-      noteAnswer(crawlerId, { address: target.address, ...addressIn(outcome) }.address, outcome, ports);
+      noteAnswer(crawlerId, outcome.address ?? target.address, outcome, ports);
       return outcome;
     },
   };
 }
-
-const addressIn = ({ address }: ProbeOutcome) => (address === undefined ? {} : { address });
 
 /** Only connects are compared: what crawlers know of each other, and most rounds, are connects. */
 function noteAnswer(crawlerId: CrawlerId, address: string, outcome: ProbeOutcome, ports: HintPorts): void {
@@ -192,14 +187,18 @@ function noteAnswer(crawlerId: CrawlerId, address: string, outcome: ProbeOutcome
   if (known.crawlerId === crawlerId || ranges.has(subnetId)) return;
   const answers = [answerOf(known.crawlerId, known.rttMs, state), answerOf(crawlerId, outcome.rttMs, state)];
   const candidates = someOf(state.crawlers).map((crawler) => crawler.crawlerId);
-  if (anycastEvidence(answers, { candidates, peerRtts: state.peerRtts }) === null) return;
+  if (contradictions(answers, { candidates, peerRtts: state.peerRtts }).length === 0) return;
   if (ranges.suspect(subnetId, crawlerId, ports.nowMs())) request(subnetId);
 }
 
 export function answerOf(crawlerId: CrawlerId, rttMs: number, state: CoordinatorState): PlacedAnswer {
+  return { crawlerId, rttMs, place: placeOf(crawlerId, state) };
+}
+
+/** As its partner states it. */
+export function placeOf(crawlerId: CrawlerId, state: CoordinatorState): Coordinates | null {
   const { latitude = null, longitude = null } = state.crawler(crawlerId) ?? {};
-  const place = latitude === null || longitude === null ? null : { latitude, longitude };
-  return { crawlerId, rttMs, place };
+  return latitude === null || longitude === null ? null : { latitude, longitude };
 }
 
 // Which subnets are anycast, and what that says of their holders: who announces one range from many places
@@ -214,18 +213,24 @@ const mostClearHolders = 50_000;
 /** Suspicions that are remembered; of more, the oldest are forgotten. */
 const mostSuspects = 10_000;
 
+interface Suspect {
+  /** Null: it was asked. */
+  readonly witness: CrawlerId | null;
+  readonly untilMs: number;
+}
+
 export class AnycastRanges {
   /** Null: its holder is not known. */
   readonly #ranges = new Map<SubnetId, PlaceKey | null>();
   readonly #holders = new Map<PlaceKey, number>();
-  /** Until when a holder counts as clear; the oldest first. */
-  readonly #clear = new Map<PlaceKey, number>();
+  /** Until when a holder counts as clear. */
+  readonly #clear = new LRUCache<PlaceKey, number>(growingTo(mostClearHolders));
 
   /** Of the clouds' lists: the places that were checked and are one place, and until when that counts. */
   readonly #listedClear = new Map<string, number>();
 
-  /** Who answered so fast that one machine cannot explain it; the oldest first. */
-  readonly #suspects = new Map<SubnetId, { readonly witness: CrawlerId | null; readonly untilMs: number }>();
+  /** Who answered so fast that one machine cannot explain it. */
+  readonly #suspects = new LRUCache<SubnetId, Suspect>(growingTo(mostSuspects));
 
   /** What earlier coordinators found. */
   restore(
@@ -265,12 +270,7 @@ export class AnycastRanges {
   suspect(subnetId: SubnetId, witness: CrawlerId, nowMs: number): boolean {
     const before = this.#suspects.get(subnetId);
     if (before && before.untilMs > nowMs) return false;
-    this.#suspects.delete(subnetId);
     this.#suspects.set(subnetId, { witness, untilMs: nowMs + clearMs });
-    for (const oldest of this.#suspects.keys()) {
-      if (this.#suspects.size <= mostSuspects) break;
-      this.#suspects.delete(oldest);
-    }
     return true;
   }
 
@@ -303,11 +303,6 @@ export class AnycastRanges {
   /** A range of the holder was checked and is not anycast. */
   noteClear(holderKey: PlaceKey | null, nowMs: number): void {
     if (holderKey === null || this.#holders.has(holderKey)) return;
-    this.#clear.delete(holderKey);
     this.#clear.set(holderKey, nowMs + clearMs);
-    for (const oldest of this.#clear.keys()) {
-      if (this.#clear.size <= mostClearHolders) return;
-      this.#clear.delete(oldest);
-    }
   }
 }

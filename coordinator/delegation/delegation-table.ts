@@ -37,13 +37,13 @@ export class DelegationTable {
   }
 
   get(subnetId: SubnetId): WholeDelegation | null {
-    const row = this.#rowOf(subnetId);
+    const row = this.rowOf(subnetId);
     return row === noRow ? null : this.#delegationAt(row);
   }
 
   /** Who crawls the subnet, without the record. */
   ownerOf(subnetId: SubnetId): CrawlerId | null {
-    const row = this.#rowOf(subnetId);
+    const row = this.rowOf(subnetId);
     return row === noRow ? null : (this.#columns.crawlerIds[row] as CrawlerId);
   }
 
@@ -54,7 +54,7 @@ export class DelegationTable {
 
   /** The subnet's row, which it keeps; −1 for none. What goes over millions reads rows, not records. */
   rowOf(subnetId: SubnetId): number {
-    return this.#rowOf(subnetId);
+    return this.#rows.get(subnetId) ?? noRow;
   }
 
   subnetAt(row: number): SubnetId {
@@ -72,7 +72,7 @@ export class DelegationTable {
 
   /** Takes the place of what was known of this subnet. */
   set(delegation: Delegation): void {
-    const known = this.#rowOf(delegation.subnetId);
+    const known = this.rowOf(delegation.subnetId);
     const row = known === noRow ? this.#newRow(delegation.subnetId) : known;
     const { crawlerIds, rttsMs, runnerUpIds, runnerUpRttsMs, flags } = this.#columns;
     if (known === noRow) this.#link(row, delegation.crawlerId);
@@ -115,10 +115,6 @@ export class DelegationTable {
       if (((flags[row] as number) & measuredFlag) === 0) continue;
       visit(subnetIds[row] as SubnetId, crawlerIds[row] as CrawlerId);
     }
-  }
-
-  #rowOf(subnetId: SubnetId): number {
-    return this.#rows.get(subnetId) ?? noRow;
   }
 
   #delegationAt(row: number): WholeDelegation {
@@ -183,47 +179,28 @@ interface Ring {
   count: number;
 }
 
-/** The arrays behind the table of delegations (`delegation-table.ts`): one value a row in each. */
-
 const growth = 1.5;
 
-interface DelegationColumns {
-  readonly subnetIds: Int32Array;
-  readonly crawlerIds: Int32Array;
-  /** NaN where unknown. */
-  readonly rttsMs: Float32Array;
-  readonly runnerUpIds: Int32Array;
-  readonly runnerUpRttsMs: Float32Array;
-  readonly flags: Uint8Array;
-  /** Rows of the same crawler. */
-  readonly next: Int32Array;
-  readonly previous: Int32Array;
-}
-
-function columnsFor(rows: number): DelegationColumns {
+/** One value a row in each. */
+function columnsFor(rows: number) {
   return {
     subnetIds: new Int32Array(rows),
     crawlerIds: new Int32Array(rows),
+    /** NaN where unknown. */
     rttsMs: new Float32Array(rows),
     runnerUpIds: new Int32Array(rows),
     runnerUpRttsMs: new Float32Array(rows),
     flags: new Uint8Array(rows),
+    /** Rows of the same crawler. */
     next: new Int32Array(rows),
     previous: new Int32Array(rows),
   };
 }
 
 /** The same with room for half as many rows more. */
-function grownColumns(columns: DelegationColumns): DelegationColumns {
+function grownColumns(columns: ReturnType<typeof columnsFor>): ReturnType<typeof columnsFor> {
   const larger = columnsFor(Math.ceil(columns.subnetIds.length * growth));
-  larger.subnetIds.set(columns.subnetIds);
-  larger.crawlerIds.set(columns.crawlerIds);
-  larger.rttsMs.set(columns.rttsMs);
-  larger.runnerUpIds.set(columns.runnerUpIds);
-  larger.runnerUpRttsMs.set(columns.runnerUpRttsMs);
-  larger.flags.set(columns.flags);
-  larger.next.set(columns.next);
-  larger.previous.set(columns.previous);
+  for (const name of Object.keys(larger) as (keyof typeof larger)[]) larger[name].set(columns[name]);
   return larger;
 }
 

@@ -1,10 +1,9 @@
 /** What the flows know of the delegations as they are stored: who crawls which subnet, and the rounds that decided it. */
 
 import type { RoundCause } from "#core/delegation-cause";
-import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
-import type { CheckOutcome, MoveRates } from "./recalibration/ageing.ts";
 
 export interface Delegation {
   readonly subnetId: SubnetId;
@@ -121,62 +120,42 @@ export interface UnmeasuredSubnet {
   readonly pagesPerDay: number;
 }
 
-export interface DelegationStore {
-  /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
-  readEach(visit: (delegation: Delegation) => void): Promise<number>;
-  /** Of these subnets; those that nobody has are missing. */
-  read(subnetIds: readonly SubnetId[]): Promise<Delegation[]>;
-  /**
-   * Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those
-   * in `except`, and only the first few of one holder, so that a large one does not keep the others waiting.
-   */
-  waiting(limit: number, except: readonly SubnetId[]): Promise<WaitingSubnet[]>;
-  /** A URL and address to probe for these subnets (recalibration and retries). */
-  targetsFor(subnetIds: readonly SubnetId[]): Promise<WaitingSubnet[]>;
-  /** The latest rounds of whole subnets that a crawler's measurement decided, oldest first. */
-  latestRounds(limit: number): Promise<MeasuredRound[]>;
-  /** Stores round and probes and, when a crawler was decided, the delegation and its history: one transaction. */
-  saveRound(round: FinishedRound): Promise<RoundId>;
-  /** For the time being, until the crawler's own first fetch is held against others. False: it is delegated already. */
-  delegateProvisionally(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
-  /** Subnets that were found to be anycast. */
-  anycastSubnets(): Promise<SubnetId[]>;
-  /** What rounds found not to be anycast in clouds' lists. */
-  notAnycast(): Promise<string[]>;
-  /** The subnets that these hosts lie in; hosts without one are left out. */
-  subnetsOfHosts(hosts: readonly HostHash[]): Promise<SubnetId[]>;
-  /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */
-  delegateOwnSubnet(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
-  /** Moves that still apply (the `from` still owns it), one transaction; returns those made. */
-  move(moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]>;
-  /** What each crawler that has a subnet is to fetch a day, where every page is fetched once in so many days. */
-  crawlerLoads(recrawlDays: number): Promise<CrawlerLoad[]>;
-  /**
-   * The same for each subnet of these crawlers, with the RTT that its crawler measured; `displaced`: and of those that went to
-   * relieve a crawler, whoever has them.
-   */
-  loads(
-    recrawlDays: number,
-    crawlerIds: readonly CrawlerId[],
-    which?: { readonly displaced: boolean },
-  ): Promise<SubnetLoad[]>;
-  /** What went from this crawler to others because it left or was drained, and the RTT it had measured. */
-  formerSubnets(
-    crawlerId: CrawlerId,
-    since: Date,
-  ): Promise<{ readonly subnetId: SubnetId; readonly rttMs: number | null }[]>;
-  /** Measured RTTs per subnet from the latest round: what the variance rule and the runner-up search need. */
-  probedRtts(
-    subnetIds: readonly SubnetId[],
-  ): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; rttMs: number; method: ProbeMethod }[]>;
-  /** Delegations that nobody measured and something can be probed in, those first of which most is fetched a day. */
-  unmeasured(asked: UnmeasuredAsked): Promise<UnmeasuredSubnet[]>;
-  /** The crawler is elsewhere now: what it measured of its subnets, and others of it, is void. Returns the delegations that are others now. */
-  leavePlace(crawlerId: CrawlerId, now: Date): Promise<SubnetId[]>;
-  /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */
-  decidedBefore(before: Date, behind: AgedDelegation | null, limit: number): Promise<AgedDelegation[]>;
-  /** What the latest rounds tell of how long decisions last. */
-  checkOutcomes(mostRounds: number): Promise<(CheckOutcome & { readonly subnetId: SubnetId })[]>;
-  /** For those who explain; the rounds teach it again. */
-  saveMoveRates(rates: MoveRates): Promise<void>;
+// What is kept of samples of how near the delegations are (accuracy.ts).
+
+/** One subnet, measured by every crawler at about the same time, by one method. */
+export interface AccuracySample {
+  readonly subnetId: SubnetId;
+  readonly targetAddress: string;
+  readonly targetHost: string;
+  readonly method: ProbeMethod;
+  /** Who has the subnet, and what it measured; null: it got no answer. */
+  readonly ownerId: CrawlerId;
+  readonly ownerRttMs: number | null;
+  /** Null: nobody got an answer. */
+  readonly bestId: CrawlerId | null;
+  readonly bestRttMs: number | null;
+  readonly asked: number;
+  readonly answered: number;
+  readonly sampledAt: Date;
+}
+
+/** A sample as people read it. */
+export interface AccuracySampleEntry
+  extends Omit<AccuracySample, "subnetId" | "ownerId" | "bestId" | "sampledAt"> {
+  readonly range: string;
+  readonly name: string;
+  readonly country: string | null;
+  readonly owner: string;
+  readonly best: string | null;
+  readonly sampledAt: string;
+}
+
+/** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
+export const nearlyBestMs = 5;
+
+export interface AccuracyCounts {
+  /** With an answer by anybody. */
+  readonly samples: number;
+  /** Of those, with an owner within `nearlyBestMs` of the best. */
+  readonly nearlyBest: number;
 }

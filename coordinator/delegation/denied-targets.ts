@@ -5,11 +5,13 @@
  * The first two are kept in memory alone: a crawler says it anew with every hello.
  */
 
+import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, isIpv6Text, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
+import { growingTo } from "#core/small-collections";
 import type { CrawlerHello } from "#protocol/messages";
-import type { CrawlerName, CrawlerRecord } from "../crawlers/crawler.ts";
+import type { CrawlerName } from "../crawlers/crawler.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
 import type { SubnetTree } from "../subnets/subnet-tree.ts";
 import type { WaitingSubnet } from "./delegation.ts";
@@ -37,43 +39,24 @@ export interface HeldHosts {
   readonly holds: (crawlerId: CrawlerId, hosts: readonly HostToHold[]) => boolean;
 }
 
-/** Who speaks IPv6, and which subnets it takes that for. */
-interface Ipv6Speakers {
-  readonly isSpokenByAll: () => boolean;
-  readonly speaks: (crawlerId: CrawlerId) => boolean;
-  readonly isIpv6: (subnetId: SubnetId) => boolean;
-}
-
-interface KnownFleet {
-  readonly crawlers: readonly CrawlerRecord[];
+/** The fleet, of whom some may not speak IPv6, and the subnets that it takes that for. */
+type KnownFleet = Pick<CoordinatorState, "crawlers" | "crawler"> & {
   readonly tree: Pick<SubnetTree, "isIpv6">;
-  crawler(crawlerId: CrawlerId): CrawlerRecord | null;
-}
-
-export function ipv6Speakers(state: KnownFleet): Ipv6Speakers {
-  let looked: { readonly crawlers: readonly CrawlerRecord[]; readonly all: boolean } | null = null;
-  return {
-    isSpokenByAll: () => {
-      const { crawlers } = state;
-      if (looked?.crawlers !== crawlers)
-        looked = { crawlers, all: !crawlers.some(({ withoutIpv6 }) => withoutIpv6) };
-      return looked.all;
-    },
-    speaks: (crawlerId) => state.crawler(crawlerId)?.withoutIpv6 !== true,
-    isIpv6: (subnetId) => state.tree.isIpv6(subnetId),
-  };
-}
+};
 
 export class DeniedTargets {
   readonly #held: HeldHosts | null;
-  readonly #ipv6: Ipv6Speakers | null;
+  readonly #fleet: KnownFleet | null;
+  /** Of the latest records of the fleet, whether all speak IPv6. */
+  #looked: { readonly crawlers: KnownFleet["crawlers"]; readonly all: boolean } | null = null;
   readonly #lists = new Map<CrawlerId, DenyList>();
-  /** When a refusal is forgotten, by `crawler/subnet`; the oldest first. */
-  readonly #refusals = new Map<string, number>();
+  /** When a refusal is forgotten, by `crawler/subnet`. */
+  readonly #refusals = new LRUCache<string, number>(growingTo(mostRefusals));
 
-  constructor(held: HeldHosts | null = null, ipv6: Ipv6Speakers | null = null) {
+  /** Without a fleet, everybody speaks IPv6. */
+  constructor(held: HeldHosts | null = null, fleet: KnownFleet | null = null) {
     this.#held = held;
-    this.#ipv6 = ipv6;
+    this.#fleet = fleet;
   }
 
   /** What a hello says, in place of what the one before said. What is no network counts for nothing. */
@@ -86,18 +69,20 @@ export class DeniedTargets {
 
   /** It refused a probe or a fetch in this subnet. */
   noteRefusal(crawlerId: CrawlerId, subnetId: SubnetId, nowMs: number): void {
-    const key = `${crawlerId}/${subnetId}`;
-    this.#refusals.delete(key);
-    this.#refusals.set(key, nowMs + refusalKeptMs);
-    for (const oldest of this.#refusals.keys()) {
-      if (this.#refusals.size <= mostRefusals) return;
-      this.#refusals.delete(oldest);
-    }
+    this.#refusals.set(`${crawlerId}/${subnetId}`, nowMs + refusalKeptMs);
   }
 
   /** False: nobody has a list or a domain set, nobody refused anything lately, and all speak IPv6. */
   get deniesAnything(): boolean {
-    return this.#hasWishes || !(this.#ipv6?.isSpokenByAll() ?? true);
+    return this.#hasWishes || !this.#allSpeakIpv6();
+  }
+
+  #allSpeakIpv6(): boolean {
+    if (this.#fleet === null) return true;
+    const { crawlers } = this.#fleet;
+    if (this.#looked?.crawlers !== crawlers)
+      this.#looked = { crawlers, all: !crawlers.some(({ withoutIpv6 }) => withoutIpv6) };
+    return this.#looked.all;
   }
 
   get #hasWishes(): boolean {
@@ -106,16 +91,16 @@ export class DeniedTargets {
 
   /** False: any crawler may have the subnet, so that nothing need be read of it. */
   concerns(subnetId: SubnetId): boolean {
-    return this.#hasWishes || (this.deniesAnything && this.#ipv6!.isIpv6(subnetId));
+    return this.#hasWishes || (this.deniesAnything && this.#fleet!.tree.isIpv6(subnetId));
   }
 
   speaksIpv6(crawlerId: CrawlerId): boolean {
-    return this.#ipv6?.speaks(crawlerId) ?? true;
+    return this.#fleet?.crawler(crawlerId)?.withoutIpv6 !== true;
   }
 
   /** It cannot have the subnet, whatever is in it. */
   deniesSubnet(crawlerId: CrawlerId, subnetId: SubnetId): boolean {
-    return !this.speaksIpv6(crawlerId) && this.#ipv6!.isIpv6(subnetId);
+    return !this.speaksIpv6(crawlerId) && this.#fleet!.tree.isIpv6(subnetId);
   }
 
   /** It does not speak the address's protocol. */

@@ -98,7 +98,7 @@ export class PeerTurns {
 
   #turnOf(fleet: readonly CrawlerId[], nowMs: number): PeerTurn {
     const online = fleet.filter((crawlerId) => this.#addressOf(crawlerId) !== null);
-    return { matrix: this.#ports.state.rtts.matrix, online, landmarks: landmarksOf(online), nowMs };
+    return { matrix: this.#ports.state.peerRtts, online, landmarks: landmarksOf(online), nowMs };
   }
 
   #begin(minute: number, nowMs: number): void {
@@ -253,6 +253,6 @@ export async function takePeerReport(
 ): Promise<void> {
   const known = measuredPeers(from, report).filter(({ to }) => ports.state.crawler(to) !== null);
   if (known.length === 0) return;
-  await ports.crawlers.saveRtts(known, now, peersKeptByEach(ports.state.rtts.matrix.size));
+  await ports.crawlers.saveRtts(known, now, peersKeptByEach(ports.state.peerRtts.size));
   ports.state.learnRtts(known, now);
 }

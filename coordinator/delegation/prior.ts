@@ -9,9 +9,6 @@ import type { CandidateFleet } from "./fleet.ts";
 import { backOffLevels, type DelegationKnowledge } from "./knowledge.ts";
 import type { Placement, PublishedPlace } from "./placement.ts";
 
-/** Kilometres from the target to each candidate, in their order; null where unknown. */
-export type LocationHint = readonly (number | null)[];
-
 export interface Prior {
   /** Per candidate; the sum is at most 1, what is missing is belief that no key claimed. */
   readonly shares: Float64Array;
@@ -32,24 +29,15 @@ interface KnownPlace extends PublishedPlace {
   readonly subnets: number;
 }
 
-/** A location hint goes first with this weight; a crawler `km` away counts 1/(1+(km/400)³). */
-const hintWeight = 0.7;
-const hintScaleKm = 400;
-
-interface PriorHints {
-  readonly hint?: LocationHint | null;
-  /** How far a source of published places is trusted, 0 to 1. */
-  readonly trustIn?: (source: string) => number;
-}
-
 export function priorOf(
   placement: Placement,
   fleet: CandidateFleet,
   knowledge: DelegationKnowledge,
-  { hint = null, trustIn = () => 1 }: PriorHints = {},
+  /** How far a source of published places is trusted, 0 to 1. */
+  trustIn: (source: string) => number = () => 1,
 ): Prior {
   const shares = new Float64Array(fleet.candidates.length);
-  let rest = hint === null ? 1 : addHint(shares, hint);
+  let rest = 1;
   let unfamiliarity = 1;
   const published: KnownPlace[] = [];
   for (const { source, place } of placement.published ?? []) {
@@ -74,18 +62,4 @@ export function priorOf(
     }
   }
   return { shares, unfamiliarity, ...(published.length > 0 && { published }) };
-}
-
-/** Adds the hint's shares and returns the belief it leaves. */
-function addHint(shares: Float64Array, hint: LocationHint): number {
-  const nearness = Array.from(shares, (_, index) => {
-    const km = hint[index] ?? null;
-    return km === null || !(km >= 0) ? 0 : 1 / (1 + (km / hintScaleKm) ** 3);
-  });
-  const total = nearness.reduce((sum, value) => sum + value, 0);
-  if (total === 0) return 1;
-  nearness.forEach((value, index) => {
-    shares[index]! += (hintWeight * value) / total;
-  });
-  return 1 - hintWeight;
 }

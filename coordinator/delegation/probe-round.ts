@@ -16,7 +16,7 @@ import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import type { AnycastRanges } from "./anycast.ts";
 import { AnycastLook, decidedByLoad, type NotAnycast } from "./anycast-check.ts";
-import type { Delegation, DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
+import type { Delegation, FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type { Placement } from "./placement.ts";
 import type { PolicyName } from "./policies/policies.ts";
@@ -25,6 +25,7 @@ import { type FetchTimes, isCheck, PresentOwner, SecondQuestions } from "./prese
 import { originOf, type ProbeSettings, RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided, kept, remember } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
+import type { DelegationStore } from "./store.ts";
 
 export interface RoundSettings {
   readonly policy: PolicyName;

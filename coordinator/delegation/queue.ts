@@ -14,9 +14,10 @@
 import type { RoundCause } from "#core/delegation-cause";
 import type { SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
+import type { FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { PlaceKey } from "./placement.ts";
 import { delegateSubnet, isUnspoken, type RoundPorts, type RoundSettings } from "./probe-round.ts";
+import type { DelegationStore } from "./store.ts";
 
 export interface QueuePorts extends RoundPorts {
   readonly delegations: Pick<
@@ -131,7 +132,7 @@ export class DelegationQueue {
   #freePlaces(): number {
     if (this.#isStopping()) return 0;
     const { concurrentRounds } = this.#settings;
-    const known = this.#ports.state.delegationCount / 4;
+    const known = this.#ports.state.delegationTable.size / 4;
     const most = Math.min(concurrentRounds, Math.max(fewRounds, Math.floor(known)));
     return most - Math.max(0, this.#running.size - (this.#ports.firstFetches?.waiting ?? 0));
   }
@@ -220,18 +221,6 @@ export class DelegationQueue {
       this.#ports.log.error({ subnetId, error }, "probe round failed, will be tried again");
     }
   }
-}
-
-/** When a subnet that nobody could measure is probed again: soon at first, then less and less often. */
-
-const firstMs = 5 * 60_000;
-
-/** What has been silent for long is asked twice a day, so that it is found when it speaks again. */
-const longestMs = 12 * 3_600_000;
-
-/** The wait in ms after so many rounds in a row (1 and up) that nobody answered: doubled each time. */
-export function retryWaitMs(unansweredRounds: number): number {
-  return Math.min(longestMs, firstMs * 2 ** Math.min(30, Math.max(0, unansweredRounds - 1)));
 }
 
 // How many rounds of one holder run at once. Its first ones run one after the other: each teaches the next

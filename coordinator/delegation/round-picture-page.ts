@@ -39,14 +39,12 @@ function scaleOf(round: ProbeRound): number {
 function probeRow(probe: RoundProbe, round: ProbeRound, scaleMs: number): Html {
   const role = roleOf(probe, round);
   const words = role === "chosen" ? "chosen" : role === "runner-up" ? "runner-up" : "";
-  const bar =
-    probe.rttMs === null
-      ? nothing
-      : html`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-${role}" width="${share(probe.rttMs, scaleMs)}" height="10"/></svg>`;
+  const bar = probe.rttMs === null ? nothing : barOf(role, 0, share(probe.rttMs, scaleMs));
   const outcome =
     probe.rttMs === null ? html`<span class="failed">${probe.outcome}</span>` : msText(probe.rttMs);
   const detail = probe.detail === "" ? nothing : html`<span class="small detail">${probe.detail}</span>`;
-  return html`<li class="probe probe-${role}"><span class="who"><span class="ordinal">${probe.ordinal}</span>${crawlerLink(probe.crawler.name)}</span><span class="track">${bar}${detail}</span><span class="value">${outcome}</span><span class="note">${words || probe.method}</span></li>`;
+  const who = html`<span class="ordinal">${probe.ordinal}</span>${crawlerLink(probe.crawler.name)}`;
+  return rowOf(role, who, html`${bar}${detail}`, outcome, words || probe.method);
 }
 
 function roleOf(probe: RoundProbe, round: ProbeRound): "chosen" | "runner-up" | "other" {
@@ -57,11 +55,19 @@ function roleOf(probe: RoundProbe, round: ProbeRound): "chosen" | "runner-up" | 
 function notAskedRow(one: RuledOut, scaleMs: number): Html {
   const from = one.lowerBoundMs === null ? 100 : share(one.lowerBoundMs, scaleMs);
   const bar =
-    one.lowerBoundMs === null
-      ? nothing
-      : html`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-bound" x="${Math.min(from, 99)}" width="${Math.max(1, 100 - from)}" height="10"/></svg>`;
+    one.lowerBoundMs === null ? nothing : barOf("bound", Math.min(from, 99), Math.max(1, 100 - from));
   const value = one.lowerBoundMs === null ? "–" : `≥ ${msText(one.lowerBoundMs)}`;
-  return html`<li class="probe probe-not-asked"><span class="who"><span class="ordinal"></span>${crawlerLink(one.crawler.name)}</span><span class="track">${bar}</span><span class="value">${value}</span><span class="note">${one.ruledOut ? "ruled out" : "not asked"}</span></li>`;
+  const who = html`<span class="ordinal"></span>${crawlerLink(one.crawler.name)}`;
+  return rowOf("not-asked", who, bar, value, one.ruledOut ? "ruled out" : "not asked");
+}
+
+const barOf = (role: string, x: number, width: number) =>
+  html`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+<rect class="bar-${role}" x="${x}" width="${width}" height="10"/></svg>`;
+
+function rowOf(role: string, who: Html, track: Html, value: Html | string, note: string): Html {
+  return html`<li class="probe probe-${role}"><span class="who">${who}</span><span class="track">${track}</span
+><span class="value">${value}</span><span class="note">${note}</span></li>`;
 }
 
 function share(ms: number, scaleMs: number): number {

@@ -1,8 +1,7 @@
 /** Probe rounds as they were recorded, and the changes of a subnet's delegation. */
 
 import type { Pool } from "pg";
-import type { RoundCause } from "#core/delegation-cause";
-import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
+import { crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 import type { DelegationChange, RecordedRound, RoundProbe } from "./rounds-api.ts";
 
@@ -19,25 +18,15 @@ export const decidedByMeasuring = `subnet_id is not null
 export const isFromHere = (probe: string, round: string) =>
   `not exists (select from crawler moved where moved.crawler_id = ${probe}.crawler_id and moved.placed_at > ${round}.started_at)`;
 
-interface RoundRow {
-  round_id: number;
-  subnet_id: number;
-  cause: RoundCause;
-  policy: string;
-  parameters: Record<string, unknown>;
-  target_url: string;
-  target_address: string;
-  started_at: Date;
-  decided_at: Date;
-  crawler: CrawlerJson | null;
-  runner_up: CrawlerJson | null;
-  reason: Record<string, unknown>;
-}
+type RoundRow = Omit<RecordedRound, "startedAt" | "decidedAt" | "probes"> & {
+  readonly started: Date;
+  readonly decided: Date;
+};
 
 const roundSelect = `
-  select p.round_id, coalesce(p.subnet_id, p.within_subnet_id) as subnet_id, p.cause, p.policy, p.parameters, p.target_url,
-    host(p.target_address) as target_address, p.started_at, p.decided_at, p.reason,
-    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up
+  select p.round_id as "roundId", coalesce(p.subnet_id, p.within_subnet_id) as "subnetId", p.cause, p.policy,
+    p.parameters, p.target_url as "targetUrl", host(p.target_address) as "targetAddress", p.started_at as started,
+    p.decided_at as decided, p.reason, ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as "runnerUp"
   from probe_round p
   left join crawler c using (crawler_id)
   left join crawler r on r.crawler_id = p.runner_up_id`;
@@ -58,37 +47,24 @@ export async function latestRoundOf(pool: Pool, subnetId: number): Promise<Recor
   return rows[0] ? withProbes(pool, rows[0]) : null;
 }
 
-async function withProbes(pool: Pool, row: RoundRow): Promise<RecordedRound> {
-  const { rows } = await pool.query<Omit<RoundProbe, "rttMs"> & { rtt_ms: number | null }>(
-    `select ordinal, ${crawlerJson("c")} as crawler, method, outcome, rtt_ms, detail
+async function withProbes(pool: Pool, { started, decided, ...round }: RoundRow): Promise<RecordedRound> {
+  const { rows } = await pool.query<RoundProbe>(
+    `select ordinal, ${crawlerJson("c")} as crawler, method, outcome, rtt_ms as "rttMs", detail
      from probe
      join crawler c using (crawler_id)
      where round_id = $1
      order by ordinal
      limit 1000`,
-    [row.round_id],
+    [round.roundId],
   );
-  return {
-    roundId: row.round_id,
-    subnetId: row.subnet_id,
-    cause: row.cause,
-    policy: row.policy,
-    parameters: row.parameters,
-    targetUrl: row.target_url,
-    targetAddress: row.target_address,
-    startedAt: iso(row.started_at),
-    decidedAt: iso(row.decided_at),
-    crawler: row.crawler,
-    runnerUp: row.runner_up,
-    reason: row.reason,
-    probes: rows.map(({ rtt_ms, ...probe }) => ({ ...probe, rttMs: roundMs(rtt_ms) })),
-  };
+  const probes = rows.map((probe) => ({ ...probe, rttMs: roundMs(probe.rttMs) }));
+  return { ...round, startedAt: iso(started), decidedAt: iso(decided), probes };
 }
 
 /** Who had this subnet before, newest change first. */
 export async function historyOf(pool: Pool, subnetId: number, limit: number): Promise<DelegationChange[]> {
-  const { rows } = await pool.query<Omit<DelegationChange, "changedAt"> & { changed_at: Date }>(
-    `select h.subnet_id as "subnetId", h.changed_at, f.name as "from", t.name as "to", h.cause,
+  const { rows } = await pool.query<Omit<DelegationChange, "changedAt"> & { at: Date }>(
+    `select h.subnet_id as "subnetId", h.changed_at as at, f.name as "from", t.name as "to", h.cause,
        r.round_id as "roundId", h.reason
      from delegation_history h
      left join probe_round r on r.round_id = h.round_id
@@ -99,5 +75,5 @@ export async function historyOf(pool: Pool, subnetId: number, limit: number): Pr
      limit $2`,
     [subnetId, limit],
   );
-  return rows.map(({ changed_at, ...change }) => ({ ...change, changedAt: iso(changed_at) }));
+  return rows.map(({ at, ...change }) => ({ ...change, changedAt: iso(at) }));
 }

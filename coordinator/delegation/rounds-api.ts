@@ -12,7 +12,8 @@ export const roundCause = z
 export const changeCause = z.enum(namesOf(changeCauseWords)).meta({
   id: "ChangeCause",
   description:
-    "Why a delegation passed to another crawler: of the delegation, or of the round that decided it; joined-again: what had a delegation of its own goes with its subnet again.",
+    "Why a delegation passed to another crawler: of the delegation, or of the round that decided it; " +
+    "joined-again: what had a delegation of its own goes with its subnet again.",
 });
 
 export const roundProbe = z

@@ -22,8 +22,7 @@ import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
 import { AnycastCandidates } from "./anycast-candidates.ts";
-import type { DelegationStore } from "./delegation.ts";
-import { DeniedTargets, ipv6Speakers, strandedSubnets } from "./denied-targets.ts";
+import { DeniedTargets, strandedSubnets } from "./denied-targets.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -32,19 +31,20 @@ import {
   heldHosts,
   partitionsOfFleet,
 } from "./overrides/assign-by-sets.ts";
-import { delegateHosts, NameWatch } from "./overrides/hosts.ts";
+import { type DelegateHostsPorts, delegateHosts, NameWatch } from "./overrides/hosts.ts";
 import { LeafWatch } from "./overrides/leaf-watch.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
-import { type FinerDelegationStore, type FinerRound, replaceFiner } from "./overrides/override.ts";
+import type { FinerRound } from "./overrides/override.ts";
+import type { FinerDelegationStore } from "./overrides/override-store.ts";
 import { createFinerDelegationStore } from "./overrides/override-store.ts";
-import { reviewFiner } from "./overrides/review.ts";
-import type { FinerRoundPorts } from "./overrides/round.ts";
+import { replaceFiner, reviewFiner } from "./overrides/review.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
-import { FirstFetches, type RoundSettings } from "./probe-round.ts";
+import { FirstFetches } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
+import type { DelegationStore } from "./store.ts";
 
 interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
@@ -59,66 +59,59 @@ interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "no
   readonly log: Log;
 }
 
-export interface Delegating {
-  readonly queue: DelegationQueue;
-  /** Results came in: what they tell of hosts is kept for the next pass. */
-  note(batch: ResultBatch): void;
-  /** By the clock from now on; the queue has a duty of its own. */
-  start(): void;
-  /** Rounds under way are given up, and none begins any more; resolves when the last has ended. */
-  stop(): Promise<void>;
-}
+export type Delegating = ReturnType<typeof delegating>;
 
 export function delegating(
   { pool, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
   config: CoordinatorConfig,
-): Delegating {
+) {
   const rounds = { ...given, ...probing };
+  const random = () => seededRandom(config.delegation.seed);
   const queue = new DelegationQueue(
     {
       ...rounds,
-      random: seededRandom(config.delegation.seed),
+      random: random(),
       onDecided: (round) => counters.round(round),
       ...(given.leads === undefined ? {} : { mayRun: given.leads }),
     },
     following(() => queueSettings(config)),
   );
+  let isStopping = false;
   const finerRounds = () => ({
     ...rounds,
-    timekeeper,
     resolver,
     finer: createFinerDelegationStore(pool),
-    random: seededRandom(config.delegation.seed),
-    settings: () => queueSettings(config).round,
+    random: random(),
+    settings: queueSettings(config).round,
     onDecided: (round: FinerRound) => counters.round({ ...round, subnetId: round.withinSubnetId }),
+    isStopping: () => isStopping,
   });
-  const finer = finerDuties(finerRounds(), config);
+  const finer = finerDuties(finerRounds, config, given);
   const bySets = domainSetDuties(
-    {
-      ...{
-        ...finerRounds(),
-        domainSets: createDomainSetStore(pool),
-        misplacedHosts: createMisplacedHostStore(pool),
-      },
+    () => ({
+      ...finerRounds(),
+      misplacedHosts: createMisplacedHostStore(pool),
       request: (subnetIds, cause) => queue.request(subnetIds, cause),
-    },
+    }),
+    { ...given, timekeeper, domainSets: createDomainSetStore(pool) },
     config,
   );
   return {
     queue,
-    note: (batch) => {
+    /** Results came in: what they tell of hosts is kept for the next pass. */
+    note: (batch: ResultBatch) => {
       finer.note(batch);
       bySets.note(batch);
     },
+    /** By the clock from now on; the queue has a duty of its own. */
     start: () => {
-      scheduleFinerDuties(timekeeper, finer, config);
-      bySets.start();
+      timekeeper.every("watch-hosts-and-leaves", config.finer.everySeconds * 1000, finer.pass);
+      timekeeper.every(delegateBySetsDuty, everyMs, bySets.pass);
     },
+    /** Rounds under way are given up, and none begins any more; resolves when the last has ended. */
     stop: async () => {
-      const roundsGivenUp = queue.stop();
-      finer.stop();
-      bySets.stop();
-      await roundsGivenUp;
+      isStopping = true;
+      await queue.stop();
     },
   };
 }
@@ -126,49 +119,28 @@ export function delegating(
 // What the coordinator does by the clock for delegations finer than a subnet: hosts whose names resolve
 // differently by place, parts of leaves that measure apart, their reviews, and their crawlers' departures.
 
-interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer" | "settings"> {
-  /** Whether this coordinator does for all what their results say nothing of; left out, there is no other. */
-  readonly leads?: () => boolean;
-  /** As they are now. */
-  readonly settings: () => RoundSettings;
-  readonly finer: FinerDelegationStore;
-  readonly state: CoordinatorState;
-  readonly resolver: NameResolver;
-  readonly log: Log;
-}
+type FinerDutyPorts = DelegateHostsPorts & { readonly finer: FinerDelegationStore };
 
-interface FinerDuties {
-  /** Results came in: what their connections tell is kept for the next pass. */
-  note(batch: ResultBatch): void;
-  /** One pass over all that is due. */
-  pass(): Promise<void>;
-  /** Rounds under way are given up, and none begins any more. */
-  stop(): void;
-}
-
+/** `portsNow`: the settings of rounds are as they are now. */
 function finerDuties(
-  given: FinerDutyPorts,
+  portsNow: () => Omit<FinerDutyPorts, "names">,
   config: Pick<CoordinatorConfig, "departureSeconds">,
-): FinerDuties {
-  const { state, log } = given;
-  let isStopping = false;
+  { state, log, leads = () => true, now }: Pick<DelegatingPorts, "state" | "log" | "leads" | "now">,
+) {
   const names = new NameWatch();
   const leaves = new LeafWatch();
-  const since = given.now();
+  const since = now();
   let { generation } = state;
-  const online = (): readonly CrawlerId[] => {
-    const full = given.excluded();
-    return given.fleet.online().filter((crawlerId) => !full.has(crawlerId));
-  };
   return {
-    note: (batch) => {
+    note: (batch: ResultBatch) => {
       names.note(batch);
       leaves.note(batch, (address) => state.subnetOf(address));
     },
-    pass: async () => {
-      const ports = { ...given, settings: given.settings(), isStopping: () => isStopping };
-      const leads = given.leads?.() ?? true;
-      if (leads) await replaceLost(ports);
+    /** One pass over all that is due. */
+    pass: async (): Promise<void> => {
+      const ports = portsNow();
+      const isLeading = leads();
+      if (isLeading) await replaceLost(ports);
       // What a host's fetches tell, its crawler's coordinator alone hears.
       for (const host of await delegateHosts({ ...ports, names })) {
         log.info({ host }, "a host resolves differently by place and is delegated by itself");
@@ -176,29 +148,20 @@ function finerDuties(
       for (const subnetId of await splitLeaves({ ...ports, leaves })) {
         log.info({ subnetId }, "a leaf measures apart, its parts have changed");
       }
-      const ended = leads ? (await reviewFiner(ports)).ended : 0;
+      const ended = isLeading ? (await reviewFiner(ports)).ended : 0;
       if (ended > 0) log.info({ ended }, "hosts or parts go with their subnets again");
-    },
-    stop: () => {
-      isStopping = true;
     },
   };
 
-  async function replaceLost(ports: Omit<FinerDutyPorts, "settings">): Promise<void> {
+  async function replaceLost(ports: Omit<FinerDutyPorts, "names">): Promise<void> {
+    const full = ports.excluded();
+    const online = () => ports.fleet.online().filter((crawlerId) => !full.has(crawlerId));
     const departureMs = config.departureSeconds * 1000;
-    const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
+    const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: now() });
     if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
-    if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
+    if (state.generation !== generation) await ports.finer.endOutdated(now());
     generation = state.generation;
   }
-}
-
-function scheduleFinerDuties(
-  timekeeper: Pick<Timekeeper, "every">,
-  duties: FinerDuties,
-  { finer }: Pick<CoordinatorConfig, "finer">,
-): void {
-  timekeeper.every("watch-hosts-and-leaves", finer.everySeconds * 1000, async () => await duties.pass());
 }
 
 // What probe rounds need besides stores and the fleet, wired: the pace at which probes go out, who denies what,
@@ -215,29 +178,15 @@ interface ProbingPorts {
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
 }
 
-export interface Probing {
-  /** Whoever probes does it through this: each probe waits for its turn. */
-  readonly fleet: Fleet;
-  readonly denied: DeniedTargets;
-  readonly anycast: AnycastRanges;
-  readonly firstFetches: FirstFetches;
-  /** What earlier coordinators found to be anycast. */
-  restore(): Promise<void>;
-  /** A crawler arrived: subnets of it that it now denies as a whole, or cannot reach, go to others. */
-  onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
-  /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
-  onResults(batch: ResultBatch): Promise<void>;
-  /** Nobody waits for a turn any longer. */
-  close(): void;
-}
+export type Probing = ReturnType<typeof startProbing>;
 
 /** An idle crawler asks for work every two seconds, and a site may take its time. */
 const firstFetchMs = 30_000;
 
-export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Probing {
+export function startProbing(ports: ProbingPorts, config: CoordinatorConfig) {
   const { state } = ports;
   const budget = new ProbeBudget(following(() => config.probe.pace));
-  const denied = new DeniedTargets(heldHosts(state, config), ipv6Speakers(state));
+  const denied = new DeniedTargets(heldHosts(state, config), state);
   const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);
   const firstFetches = new FirstFetches(
@@ -245,6 +194,7 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
     firstFetchMs,
   );
   return {
+    /** Whoever probes does it through this: each probe waits for its turn. */
     fleet: watchedFleet(pacedFleet(ports.fleet, budget), {
       state,
       ranges: anycast,
@@ -254,12 +204,14 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
     denied,
     anycast,
     firstFetches,
-    restore: async () => {
+    /** What earlier coordinators found to be anycast. */
+    restore: async (): Promise<void> => {
       const { delegations } = ports;
       const placementOf = (subnetId: SubnetId) => state.placementOf(subnetId);
       anycast.restore(await delegations.anycastSubnets(), placementOf, await delegations.notAnycast());
     },
-    onHello: (crawlerId, hello) => {
+    /** A crawler arrived: subnets of it that it now denies as a whole, or cannot reach, go to others. */
+    onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => {
       denied.setList(crawlerId, hello.denies);
       const isWilling = (hello.denies?.networks.length ?? 0) === 0 && hello.capabilities.ipv6;
       if (isWilling) return;
@@ -270,7 +222,8 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
       });
       ports.request(lost, "denied");
     },
-    onResults: async (batch) => {
+    /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
+    onResults: async (batch: ResultBatch): Promise<void> => {
       firstFetches.note(batch);
       const subnetIds = await ports.delegations.subnetsOfHosts(refusedHosts(batch));
       const nowMs = ports.now().getTime();
@@ -278,6 +231,7 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
       const owned = subnetIds.filter((subnetId) => state.ownerOf(subnetId) === batch.crawlerId);
       ports.request(owned, "denied");
     },
+    /** Nobody waits for a turn any longer. */
     close: () => budget.close(),
   };
 }
@@ -383,54 +337,36 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
 // What the coordinator does by the clock for domain sets: hosts that their subnet's crawler may not have go to the
 // nearest that may, and hosts' languages are kept by what their pages turn out to be in.
 
-interface DomainSetDuties {
-  /** Results came in: what language their hosts speak may have changed. */
-  note(batch: Pick<ResultBatch, "results">): void;
-  pass(): Promise<void>;
-  start(): void;
-  stop(): void;
-}
-
 /** The name by which the duty can be hurried. */
 const delegateBySetsDuty = "delegate-by-domain-sets";
 
 const everyMs = 5000;
 
 function domainSetDuties(
-  given: Omit<DelegateBySetsPorts, "partitionOf" | "settings"> & {
-    readonly domainSets: DomainSetStore;
-    readonly settings: () => DelegateBySetsPorts["settings"];
-    readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-    readonly log: Log;
-  },
+  portsNow: () => Omit<DelegateBySetsPorts, "partitionOf">,
+  given: Pick<DelegatingPorts, "state" | "log" | "timekeeper"> & { readonly domainSets: DomainSetStore },
   config: Pick<CoordinatorConfig, "domainSets">,
-): DomainSetDuties {
-  let isStopping = false;
-  const partitionOf = partitionsOfFleet(given.state, config);
+) {
+  const { state, log, timekeeper } = given;
+  const partitionOf = partitionsOfFleet(state, config);
   const languages = new HostLanguages(given.domainSets);
   const asksLanguages = () =>
-    given.state.crawlers.some(({ crawlerId }) =>
+    state.crawlers.some(({ crawlerId }) =>
       partitionOf(crawlerId).some((layer) => layer.some(({ languages: asked }) => asked.size > 0)),
     );
-  const duties: DomainSetDuties = {
-    note: (batch) => languages.note(hostsWithPages(batch)),
-    pass: async () => {
+  return {
+    note: (batch: ResultBatch) => languages.note(hostsWithPages(batch)),
+    pass: async (): Promise<void> => {
       await languages.pass({ all: asksLanguages() });
-      const ports = { ...given, settings: given.settings(), partitionOf, isStopping: () => isStopping };
-      const { moved, ended } = await delegateBySets(ports);
+      const { moved, ended } = await delegateBySets({ ...portsNow(), partitionOf });
       if (moved + ended === 0) return;
-      given.log.info({ moved, ended }, "hosts went where their domain sets are");
-      given.timekeeper.hurry(delegateBySetsDuty);
-    },
-    start: () => given.timekeeper.every(delegateBySetsDuty, everyMs, async () => await duties.pass()),
-    stop: () => {
-      isStopping = true;
+      log.info({ moved, ended }, "hosts went where their domain sets are");
+      timekeeper.hurry(delegateBySetsDuty);
     },
   };
-  return duties;
 }
 
-function hostsWithPages({ results }: Pick<ResultBatch, "results">): HostHash[] {
+function hostsWithPages({ results }: ResultBatch): HostHash[] {
   const keys = results.flatMap(({ result }) => (result.page === null ? [] : [urlKeyOf(result.url)]));
   return keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash]));
 }

@@ -13,7 +13,7 @@ import { nothingPublished, type PublishedRanges } from "../subnets/published-ran
 import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
 import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
-import { type CandidateFleet, candidateFleet, PeerRttTable } from "./fleet.ts";
+import { type CandidateFleet, candidateFleet } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
@@ -33,8 +33,8 @@ export class CoordinatorState {
   #crawlerAt: ReadonlyMap<CrawlerId, number> = new Map();
   readonly #fleets = new RecentFleets();
   readonly #watchers = new Set<StateWatcher>();
-  /** Round-trip times between crawlers. */
-  readonly rtts = new PeerRtts();
+  /** Round-trip times between crawlers; pairs that nobody could measure stay unknown, and rule nobody out. */
+  readonly peerRtts = new PeerMatrix();
 
   get tree(): SubnetTree {
     return this.#tree;
@@ -64,15 +64,6 @@ export class CoordinatorState {
   watch(watcher: StateWatcher): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
-  }
-
-  get delegationCount(): number {
-    return this.#delegations.size;
-  }
-
-  /** Round-trip times between crawlers, as rounds read them. */
-  get peerRtts(): PeerRttTable {
-    return this.rtts.table;
   }
 
   /** The registry's generation that the tree was read from; a newer one may have begun meanwhile. */
@@ -122,8 +113,7 @@ export class CoordinatorState {
     for (const { crawlerId, placedAt } of changed) {
       const known = this.crawler(crawlerId);
       if (known === null || known.placedAt?.getTime() === placedAt?.getTime()) continue;
-      const { matrix } = this.rtts;
-      matrix.forget(matrix.slotOf(crawlerId));
+      this.peerRtts.forget(this.peerRtts.slotOf(crawlerId));
       for (const learned of this.#learnedRtts.values()) learned.forget(crawlerId);
     }
   }
@@ -139,29 +129,42 @@ export class CoordinatorState {
     this.#relearn();
   }
 
-  /** Measured now, or at a time that is not known. */
+  /** Measured now, or at a time that is not known: 0 stands for long ago. */
   learnRtts(rtts: readonly PeerRtt[], now?: Date): void {
-    this.rtts.learn(rtts, now?.getTime() ?? 0);
+    const atMs = now?.getTime() ?? 0;
+    for (const { from, to, rttMs } of rtts)
+      this.peerRtts.learn(this.peerRtts.slotOf(from), this.peerRtts.slotOf(to), rttMs, atMs);
   }
 
-  /** Whether the first crawler has measured the second by itself. */
-  hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
-    return this.rtts.hasMeasured(from, to);
-  }
-
-  /** How far these crawlers have got with measuring each other, 0 to 1. */
+  /**
+   * How far these crawlers have got with measuring each other, 0 to 1: the share of their pairs that somebody has
+   * measured; in a large fleet, of the pairs of its landmarks with a part of it.
+   */
   rttCoverage(crawlerIds: readonly CrawlerId[]): number {
-    return this.rtts.coverage(crawlerIds);
+    const landmarks = landmarksOf(crawlerIds);
+    const every = Math.ceil(crawlerIds.length / crawlersLookedAt);
+    const some = crawlerIds.filter((_, index) => index % every === 0);
+    const isLarge = landmarks.length > 0;
+    let pairs = 0;
+    let known = 0;
+    for (const [at, a] of (isLarge ? landmarks : some).entries()) {
+      for (const b of isLarge ? some : some.slice(at + 1)) {
+        if (a === b) continue;
+        pairs += 1;
+        if (this.peerRtts.rttMs(a, b) !== null) known += 1;
+      }
+    }
+    return pairs === 0 ? 1 : known / pairs;
   }
 
   /** Whether a crawler knows its distance to this share of the others; of a large fleet, to as many as are its landmarks and neighbours. */
   knowsDistances(crawlerId: CrawlerId, online: readonly CrawlerId[], share: number): boolean {
-    const { matrix } = this.rtts;
-    const slotOf = (one: CrawlerId) => matrix.slots.get(one) ?? -1;
-    if (online.length > lookedAtWhole)
-      return matrix.knownOf(slotOf(crawlerId)) >= landmarkCount + neighbourCount;
+    if (online.length > lookedAtWhole) {
+      const slot = this.peerRtts.slots.get(crawlerId) ?? -1;
+      return this.peerRtts.knownOf(slot) >= landmarkCount + neighbourCount;
+    }
     const others = online.filter((other) => other !== crawlerId);
-    const known = others.filter((other) => !Number.isNaN(matrix.rttMs(slotOf(crawlerId), slotOf(other))));
+    const known = others.filter((other) => this.peerRtts.rttMs(crawlerId, other) !== null);
     return known.length >= share * others.length;
   }
 
@@ -184,19 +187,9 @@ export class CoordinatorState {
     return this.#delegations.get(subnetId);
   }
 
-  /** One of `delegationCount`, counted from 0 in the order of `delegations`; null: there is none. */
-  delegationAt(index: number): Delegation | null {
-    return this.#delegations.at(index);
-  }
-
   /** Who crawls the subnet, without the record. */
   ownerOf(subnetId: SubnetId): CrawlerId | null {
     return this.#delegations.ownerOf(subnetId);
-  }
-
-  /** Every delegation, one record at a time, in the order in which the subnets were first delegated. */
-  delegations(): Iterable<Delegation> {
-    return this.#delegations;
   }
 
   /** As they are now, first come first. */
@@ -243,49 +236,6 @@ export class CoordinatorState {
   }
 }
 
-// What is known of the crawlers' round-trip times to each other, and the table that probe rounds read. Pairs
-// that nobody could measure stay unknown, and rule nobody out.
-
-class PeerRtts {
-  readonly matrix = new PeerMatrix();
-  /** What is learned shows in it. */
-  readonly table = PeerRttTable.over(this.matrix);
-
-  /** Measured at this time; at the start it is not known when, and 0 stands for long ago. */
-  learn(rtts: readonly PeerRtt[], atMs: number): void {
-    for (const { from, to, rttMs } of rtts) {
-      this.matrix.learn(this.matrix.slotOf(from), this.matrix.slotOf(to), rttMs, atMs);
-    }
-  }
-
-  hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
-    const { slots } = this.matrix;
-    return this.matrix.hasMeasured(slots.get(from) ?? -1, slots.get(to) ?? -1);
-  }
-
-  /**
-   * How far a fleet has got with measuring itself, 0 to 1: the share of its pairs that somebody has measured;
-   * in a large fleet, of the pairs of its landmarks with a part of it.
-   */
-  coverage(crawlerIds: readonly CrawlerId[]): number {
-    const slotOf = (crawlerId: CrawlerId) => this.matrix.slots.get(crawlerId) ?? -1;
-    const landmarks = landmarksOf(crawlerIds).map(slotOf);
-    const every = Math.ceil(crawlerIds.length / crawlersLookedAt);
-    const slots = crawlerIds.filter((_, index) => index % every === 0).map(slotOf);
-    const rows = landmarks.length > 0 ? landmarks : slots;
-    let pairs = 0;
-    let known = 0;
-    for (const [at, a] of rows.entries()) {
-      for (const b of landmarks.length > 0 ? slots : slots.slice(at + 1)) {
-        if (a === b && a >= 0) continue;
-        pairs += 1;
-        if (!Number.isNaN(this.matrix.rttMs(a, b))) known += 1;
-      }
-    }
-    return pairs === 0 ? 1 : known / pairs;
-  }
-}
-
 /** Of a large fleet, to tell how far it has got. */
 const crawlersLookedAt = 500;
 
@@ -300,7 +250,7 @@ class RecentFleets {
   readonly #recent: { readonly crawlerIds: readonly CrawlerId[]; readonly fleet: CandidateFleet }[] = [];
 
   /** The fleet of these candidates in this order, made anew where it is not among the latest. */
-  of(crawlerIds: readonly CrawlerId[], peerRtts: PeerRttTable): CandidateFleet {
+  of(crawlerIds: readonly CrawlerId[], peerRtts: PeerMatrix): CandidateFleet {
     const at = this.#recent.findIndex(
       (one) => one.fleet.peerRtts === peerRtts && isSame(one.crawlerIds, crawlerIds),
     );

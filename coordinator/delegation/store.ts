@@ -2,22 +2,38 @@
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { RoundCause } from "#core/delegation-cause";
-import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
+import {
+  asCrawlerId,
+  asSubnetId,
+  type CrawlerId,
+  type HostHash,
+  type RoundId,
+  type SubnetId,
+} from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
-import type { ProbeMethod } from "#protocol/messages";
 import { crawlerLoads, loads, probedRtts, unmeasured } from "../balance/load-store.ts";
 import { fence } from "../crawlers/coordinator-presence-store.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Partition } from "../domain-sets/partition.ts";
-import type { Delegation, DelegationStore, FinishedRound, MeasuredRound, RoundProbe } from "./delegation.ts";
+import type {
+  AgedDelegation,
+  Delegation,
+  DelegationMove,
+  FinishedRound,
+  MeasuredRound,
+  RoundProbe,
+  UnmeasuredAsked,
+} from "./delegation.ts";
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
-import { retryWaitMs } from "./queue.ts";
+import type { MoveRates } from "./recalibration/ageing.ts";
 import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";
 import { decidedByMeasuring, isFromHere } from "./round-reads.ts";
-import { formerSubnets, move, subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
+import { formerSubnets, move, targetsFor, waiting } from "./target-store.ts";
 
 /** Of crawlers that arrive at once. */
 const mostTogether = 200;
+
+export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /**
  * `somebody`: what the crawlers may have that could take a subnet now, each partition once; none: nobody has domain sets.
@@ -27,7 +43,7 @@ export function createDelegationStore(
   pool: Pool,
   somebody: () => readonly Partition[] = () => [],
   coordinatorNumber: number | null = null,
-): DelegationStore {
+) {
   const asLeader = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
     await inTransaction(pool, async (client) => {
       if (coordinatorNumber !== null) await fence(client, coordinatorNumber);
@@ -39,39 +55,92 @@ export function createDelegationStore(
     arrivalLingerMs,
   );
   return {
-    readEach: async (visit) => await readEach(pool, visit),
-    read: async (subnetIds) => await read(pool, subnetIds),
-    waiting: async (limit, except) => await waiting(pool, { limit, except, somebody: somebody() }),
-    targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds, somebody()),
-    latestRounds: async (limit) => await latestRounds(pool, limit),
-    saveRound: async (round) => await asLeader(async (client) => await saveRound(client, round)),
-    delegateOwnSubnet: async (subnetId, crawlerId, now) => await own.ask({ subnetId, crawlerId, now }),
-    move: async (moves, now) => await asLeader(async (client) => await move(client, moves, now)),
-    crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
-    loads: async (recrawlDays, crawlerIds, { displaced } = { displaced: false }) =>
-      await loads(pool, recrawlDays, { crawlerIds, displaced }),
-    formerSubnets: async (crawlerId, since) => await formerSubnets(pool, crawlerId, since),
-    probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
-    decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),
-    checkOutcomes: async (mostRounds) => await checkOutcomes(pool, mostRounds),
-    saveMoveRates: async (rates) => await asLeader(async (client) => await saveMoveRates(client, rates)),
-
-    unmeasured: async (asked) => await unmeasured(pool, asked),
-    leavePlace: async (crawlerId, now) =>
+    /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
+    readEach: async (visit: (delegation: Delegation) => void) => await readEach(pool, visit),
+    /** Of these subnets; those that nobody has are missing. */
+    read: async (subnetIds: readonly SubnetId[]): Promise<Delegation[]> =>
+      (await pool.query<Delegation>(`${selectDelegations} where subnet_id = any($1)`, [subnetIds])).rows,
+    /**
+     * Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those
+     * in `except`, and only the first few of one holder, so that a large one does not keep the others waiting.
+     */
+    waiting: async (limit: number, except: readonly SubnetId[]) =>
+      await waiting(pool, { limit, except, somebody: somebody() }),
+    /** A URL and address to probe for these subnets (recalibration and retries). */
+    targetsFor: async (subnetIds: readonly SubnetId[]) => await targetsFor(pool, subnetIds, somebody()),
+    /** The latest rounds of whole subnets that a crawler's measurement decided, oldest first. */
+    latestRounds: async (limit: number) => await latestRounds(pool, limit),
+    /** Stores round and probes and, when a crawler was decided, the delegation and its history: one transaction. */
+    saveRound: async (round: FinishedRound) =>
+      await asLeader(async (client) => await saveRound(client, round)),
+    /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */
+    delegateOwnSubnet: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date) =>
+      await own.ask({ subnetId, crawlerId, now }),
+    /** Moves that still apply (the `from` still owns it), one transaction; returns those made. */
+    move: async (moves: readonly DelegationMove[], now: Date) =>
+      await asLeader(async (client) => await move(client, moves, now)),
+    /** What each crawler that has a subnet is to fetch a day, where every page is fetched once in so many days. */
+    crawlerLoads: async (recrawlDays: number) => await crawlerLoads(pool, recrawlDays),
+    /**
+     * The same for each subnet of these crawlers, with the RTT that its crawler measured; `displaced`: and of those that
+     * went to relieve a crawler, whoever has them.
+     */
+    loads: async (recrawlDays: number, crawlerIds: readonly CrawlerId[], which = { displaced: false }) =>
+      await loads(pool, recrawlDays, { crawlerIds, ...which }),
+    /** What went from this crawler to others because it left or was drained, and the RTT it had measured. */
+    formerSubnets: async (crawlerId: CrawlerId, since: Date) => await formerSubnets(pool, crawlerId, since),
+    /** Measured RTTs per subnet from the latest round: what the variance rule and the runner-up search need. */
+    probedRtts: async (subnetIds: readonly SubnetId[]) => await probedRtts(pool, subnetIds),
+    /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */
+    decidedBefore: async (before: Date, behind: AgedDelegation | null, limit: number) =>
+      await decidedBefore(pool, before, behind, limit),
+    /** What the latest rounds tell of how long decisions last. */
+    checkOutcomes: async (mostRounds: number) => await checkOutcomes(pool, mostRounds),
+    /** For those who explain; the rounds teach it again. */
+    saveMoveRates: async (rates: MoveRates) =>
+      await asLeader(async (client) => await saveMoveRates(client, rates)),
+    /** Delegations that nobody measured and something can be probed in, those first of which most is fetched a day. */
+    unmeasured: async (asked: UnmeasuredAsked) => await unmeasured(pool, asked),
+    /** The crawler is elsewhere now: what it measured of its subnets, and others of it, is void. Returns the delegations that are others now. */
+    leavePlace: async (crawlerId: CrawlerId, now: Date) =>
       await inTransaction(pool, async (client) => await leavePlace(client, crawlerId, now)),
-    delegateProvisionally: async (subnetId, crawlerId, now) =>
+    /** For the time being, until the crawler's own first fetch is held against others. False: it is delegated already. */
+    delegateProvisionally: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date) =>
       await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
-    anycastSubnets: async () => await anycastSubnets(pool),
-    notAnycast: async () => await notAnycast(pool),
-    subnetsOfHosts: async (hosts) => await subnetsOfHosts(pool, hosts),
+    /** Subnets that were found to be anycast. */
+    anycastSubnets: async () =>
+      await subnetsIn(pool, "select subnet_id from delegation where anycast order by subnet_id"),
+    /** What rounds found not to be anycast in clouds' lists. */
+    notAnycast: async (): Promise<string[]> => {
+      const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
+      return rows.map(({ place }) => place);
+    },
+    /** The subnets that these hosts lie in; what is not in the frontier, or has no address yet, lies in none. */
+    subnetsOfHosts: async (hosts: readonly HostHash[]) =>
+      hosts.length === 0
+        ? []
+        : await subnetsIn(
+            pool,
+            `select distinct subnet_id
+             from frontier_host
+             where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`,
+            [hosts],
+          ),
   };
+}
+
+async function subnetsIn(pool: Pool, text: string, values: readonly unknown[] = []): Promise<SubnetId[]> {
+  const { rows } = await pool.query<{ subnet_id: SubnetId }>(text, [...values]);
+  return rows.map((row) => row.subnet_id);
 }
 
 async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Promise<number> {
   const client = await pool.connect();
   let isUsable = false;
   try {
-    const rows = await readCopy(client, selectDelegations, (row) => visit(delegationIn(row)));
+    const rows = await readCopy(client, `${selectDelegations} order by subnet_id`, (row) =>
+      visit(delegationIn(row)),
+    );
     isUsable = true;
     return rows;
   } finally {
@@ -79,35 +148,10 @@ async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Pr
   }
 }
 
-/** Those that are delegated. */
-async function read(pool: Pool, subnetIds: readonly SubnetId[]): Promise<Delegation[]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    crawler_id: number;
-    measured: boolean;
-    rtt_ms: number | null;
-    runner_up_id: number | null;
-    runner_up_rtt_ms: number | null;
-  }>(
-    `select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
-     from delegation
-     where subnet_id = any($1)`,
-    [subnetIds],
-  );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: asCrawlerId(row.crawler_id),
-    measured: row.measured,
-    rttMs: row.rtt_ms,
-    runnerUpId: row.runner_up_id === null ? null : asCrawlerId(row.runner_up_id),
-    runnerUpRttMs: row.runner_up_rtt_ms,
-  }));
-}
-
 const selectDelegations = `
-  select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
-  from delegation
-  order by subnet_id`;
+  select subnet_id as "subnetId", crawler_id as "crawlerId", measured and not anycast as measured, rtt_ms as "rttMs",
+    runner_up_id as "runnerUpId", runner_up_rtt_ms as "runnerUpRttMs"
+  from delegation`;
 
 function delegationIn(row: CopiedRow): Delegation {
   return {
@@ -121,13 +165,33 @@ function delegationIn(row: CopiedRow): Delegation {
 }
 
 async function saveRound(client: PoolClient, round: FinishedRound): Promise<RoundId> {
-  const { rows } = await client.query<{ round_id: number }>(
-    `insert into probe_round (subnet_id, cause, policy, parameters, target_url, target_address,
+  const roundId = await addRound(client, round);
+  if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
+  if (round.notAnycast !== undefined) {
+    await client.query(
+      "insert into anycast_check (place, checked_at) values ($1, $2) on conflict (place) do nothing",
+      [round.notAnycast, round.decidedAt],
+    );
+  }
+  return roundId;
+}
+
+/** With every probe. Of a round for something within a subnet the subnet stands apart, so that it is no round of the whole. */
+export async function addRound(
+  client: PoolClient,
+  round: Omit<FinishedRound, "subnetId"> & {
+    readonly subnetId?: SubnetId;
+    readonly withinSubnetId?: SubnetId;
+  },
+): Promise<RoundId> {
+  const { rows } = await client.query<{ round_id: RoundId }>(
+    `insert into probe_round (subnet_id, within_subnet_id, cause, policy, parameters, target_url, target_address,
        started_at, decided_at, crawler_id, runner_up_id, reason, method)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
      returning round_id`,
     [
-      round.subnetId,
+      round.subnetId ?? null,
+      round.withinSubnetId ?? null,
       round.cause,
       round.policy,
       JSON.stringify(round.parameters),
@@ -141,20 +205,12 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
       round.probes.length === 0 ? null : (round.method ?? null),
     ],
   );
-  const roundId = asRoundId(rows[0]!.round_id);
+  const roundId = rows[0]!.round_id;
   await saveProbes(client, roundId, round);
-  if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
-  if (round.notAnycast !== undefined) {
-    await client.query(
-      "insert into anycast_check (place, checked_at) values ($1, $2) on conflict (place) do nothing",
-      [round.notAnycast, round.decidedAt],
-    );
-  }
   return roundId;
 }
 
-/** The probes of a round, whatever it was for. */
-export async function saveProbes(
+async function saveProbes(
   client: PoolClient,
   roundId: RoundId,
   round: Pick<FinishedRound, "probes" | "cause">,
@@ -230,6 +286,17 @@ async function delegate(
   );
 }
 
+/** A subnet that nobody could measure is probed again soon at first, then less and less often. */
+const firstMs = 5 * 60_000;
+
+/** What has been silent for long is asked twice a day, so that it is found when it speaks again. */
+const longestMs = 12 * 3_600_000;
+
+/** The wait in ms after so many rounds in a row (1 and up) that nobody answered: doubled each time. */
+function retryWaitMs(unansweredRounds: number): number {
+  return Math.min(longestMs, firstMs * 2 ** Math.min(30, Math.max(0, unansweredRounds - 1)));
+}
+
 /** What led to the round goes first, where it is known. */
 function historyReason(round: FinishedRound): string {
   const evidence = slowFetchesIn(round.parameters);
@@ -289,7 +356,7 @@ async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): 
     "update finer_delegation set runner_up_id = null, runner_up_rtt_ms = null where runner_up_id = $1",
     [crawlerId],
   );
-  const { rows } = await client.query<{ subnet_id: number }>(
+  const { rows } = await client.query<{ subnet_id: SubnetId }>(
     `with held as (
        select subnet_id
        from delegation
@@ -310,7 +377,7 @@ async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): 
      returning d.subnet_id`,
     [crawlerId],
   );
-  return rows.map((row) => asSubnetId(row.subnet_id));
+  return rows.map((row) => row.subnet_id);
 }
 
 /** Until the crawler's first fetch has been held against others: unmeasured, so that a restart finds it again. */
@@ -335,23 +402,11 @@ async function delegateProvisionally(
   return rowCount === 1;
 }
 
-async function notAnycast(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
-  return rows.map(({ place }) => place);
-}
-
-async function anycastSubnets(pool: Pool): Promise<SubnetId[]> {
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    "select subnet_id from delegation where anycast order by subnet_id",
-  );
-  return rows.map((row) => asSubnetId(row.subnet_id));
-}
-
 // What the latest probe rounds measured: tables probe_round and probe.
 
 /** Rounds of whole subnets, decided by measurements of the method that was compared; anycast ones teach nothing. */
 async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]> {
-  const { rows } = await pool.query<LatestRow>(
+  const { rows } = await pool.query<MeasuredRound>(
     `with latest as (
        select round_id, subnet_id, method, started_at
        from probe_round
@@ -359,9 +414,8 @@ async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]>
        order by round_id desc
        limit $1
      )
-     select l.subnet_id, l.method,
-       array_agg(p.crawler_id order by p.ordinal) as crawler_ids,
-       array_agg(p.rtt_ms order by p.ordinal) as rtts_ms
+     select l.subnet_id as "subnetId", l.method,
+       json_agg(json_build_object('crawlerId', p.crawler_id, 'rttMs', p.rtt_ms) order by p.ordinal) as probes
      from latest l
      join probe p on p.round_id = l.round_id and p.method = l.method and p.rtt_ms is not null
        and ${isFromHere("p", "l")}
@@ -369,17 +423,5 @@ async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]>
      order by l.round_id`,
     [limit],
   );
-  return rows.map(roundOf);
-}
-
-interface LatestRow {
-  subnet_id: number;
-  method: ProbeMethod;
-  crawler_ids: number[];
-  rtts_ms: number[];
-}
-
-function roundOf(row: LatestRow): MeasuredRound {
-  const probes = row.crawler_ids.map((id, at) => ({ crawlerId: asCrawlerId(id), rttMs: row.rtts_ms[at]! }));
-  return { subnetId: asSubnetId(row.subnet_id), method: row.method, probes };
+  return rows;
 }

@@ -5,10 +5,11 @@
  * sets hold comes before those that nobody may have.
  */
 import type { Pool, PoolClient } from "pg";
-import { asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { columnsOf } from "../database/transaction.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
 import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
-import type { DelegationMove, DelegationStore, WaitingSubnet } from "./delegation.ts";
+import type { DelegationMove, WaitingSubnet } from "./delegation.ts";
 import { isFromHere } from "./round-reads.ts";
 
 /** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
@@ -32,7 +33,7 @@ export async function waiting(
   { limit, except, somebody }: AskedWaiting,
 ): Promise<WaitingSubnet[]> {
   const held = heldFirst(somebody, 3);
-  const { rows } = await pool.query<WaitingRow>(
+  const { rows } = await pool.query<TargetRow>(
     `with open as (
        select h.subnet_id, min(h.admitted_at) as since
        from frontier_host h
@@ -55,7 +56,7 @@ export async function waiting(
        order by since, subnet_id
        limit $1
      )
-     select w.subnet_id, u.url, h.host, host(h.addresses[1]) as address, due.urls as due_urls,
+     select w.subnet_id as "subnetId", u.url, h.host, host(h.addresses[1]) as address, due.urls as "dueUrls",
        ${held.hostsOf("w")}
      from waiting w
      cross join lateral (
@@ -88,7 +89,7 @@ export async function waiting(
      order by w.since, w.subnet_id`,
     [limit, except, ...held.values],
   );
-  return rows.map((row) => ({ ...targetOf(row), dueUrls: row.due_urls }));
+  return rows.map(targetOf);
 }
 
 /** For subnets that were delegated before, due or not: a URL that answered last time, if there is one. */
@@ -99,7 +100,7 @@ export async function targetsFor(
 ): Promise<WaitingSubnet[]> {
   const held = heldFirst(somebody, 2);
   const { rows } = await pool.query<TargetRow>(
-    `select found.*, ${held.hostsOf("found")}
+    `select found.subnet_id as "subnetId", found.url, found.host, found.address, ${held.hostsOf("found")}
      from (
        select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
        from unnest($1::int[]) as given (subnet_id)
@@ -120,29 +121,8 @@ export async function targetsFor(
   return rows.map(targetOf);
 }
 
-/** The subnets of these hosts; what is not in the frontier, or has no address yet, lies in none. */
-export async function subnetsOfHosts(pool: Pool, hosts: readonly HostHash[]): Promise<SubnetId[]> {
-  if (hosts.length === 0) return [];
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    `select distinct subnet_id
-     from frontier_host
-     where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`,
-    [hosts],
-  );
-  return rows.map((row) => asSubnetId(row.subnet_id));
-}
-
-interface TargetRow {
-  readonly subnet_id: number;
-  readonly url: string;
-  readonly host: string;
-  readonly address: string;
-  readonly hosts: HostToHold[] | null;
-}
-
-interface WaitingRow extends TargetRow {
-  readonly due_urls: number;
-}
+/** As it is read: without domain sets in the fleet, no hosts are named. */
+type TargetRow = Omit<WaitingSubnet, "hosts"> & { readonly hosts: readonly HostToHold[] | null };
 
 /** Parts of a statement whose hosts are `h`; without domain sets in the fleet, they ask nothing. */
 function heldFirst(somebody: readonly Partition[], first: number) {
@@ -161,9 +141,7 @@ function heldFirst(somebody: readonly Partition[], first: number) {
   return { order: `${condition} desc,`, values, hostsOf };
 }
 
-function targetOf(row: TargetRow): WaitingSubnet {
-  const { url, host, address, hosts } = row;
-  const target = { subnetId: asSubnetId(row.subnet_id), url, host, address };
+function targetOf({ hosts, ...target }: TargetRow): WaitingSubnet {
   return hosts === null ? target : { ...target, hosts };
 }
 
@@ -181,7 +159,7 @@ export async function move(
   await client.query("select from delegation where subnet_id = any($1) order by subnet_id for update", [
     moves.map((one) => one.subnetId),
   ]);
-  const { rows } = await client.query<{ subnet_id: number }>(
+  const { rows } = await client.query<{ subnet_id: SubnetId }>(
     `with moved as (
        update delegation d
        set crawler_id = given.to_id,
@@ -202,30 +180,23 @@ export async function move(
      select subnet_id, $7, from_id, to_id, cause, round_id, reason
      from moved
      returning subnet_id`,
-    [
-      moves.map((one) => one.subnetId),
-      moves.map((one) => one.from),
-      moves.map((one) => one.to),
-      moves.map((one) => one.cause),
-      moves.map((one) => one.reason),
-      moves.map((one) => one.rttMs),
-      now,
-    ],
+    [...columnsOf(moves, ["subnetId", "from", "to", "cause", "reason", "rttMs"]), now],
   );
-  return rows.map((row) => asSubnetId(row.subnet_id));
+  return rows.map((row) => row.subnet_id);
+}
+
+interface FormerSubnet {
+  readonly subnetId: SubnetId;
+  readonly rttMs: number | null;
 }
 
 /**
  * What was taken from a crawler because it left or was drained, each subnet with what the crawler had measured
  * in the round that is still the deciding one. At most so many: the latest.
  */
-export async function formerSubnets(
-  pool: Pool,
-  crawlerId: CrawlerId,
-  since: Date,
-): ReturnType<DelegationStore["formerSubnets"]> {
-  const { rows } = await pool.query<{ subnet_id: number; rtt_ms: number | null }>(
-    `select d.subnet_id, min(p.rtt_ms) as rtt_ms
+export async function formerSubnets(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<FormerSubnet[]> {
+  const { rows } = await pool.query<FormerSubnet>(
+    `select d.subnet_id as "subnetId", min(p.rtt_ms) as "rttMs"
      from (
        select subnet_id
        from delegation_history
@@ -244,7 +215,7 @@ export async function formerSubnets(
      order by d.subnet_id`,
     [crawlerId, since],
   );
-  return rows.map((row) => ({ subnetId: asSubnetId(row.subnet_id), rttMs: row.rtt_ms }));
+  return rows;
 }
 
 const mostFormer = 200_000;

@@ -23,6 +23,12 @@ export function peersKeptByEach(crawlers: number): number {
   return share >= crawlers ? Number.POSITIVE_INFINITY : Math.max(leastKeptByEach, share);
 }
 
+export interface MeasuredPeer {
+  readonly from: CrawlerId;
+  readonly to: CrawlerId;
+  readonly rttMs: number;
+}
+
 /** Of a crawler: whom it knows, nearest first, from the position `from` up to, not including, `to` of longer columns. */
 export interface NearestStretch {
   readonly slots: Int32Array;
@@ -66,6 +72,16 @@ export class PeerMatrix {
     this.#keptByEach = keptByEach;
   }
 
+  /** Of given measurements, all of which it keeps. */
+  static of(measurements: readonly MeasuredPeer[]): PeerMatrix {
+    const matrix = new PeerMatrix(() => Number.POSITIVE_INFINITY);
+    for (const { from, to, rttMs } of measurements) {
+      const [a, b] = [matrix.slotOf(from), matrix.slotOf(to)];
+      if (!(matrix.measuredMsAt(a, b) <= rttMs)) matrix.learn(a, b, rttMs, 0);
+    }
+    return matrix;
+  }
+
   /** Counts up whenever an RTT becomes known, is forgotten, or changes by more than jitter: what was made from the rows is old then. */
   get revision(): number {
     return this.#revision;
@@ -103,6 +119,10 @@ export class PeerMatrix {
     this.#slots.set(crawlerId, slot);
     this.#rows.push(new PeerRow());
     return slot;
+  }
+
+  slotsOf(crawlerIds: readonly CrawlerId[]): Int32Array {
+    return Int32Array.from(crawlerIds, (crawlerId: CrawlerId) => this.slotOf(crawlerId));
   }
 
   crawlerAt(slot: number): CrawlerId {
@@ -143,8 +163,18 @@ export class PeerMatrix {
         if (this.#rows[from]!.find(to) >= 0) this.#forget(from, to);
   }
 
+  /** The RTT between two crawlers in ms; null where neither has measured the other. */
+  rttMs(a: CrawlerId, b: CrawlerId): number | null {
+    return knownMs(this.rttMsAt(this.#slots.get(a) ?? -1, this.#slots.get(b) ?? -1));
+  }
+
+  /** What the first has measured to the second by itself, in ms; null: nothing. */
+  measuredMs(from: CrawlerId, to: CrawlerId): number | null {
+    return knownMs(this.measuredMsAt(this.#slots.get(from) ?? -1, this.#slots.get(to) ?? -1));
+  }
+
   /** The RTT between two slots in ms; NaN where neither has measured the other. */
-  rttMs(a: number, b: number): number {
+  rttMsAt(a: number, b: number): number {
     const [one, other] = [this.#rows[a], this.#rows[b]];
     if (one === undefined || other === undefined) return Number.NaN;
     // A landmark's row is long.
@@ -229,12 +259,8 @@ export class PeerMatrix {
     this.#nearest.rttsMs.set(rttsMs);
   }
 
-  hasMeasured(from: number, to: number): boolean {
-    return !Number.isNaN(this.measuredMs(from, to));
-  }
-
   /** What one slot has measured to another by itself, in ms; NaN: nothing. */
-  measuredMs(from: number, to: number): number {
+  measuredMsAt(from: number, to: number): number {
     const row = this.#rows[from];
     const at = row?.find(to) ?? -1;
     return at < 0 ? Number.NaN : row!.ownMs[at]!;
@@ -275,6 +301,8 @@ export class PeerMatrix {
     back.dropEmpty(backAt);
   }
 }
+
+const knownMs = (rttMs: number): number | null => (Number.isNaN(rttMs) ? null : rttMs);
 
 const nobody: KnownPeers = { length: 0, peers: new Int32Array(0), bestMs: new Float64Array(0) };
 

@@ -137,7 +137,7 @@ export function peersFor(
     if (due.length === most) break;
     const slot = matrix.slotOf(peer);
     const back = bothWays ? 0 : matrix.touchedAt(slot, own);
-    const isKnown = bothWays ? matrix.hasMeasured(own, slot) : !Number.isNaN(matrix.rttMs(own, slot));
+    const isKnown = !Number.isNaN(bothWays ? matrix.measuredMsAt(own, slot) : matrix.rttMsAt(own, slot));
     const restMs = isKnown ? peerRefreshMs : peerRetryMs;
     if (Math.max(matrix.touchedAt(own, slot), back) * 1000 > nowMs - restMs) continue;
     matrix.touch(own, slot, nowMs);
@@ -175,7 +175,7 @@ export class PeerSearch {
   constructor(turn: PeerTurn) {
     const { matrix, online, landmarks } = turn;
     this.#turn = turn;
-    this.#slots = Int32Array.from(online, (crawlerId: CrawlerId) => matrix.slotOf(crawlerId));
+    this.#slots = matrix.slotsOf(online);
     this.#estimates = new LandmarkEstimates(matrix, landmarks);
     this.#positions = new Int32Array(matrix.size).fill(-1);
     this.#slots.forEach((slot, position) => {
@@ -190,7 +190,7 @@ export class PeerSearch {
     const looked = this.#lookedAt(own);
     const slotAt = (index: number) => this.#slots[looked[index]!]!;
     const distanceMs = (index: number) => {
-      const rttMs = matrix.rttMs(own, slotAt(index));
+      const rttMs = matrix.rttMsAt(own, slotAt(index));
       const guessMs = Number.isNaN(rttMs) ? this.#estimates.between(own, slotAt(index)) : rttMs;
       return Number.isNaN(guessMs) ? Number.POSITIVE_INFINITY : guessMs;
     };

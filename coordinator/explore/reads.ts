@@ -1,6 +1,6 @@
 /** What the explorer reads besides memory: when subnets were delegated, what they load, who holds them. */
 import type { Pool } from "pg";
-import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "#core/ids";
+import { asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
 
 const mostHoldersCalled = 50;
@@ -8,24 +8,33 @@ const mostHoldersCalled = 50;
 /** One page a second and host, the usual pace (subnet-loads). */
 const mostPagesPerHost = 86_400;
 
-export function createExploreReads(pool: Pool): ExploreReads {
+export type ExploreReads = ReturnType<typeof createExploreReads>;
+
+/** What the coordinator's memory does not hold. */
+export function createExploreReads(pool: Pool) {
   return {
+    /** Found to answer from many places. */
     anycastSubnets: async () => await subnetIds(pool, "select subnet_id from delegation where anycast"),
-    eachLoad: async (recrawlDays, visit) => {
+    /** Subnets with hosts: what each is to be fetched a day, where every page is fetched once in so many days. */
+    eachLoad: async (recrawlDays: number, visit: (load: ExploredLoad) => void) => {
       await copied(pool, loadsSql(recrawlDays), (row) =>
         visit({ subnetId: asSubnetId(row.int32(0)), pagesPerDay: row.float32(1), dueHosts: row.int32(2) }),
       );
     },
+    /** Subnets with hosts or parts that are delegated apart. */
     finerSubnets: async () => await subnetIds(pool, "select distinct subnet_id from finer_delegation"),
-    delegatedAt: async (ids) => {
-      const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date }>(
-        "select subnet_id, delegated_at from delegation where subnet_id = any($1::int[])",
+    /** When each was delegated, of those that have a delegation of their own. */
+    delegatedAt: async (ids: readonly SubnetId[]): Promise<ReadonlyMap<SubnetId, string>> => {
+      const { rows } = await pool.query<{ subnetId: SubnetId; at: Date }>(
+        `select subnet_id as "subnetId", delegated_at as at from delegation where subnet_id = any($1::int[])`,
         [ids],
       );
-      return new Map(rows.map((row) => [asSubnetId(row.subnet_id), row.delegated_at.toISOString()]));
+      return new Map(rows.map(({ subnetId, at }) => [subnetId, at.toISOString()]));
     },
-    holders: async (holderIds) => await named(pool, "holder_id = any($1::int[])", holderIds),
-    holdersCalled: async (text) =>
+    holders: async (holderIds: readonly HolderId[]) =>
+      await named(pool, "holder_id = any($1::int[])", holderIds),
+    /** Holders with exactly this handle, or whose name is this, in any case; few. */
+    holdersCalled: async (text: string) =>
       await named(
         pool,
         `handle = upper($1) or (name ilike replace(replace(replace($1, '\\', '\\\\'), '%', '\\%'), '_', '\\_'))`,
@@ -70,18 +79,16 @@ async function named(
   value: unknown,
   limit: number | null = null,
 ): Promise<NamedHolder[]> {
-  const { rows } = await pool.query<{ holder_id: number; name: string; handle: string | null }>(
-    `select holder_id, name, handle
+  const { rows } = await pool.query<NamedHolder>(
+    `select holder_id as "holderId", name, handle
      from holder
      where ${condition}
      order by holder_id
      limit $2`,
     [value, limit],
   );
-  return rows.map(({ holder_id, name, handle }) => ({ holderId: asHolderId(holder_id), name, handle }));
+  return rows;
 }
-
-// What the explorer asks of the database: what the coordinator's memory does not hold.
 
 interface ExploredLoad {
   readonly subnetId: SubnetId;
@@ -93,20 +100,6 @@ export interface NamedHolder {
   readonly holderId: HolderId;
   readonly name: string;
   readonly handle: string | null;
-}
-
-export interface ExploreReads {
-  /** Found to answer from many places. */
-  anycastSubnets(): Promise<readonly SubnetId[]>;
-  /** Subnets with hosts: what each is to be fetched a day, where every page is fetched once in so many days. */
-  eachLoad(recrawlDays: number, visit: (load: ExploredLoad) => void): Promise<void>;
-  /** Subnets with hosts or parts that are delegated apart. */
-  finerSubnets(): Promise<readonly SubnetId[]>;
-  /** When each was delegated, of those that have a delegation of their own. */
-  delegatedAt(subnetIds: readonly SubnetId[]): Promise<ReadonlyMap<SubnetId, string>>;
-  holders(holderIds: readonly HolderId[]): Promise<readonly NamedHolder[]>;
-  /** Holders with exactly this handle, or whose name is this, in any case; few. */
-  holdersCalled(text: string): Promise<readonly NamedHolder[]>;
 }
 
 /** The time, and how the explorer lets others have their turn. */

@@ -1,12 +1,13 @@
 /** The API of one crawler: what is known of it, and what may be done with it. */
 import { z } from "zod";
+import type { IncidentEntry } from "#core/incidents";
 import { keyScopes } from "#protocol/identity";
 import { crawlerName } from "#protocol/invitation";
 import { blames } from "#protocol/result";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { subnetList } from "../subnets/subnets-api.ts";
-import { trustStandings } from "../trust/judge-crawler.ts";
+import { trustReportSchema } from "../trust/trust-api.ts";
 import {
   type ApiOperations,
   answer,
@@ -86,12 +87,15 @@ const absence = record("Absence", {
   lastWords: z.string().nullable().describe("How the process before ended, as it says."),
 });
 
+/** What everybody may see of its entry in the list. */
+export const shownOfEntry = {
+  ...({ pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true } as const),
+  ...({ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true } as const),
+  ...({ unmeasured: true, joiningSince: true, trust: true, release: true } as const),
+};
+
 const crawlerOperation = fleetEntrySchema
-  .pick({
-    ...{ standing: true, pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true },
-    ...{ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true },
-    ...{ unmeasured: true, joiningSince: true, trust: true, release: true },
-  })
+  .pick({ standing: true, ...shownOfEntry })
   .extend({
     incidentsInSevenDays: z.int(),
     activity: crawlerActivity,
@@ -119,34 +123,6 @@ const releaseOffer = record("ReleaseOffer", {
   reportedAt: dateTime().nullable().describe("Null: nothing was heard yet."),
 });
 
-const trustReport = record("TrustReport", {
-  crawler: z.string(),
-  standing: z.enum(trustStandings),
-  pages: z.number(),
-  comparisons: z.strictObject({
-    agreed: z.int(),
-    alone: z.int(),
-    once: z.int(),
-    untold: z.int().describe("Inconclusive. From five on, and a third of all, the crawler is unproven."),
-  }),
-  score: z.number(),
-  distrusted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-  probesDoubted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
-  restoredAt: dateTime().nullable(),
-  connected: z.int(),
-  evidence: z.array(
-    z.strictObject({
-      url: z.string(),
-      at: dateTime(),
-      verdict: z.enum(["alone", "once"]),
-      words: z.string(),
-      counts: z.boolean(),
-      why: z.string(),
-      opinions: z.array(z.strictObject({ crawler: z.string(), at: z.string(), said: z.string() })),
-    }),
-  ),
-});
-
 const logLine = record("LogLine", {
   at: dateTime(),
   kind: z.enum(["connected", "away", "incident", "move", "key", "invitation", "release", "trust", "change"]),
@@ -160,7 +136,7 @@ const crawlerInside = record("CrawlerInside", {
   identity: fleetIdentitySchema,
   keys: z.array(crawlerKey),
   offers: z.array(releaseOffer),
-  trust: trustReport.nullable(),
+  trust: trustReportSchema.nullable(),
   incidents: z.array(incident),
   moves: z.array(move),
   log: logPage,
@@ -249,6 +225,7 @@ export type CrawlerActivity = ReadOf<typeof crawlerActivity>;
 export type CrawlerWork = ReadOf<typeof crawlerWork>;
 export type OfferEntry = ReadOf<typeof releaseOffer>;
 export type CrawlerLogPage = ReadOf<typeof logPage>;
+export type Inside = ReadOf<typeof crawlerInside> & { readonly incidents: readonly IncidentEntry[] };
 export type Operation = ReadOf<typeof crawlerOperation>;
 export type ShutOutPreview = ReadOf<typeof shutOutPreview>;
 

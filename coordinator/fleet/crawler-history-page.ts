@@ -5,12 +5,7 @@ import type { Absence } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import type { MoveStep } from "../crawlers/moves.ts";
 import { incidentTable } from "../overview/incidents-page.ts";
-import {
-  standingWords,
-  type TrustEvidence,
-  type TrustReport,
-  unprovenWords,
-} from "../trust/judge-crawler.ts";
+import { standingWords, type TrustEvidence, type TrustReport, unprovenWords } from "../trust/trust-api.ts";
 import {
   askFor,
   crawlerFor,
@@ -26,8 +21,8 @@ import {
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import type { CrawlerLogPage, Operation } from "./crawler-api.ts";
-import type { CrawlerView, Inside } from "./crawler-view.ts";
+import type { CrawlerLogPage, Inside, Operation } from "./crawler-api.ts";
+import type { CrawlerView } from "./crawler-view.ts";
 
 export interface CrawlerInside {
   readonly crawler: CrawlerView["crawler"];

@@ -3,8 +3,8 @@ import type { Pool } from "pg";
 import { absencesOf } from "../crawlers/crawler-store.ts";
 import { keysOfCrawler } from "../crawlers/identity-store.ts";
 import { moveList } from "../crawlers/move-store.ts";
-import { KeptAnswer } from "../database/cached-read.ts";
-import { type FailureQuery, failureShares, latestFailures } from "../overview/failure-reads.ts";
+import { KeptAnswer, readsOver } from "../database/cached-read.ts";
+import { failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { trustList, trustReport } from "../trust/reads.ts";
 import type { CrawlerActivity, CrawlerLogPage, OfferEntry } from "./crawler-api.ts";
 import { crawlerWork, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
@@ -28,16 +28,20 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
     /** Of a large fleet, as it was some seconds ago. */
     fleet: async () => await fleet.get(),
     crawler: async (name: string, at: Date) => await fleetEntry(pool, name, at, kept),
-    activityOf: async (crawlerId: number) => await crawlerActivity(pool, crawlerId),
-    workOf: async (name: string) => await crawlerWork(pool, name),
-    absencesOf: async (name: string) => await absencesOf(pool, name),
-    keysOf: async (name: string) => await keysOfCrawler(pool, name),
-    logOf: async (name: string, page: number) => await crawlerLog(pool, name, page),
-    offersOf: async (crawlerId: number) => await offersOf(pool, crawlerId),
-    trustOf: async (name: string) => await trustReport(pool, name),
-    trust: async () => await trustList(pool),
-    moves: async (name: string | null) => await moveList(pool, name),
-    failures: async (query: FailureQuery) => await latestFailures(pool, query),
+    ...readsOver(pool, {
+      activityOf,
+      workOf: crawlerWork,
+      absencesOf,
+      keysOf: keysOfCrawler,
+      logOf: crawlerLog,
+    }),
+    ...readsOver(pool, {
+      offersOf,
+      trustOf: trustReport,
+      trust: trustList,
+      moves: moveList,
+      failures: latestFailures,
+    }),
     failureShares: async (hours: 1 | 24) => await shares[hours].get(),
   };
 }
@@ -51,7 +55,7 @@ const window = 5000;
 
 const fetchesShown = 10;
 
-async function crawlerActivity(pool: Pool, crawlerId: number): Promise<CrawlerActivity> {
+async function activityOf(pool: Pool, crawlerId: number): Promise<CrawlerActivity> {
   const [fetches, probes] = await Promise.all([fetchesOf(pool, crawlerId), probesOf(pool, crawlerId)]);
   return { fetches, probes };
 }

@@ -27,7 +27,7 @@ import { crawlerApi, type ShutOutPreview } from "./crawler-api.ts";
 import { crawlerLogBody } from "./crawler-history-page.ts";
 import { crawlerBody, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
-import type { FleetPorts } from "./fleet-ports.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 
 /** Fifty lines each: as far back as anybody reads. */
 const mostLogPages = 200;

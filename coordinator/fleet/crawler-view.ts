@@ -1,11 +1,14 @@
 /** One crawler in full: what everybody may see of it, and what only operators and its partner do. */
 import { type Actor, mayDo } from "#core/actor";
-import type { IncidentEntry, IncidentStore } from "#core/incidents";
-import type { IssuedKey } from "../crawlers/crawler.ts";
-import type { MoveLine } from "../crawlers/move-store.ts";
+import type { IncidentStore } from "#core/incidents";
 import type { OverviewReads } from "../overview/overview-reads.ts";
-import type { TrustReport } from "../trust/judge-crawler.ts";
-import type { CrawlerDetail, CrawlerLogPage, OfferEntry, Operation } from "./crawler-api.ts";
+import {
+  type CrawlerDetail,
+  type CrawlerLogPage,
+  type Inside,
+  type Operation,
+  shownOfEntry,
+} from "./crawler-api.ts";
 import type { FleetReads } from "./crawler-reads.ts";
 import { type FleetEntry, stateWords } from "./fleet-entry.ts";
 
@@ -13,17 +16,6 @@ export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;
   /** Null: not for this viewer. */
   readonly inside: Inside | null;
-}
-
-export interface Inside {
-  readonly identity: FleetEntry["identity"];
-  readonly keys: readonly IssuedKey[];
-  readonly offers: readonly OfferEntry[];
-  readonly trust: TrustReport | null;
-  /** Of the last week, the latest first. */
-  readonly incidents: readonly IncidentEntry[];
-  readonly moves: readonly MoveLine[];
-  readonly log: CrawlerLogPage;
 }
 
 interface CrawlerViewPorts {
@@ -60,24 +52,10 @@ export async function crawlerView(
   return asPartnerSees({ ...detail, operation, inside }, actor, await ports.reads.fleet());
 }
 
-function publicPart(entry: FleetEntry): Omit<Operation, "activity" | "work" | "absences" | "failures"> {
-  return {
-    standing: stateWords(entry),
-    pagesToday: entry.pagesToday,
-    bytesToday: entry.bytesToday,
-    bodyBytesToday: entry.bodyBytesToday,
-    shippedBytesToday: entry.shippedBytesToday,
-    pagesPerDay: entry.pagesPerDay,
-    bytesPerDay: entry.bytesPerDay,
-    granted: entry.granted,
-    partnerAllows: entry.partnerAllows,
-    draining: entry.draining,
-    unmeasured: entry.unmeasured,
-    joiningSince: entry.joiningSince,
-    trust: entry.trust,
-    release: entry.release,
-    incidentsInSevenDays: entry.incidents,
-  };
+function publicPart(entry: FleetEntry) {
+  const shown = Object.entries(entry).filter(([name]) => name in shownOfEntry);
+  const part = Object.fromEntries(shown) as Pick<FleetEntry, keyof typeof shownOfEntry>;
+  return { ...part, standing: stateWords(entry), incidentsInSevenDays: entry.incidents };
 }
 
 async function insideOf(

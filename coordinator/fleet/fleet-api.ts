@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
-import { trustStandings } from "../trust/judge-crawler.ts";
+import { trustLine } from "../trust/trust-api.ts";
 import {
   type ApiOperations,
   answer,
@@ -74,26 +74,6 @@ export const move = record("Move", {
 });
 
 const incidents = record("Incidents", { incidents: z.array(incident), more: z.boolean() });
-
-const trustLine = record("TrustLine", {
-  crawler: z.string(),
-  standing: z.enum(trustStandings),
-  pages: z.number(),
-  comparisons: z.strictObject({
-    agreed: z.int(),
-    alone: z.int(),
-    once: z.int(),
-    untold: z
-      .int()
-      .describe(
-        "Came to nothing that can be concluded. From five on, and a third of all, the crawler is unproven.",
-      ),
-  }),
-  score: z.number(),
-  since: dateTime().nullable(),
-  words: z.string(),
-  restoredAt: dateTime().nullable(),
-});
 
 const trustLines = record("TrustLines", { crawlers: z.array(trustLine), history: chartHistorySchema });
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
-import { trustStandings } from "../trust/judge-crawler.ts";
+import { trustStandings } from "../trust/trust-api.ts";
 import { dateTime, orNull, type ReadOf, record } from "../web/api-operation.ts";
 
 export const budgetSchema = record(

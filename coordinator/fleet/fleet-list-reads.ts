@@ -1,7 +1,7 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
 import { keyThumbprint } from "#protocol/identity";
-import { roundMs } from "../database/cached-read.ts";
+import { readRows, roundedMs } from "../database/cached-read.ts";
 import { standingOf, untoldByCrawler } from "../trust/reads.ts";
 import type { CrawlerWork } from "./crawler-api.ts";
 import type { FleetEntry, FleetIdentity } from "./fleet-entry.ts";
@@ -32,7 +32,8 @@ async function entries(
   pool: Pool,
   asked: { readonly name: string | null; readonly now: Date; readonly figures: FiguresNow },
 ): Promise<FleetEntry[]> {
-  const { rows } = await pool.query<FleetRow>(
+  const rows = await readRows<FleetRow>(
+    pool,
     `select c.crawler_id as "crawlerId", c.name, c.place, c.country, c.state, c.offline_reason as "offlineReason",
        c.last_seen_at as "lastSeenAt", c.connected_at as "connectedAt", c.revoked_at is not null as revoked,
        c.software_version as "softwareVersion", c.pages_per_day as "pagesPerDay",
@@ -43,7 +44,8 @@ async function entries(
          as "partnerAllows",
        case when c.release_version is not null then jsonb_build_object('version', c.release_version,
          'dockVersion', coalesce(c.dock_version, ''), 'policy', coalesce(c.release_policy, '')) end as release,
-       c.draining_since as "drainingSince", c.drain_asked_by as "askedBy", c.drain_subnets as "drainSubnets",
+       c.draining_since as "draining.since", coalesce(c.drain_asked_by, 'operator') as "draining.askedBy",
+       c.drain_subnets as "draining.subnets",
        t.distrusted_at as "distrustedAt", t.probes_doubted_at as "probesDoubtedAt",
        coalesce(t.watched_until_page > t.pages, false) as watched
      from crawler c
@@ -61,53 +63,33 @@ async function entries(
   if (rows.length === 0) return [];
   const ids = rows.map(({ crawlerId }) => crawlerId);
   const [identities, figures] = await Promise.all([fleetIdentities(pool, asked.now, ids), asked.figures()]);
-  return rows.map((row) => ({
-    ...entryOf(row, figures.get(row.crawlerId) ?? noFigures),
-    identity: identities.get(row.crawlerId) ?? noIdentity,
-  }));
+  return rows.flatMap(({ distrustedAt, probesDoubtedAt, watched, ...entry }) => {
+    const { comparisons: told, untold, ...had } = figures.get(entry.crawlerId) ?? noFigures;
+    const identity = identities.get(entry.crawlerId);
+    const trust = standingOf({ distrustedAt, probesDoubtedAt, watched, told, untold });
+    return identity === undefined ? [] : [{ ...entry, ...had, trust, identity }];
+  });
 }
 
-interface FleetRow extends Omit<FleetEntry, Figure | "draining" | "trust" | "identity"> {
-  readonly drainingSince: Date | null;
-  readonly askedBy: NonNullable<FleetEntry["draining"]>["askedBy"] | null;
-  readonly drainSubnets: number;
+interface FleetRow extends Omit<FleetEntry, Figure | "trust" | "identity"> {
   readonly distrustedAt: Date | null;
   readonly probesDoubtedAt: Date | null;
   readonly watched: boolean;
-}
-
-function entryOf(
-  { drainingSince, askedBy, drainSubnets, distrustedAt, probesDoubtedAt, watched, ...entry }: FleetRow,
-  { comparisons: told, untold, ...figures }: FleetFigures,
-): Omit<FleetEntry, "identity"> {
-  return {
-    ...entry,
-    ...figures,
-    draining:
-      drainingSince === null
-        ? null
-        : { since: drainingSince, askedBy: askedBy ?? "operator", subnets: drainSubnets },
-    trust: standingOf({ distrustedAt, probesDoubtedAt, watched, told, untold }),
-  };
 }
 
 // What a crawler may have by its domain sets, and the pace that it was told (table crawler).
 
 /** Of a crawler that is not there, nothing. */
 export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork> {
-  type Pace = NonNullable<CrawlerWork["pace"]>;
-  type WorkRow = CrawlerWork["domainSets"] & Omit<Pace, "pace"> & { readonly pace: Pace["pace"] | null };
-  const { rows } = await pool.query<WorkRow>(
-    `select domain_sets as operator, partner_domain_sets as partner, pace, pace_due_slices as "dueSlices",
-       pace_since as since
+  const rows = await readRows<CrawlerWork>(
+    pool,
+    `select domain_sets as "domainSets.operator", partner_domain_sets as "domainSets.partner", pace as "pace.pace",
+       pace_due_slices as "pace.dueSlices", pace_since as "pace.since"
      from crawler
      where name = $1`,
     [name],
   );
-  const [row] = rows;
-  if (row === undefined) return { domainSets: { operator: [], partner: [] }, pace: null };
-  const { operator, partner, pace, ...sent } = row;
-  return { domainSets: { operator, partner }, pace: pace === null ? null : { pace, ...sent } };
+  return rows[0] ?? { domainSets: { operator: [], partner: [] }, pace: null };
 }
 
 // What each crawler has and did today. Counts delegations and the day's fetches, so it takes a moment on a large
@@ -148,7 +130,7 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
   const { rows } = await pool.query<FleetFigures & { readonly crawlerId: number }>(
     `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
        coalesce(d.unmeasured, 0)::int as unmeasured,
-       d.mean_rtt_ms::float8 as "meanRttMs", coalesce(l.leases, 0)::int as "openLeases",
+       ${roundedMs("d.mean_rtt_ms")} as "meanRttMs", coalesce(l.leases, 0)::int as "openLeases",
        coalesce(f.pages, 0)::int as "pagesToday", coalesce(f.bytes, 0)::float8 as "bytesToday",
        coalesce(f.body_bytes, 0)::float8 as "bodyBytesToday",
        coalesce(f.shipped_bytes, 0)::float8 as "shippedBytesToday", coalesce(o.comparisons, 0)::int as comparisons,
@@ -175,28 +157,10 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
      left join (${untoldByCrawler}) u using (crawler_id)`,
     [now],
   );
-  return new Map(
-    rows.map(({ crawlerId, ...row }) => [crawlerId, { ...row, meanRttMs: roundMs(row.meanRttMs) }]),
-  );
+  return new Map(rows.map(({ crawlerId, ...row }) => [crawlerId, row]));
 }
 
 // Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words.
-
-/** Of a crawler that was never connected. */
-const noIdentity: FleetIdentity = {
-  publicKey: null,
-  keySince: null,
-  scopes: [],
-  signingKey: null,
-  seenAddress: null,
-  addressBefore: null,
-  addressChangedAt: null,
-  lastAway: null,
-  lastEnd: null,
-  copiedAt: null,
-  contact: null,
-  isListed: true,
-};
 
 /** By the crawler's number. */
 export async function fleetIdentities(
@@ -204,14 +168,17 @@ export async function fleetIdentities(
   now: Date,
   crawlerIds: readonly number[],
 ): Promise<ReadonlyMap<number, FleetIdentity>> {
-  const { rows } = await pool.query<IdentityRow & { readonly crawlerId: number }>(
+  const rows = await readRows<FleetIdentity & { readonly crawlerId: number }>(
+    pool,
     `select c.crawler_id as "crawlerId", c.public_key as "publicKey", k.created_at as "keySince",
        coalesce(k.scopes, '{}') as scopes, host(c.seen_address) as "seenAddress",
        host(c.expected_address) as "addressBefore", c.address_changed_at as "addressChangedAt",
-       c.was_offline_since as "awaySince", c.was_offline_reason as "awayReason", c.last_end_at as "endAt",
-       c.last_words as "lastWords", i.copied_at as "copiedAt", c.partner_contact as contact,
-       not c.unlisted as "isListed", s.public_key as "signingKey", s.announced_at as "signingSince",
-       s.expires_at as "signingUntil"
+       case when c.was_offline_reason is not null then c.was_offline_since end as "lastAway.since",
+       c.was_offline_reason as "lastAway.reason",
+       case when c.last_words is not null then c.last_end_at end as "lastEnd.at", c.last_words as "lastEnd.reason",
+       i.copied_at as "copiedAt", c.partner_contact as contact,
+       not c.unlisted as "isListed", s.public_key as "signingKey.publicKey",
+       s.announced_at as "signingKey.since", s.expires_at as "signingKey.until"
      from crawler c
      left join lateral (
        select public_key, announced_at, expires_at
@@ -242,41 +209,9 @@ export async function fleetIdentities(
      where c.crawler_id = any($2)`,
     [now, crawlerIds],
   );
-  return new Map(rows.map(({ crawlerId, ...row }) => [crawlerId, identityOf(row)]));
-}
-
-interface IdentityRow extends Omit<FleetIdentity, "signingKey" | "lastAway" | "lastEnd"> {
-  readonly awaySince: Date | null;
-  readonly awayReason: string | null;
-  readonly endAt: Date | null;
-  readonly lastWords: string | null;
-  readonly signingKey: string | null;
-  readonly signingSince: Date | null;
-  readonly signingUntil: Date | null;
-}
-
-function identityOf({
-  awaySince: since,
-  awayReason,
-  endAt: at,
-  lastWords,
-  signingKey,
-  signingSince,
-  signingUntil,
-  ...row
-}: IdentityRow): FleetIdentity {
-  return {
-    ...row,
-    lastAway: since === null || awayReason === null ? null : { since, reason: awayReason },
-    lastEnd: at === null || lastWords === null ? null : { at, reason: lastWords },
-    signingKey:
-      signingKey === null || signingSince === null || signingUntil === null
-        ? null
-        : {
-            publicKey: signingKey,
-            keyId: keyThumbprint(signingKey),
-            since: signingSince,
-            until: signingUntil,
-          },
-  };
+  return new Map(
+    rows.map(({ crawlerId, signingKey: key, ...row }) => {
+      return [crawlerId, { ...row, signingKey: key && { ...key, keyId: keyThumbprint(key.publicKey) } }];
+    }),
+  );
 }

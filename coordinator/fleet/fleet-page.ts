@@ -3,7 +3,7 @@ import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
 import type { InvitationRecord } from "../crawlers/identity.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
-import { standingWords } from "../trust/judge-crawler.ts";
+import { standingWords } from "../trust/trust-api.ts";
 import {
   empty,
   onlyOperators,

@@ -7,7 +7,7 @@ import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { bytesOrNull, isName, noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
-import type { FleetPorts } from "./fleet-ports.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 import { invitationApi } from "./invitation-api.ts";
 import {
   freshInvite,

@@ -12,7 +12,7 @@ import { movesBody } from "./crawler-history-page.ts";
 import { fleetApi } from "./fleet-api.ts";
 import { type FleetEntry, fleetColumns, stateWords } from "./fleet-entry.ts";
 import { fleetBody } from "./fleet-page.ts";
-import type { FleetPorts } from "./fleet-ports.ts";
+import type { FleetPorts } from "./fleet-store.ts";
 import { fleetView } from "./list.ts";
 
 const mostIncidents = 500;

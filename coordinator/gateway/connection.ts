@@ -11,7 +11,7 @@ import type { LoopTurns } from "#core/clock";
 import { ProtocolError } from "#core/errors";
 import { encodeMessage, maxHelloBytes, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { HistoryDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
+import { briefly, MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { timerMs } from "../core/timer-ms.ts";
@@ -59,7 +59,7 @@ export class CrawlerConnection {
   readonly #socket: WebSocket;
   readonly #stream: Duplex;
   readonly #handlers: ConnectionHandlers;
-  readonly #deflater = new HistoryDeflater();
+  readonly #deflater = new MessageDeflater(briefly);
   readonly #strangers: LoopTurns;
   readonly #budget: ByteBudget;
   readonly #controlFrames = new ByteBudget(controlFramesPerSecond, () => performance.now());
@@ -72,7 +72,6 @@ export class CrawlerConnection {
   #payDay: NodeJS.Timeout | undefined;
   #deflatingBytes = 0;
   #lastTransmission: Promise<void> = Promise.resolve();
-  readonly counts = { messagesIn: 0, wireBytesIn: 0, inflatedBytesIn: 0, messagesOut: 0, wireBytesOut: 0 };
 
   constructor({ socket, stream, inflatedBytesPerSecond, strangers, handlers }: ConnectionSettings) {
     this.#socket = socket;
@@ -255,9 +254,6 @@ export class CrawlerConnection {
       const text = this.#inflater.inflate(deflated, limit);
       const inflatedBytes = text.length + numbers.length;
       this.#budget.spend(Math.max(inflatedBytes, leastMessageBytes));
-      this.counts.messagesIn += 1;
-      this.counts.wireBytesIn += frame.length;
-      this.counts.inflatedBytesIn += inflatedBytes;
       this.#handlers.onMessage({ numbers, text }, { wireBytes: frame.length, inflatedBytes });
     } catch (error) {
       this.#refuseMessage(error);
@@ -281,8 +277,6 @@ export class CrawlerConnection {
   async #deflateAndSend(text: string): Promise<void> {
     try {
       const frame = await this.#deflater.deflate(text);
-      this.counts.messagesOut += 1;
-      this.counts.wireBytesOut += frame.length;
       if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(frame, { binary: true });
     } catch {
       // The connection has ended meanwhile.

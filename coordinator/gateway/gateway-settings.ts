@@ -7,7 +7,6 @@ import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
 import type { ConnectionLimitSettings } from "../web/limits.ts";
 import type { Refusal } from "./connection.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
-import type { CrawlerSession } from "./session.ts";
 
 /**
  * Of one crawler, no two of these run at once (save `admit`); `onArrive` and `onLeave` alternate. A
@@ -194,39 +193,6 @@ export function incidentOf(
 /** An upgrade that was turned away before a word was said. */
 export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
   return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
-}
-
-export interface SessionInfo {
-  readonly name: string;
-  readonly remoteAddress: string;
-  readonly openedAt: Date;
-  readonly softwareVersion: string;
-  readonly unacknowledgedResults: number;
-  readonly waitingMessages: number;
-  readonly held: boolean;
-  readonly messagesIn: number;
-  readonly wireBytesIn: number;
-  readonly inflatedBytesIn: number;
-  readonly messagesOut: number;
-  readonly wireBytesOut: number;
-}
-
-/** Null before its hello. */
-export function sessionInfoOf(session: CrawlerSession): SessionInfo | null {
-  const { hello, remoteAddress, openedAt, unacknowledgedResults, waitingMessages, connection } = session;
-  if (!hello) return null;
-  const { name, softwareVersion } = hello;
-  const held = connection.isHeld;
-  return {
-    name,
-    remoteAddress,
-    openedAt,
-    softwareVersion,
-    unacknowledgedResults,
-    waitingMessages,
-    held,
-    ...connection.counts,
-  };
 }
 
 /**

@@ -34,8 +34,6 @@ import {
   type GatewaySettings,
   incidentOf,
   replaced,
-  type SessionInfo,
-  sessionInfoOf,
   shuttingDown,
   starting,
   turnedAway,
@@ -178,9 +176,8 @@ export class CrawlerGateway implements Fleet {
     return session !== undefined;
   }
 
-  sessionInfo(crawlerId: CrawlerId): SessionInfo | null {
-    const session = this.#sessions.get(crawlerId);
-    return session ? sessionInfoOf(session) : null;
+  sessionOf(crawlerId: CrawlerId): CrawlerSession | null {
+    return this.#sessions.get(crawlerId) ?? null;
   }
 
   /** Those that have said hello and wait for their turn. */

@@ -134,9 +134,6 @@ export class CrawlerSession {
   get leavesForGood(): boolean {
     return this.#leavesForGood;
   }
-  get unacknowledgedResults(): number {
-    return this.#unacknowledged;
-  }
   get waitingMessages(): number {
     return this.#inbox.length;
   }

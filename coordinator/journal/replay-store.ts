@@ -63,7 +63,7 @@ export async function replayEntries(
     const fault =
       table === undefined
         ? `this version knows no ${kind}`
-        : ((evenOfTheFuture ? null : evenOfTheFuture ? null : futureFault(entry, now)) ?? columnFault(entry));
+        : ((evenOfTheFuture ? null : futureFault(entry, now)) ?? columnFault(entry));
     if (table === undefined || fault !== null) {
       failed.push({ kind, key, words: fault ?? "" });
       continue;

@@ -18,19 +18,6 @@ interface JournalPorts {
   readonly now: () => Date;
 }
 
-interface JournalDuties {
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** Resolves when everything that was committed before is in the files; rejects where they cannot be written. */
-  catchUp(): Promise<void>;
-  /** Whether the database is another than the coordinator took it for; never rejects. */
-  hasGoneBack(): Promise<boolean>;
-  /** Resolves, with words, when the coordinator has to start over. */
-  readonly wentBack: Promise<string>;
-  /** Why the files lack what the database has; null: they do not. */
-  readonly fault: () => { readonly words: string; readonly since: Date } | null;
-}
-
 const reviewMs = 5000;
 const catchUpMs = 60_000;
 /** A server that stands still does not hold up the end. */
@@ -38,7 +25,7 @@ const lastCatchUpMs = 2000;
 const forgetMs = 3_600_000;
 const dayMs = 86_400_000;
 
-export function journalDuties(ports: JournalPorts): JournalDuties {
+export function journalDuties(ports: JournalPorts) {
   const { pool, reviewed, timekeeper, log, now } = ports;
   const { journal } = reviewed;
   let following: { stop(): Promise<void> } | null = null;
@@ -84,7 +71,9 @@ export function journalDuties(ports: JournalPorts): JournalDuties {
       await within(lastCatchUpMs, catchUp()).catch(failed);
       await following?.stop();
     },
+    /** Resolves when everything that was committed before is in the files; rejects where they cannot be written. */
     catchUp,
+    /** Whether the database is another than the coordinator took it for; never rejects. */
     hasGoneBack: async () => {
       try {
         return await review();
@@ -93,7 +82,9 @@ export function journalDuties(ports: JournalPorts): JournalDuties {
         return true;
       }
     },
+    /** Resolves, with words, when the coordinator has to start over. */
     wentBack,
+    /** Why the files lack what the database has; null: they do not. */
     fault: () => fault,
   };
 }

@@ -3,7 +3,8 @@
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
-import { type AccuracyCounts, accuracyEstimate } from "../delegation/accuracy.ts";
+import { accuracyEstimate } from "../delegation/accuracy.ts";
+import type { AccuracyCounts } from "../delegation/delegation.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import { outboxBacklog } from "../frontier/link-outbox-store.ts";

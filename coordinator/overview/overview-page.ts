@@ -5,7 +5,7 @@
  */
 
 import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
-import { nearlyBestMs } from "../delegation/accuracy.ts";
+import { nearlyBestMs } from "../delegation/delegation.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
 import { rangeOf } from "../web/chart-history.ts";

@@ -5,10 +5,11 @@
  * not tremble from hour to hour.
  */
 import type { Pool } from "pg";
+import type { TimeRange } from "#core/time-range";
 import { alone } from "../database/bounded-work.ts";
 import { defaultMostBytes, sampleTables } from "../database/cached-read.ts";
 import { columnsOf } from "../database/transaction.ts";
-import type { CoverageFigures, CoverageRow } from "./coverage.ts";
+import type { CoverageFigures, CoverageFilter, CoverageRow } from "./coverage.ts";
 
 const lockName = "nearcrawl-coverage-day";
 
@@ -119,12 +120,7 @@ export interface CoveragePoint extends CoverageFigures {
 /** Day by day, of one country or language, or of all; at most two years. */
 export async function coverageOverTime(
   pool: Pool,
-  asked: {
-    readonly since: Date;
-    readonly until: Date;
-    readonly country: string | null;
-    readonly language: string | null;
-  },
+  asked: Omit<CoverageFilter, "day"> & Pick<TimeRange, "since" | "until">,
 ): Promise<CoveragePoint[]> {
   const { rows } = await pool.query<CoveragePoint>(
     `select to_char(day, 'YYYY-MM-DD') as day, ${figures}

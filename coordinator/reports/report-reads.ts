@@ -1,34 +1,35 @@
 /** What reports are made from: pieces of the crawl, the fleet, what was measured, and the names of what is shown. */
 import type { Pool } from "pg";
-import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId, type HolderId, type SubnetId } from "#core/ids";
+import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { rangeText } from "#db/range-text";
 import { pagesPerDaySql, probedRtts } from "../balance/load-store.ts";
+import { readsOver } from "../database/cached-read.ts";
+import { coverageOn, coverageOverTime } from "./coverage-store.ts";
 import type { CrawlPiece, ReportedCrawler } from "./crawl-pieces.ts";
 import type { MeasuredRtt } from "./piece-distances.ts";
 
 const mostCrawlers = 10_000;
 
+export type ReportReads = ReturnType<typeof createReportReads>;
+
+/** `recrawlDays`: every page is fetched once in so many days. */
+export function createReportReads(pool: Pool, recrawlDays: () => number) {
+  return {
+    ...readsOver(pool, { crawlers, measuredRtts, peerRtts, denyLists, namedSubnets, organisations }),
+    ...readsOver(pool, { coverageOn, coverageOverTime }),
+    crawlPieces: async () => await crawlPieces(pool, recrawlDays()),
+  };
+}
+
 /** One pass over the hosts, whatever their number. */
 export async function crawlPieces(pool: Pool, recrawlDays: number): Promise<CrawlPiece[]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    crawler_id: number | null;
-    rtt_ms: number | null;
-    anycast: boolean;
-    displaced: boolean;
-    decided_at: Date | null;
-    country: string | null;
-    holder_id: number | null;
-    hosts: number;
-    pages: number;
-    pages_per_day: number;
-  }>(
-    `select s.subnet_id, coalesce(f.crawler_id, d.crawler_id) as crawler_id,
-       case when f.finer_id is not null then f.rtt_ms when not d.anycast then d.rtt_ms end as rtt_ms,
-       coalesce(d.anycast and f.finer_id is null, false) as anycast,
-       coalesce(d.cause = 'overload' and f.finer_id is null, false) as displaced,
-       coalesce(f.delegated_at, d.delegated_at) as decided_at,
-       s.country, s.holder_id, h.hosts, h.pages, h.pages_per_day
+  const { rows } = await pool.query<CrawlPiece>(
+    `select s.subnet_id as "subnetId", coalesce(f.crawler_id, d.crawler_id) as "crawlerId",
+       case when f.finer_id is not null then f.rtt_ms when not d.anycast then d.rtt_ms end as "rttMs",
+       coalesce(d.anycast and f.finer_id is null, false) as "isAnycast",
+       coalesce(d.cause = 'overload' and f.finer_id is null, false) as "isDisplaced",
+       coalesce(f.delegated_at, d.delegated_at) as "decidedAt",
+       s.country, s.holder_id as "holderId", h.hosts, h.pages, h.pages_per_day as "pagesPerDay"
      from (
        select subnet_id, finer_id, count(*)::int as hosts, sum(good_pages + near_duplicates)::float8 as pages,
          sum(${pagesPerDaySql("$1")})::float8 as pages_per_day
@@ -41,22 +42,10 @@ export async function crawlPieces(pool: Pool, recrawlDays: number): Promise<Craw
      left join finer_delegation f on f.finer_id = h.finer_id`,
     [recrawlDays],
   );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: row.crawler_id === null ? null : asCrawlerId(row.crawler_id),
-    rttMs: row.rtt_ms,
-    isAnycast: row.anycast,
-    isDisplaced: row.displaced,
-    decidedAt: row.decided_at,
-    country: row.country,
-    holderId: row.holder_id === null ? null : asHolderId(row.holder_id),
-    hosts: row.hosts,
-    pages: row.pages,
-    pagesPerDay: row.pages_per_day,
-  }));
+  return rows;
 }
 
-export async function reportedCrawlers(pool: Pool): Promise<ReportedCrawler[]> {
+export async function crawlers(pool: Pool): Promise<ReportedCrawler[]> {
   const { rows } = await pool.query<ReportedCrawler>(
     `select crawler_id as "crawlerId", name, country,
        case when draining_since is not null and state = 'online' then 'draining' else state end as state,
@@ -97,13 +86,11 @@ export async function peerRtts(pool: Pool, crawlerIds: readonly CrawlerId[]): Pr
 }
 
 /** What partners' crawlers said with their last hello. */
-export async function denyLists(
-  pool: Pool,
-): Promise<{ readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } }[]> {
-  const { rows } = await pool.query<{
-    crawlerId: CrawlerId;
-    denies: { networks: string[]; domains: string[] };
-  }>(`select crawler_id as "crawlerId", denies from crawler_denies limit ${mostCrawlers}`);
+export async function denyLists(pool: Pool) {
+  type Denied = { readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } };
+  const { rows } = await pool.query<Denied>(
+    `select crawler_id as "crawlerId", denies from crawler_denies limit ${mostCrawlers}`,
+  );
   return rows;
 }
 
@@ -113,28 +100,21 @@ export interface NamedSubnet {
   readonly holder: string | null;
 }
 
+type Numbered = Pick<CrawlPiece, "subnetId">;
+
 export async function namedSubnets(
   pool: Pool,
   subnetIds: readonly SubnetId[],
 ): Promise<Map<SubnetId, NamedSubnet>> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    first_address: string;
-    last_address: string;
-    name: string;
-    holder: string | null;
-  }>(
-    `select subnet_id, host(first_address) as first_address, host(last_address) as last_address, s.name, h.name as holder
+  const { rows } = await pool.query<Omit<NamedSubnet, "range"> & Record<"first" | "last", string> & Numbered>(
+    `select subnet_id as "subnetId", host(first_address) as first, host(last_address) as last, s.name, h.name as holder
      from subnet s
      left join holder h using (holder_id)
      where subnet_id = any($1::int[])`,
     [subnetIds],
   );
   return new Map(
-    rows.map((row) => [
-      asSubnetId(row.subnet_id),
-      { range: rangeText(row.first_address, row.last_address), name: row.name, holder: row.holder },
-    ]),
+    rows.map(({ subnetId, first, last, ...row }) => [subnetId, { ...row, range: rangeText(first, last) }]),
   );
 }
 
@@ -151,15 +131,7 @@ export interface OrganisationRow {
 }
 
 /** Those with the most pages, and what all together have; without a holder: one row with none. */
-export async function organisationRows(
-  pool: Pool,
-  most: number,
-): Promise<{
-  readonly rows: OrganisationRow[];
-  readonly all: Omit<OrganisationRow, "name" | "handle" | "country" | "holderId"> & {
-    readonly organisations: number;
-  };
-}> {
+export async function organisations(pool: Pool, most: number) {
   const { rows } = await pool.query<OrganisationRow & { allOf: Record<string, number> }>(
     `with place as (
        select holder_id, country, subnet_id, count(*)::int as hosts, sum(pages)::float8 as pages,

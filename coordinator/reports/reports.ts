@@ -2,17 +2,23 @@
 import { enoughSamples } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
+import type { TimeRange } from "#core/time-range";
 import { DeniedTargets } from "../delegation/denied-targets.ts";
-import { addedFigures, type CoverageFigures, type CoverageRow, coverageLines } from "./coverage.ts";
-import type { CoverageDay, CoveragePoint } from "./coverage-store.ts";
+import {
+  addedFigures,
+  type CoverageFigures,
+  type CoverageFilter,
+  type CoverageRow,
+  coverageLines,
+} from "./coverage.ts";
 import { type CrawlPiece, costOf, mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
 import { type CandidatePlace, expectedReach, type PlacesOf } from "./expected-reach.ts";
 import { type FarSubnet, farSubnets } from "./far-subnets.ts";
 import { type HomeRttOf, homeRtts } from "./home-rtt.ts";
 import { missedCrawlers } from "./missed-crawlers.ts";
-import { isMeasuredPiece, type MeasuredPiece, type MeasuredRtt, PieceDistances } from "./piece-distances.ts";
+import { isMeasuredPiece, type MeasuredPiece, PieceDistances } from "./piece-distances.ts";
 import { type ChosenSite, chooseSites } from "./placement.ts";
-import type { NamedSubnet, OrganisationRow, PeerRtt } from "./report-reads.ts";
+import type { NamedSubnet, ReportReads } from "./report-reads.ts";
 import type {
   ComparedPart,
   CoverageReport,
@@ -21,30 +27,6 @@ import type {
   PlacementReport,
   SubnetsReport,
 } from "./reports-api.ts";
-
-export interface ReportReads {
-  crawlPieces(): Promise<CrawlPiece[]>;
-  crawlers(): Promise<ReportedCrawler[]>;
-  measuredRtts(subnetIds: readonly SubnetId[]): Promise<MeasuredRtt[]>;
-  peerRtts(crawlerIds: readonly CrawlerId[]): Promise<PeerRtt[]>;
-  denyLists(): Promise<
-    readonly { readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } }[]
-  >;
-  namedSubnets(subnetIds: readonly SubnetId[]): Promise<ReadonlyMap<SubnetId, NamedSubnet>>;
-  organisations(most: number): Promise<{
-    readonly rows: readonly OrganisationRow[];
-    readonly all: Pick<OrganisationRow, "subnets" | "hosts" | "pages" | "bytes"> & {
-      readonly organisations: number;
-    };
-  }>;
-  coverageOn(day: string): Promise<CoverageDay | null>;
-  coverageOverTime(asked: {
-    readonly since: Date;
-    readonly until: Date;
-    readonly country: string | null;
-    readonly language: string | null;
-  }): Promise<CoveragePoint[]>;
-}
 
 export const mostLines = 100;
 
@@ -321,18 +303,9 @@ export async function organisationsReport(reads: ReportReads, now: Date): Promis
 const shareOf = (part: number, of: number): number | null =>
   enoughSamples(of) ? Math.round((10_000 * part) / of) / 10_000 : null;
 
-export interface CoverageQuestion {
-  /** `2026-03-01`; null: the latest. */
-  readonly day: string | null;
-  readonly country: string | null;
-  readonly language: string | null;
-  readonly since: Date;
-  readonly until: Date;
-}
-
 export async function coverageReport(
   reads: ReportReads,
-  asked: CoverageQuestion,
+  asked: CoverageFilter & Pick<TimeRange, "since" | "until">,
   now: Date,
 ): Promise<CoverageReport> {
   const [counted, days] = await Promise.all([

@@ -10,12 +10,12 @@ import {
   organisationColumns,
   placementColumns,
 } from "./report-columns.ts";
+import type { ReportReads } from "./report-reads.ts";
 import {
   type CrawlFacts,
   coverageReport,
   crawlersReport,
   placementReport,
-  type ReportReads,
   subnetsReport,
 } from "./reports.ts";
 import { type OrganisationsReport, reportsApi } from "./reports-api.ts";

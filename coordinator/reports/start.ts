@@ -5,33 +5,10 @@ import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
 import type { WebPart } from "../web/actions.ts";
-import { countCoverage, coverageOn, coverageOverTime } from "./coverage-store.ts";
-import {
-  crawlPieces,
-  denyLists,
-  measuredRtts,
-  namedSubnets,
-  organisationRows,
-  peerRtts,
-  reportedCrawlers,
-} from "./report-reads.ts";
-import { organisationsReport, type ReportReads, readCrawl } from "./reports.ts";
+import { countCoverage } from "./coverage-store.ts";
+import { createReportReads } from "./report-reads.ts";
+import { organisationsReport, readCrawl } from "./reports.ts";
 import { reportRoutes } from "./routes.ts";
-
-/** `recrawlDays`: every page is fetched once in so many days. */
-export function createReportReads(pool: Pool, recrawlDays: () => number): ReportReads {
-  return {
-    crawlPieces: () => crawlPieces(pool, recrawlDays()),
-    crawlers: () => reportedCrawlers(pool),
-    measuredRtts: (subnetIds) => measuredRtts(pool, subnetIds),
-    peerRtts: (crawlerIds) => peerRtts(pool, crawlerIds),
-    denyLists: () => denyLists(pool),
-    namedSubnets: (subnetIds) => namedSubnets(pool, subnetIds),
-    organisations: (most) => organisationRows(pool, most),
-    coverageOn: (day) => coverageOn(pool, day),
-    coverageOverTime: (asked) => coverageOverTime(pool, asked),
-  };
-}
 
 export interface ReportPartOptions {
   readonly pool: Pool;

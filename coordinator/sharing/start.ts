@@ -18,10 +18,10 @@ import {
 } from "../crawlers/coordinator-presence-store.ts";
 import type { DayBudget } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
-import type { DelegationStore } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import type { DelegationStore } from "../delegation/store.ts";
 import type { Refusal } from "../gateway/connection.ts";
 import type { FleetLine } from "../gateway/deferred-gateway.ts";
 import { CommonMemory } from "./common-memory.ts";

@@ -4,7 +4,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { rangeStepSeconds, type TimeRange } from "#core/time-range";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import type { ChangeKind } from "../changes/page-change.ts";
-import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import { readsOver, roundedMs, toldRows } from "../database/cached-read.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { linksBeyond } from "../results/link-sql.ts";
 import { answersText, countAnswers, statementLines } from "../results/stated-uses.ts";
@@ -40,7 +40,7 @@ export interface SiteRow {
 }
 
 /** Null: the frontier does not hold it. */
-export async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promise<SiteRow | null> {
+async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promise<SiteRow | null> {
   const { rows } = await pool.query<SiteRow>(
     `select ${standingSql("$2::timestamptz")} as standing, language, admitted_at as "admittedAt", url_count as urls,
        fetched_urls as "fetchedUrls", fetches, fetched_bytes::float8 as "fetchedBytes", outside_links as "outsideLinks",
@@ -57,7 +57,7 @@ export async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promis
 
 // Overview: URLs by state, how old their pages are, what failed.
 
-export async function countUrls(
+async function countUrls(
   pool: Pool,
   hostHash: HostHash,
   now: Date,
@@ -65,20 +65,21 @@ export async function countUrls(
   const isPage = "last_outcome in ('fetched', 'unchanged') and state = 'due'";
   const within = (days: number) =>
     `count(*) filter (where ${isPage} and last_fetched_at >= $2::timestamptz - interval '${days} days')::int`;
-  const { rows } = await pool.query<
-    SiteOverview["urls"] & SiteOverview["freshness"] & { oldest: Date | null }
-  >(
-    `select count(*)::int as counted,
-       count(*) filter (where state = 'due' and next_fetch_at <= $2)::int as due,
-       count(*) filter (where state = 'due' and next_fetch_at > $2)::int as scheduled,
-       count(*) filter (where state = 'due' and failures > 0)::int as failing,
-       count(*) filter (where state = 'refused' and last_outcome = 'refused-by-robots')::int as "blockedByRobots",
-       count(*) filter (where state = 'refused' and last_outcome is distinct from 'refused-by-robots')::int as refused,
-       count(*) filter (where state = 'gone')::int as gone,
-       cardinality(${urlsInHand("$1::bigint")}) as "inProgress",
-       count(*) filter (where ${isPage})::int as pages, ${within(1)} as "withinDay", ${within(7)} as "within7Days",
-       ${within(30)} as "within30Days", ${within(90)} as "within90Days",
-       min(last_fetched_at) filter (where ${isPage}) as oldest
+  const rows = await toldRows<Pick<SiteOverview, "urls" | "freshness">>(
+    pool,
+    `select least(count(*), ${mostCounted})::int as "urls.counted", count(*) > ${mostCounted} as "urls.more",
+       greatest(0, count(*) filter (where state = 'due' and next_fetch_at <= $2)
+         - cardinality(${urlsInHand("$1::bigint")}))::int as "urls.due",
+       cardinality(${urlsInHand("$1::bigint")}) as "urls.inProgress",
+       count(*) filter (where state = 'due' and next_fetch_at > $2)::int as "urls.scheduled",
+       count(*) filter (where state = 'due' and failures > 0)::int as "urls.failing",
+       count(*) filter (where state = 'refused' and last_outcome = 'refused-by-robots')::int as "urls.blockedByRobots",
+       count(*) filter (where state = 'refused' and last_outcome is distinct from 'refused-by-robots')::int as "urls.refused",
+       count(*) filter (where state = 'gone')::int as "urls.gone",
+       count(*) filter (where ${isPage})::int as "freshness.pages", ${within(1)} as "freshness.withinDay",
+       ${within(7)} as "freshness.within7Days", ${within(30)} as "freshness.within30Days",
+       ${within(90)} as "freshness.within90Days",
+       min(last_fetched_at) filter (where ${isPage}) as "freshness.oldestAt"
      from (
        select state, last_outcome, last_fetched_at, next_fetch_at, failures
        from frontier_url
@@ -87,27 +88,11 @@ export async function countUrls(
      ) looked`,
     [hostHash, now],
   );
-  const { counted, due, scheduled, failing, blockedByRobots, refused, gone, inProgress, oldest, ...pages } =
-    rows[0]!;
-  return {
-    urls: {
-      ...{
-        due: Math.max(0, due - inProgress),
-        scheduled,
-        inProgress,
-        failing,
-        blockedByRobots,
-        refused,
-        gone,
-      },
-      ...{ counted: Math.min(counted, mostCounted), more: counted > mostCounted },
-    },
-    freshness: { ...pages, oldestAt: isoOrNull(oldest) },
-  };
+  return rows[0]!;
 }
 
 /** Pages that are empty without scripts. */
-export async function drawnByScripts(pool: Pool, hostHash: HostHash): Promise<SiteOverview["needsScripts"]> {
+async function drawnByScripts(pool: Pool, hostHash: HostHash): Promise<SiteOverview["needsScripts"]> {
   const { rows } = await pool.query<{ pages: number; looked: number; urls: readonly string[] | null }>(
     `select count(*) filter (where needs_scripts)::int as pages, count(*)::int as looked,
        (array_agg(url order by url) filter (where needs_scripts))[1:10] as urls
@@ -118,7 +103,7 @@ export async function drawnByScripts(pool: Pool, hostHash: HostHash): Promise<Si
   return { pages, more: looked > mostPages, urls: [...(urls ?? [])] };
 }
 
-export async function failuresOf(
+async function failuresOf(
   pool: Pool,
   hostHash: HostHash,
   range: TimeRange,
@@ -171,20 +156,6 @@ const stepOf = (seconds: string) =>
 
 // Its URLs, a stretch at a time.
 
-interface UrlRow {
-  readonly url_hash: string;
-  readonly url: string;
-  readonly state: SiteUrl["state"];
-  readonly title: string | null;
-  readonly last_outcome: string | null;
-  readonly last_status: number | null;
-  readonly last_reason: string | null;
-  readonly failures: number;
-  readonly visits: number;
-  readonly last_fetched_at: Date | null;
-  readonly next_fetch_at: Date | number | null;
-}
-
 interface AskedUrls {
   readonly filter: UrlFilter;
   readonly outcome: string | null;
@@ -211,11 +182,11 @@ const mostSorted = 5000;
 
 export async function urlsOf(
   pool: Pool,
-  { hostHash, urls }: SiteUrls,
-  asked: AskedUrls & { readonly filter: Exclude<UrlFilter, "rejected"> },
+  { hostHash, host, urls }: SiteUrls,
+  { filter, ...asked }: AskedUrls,
   now: Date,
 ): Promise<FoundUrls> {
-  const { filter } = asked;
+  if (filter === "rejected") return await rejectedUrls(pool, host, asked);
   if (filter === "held") return await heldUrls(pool, hostHash, asked);
   return await frontierUrls(pool, { hostHash, isSorted: urls <= mostSorted }, { ...asked, filter }, now);
 }
@@ -247,9 +218,11 @@ async function frontierUrls(
     order by ${order}
     limit ${isSorted ? mostSorted : mostLookedAt}
   )`;
-  const { rows } = await pool.query<UrlRow>(
-    `select u.url_hash, u.url, u.state, u.last_outcome, u.last_status, u.last_reason, u.failures, u.visits,
-       u.last_fetched_at, u.next_fetch_at, case when not p.noindex then p.title end as title
+  const rows = await toldRows<SiteUrl & { readonly key: string }>(
+    pool,
+    `select u.url_hash as key, u.url, u.shown as state, case when not p.noindex then nullif(p.title, '') end as title,
+       u.last_outcome as outcome, u.last_status as status, u.last_reason as reason, u.failures, u.visits,
+       u.last_fetched_at as "fetchedAt", u.next_fetch_at as "nextAt"
      from (
        select u.*, ${stateSql} as shown
        from ${looked} u
@@ -258,18 +231,16 @@ async function frontierUrls(
          and ($4::text is null or u.last_outcome = $4) and ($5::int is null or u.last_status = $5)
        order by u.${order}
        limit ${urlsShown + 1}
-     ) found
-     cross join lateral (select found.url_hash, found.url, found.shown as state, found.last_outcome, found.last_status,
-       found.last_reason, found.failures, found.visits, found.last_fetched_at, found.next_fetch_at) u
+     ) u
      left join page p on p.host_hash = $1 and p.url_hash = u.url_hash
      order by u.${order}`,
     [hostHash, now, from === "" ? null : from, outcome, status],
   );
-  const shown = rows.slice(0, urlsShown);
-  const cursor = (row: UrlRow) => (isSorted ? row.url : row.url_hash);
-  if (rows.length > urlsShown) return { urls: shown.map(siteUrl), next: cursor(shown.at(-1)!), looked: null };
+  const found = rows.slice(0, urlsShown).map(({ key: _, ...url }) => url);
+  const end = rows[urlsShown - 1];
+  if (rows.length > urlsShown) return { urls: found, next: end![isSorted ? "url" : "key"], looked: null };
   const last = isSorted ? null : await lastLooked(pool, hostHash, from);
-  return { urls: shown.map(siteUrl), next: last, looked: last === null ? null : mostLookedAt };
+  return { urls: found, next: last, looked: last === null ? null : mostLookedAt };
 }
 
 /** Null: there are no more than one stretch looks at. */
@@ -284,32 +255,18 @@ async function lastLooked(pool: Pool, hostHash: HostHash, from: string | null): 
   return rows[0]?.url_hash ?? null;
 }
 
-function siteUrl(row: UrlRow): SiteUrl {
-  return {
-    ...{
-      url: row.url,
-      state: row.state,
-      title: row.title === "" ? null : row.title,
-      outcome: row.last_outcome,
-    },
-    ...{ status: row.last_status, reason: row.last_reason, failures: row.failures, visits: row.visits },
-    ...{ fetchedAt: isoOrNull(row.last_fetched_at), nextAt: isoOrNull(row.next_fetch_at) },
-  };
-}
-
 const neverFetched = {
-  title: null,
-  outcome: null,
-  status: null,
-  failures: 0,
-  visits: 0,
-  fetchedAt: null,
-  nextAt: null,
+  ...{ title: null, outcome: null, status: null, fetchedAt: null, nextAt: null },
+  ...{ failures: 0, visits: 0 },
 };
 
 const mostOffset = 10_000;
 
-async function heldUrls(pool: Pool, hostHash: HostHash, { after }: AskedUrls): Promise<FoundUrls> {
+async function heldUrls(
+  pool: Pool,
+  hostHash: HostHash,
+  { after }: Pick<AskedUrls, "after">,
+): Promise<FoundUrls> {
   const offset = /^\d{1,5}$/.test(after) ? Math.min(Number(after), mostOffset) : 0;
   const { rows } = await pool.query<{ url: string }>(
     `select url from held_url where host_hash = $1 order by batch, place limit $2 offset $3`,
@@ -323,7 +280,11 @@ async function heldUrls(pool: Pool, hostHash: HostHash, { after }: AskedUrls): P
 }
 
 /** As they were given: by their beginning, with either scheme. */
-async function rejectedUrls(pool: Pool, host: string, { after }: AskedUrls): Promise<FoundUrls> {
+async function rejectedUrls(
+  pool: Pool,
+  host: string,
+  { after }: Pick<AskedUrls, "after">,
+): Promise<FoundUrls> {
   const { rows } = await pool.query<{ url: string; reason: string }>(
     `select url, reason
      from rejected_url
@@ -350,7 +311,7 @@ function rejectedForms(host: string): string[] {
 const mostRejected = 1000;
 
 /** At most `mostRejected`. */
-export async function countRejected(pool: Pool, host: string): Promise<number> {
+async function countRejected(pool: Pool, host: string): Promise<number> {
   const { rows } = await pool.query<{ urls: number }>(
     `select count(*)::int as urls from (select from rejected_url where ${ofHost} limit ${mostRejected}) counted`,
     [rejectedForms(host)],
@@ -363,7 +324,7 @@ export async function countRejected(pool: Pool, host: string): Promise<number> {
 const mostChanges = 20_000;
 
 /** Of the host's latest changes those noted since then. */
-export async function countChanges(
+async function countChanges(
   pool: Pool,
   hostHash: HostHash,
   since: Date,
@@ -381,7 +342,7 @@ export async function countChanges(
   return rows;
 }
 
-export async function blockedUrls(pool: Pool, hostHash: HostHash): Promise<SiteRobots["blocked"]> {
+async function blockedUrls(pool: Pool, hostHash: HostHash): Promise<SiteRobots["blocked"]> {
   const { rows } = await pool.query<{ looked: number; rule: string | null; urls: number; example: string }>(
     `select sum(count(*)) over ()::int as looked, rule, count(*)::int as urls, min(url) as example
      from (
@@ -404,10 +365,7 @@ export async function blockedUrls(pool: Pool, hostHash: HostHash): Promise<SiteR
   };
 }
 
-export async function statedBy(
-  pool: Pool,
-  hostHash: HostHash,
-): Promise<Pick<SiteRobots, "stated" | "notSearched">> {
+async function statedBy(pool: Pool, hostHash: HostHash): Promise<Pick<SiteRobots, "stated" | "notSearched">> {
   const { rows } = await pool.query<{
     set: number | null;
     pages: number;
@@ -448,60 +406,42 @@ export async function statedBy(
 
 const median = (column: string) => `percentile_cont(0.5) within group (order by ${column})`;
 
-const timesSql = `count(*)::int as samples, ${median("connect_ms")}::float8 as "rttMs",
-  ${median("first_byte_ms")}::float8 as "firstByteMs", ${median("total_ms")}::float8 as "totalMs",
-  sum(wire_bytes)::float8 as "wireBytes"`;
-
-interface TimesRow {
-  readonly at: Date | null;
-  readonly crawler: string | null;
-  readonly samples: number;
-  readonly rttMs: number | null;
-  readonly firstByteMs: number | null;
-  readonly totalMs: number | null;
-  readonly wireBytes: number | null;
-}
+const timesSql = `count(*)::int as samples, ${roundedMs(median("connect_ms"))} as "rttMs",
+  ${roundedMs(median("first_byte_ms"))} as "firstByteMs", ${roundedMs(median("total_ms"))} as "totalMs",
+  coalesce(sum(wire_bytes), 0)::float8 as "wireBytes"`;
 
 /** Of fetches that were answered. */
-export async function timesOf(
+async function timesOf(
   pool: Pool,
   hostHash: HostHash,
   range: TimeRange,
 ): Promise<Pick<SiteSpeed, "stepSeconds" | "more" | "all" | "points" | "crawlers">> {
   const stepSeconds = rangeStepSeconds(range);
-  const { rows } = await pool.query<TimesRow>(
+  const rows = await toldRows<SiteSpeed["all"] & Record<"at" | "name", string | null>>(
+    pool,
     `with looked as materialized (
        select ${stepOf("$4")} as at, crawler_id, connect_ms, first_byte_ms, total_ms, wire_bytes
        from (${fetchesIn("fetched_at, crawler_id, connect_ms, first_byte_ms, total_ms, wire_bytes, status")}) latest
        where status is not null
      )
-     select at, null as crawler, ${timesSql} from looked group by grouping sets ((at), ())
+     select at, null as name, ${timesSql} from looked group by grouping sets ((at), ())
      union all
      select null, coalesce(c.name, 'removed'), t.samples, t."rttMs", t."firstByteMs", t."totalMs", t."wireBytes"
      from (select crawler_id, ${timesSql} from looked group by crawler_id) t
      left join crawler c using (crawler_id)`,
     [hostHash, range.since, range.until, stepSeconds],
   );
-  const all = rows.find(({ at, crawler }) => at === null && crawler === null)!;
+  const all = rows.find(({ at, name }) => at === null && name === null)!;
+  const points = rows.flatMap(({ at, name: _, ...times }) => (at === null ? [] : [{ at, ...times }]));
+  const crawlers = rows.flatMap(({ name, at: _, wireBytes: __, ...times }) => {
+    return name === null ? [] : [{ name, ...times }];
+  });
+  const { at: _, name: __, ...figures } = all;
   return {
-    ...{
-      stepSeconds,
-      more: all.samples >= mostFetches,
-      all: { ...timesIn(all), wireBytes: all.wireBytes ?? 0 },
-    },
-    points: rows
-      .flatMap((row) =>
-        row.at === null ? [] : [{ at: iso(row.at), ...timesIn(row), wireBytes: row.wireBytes ?? 0 }],
-      )
-      .sort((a, b) => (a.at < b.at ? -1 : 1)),
-    crawlers: rows
-      .flatMap((row) => (row.crawler === null ? [] : [{ name: row.crawler, ...timesIn(row) }]))
-      .sort((a, b) => b.samples - a.samples),
+    ...{ stepSeconds, more: all.samples >= mostFetches, all: figures },
+    points: points.sort((a, b) => (a.at < b.at ? -1 : 1)),
+    crawlers: crawlers.sort((a, b) => b.samples - a.samples),
   };
-}
-
-function timesIn({ samples, rttMs, firstByteMs, totalMs }: TimesRow) {
-  return { samples, rttMs: roundMs(rttMs), firstByteMs: roundMs(firstByteMs), totalMs: roundMs(totalMs) };
 }
 
 // Links: which hosts it links to, which link to it, and who has the same texts.
@@ -514,7 +454,7 @@ const mostTargets = 20;
 /** Links of others that are looked at. */
 const mostLinksHere = 5000;
 
-export async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "to" | "toLooked">> {
+async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "to" | "toLooked">> {
   const { rows } = await pool.query<{ linked: HostHash; host: string | null; pages: number; looked: number }>(
     `with looked as materialized (select hosts from out_link where host_hash = $1 limit ${mostPages + 1}),
      counted as (
@@ -539,16 +479,8 @@ export async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<Si
   };
 }
 
-interface LinkedHost {
-  readonly host: string;
-  readonly pages: number;
-}
-
 /** By the URLs that most links lead to, since links are found by their target. */
-export async function linksHere(
-  pool: Pool,
-  hostHash: HostHash,
-): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
+async function linksHere(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
   const targets = await pool.query<{ url_hash: UrlHash; back_links: number }>(
     `select url_hash, back_links
      from (select url_hash, back_links from frontier_url where host_hash = $1 limit ${mostCounted}) looked
@@ -570,8 +502,8 @@ export async function linksHere(
 async function linkingHosts(
   pool: Pool,
   asked: { readonly hostHash: HostHash; readonly urls: readonly UrlHash[]; readonly each: number },
-): Promise<{ readonly from: LinkedHost[]; readonly looked: number }> {
-  const { rows } = await pool.query<LinkedHost & { looked: number }>(
+): Promise<{ readonly from: SiteLinks["from"]; readonly looked: number }> {
+  const { rows } = await pool.query<SiteLinks["from"][number] & { looked: number }>(
     `with looked as materialized (
        select distinct found.host_hash, found.url_hash
        from unnest($2::bigint[]) as target (url_hash)
@@ -610,29 +542,20 @@ export async function scheduledUrls(
   return rows.map((row) => row.url_hash);
 }
 
-export function createSiteReads(pool: Pool) {
-  const of =
-    <Asked extends unknown[], Found>(read: (pool: Pool, ...asked: Asked) => Promise<Found>) =>
-    async (...asked: Asked) =>
-      await read(pool, ...asked);
-  return {
-    siteRow: of(siteRow),
-    countUrls: of(countUrls),
-    drawnByScripts: of(drawnByScripts),
-    failuresOf: of(failuresOf),
-    urlsOf: async (site: SiteUrls, { filter, ...asked }: AskedUrls, now: Date) =>
-      filter === "rejected"
-        ? await rejectedUrls(pool, site.host, { filter, ...asked })
-        : await urlsOf(pool, site, { ...asked, filter }, now),
-    countRejected: of(countRejected),
-    countChanges: of(countChanges),
-    blockedUrls: of(blockedUrls),
-    statedBy: of(statedBy),
-    timesOf: of(timesOf),
-    linksFrom: of(linksFrom),
-    linksHere: of(linksHere),
-  };
-}
-
 /** What the parts are read from. */
 export type SiteReads = ReturnType<typeof createSiteReads>;
+
+export function createSiteReads(pool: Pool) {
+  return {
+    ...readsOver(pool, {
+      siteRow,
+      countUrls,
+      drawnByScripts,
+      failuresOf,
+      urlsOf,
+      countRejected,
+      countChanges,
+    }),
+    ...readsOver(pool, { blockedUrls, statedBy, timesOf, linksFrom, linksHere }),
+  };
+}

@@ -252,8 +252,18 @@ const placeholderHandles: ReadonlySet<string> = new Set([
 const placeholderIds = /^(?:0+|x+|n\/?a|none|null|unknown|reserved|available|unallocated)$/i;
 
 /** In lower case, words separated by single spaces. */
-const placeholderNames =
-  /^(?:x+|tba|tbd|n ?a|nil|none|null|unknown|unspecified|undefined|unnamed|no name|not available|not applicable|anonymous|private|private (?:customer|person|individual|user|residence|residential customer)s?|(?:residential )?(?:customer|user|individual|subscriber)s?|reserved|unallocated|unassigned|available|free|spare|legacy|test|testing|dummy|example|placeholder|stub|to be (?:defined|determined|assigned)|various(?: registries)?|iana|internet assigned numbers authority|(?:not|never) (?:allocated|assigned)(?: .*)?|administered by .*|(?:early|transferred) .*registration.*|non ripe ncc managed.*|address(?:es)? not .*|(?:iana|afrinic|apnic|arin|lacnic|ripe) (?:reserved|special|block|blk|pool).*)$/u;
+const placeholderNames = new RegExp(
+  `^(?:${[
+    "x+|tba|tbd|n ?a|nil|none|null|unknown|unspecified|undefined|unnamed|no name|not available|not applicable",
+    "anonymous|private|private (?:customer|person|individual|user|residence|residential customer)s?",
+    "(?:residential )?(?:customer|user|individual|subscriber)s?|reserved|unallocated|unassigned|available|free|spare",
+    "legacy|test|testing|dummy|example|placeholder|stub|to be (?:defined|determined|assigned)|various(?: registries)?",
+    "iana|internet assigned numbers authority|(?:not|never) (?:allocated|assigned)(?: .*)?|administered by .*",
+    "(?:early|transferred) .*registration.*|non ripe ncc managed.*|address(?:es)? not .*",
+    "(?:iana|afrinic|apnic|arin|lacnic|ripe) (?:reserved|special|block|blk|pool).*",
+  ].join("|")})$`,
+  "u",
+);
 
 /** Each of those names begins with one of these words (or is a row of x), so that other names are told at once. */
 const firstWords = wordSet(`

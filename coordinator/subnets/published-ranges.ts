@@ -12,11 +12,11 @@
  * The geofeeds that registry objects name speak with one voice: within it the most specific range counts, as RFC 9632
  * section 3 wants it. Every other list speaks for itself.
  */
-import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
+import type { IpRange } from "#core/ip/range";
 import { GrowingColumn } from "#core/text-pool";
 import {
+  columnsOf,
   compareWords,
-  emptyColumns,
   type RangeColumns,
   rangeAt,
   reordered,
@@ -100,8 +100,7 @@ export class PublishedRanges {
     const family = range.family === 4 ? this.ipv4 : this.ipv6;
     const { columns, parents } = family;
     if (columns.count === 0) return [];
-    const asked = emptyColumns(range.family, 1);
-    writeEnds(asked, range);
+    const asked = columnsOf([range]);
     const behind = rowsUpTo(columns, asked);
     const words: PublishedWord[] = [];
     const spoken = new Uint8Array(this.#layerCount);
@@ -169,26 +168,11 @@ export class PublishedRanges {
   #wordOf(family: PublishedFamily, row: number, place: number): PublishedWord {
     return {
       list: this.lists[family.lists[row] as number] as PublishedList,
-      place: place === 0 ? null : (this.texts[place] as string),
+      place: this.texts[place] || null,
       range: rangeAt(family.columns, row),
-      within: textOrNull(this.texts, family.withins[row] as number),
+      within: this.texts[family.withins[row] as number] || null,
     };
   }
-}
-
-const textOrNull = (texts: readonly string[], index: number) =>
-  index === 0 ? null : (texts[index] as string);
-
-function writeEnds(columns: RangeColumns, range: IpRange): void {
-  writeWords(columns.first, firstAddress(range).value);
-  writeWords(columns.last, lastAddress(range).value);
-}
-
-function writeWords(into: Uint32Array, value: number | bigint): void {
-  if (typeof value === "number") into[0] = value;
-  else
-    for (let word = 0; word < 4; word += 1)
-      into[word] = Number((value >> BigInt(96 - 32 * word)) & 0xffffffffn);
 }
 
 /** How many rows stand before the place of the asked range, and of those that are equal to it. */
@@ -291,9 +275,7 @@ export class PublishedRangesBuilder {
     range: IpRange,
     said: { readonly place: string | null; readonly within: string | null },
   ): void {
-    const one = emptyColumns(range.family, 1);
-    writeEnds(one, range);
-    this.addWords(list, one, said);
+    this.addWords(list, columnsOf([range]), said);
   }
 
   /** The same of a range in columns: the first of them. */

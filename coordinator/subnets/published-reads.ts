@@ -5,7 +5,6 @@ import { firstAddress, type IpRange, lastAddress, rangeBetween, rangeOfPrefix } 
 import { type CopiedRow, readCopy } from "#db/copy";
 import {
   nothingPublished,
-  type PublishedKind,
   type PublishedList,
   type PublishedRanges,
   PublishedRangesBuilder,
@@ -100,8 +99,7 @@ const textOf = (row: CopiedRow, column: number) => (row.isNull(column) ? null : 
 /** Smaller ranges looked at within what was asked; where there are more, they say nothing of it. */
 const mostInside = 5000;
 
-interface SaidRow extends PublishedList {
-  readonly listId: number;
+interface SaidRow extends ListRow {
   readonly firstAddress: string;
   readonly lastAddress: string;
   readonly place: string | null;
@@ -147,20 +145,14 @@ function buildOf(rows: readonly SaidRow[], asked: IpRange): PublishedRanges {
   const tooMany = found.filter(isSmaller).length > mostInside;
   for (const row of found) {
     if (tooMany && isSmaller(row)) continue;
-    const list = lists.get(row.listId) ?? builder.addList(listOf(row));
+    const { source, kind, isNamedByObjects, listDate, version } = row;
+    const list =
+      lists.get(row.listId) ?? builder.addList({ source, kind, isNamedByObjects, listDate, version });
     lists.set(row.listId, list);
     builder.add(list, row.range, row);
   }
   return builder.build();
 }
-
-const listOf = ({ source, kind, isNamedByObjects, listDate, version }: SaidRow): PublishedList => ({
-  source,
-  kind: kind as PublishedKind,
-  isNamedByObjects,
-  listDate,
-  version,
-});
 
 const sizeOf = ({ first, last }: IpRange) => Number(last) - Number(first);
 

@@ -177,12 +177,6 @@ function ipv6At(addresses: Int32Array, place: number): bigint {
   return (scratch.getBigUint64(0) << 64n) | scratch.getBigUint64(8);
 }
 
-export function tableBytes(table: RangeTable): number {
-  const { firsts, lasts, parents, tangledStarts, tangledOwners, slots, blocks } = table;
-  const columns = [firsts, lasts, parents, tangledStarts, tangledOwners, slots, blocks];
-  return columns.reduce((sum, { byteLength }) => sum + byteLength, 0);
-}
-
 /**
  * A jump into the places of one family. Each 16-bit block of the address space (the first two octets of IPv4, the first
  * group of IPv6) has slots of its own over the bits that follow, as many as it has places to tell apart: registries hold

@@ -1,45 +1,33 @@
 /** Which subnets hold an address, who holds them, and who crawls them. */
 
 import type { Pool } from "pg";
-import type { DelegationCause } from "#core/delegation-cause";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom, rangeText } from "#db/range-text";
-import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
+import { crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 import { holdingChain } from "./nest.ts";
-import type { ChainSubnet, Neighbours, SubnetLine, SubnetList } from "./subnets-api.ts";
+import type { ChainSubnet, Neighbours, OwnDelegation, SubnetLine, SubnetList } from "./subnets-api.ts";
 
 /** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
 const maxDepth = 100;
 
-interface ChainRow {
-  subnet_id: number;
-  parent_id: number | null;
-  first_address: string;
-  last_address: string;
-  name: string;
-  country: string | null;
-  registry: string;
-  holder_id: number | null;
-  holder_name: string | null;
-  holder_handle: string | null;
-  crawler: CrawlerJson | null;
-  runner_up: CrawlerJson | null;
-  measured: boolean;
-  rtt_ms: number | null;
-  runner_up_rtt_ms: number | null;
-  cause: DelegationCause;
-  delegated_at: Date;
-  round_id: number | null;
-}
+type ChainRow = Pick<ChainSubnet, "subnetId" | "name" | "country" | "registry" | "holder"> &
+  Omit<OwnDelegation, "crawler" | "since"> & {
+    readonly parentId: number | null;
+    readonly first: string;
+    readonly last: string;
+    readonly crawler: OwnDelegation["crawler"] | null;
+    readonly delegated: Date;
+  };
 
 const chainSql = `
   with recursive ${holdingSubnets}
-  select s.subnet_id, s.parent_id, host(s.first_address) as first_address, host(s.last_address) as last_address,
-    s.name, s.country, s.registry,
-    h.holder_id, h.name as holder_name, h.handle as holder_handle,
-    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up,
-    d.measured, d.rtt_ms, d.runner_up_rtt_ms, d.cause, d.delegated_at, d.round_id
+  select s.subnet_id as "subnetId", s.parent_id as "parentId", host(s.first_address) as first,
+    host(s.last_address) as last, s.name, s.country, s.registry,
+    case when h.holder_id is not null
+      then json_build_object('holderId', h.holder_id, 'name', h.name, 'handle', h.handle) end as holder,
+    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as "runnerUp", d.measured, d.rtt_ms as "rttMs",
+    d.runner_up_rtt_ms as "runnerUpRttMs", d.cause, d.delegated_at as delegated, d.round_id as "roundId"
   from holding
   join subnet s using (subnet_id)
   left join holder h using (holder_id)
@@ -54,60 +42,39 @@ export async function chainOf(pool: Pool, first: string, last: string): Promise<
   const { rows } = await pool.query<ChainRow>(chainSql, [...holdingParameters(asked)]);
   const holding = rows.map((row) => ({
     row,
-    subnetId: row.subnet_id,
-    parentId: row.parent_id,
-    range: rangeFrom(row.first_address, row.last_address),
+    subnetId: row.subnetId,
+    parentId: row.parentId,
+    range: rangeFrom(row.first, row.last),
   }));
   return holdingChain(holding)
     .map(({ row }) => chainSubnet(row))
     .reverse();
 }
 
-function chainSubnet(row: ChainRow): ChainSubnet {
-  return {
-    subnetId: row.subnet_id,
-    range: rangeText(row.first_address, row.last_address),
-    unary: row.first_address === row.last_address,
-    name: row.name,
-    holder:
-      row.holder_id === null
-        ? null
-        : { holderId: row.holder_id, name: row.holder_name ?? "", handle: row.holder_handle },
-    country: row.country,
-    registry: row.registry,
-    delegation: row.crawler === null ? null : delegationOf(row, row.crawler),
-  };
+function chainSubnet({
+  subnetId,
+  first,
+  last,
+  name,
+  holder,
+  country,
+  registry,
+  ...own
+}: ChainRow): ChainSubnet {
+  const { crawler, measured, rttMs, runnerUp, runnerUpRttMs, cause, delegated, roundId } = own;
+  const unary = first === last;
+  const subnet = { subnetId, range: rangeText(first, last), unary, name, holder, country, registry };
+  if (crawler === null) return { ...subnet, delegation: null };
+  const rtts = { rttMs: roundMs(rttMs), runnerUp, runnerUpRttMs: roundMs(runnerUpRttMs) };
+  return { ...subnet, delegation: { crawler, measured, ...rtts, cause, since: iso(delegated), roundId } };
 }
 
-function delegationOf(row: ChainRow, crawler: CrawlerJson): ChainSubnet["delegation"] {
-  return {
-    crawler,
-    measured: row.measured,
-    rttMs: roundMs(row.rtt_ms),
-    runnerUp: row.runner_up,
-    runnerUpRttMs: roundMs(row.runner_up_rtt_ms),
-    cause: row.cause,
-    since: iso(row.delegated_at),
-    roundId: row.round_id,
-  };
-}
-
-interface LineRow {
-  subnet_id: number;
-  first_address: string;
-  last_address: string;
-  name: string;
-  country: string | null;
-  crawler: string | null;
-  rtt_ms: number | null;
-  inherited: boolean;
-}
+type LineRow = Omit<SubnetLine, "range"> & { readonly first: string; readonly last: string };
 
 /** SQL: subnets of `chosen` with their own delegation or that of the nearest less specific one. */
 const lineSelect = `
-  select chosen.subnet_id, host(chosen.first_address) as first_address,
-    host(chosen.last_address) as last_address, chosen.name, chosen.country,
-    c.name as crawler, effective.rtt_ms, coalesce(effective.step > 0, false) as inherited
+  select chosen.subnet_id as "subnetId", host(chosen.first_address) as first, host(chosen.last_address) as last,
+    chosen.name, chosen.country, c.name as crawler, effective.rtt_ms as "rttMs", coalesce(effective.step > 0, false) as inherited
   from chosen
   left join lateral (
     with recursive climb as (
@@ -170,8 +137,8 @@ export async function subnetsOfHolder(pool: Pool, holderId: number, limit: numbe
 /** What a crawler has been delegated, latest first. */
 export async function subnetsOfCrawler(pool: Pool, crawlerId: number, limit: number): Promise<SubnetList> {
   const { rows } = await pool.query<LineRow>(
-    `select s.subnet_id, host(s.first_address) as first_address, host(s.last_address) as last_address,
-       s.name, s.country, c.name as crawler, d.rtt_ms, false as inherited
+    `select s.subnet_id as "subnetId", host(s.first_address) as first, host(s.last_address) as last,
+       s.name, s.country, c.name as crawler, d.rtt_ms as "rttMs", false as inherited
      from delegation d
      join subnet s using (subnet_id)
      join crawler c using (crawler_id)
@@ -195,7 +162,7 @@ async function subnetLines(pool: Pool, subnetIds: readonly number[]): Promise<Su
      ${lineSelect}`,
     [subnetIds],
   );
-  const lines = new Map(rows.map((row) => [row.subnet_id, subnetLine(row)]));
+  const lines = new Map(rows.map((row) => [row.subnetId, subnetLine(row)]));
   return subnetIds.flatMap((subnetId) => lines.get(subnetId) ?? []);
 }
 
@@ -203,16 +170,8 @@ function listOf(rows: readonly LineRow[], limit: number): SubnetList {
   return { subnets: rows.slice(0, limit).map(subnetLine), more: rows.length > limit };
 }
 
-function subnetLine(row: LineRow): SubnetLine {
-  return {
-    subnetId: row.subnet_id,
-    range: rangeText(row.first_address, row.last_address),
-    name: row.name,
-    country: row.country,
-    crawler: row.crawler,
-    rttMs: roundMs(row.rtt_ms),
-    inherited: row.inherited,
-  };
+function subnetLine({ first, last, ...line }: LineRow): SubnetLine {
+  return { ...line, range: rangeText(first, last), rttMs: roundMs(line.rttMs) };
 }
 
 // The subnets beside a subnet: those that are registered directly below the same one, next to it by address. No
@@ -229,7 +188,7 @@ interface Place {
 /** At most so many on each side; null when the registry in force has no such subnet. */
 export async function neighboursOf(pool: Pool, subnetId: number, each: number): Promise<Neighbours | null> {
   const { rows } = await pool.query<Place>(
-    `select subnet_id, parent_id, host(first_address) as first_address, host(last_address) as last_address
+    `select ${placeColumns}
      from subnet
      where subnet_id = $1 and removed_in is null`,
     [subnetId],

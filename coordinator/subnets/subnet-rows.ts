@@ -6,7 +6,7 @@
 import type { IpRange } from "#core/ip/range";
 import { GrowingColumn, TextPool } from "#core/text-pool";
 import { columnsOf, type RangeColumns } from "./range-columns.ts";
-import { packLabel, type Registry, registries, type Subnet } from "./subnet.ts";
+import { packLabel, type Registry } from "./subnet.ts";
 
 /** What stands for null in a column of ids. */
 export const noId = -1;
@@ -20,17 +20,10 @@ interface SubnetFacts {
   readonly name: string;
 }
 
-/** A row that says which its parent is: checked when the tree is laid out. */
-export interface StatedParent {
-  readonly id: number;
-  readonly parentId: number;
-}
-
 export class SubnetRows {
   readonly ipv4 = new FamilyRows(4);
   readonly ipv6 = new FamilyRows(6);
   readonly names = new TextPool();
-  readonly statedParents: StatedParent[] = [];
 
   get count(): number {
     return this.ipv4.ids.length + this.ipv6.ids.length;
@@ -52,13 +45,6 @@ export class SubnetRows {
       this.ipv6.last.push(last[word] as number);
     }
     this.#addFacts(this.ipv6, facts);
-  }
-
-  /** A whole subnet. Parents follow from the ranges; a stated one must hold the subnet. */
-  add(subnet: Subnet): void {
-    this.addRange(subnet.range, subnet);
-    if (subnet.parentId !== null)
-      this.statedParents.push({ id: subnet.id, parentId: checkedId(subnet.parentId) });
   }
 
   addRange(range: IpRange, facts: SubnetFacts): void {
@@ -113,10 +99,6 @@ const isCapital = (code: number) => code >= 0x41 && code <= 0x5a;
 
 export function unpackCountry(packed: number): string | null {
   return packed === 0 ? null : String.fromCharCode(packed >> 8, packed & 255);
-}
-
-export function registryAt(index: number): Registry {
-  return registries[index] as Registry;
 }
 
 function isBehind(a: ArrayLike<number>, b: ArrayLike<number>): boolean {

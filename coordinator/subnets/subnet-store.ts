@@ -3,23 +3,24 @@ import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
-import type { PublishedRanges } from "./published-ranges.ts";
 import { readPublishedRanges } from "./published-reads.ts";
 import type { Registry } from "./subnet.ts";
 import type { SubnetRows } from "./subnet-rows.ts";
-import type { SubnetTree } from "./subnet-tree.ts";
 
-export function createSubnetStore(pool: Pool): SubnetStore {
+export type SubnetStore = ReturnType<typeof createSubnetStore>;
+
+export function createSubnetStore(pool: Pool) {
   return {
+    /** The generation in force, or null before the first import. */
     currentGeneration: async () => (await registryInForce(pool))?.generation ?? null,
-
+    /** The registry in force, or null before the first import. */
     registryInForce: async () => await registryInForce(pool),
-
-    readRows: async (into) => await readSubnets(pool, into),
-
+    /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
+    readRows: async (into: SubnetRows) => await readSubnets(pool, into),
+    /** What networks publish of where their ranges lie, as the import in force brought it. */
     readPublished: async () => await readPublishedRanges(pool),
-
-    onChange: async (changed) => {
+    /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
+    onChange: async (changed: () => void) => {
       const listener = new ChannelListener(pool, "nearcrawl_registry", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };
@@ -85,34 +86,11 @@ const first = new Uint32Array(4);
 
 const last = new Uint32Array(4);
 
-// What the flows know of the registry as it is stored: the subnets in force, and trees of them kept for a quick start.
-
 /** Which registry it is. Generations are counted anew in each database; the moment tells them apart. */
 export interface RegistryInForce {
   readonly generation: number;
   /** As the database writes it, to the microsecond. */
   readonly appliedAt: string;
-}
-
-export interface SubnetStore {
-  /** The generation in force, or null before the first import. */
-  currentGeneration(): Promise<number | null>;
-  /** The registry in force, or null before the first import. */
-  registryInForce(): Promise<RegistryInForce | null>;
-  /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
-  readRows(into: SubnetRows): Promise<RegistryInForce | null>;
-  /** What networks publish of where their ranges lie, as the import in force brought it. */
-  readPublished(): Promise<PublishedRanges>;
-  /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
-  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
-}
-
-/** Trees kept outside the database, for a quick start. */
-export interface TreeSnapshots {
-  /** The tree of that registry, or null when there is none of use. Never rejects. */
-  read(registry: RegistryInForce): Promise<SubnetTree | null>;
-  /** To be read from now on in place of any other; returns before it is written. */
-  keep(tree: SubnetTree, registry: RegistryInForce): void;
 }
 
 // The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator that

@@ -41,16 +41,8 @@ export const chainSubnet = z
   })
   .meta({ id: "ChainSubnet" });
 
-export const effectiveDelegation = z
-  .strictObject({
-    crawler: crawlerName,
-    measured: z.boolean(),
-    rttMs: z.number().nullable(),
-    runnerUp: crawlerName.nullable(),
-    runnerUpRttMs: z.number().nullable(),
-    cause: delegationCause,
-    since: dateTime(),
-    roundId: z.int().nullable(),
+export const effectiveDelegation = ownDelegation
+  .extend({
     subnetId: z.int(),
     range: z.string(),
     inherited: z.boolean().describe("True: of a less specific subnet."),

@@ -6,9 +6,9 @@
 import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
 import { type Nesting, nest } from "./nest.ts";
-import { compareWords, type RangeColumns, rangeAt, reordered, sortedOrder } from "./range-columns.ts";
+import { type RangeColumns, rangeAt, reordered, sortedOrder } from "./range-columns.ts";
 import { type RangeTable, rangeTable } from "./range-table.ts";
-import type { FamilyRows, StatedParent, SubnetRows } from "./subnet-rows.ts";
+import type { FamilyRows, SubnetRows } from "./subnet-rows.ts";
 
 export interface TreeColumns {
   readonly ipv4: RangeTable;
@@ -34,7 +34,6 @@ export function layOutColumns(rows: SubnetRows): TreeColumns {
     joined({ ipv4: pick(rows.ipv4), ipv6: pick(rows.ipv6) }, { ipv4, ipv6 }, Int32Array);
   const ids = both((family) => family.ids.values());
   const byId = indexIds(ids);
-  checkStatedParents(rows.statedParents, { byId, ipv4: ipv4.columns, ipv6: ipv6.columns });
   const { text, ends } = rows.names.parts();
   const labels = { ipv4: rows.ipv4.labels.values(), ipv6: rows.ipv6.labels.values() };
   return {
@@ -85,38 +84,6 @@ function joined<Values extends Int32Array | Uint16Array>(
   return all;
 }
 
-interface PlacedRanges {
-  readonly byId: IdIndex;
-  readonly ipv4: RangeColumns;
-  readonly ipv6: RangeColumns;
-}
-
-function checkStatedParents(stated: readonly StatedParent[], placed: PlacedRanges): void {
-  for (const { id, parentId } of stated) {
-    const child = rangeOfId(placed, id);
-    const parent = rangeOfId(placed, parentId);
-    if (!child || parent?.columns !== child.columns)
-      throw new RangeError(`the parent ${parentId} of subnet ${id} is not among the subnets of its family`);
-    checkHolds(child.columns, parent.index, child.index);
-  }
-}
-
-function rangeOfId({ byId, ipv4, ipv6 }: PlacedRanges, id: number) {
-  const place = byId.firstRow(id);
-  if (place < 0) return null;
-  return place < ipv4.count ? { columns: ipv4, index: place } : { columns: ipv6, index: place - ipv4.count };
-}
-
-function checkHolds(columns: RangeColumns, parent: number, child: number): void {
-  const { first, last, words } = columns;
-  const before = compareWords(first, parent, first, child, words);
-  const behind = compareWords(last, parent, last, child, words);
-  if (before <= 0 && behind >= 0 && (before !== 0 || behind !== 0)) return;
-  throw new RangeError(
-    `${formatRange(rangeAt(columns, child))} does not lie within its parent ${formatRange(rangeAt(columns, parent))}`,
-  );
-}
-
 /**
  * From an id to the row (in the tree: the place) it stands in. Ids come from a database sequence and are nearly
  * dense, so it is one array by id; where they are sparse (most of the sequence went to other rows) it is the
@@ -126,8 +93,6 @@ function checkHolds(columns: RangeColumns, parent: number, child: number): void 
 interface IdIndex {
   /** The row with this id, or −1. */
   firstRow(id: number): number;
-  /** Besides the ids themselves. */
-  readonly bytes: number;
 }
 
 /** Most array entries per id before the sorted rows take its stead. */
@@ -149,7 +114,7 @@ function denseIndex(ids: Int32Array, highest: number): IdIndex {
     if (rows[id] !== -1) refuse(id);
     rows[id] = row;
   }
-  return { firstRow: (id) => rows[id] ?? -1, bytes: rows.byteLength };
+  return { firstRow: (id) => rows[id] ?? -1 };
 }
 
 function sparseIndex(ids: Int32Array): IdIndex {
@@ -159,7 +124,7 @@ function sparseIndex(ids: Int32Array): IdIndex {
     const id = ids[byId[at] as number] as number;
     if (id === ids[byId[at - 1] as number]) refuse(id);
   }
-  return { firstRow: (id) => rowOf(ids, byId, id), bytes: byId.byteLength };
+  return { firstRow: (id) => rowOf(ids, byId, id) };
 }
 
 function rowOf(ids: Int32Array, byId: Int32Array, id: number): number {

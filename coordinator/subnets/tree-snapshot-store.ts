@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import type { Log } from "#core/log";
 import { TextPool } from "#core/text-pool";
 import { indexed, type RangeTable } from "./range-table.ts";
-import type { RegistryInForce, TreeSnapshots } from "./subnet-store.ts";
+import type { RegistryInForce } from "./subnet-store.ts";
 import { SubnetTree } from "./subnet-tree.ts";
 import { indexIds } from "./tree-columns.ts";
 
@@ -256,27 +256,21 @@ const outdated = "the registry changed since the snapshot of the tree; the tree 
 const useless = "snapshot of the tree is of no use; the tree is built from the database";
 const unwritten = "snapshot of the tree could not be written; the next start takes longer";
 
-interface RunningSnapshots extends TreeSnapshots {
-  /** Resolves when nothing is being written any more. */
-  idle(): Promise<void>;
-}
+export type TreeSnapshots = ReturnType<typeof createTreeSnapshots>;
 
-export function createTreeSnapshots({
-  folder,
-  schema,
-  log,
-  fewestSubnets = 100_000,
-}: SnapshotSettings): RunningSnapshots {
+export function createTreeSnapshots({ folder, schema, log, fewestSubnets = 100_000 }: SnapshotSettings) {
   const file = join(folder, `${schema}.tree`);
   let writing = Promise.resolve();
   return {
-    read: async (registry) =>
+    /** The tree of that registry, or null when there is none of use. Never rejects. */
+    read: async (registry: RegistryInForce): Promise<SubnetTree | null> =>
       await readTreeSnapshot(file, registry).catch((error: unknown) => {
         if (error instanceof OutdatedSnapshot) log.info({ file, reason: error.message }, outdated);
         else log.warn({ file, error }, useless);
         return null;
       }),
-    keep: (tree, registry) => {
+    /** To be read from now on in place of any other; returns before it is written. */
+    keep: (tree: SubnetTree, registry: RegistryInForce): void => {
       if (tree.size < fewestSubnets) return;
       writing = writing.then(async () => {
         await writeTreeSnapshot(file, tree, registry).catch((error: unknown) => {
@@ -284,12 +278,13 @@ export function createTreeSnapshots({
         });
       });
     },
+    /** Resolves when nothing is being written any more. */
     idle: async () => await writing,
   };
 }
 
 /** For where nothing is kept. */
-export const noSnapshots: RunningSnapshots = {
+export const noSnapshots: TreeSnapshots = {
   read: async () => null,
   keep: () => {},
   idle: async () => {},

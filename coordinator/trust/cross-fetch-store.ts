@@ -1,9 +1,9 @@
 /** Which pages are compared: those that were just fetched, and others of the same host by the same crawler. */
 import type { Pool, PoolClient } from "pg";
-import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
-import { prepared } from "../database/transaction.ts";
+import { columnsOf, prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
 import { writingLeases } from "../frontier/address-turn-writes.ts";
@@ -12,7 +12,7 @@ import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
 import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
-import type { CheckLeaseRequest, CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
+import type { CheckLeaseRequest, CheckTarget, NewCheck } from "./comparison.ts";
 import { softwareOf } from "./cross-fetch-verdict-store.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
 
@@ -29,15 +29,13 @@ export async function checkTargets(
   pool: Pool,
   hosts: readonly HostHash[],
 ): Promise<ReadonlyMap<HostHash, CheckTarget>> {
-  const { rows } = await pool.query<{ host_hash: HostHash; address: string; subnet_id: number | null }>(
-    `select host_hash, host(addresses[1]) as address, subnet_id
+  const { rows } = await pool.query<CheckTarget & { readonly hostHash: HostHash }>(
+    `select host_hash as "hostHash", host(addresses[1]) as address, coalesce(subnet_id, 0) as "subnetId"
      from frontier_host
      where host_hash = any($1::bigint[]) and state = 'resolved' and addresses <> '{}'`,
     [hosts],
   );
-  return new Map(
-    rows.map(({ host_hash, address, subnet_id }) => [host_hash, { address, subnetId: subnet_id ?? 0 }]),
-  );
+  return new Map(rows.map(({ hostHash, ...target }) => [hostHash, target]));
 }
 
 export async function openChecks(
@@ -56,7 +54,12 @@ export async function openChecks(
     const sketch = check.sketch ?? stored.get(nameOf(check.key)) ?? null;
     return sketch === null || sketch.kind === "none" || check.wanted.length === 0
       ? []
-      : [{ ...check, sketch }];
+      : [
+          {
+            ...{ ...check, ...check.key },
+            ...{ sketch: JSON.stringify(sketch), wanted: JSON.stringify(check.wanted) },
+          },
+        ];
   });
   if (checks.length === 0) return 0;
   const { rowCount } = await pool.query(
@@ -78,15 +81,17 @@ export async function openChecks(
      on conflict (host_hash, url_hash) where verdict is null do nothing`,
     [
       crawlerId,
-      checks.map(({ key }) => key.hostHash),
-      checks.map(({ key }) => key.urlHash),
-      checks.map(({ key }) => key.host),
-      checks.map(({ key }) => key.url),
-      checks.map(({ cause }) => cause),
-      checks.map(({ fetchedAt }) => fetchedAt),
-      checks.map(({ sketch }) => JSON.stringify(sketch)),
-      checks.map(({ wanted }) => JSON.stringify(wanted)),
-      checks.map(({ nextBy }) => nextBy),
+      ...columnsOf(checks, [
+        "hostHash",
+        "urlHash",
+        "host",
+        "url",
+        "cause",
+        "fetchedAt",
+        "sketch",
+        "wanted",
+        "nextBy",
+      ]),
       software.version,
       software.isOffered,
     ],
@@ -94,14 +99,20 @@ export async function openChecks(
   return rowCount ?? 0;
 }
 
+export interface PagesOf {
+  readonly crawlerId: CrawlerId;
+  readonly hostHash: HostHash;
+  readonly since: Date;
+}
+
 /** Without pages that were compared before: they have spoken. */
 export async function recentPages(
   pool: Pool,
-  { crawlerId, hostHash, since }: Parameters<TrustStore["recentPages"]>[0],
+  { crawlerId, hostHash, since }: PagesOf,
   most: number,
 ): Promise<{ key: UrlKey; fetchedAt: Date }[]> {
-  const { rows } = await pool.query<{ url: string; host: string; url_hash: UrlHash; fetched_at: Date }>(
-    `select p.url, p.host, p.url_hash, p.fetched_at
+  const { rows } = await pool.query<Omit<UrlKey, "hostHash"> & { readonly fetchedAt: Date }>(
+    `select p.url, p.host, p.url_hash as "urlHash", p.fetched_at as "fetchedAt"
      from page p
      where p.host_hash = $1
        and p.crawler_id = $2
@@ -114,10 +125,7 @@ export async function recentPages(
      limit $4`,
     [hostHash, crawlerId, since, most],
   );
-  return rows.map(({ url, host, url_hash, fetched_at }) => ({
-    key: { url, host, hostHash, urlHash: url_hash },
-    fetchedAt: fetched_at,
-  }));
+  return rows.map(({ fetchedAt, ...key }) => ({ key: { ...key, hostHash }, fetchedAt }));
 }
 
 /** SQL: of a page that its site does not want searched (`p`, of page) the index has nothing to compare with. */
@@ -133,15 +141,9 @@ async function pageSketches(
   keys: readonly UrlKey[],
 ): Promise<ReadonlyMap<string, PageSketch>> {
   if (keys.length === 0) return new Map();
-  const { rows } = await pool.query<{
-    host_hash: HostHash;
-    url_hash: UrlHash;
-    digest: string;
-    simhash: string;
-    title: string;
-    links: string[];
-  }>(
-    `select p.host_hash, p.url_hash, p.digest, p.simhash, p.title,
+  type Row = Pick<UrlKey, "hostHash" | "urlHash"> & Record<"digest" | "simhash" | "title", string>;
+  const { rows } = await pool.query<Row & { readonly links: string[] }>(
+    `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.digest, p.simhash, p.title,
        array(
          select unnest(o.urls)::text
          from out_link o
@@ -150,12 +152,12 @@ async function pageSketches(
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      join page p using (host_hash, url_hash)
      where p.crawler_id = $3 and ${hasText}`,
-    [keys.map((key) => key.hostHash), keys.map((key) => key.urlHash), crawlerId],
+    [...columnsOf(keys, ["hostHash", "urlHash"]), crawlerId],
   );
   return new Map(
-    rows.map((row) => [
-      nameOf({ hostHash: row.host_hash, urlHash: row.url_hash }),
-      sketchOfPage({ ...row, links: row.links.map((urlHash) => ({ urlHash })) }),
+    rows.map(({ links, ...page }) => [
+      nameOf(page),
+      sketchOfPage({ ...page, links: links.map((urlHash) => ({ urlHash })) }),
     ]),
   );
 }

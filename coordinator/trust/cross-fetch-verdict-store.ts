@@ -3,27 +3,31 @@
  * in one transaction. A result that arrives twice finds its lease closed, or its URL no longer waited for.
  */
 import type { Pool, PoolClient } from "pg";
-import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { inTransaction } from "../database/transaction.ts";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";
-import type { ArrivedOpinion, CheckStep, NewCheck, OpenCheck, StoredOpinion } from "./comparison.ts";
+import type {
+  ArrivedOpinion,
+  CheckStep,
+  NextOfCheck,
+  OpenCheck,
+  StoredOpinion,
+  TakenCheck,
+} from "./comparison.ts";
 import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "./evidence.ts";
-import { readsAs } from "./page-sketch.ts";
+import { readsAs, saysNothing } from "./page-sketch.ts";
 
 interface Taking {
   readonly opinion: ArrivedOpinion;
-  readonly step: (check: OpenCheck) => CheckStep;
+  readonly step: NextOfCheck;
   readonly now: Date;
 }
 
-export async function takeOpinion(
-  pool: Pool,
-  taking: Taking,
-): Promise<{ check: OpenCheck; step: CheckStep } | null> {
+export async function takeOpinion(pool: Pool, taking: Taking): Promise<TakenCheck | null> {
   const { leaseId, crawlerId } = taking.opinion;
   if (!isLeaseNumber(leaseId)) return null;
   const software = await softwareOf(pool, crawlerId);
@@ -35,18 +39,16 @@ export async function takeOpinion(
     const check = await lockCheck(client, taking.opinion, software);
     await freeHost(client, taking.opinion);
     if (check === null) return null;
-    return { check, step: await writeStep(client, { check, step: taking.step(check), now: taking.now }) };
+    return await writeStep(client, { check, step: taking.step(check) }, taking.now);
   });
 }
 
 /** What follows, written; gives it back. */
-async function writeStep(
-  client: PoolClient,
-  { check, step, now }: { readonly check: OpenCheck; readonly step: CheckStep; readonly now: Date },
-): Promise<CheckStep> {
+async function writeStep(client: PoolClient, taken: TakenCheck, now: Date): Promise<TakenCheck> {
+  const { check, step } = taken;
   if (step.type === "ask") await askNext(client, check, step);
   else await decide(client, { check, verdict: step.verdict, now });
-  return step;
+  return taken;
 }
 
 /** Null: the lease is none of this crawler's, or this URL of it has its result. */
@@ -80,9 +82,13 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
   await settleHosts(client, [key.hostHash]);
 }
 
-/** SQL: what the crawler (as this alias) says that it runs: its release, or its software where no dock runs it. */
-const statedVersion = (crawler: string): string =>
-  `coalesce(${crawler}.release_version, ${crawler}.software_version, '')`;
+/** A crawler's row, as `c`. */
+const ofCrawler = {
+  crawlerId: "c.crawler_id",
+  release: "c.release_version",
+  digest: "c.release_digest",
+  software: "c.software_version",
+};
 
 /**
  * SQL: this version, with the digest of its bundle where a dock runs it, is one of ours: a release that was offered to
@@ -103,15 +109,6 @@ export const isOfferedTo = (of: {
            or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
      end`;
 
-/** SQL: the same of a crawler's row. */
-const runsWhatWeOffered = (crawler: string): string =>
-  isOfferedTo({
-    crawlerId: `${crawler}.crawler_id`,
-    release: `${crawler}.release_version`,
-    digest: `${crawler}.release_digest`,
-    software: `${crawler}.software_version`,
-  });
-
 /** What a crawler says that it runs, and whether that is ours: the tables of releases are where the crawlers are registered. */
 interface CrawlerSoftware {
   readonly version: string;
@@ -121,7 +118,7 @@ interface CrawlerSoftware {
 /** Null: there is no such crawler. */
 export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
   const { rows } = await pool.query<CrawlerSoftware>(
-    `select ${statedVersion("c")} as version, ${runsWhatWeOffered("c")} as "isOffered"
+    `select coalesce(c.release_version, c.software_version, '') as version, ${isOfferedTo(ofCrawler)} as "isOffered"
      from crawler c
      where c.crawler_id = $1`,
     [crawlerId],
@@ -129,14 +126,8 @@ export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<Craw
   return rows[0] ?? null;
 }
 
-interface CheckRow {
-  readonly check_id: string;
-  readonly crawler_id: number;
-  readonly cause: NewCheck["cause"];
-  readonly opinions: StoredOpinion[];
-  readonly address: string | null;
-  readonly subnet_id: number | null;
-}
+type CheckRow = Pick<OpenCheck, "checkId" | "crawlerId" | "cause"> &
+  OpenCheck["target"] & { readonly opinions: readonly StoredOpinion[] };
 
 /** With the new opinion; the host first, as everywhere. Null: it is decided, or others are asked by now. */
 async function lockCheck(
@@ -147,26 +138,25 @@ async function lockCheck(
   const { key, leaseId, crawlerId, sketch, fetchedAt } = opinion;
   await lockHosts(client, [key.hostHash]);
   const { rows } = await client.query<CheckRow>(
-    `select c.check_id, c.crawler_id, c.cause, c.opinions, host(h.addresses[1]) as address, h.subnet_id
+    `select c.check_id as "checkId", c.crawler_id as "crawlerId", c.cause, c.opinions,
+       coalesce(host(h.addresses[1]), '') as address, coalesce(h.subnet_id, 0) as "subnetId"
      from double_check c
      join frontier_host h on h.host_hash = c.host_hash
      where c.host_hash = $1 and c.url_hash = $2 and c.lease_id = $3 and c.verdict is null
      for update of c`,
     [key.hostHash, key.urlHash, leaseId],
   );
-  const row = rows[0];
-  if (row === undefined) return null;
+  if (rows[0] === undefined) return null;
+  const { address, subnetId, ...row } = rows[0];
   const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version, isOffered, sketch };
   const opinions = [...row.opinions, added];
   return {
-    checkId: row.check_id,
+    ...row,
     key,
-    crawlerId: asCrawlerId(row.crawler_id),
-    cause: row.cause,
     opinions,
     host: await hostRecord(client, key.hostHash),
     isErrorPage: await isErrorPage(client, key, opinions),
-    target: { address: row.address ?? "", subnetId: row.subnet_id ?? 0 },
+    target: { address, subnetId },
   };
 }
 
@@ -204,14 +194,11 @@ async function askNext(
   );
 }
 
-interface Decision {
-  readonly check: OpenCheck;
-  readonly verdict: Verdict;
-  readonly now: Date;
-}
-
 /** What was said is kept where it speaks against somebody, or cannot be told: an operator may want to see it. */
-async function decide(client: PoolClient, { check, verdict, now }: Decision): Promise<void> {
+async function decide(
+  client: PoolClient,
+  { check, verdict, now }: { readonly check: OpenCheck; readonly verdict: Verdict; readonly now: Date },
+): Promise<void> {
   const isAgreed = verdict.type === "agree";
   await client.query(
     `update double_check
@@ -234,46 +221,25 @@ async function decide(client: PoolClient, { check, verdict, now }: Decision): Pr
      select given.crawler_id, $1, $2, given.outcome, $5
      from unnest($3::int[], $4::text[]) as given (crawler_id, outcome)
      on conflict (crawler_id, check_id) do nothing`,
-    [
-      check.checkId,
-      check.key.hostHash,
-      outcomes.map(({ crawlerId }) => crawlerId),
-      outcomes.map(({ outcome }) => outcome),
-      now,
-    ],
+    [check.checkId, check.key.hostHash, ...columnsOf(outcomes, ["crawlerId", "outcome"]), now],
   );
   await saveHost(client, check.key.hostHash, withVerdict(check.host, verdict), now);
 }
 
 async function hostRecord(client: PoolClient, hostHash: HostHash): Promise<HostRecord> {
-  const { rows } = await client.query<{
-    agreed: number;
-    by_visit: number;
-    by_place: number;
-    suspects: number[];
-    bits: number;
-    links: number;
-    title: boolean;
-  }>(
-    `select agreed, by_visit, by_place, suspects, bits, links, title
+  const { rows } = await client.query<HostRecord>(
+    `select agreed, by_visit as "byVisit", by_place as "byPlace", suspects,
+       json_build_object('bits', bits, 'links', links, 'title', title) as volatility
      from host_disagreement
      where host_hash = $1`,
     [hostHash],
   );
-  const row = rows[0];
-  if (row === undefined) return newHost;
-  const { agreed, by_visit, by_place, suspects, bits, links, title } = row;
-  return {
-    agreed,
-    byVisit: by_visit,
-    byPlace: by_place,
-    suspects: suspects.map(asCrawlerId),
-    volatility: { bits, links, title },
-  };
+  return rows[0] ?? newHost;
 }
 
 async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord, now: Date): Promise<void> {
   const { agreed, byVisit, byPlace, suspects, volatility } = host;
+  const { bits, links, title } = volatility;
   await client.query(
     `insert into host_disagreement
        (host_hash, agreed, by_visit, by_place, suspects, bits, links, title, silent, changed_at)
@@ -282,18 +248,7 @@ async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord
        set agreed = excluded.agreed, by_visit = excluded.by_visit, by_place = excluded.by_place,
            suspects = excluded.suspects, bits = excluded.bits, links = excluded.links, title = excluded.title,
            silent = excluded.silent, changed_at = excluded.changed_at`,
-    [
-      hostHash,
-      agreed,
-      byVisit,
-      byPlace,
-      suspects,
-      volatility.bits,
-      volatility.links,
-      volatility.title,
-      isSilent(host),
-      now,
-    ],
+    [hostHash, agreed, byVisit, byPlace, suspects, bits, links, title, isSilent(host), now],
   );
 }
 
@@ -309,19 +264,14 @@ export const settlingSeconds = 60;
 /** Decided at a time; open comparisons are far fewer. */
 const mostAtOnce = 1000;
 
-export async function takeSilences(
-  pool: Pool,
-  step: (check: OpenCheck) => CheckStep,
-  now: Date,
-): Promise<{ check: OpenCheck; step: CheckStep }[]> {
-  const taken: { check: OpenCheck; step: CheckStep }[] = [];
+export async function takeSilences(pool: Pool, step: NextOfCheck, now: Date): Promise<TakenCheck[]> {
+  const taken: TakenCheck[] = [];
   for (const silence of await silences(pool, now)) {
     const software = await softwareOf(pool, silence.crawlerId);
     if (software === null) continue;
     const decided = await inTransaction(pool, async (client) => {
       const check = await lockCheck(client, silence, software);
-      if (check === null) return null;
-      return { check, step: await writeStep(client, { check, step: step(check), now }) };
+      return check === null ? null : await writeStep(client, { check, step: step(check) }, now);
     });
     if (decided !== null) taken.push(decided);
   }
@@ -329,15 +279,9 @@ export async function takeSilences(
 }
 
 async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {
-  const { rows } = await pool.query<{
-    crawler_id: number;
-    lease_id: LeaseId;
-    host: string;
-    url: string;
-    host_hash: HostHash;
-    url_hash: UrlHash;
-  }>(
-    `select l.crawler_id, c.lease_id, c.host, c.url, c.host_hash, c.url_hash
+  const { rows } = await pool.query<UrlKey & Pick<ArrivedOpinion, "crawlerId" | "leaseId">>(
+    `select l.crawler_id as "crawlerId", c.lease_id as "leaseId", c.host, c.url, c.host_hash as "hostHash",
+       c.url_hash as "urlHash"
      from double_check c
      join lease l on l.lease_id = c.lease_id
      join crawler w on w.crawler_id = l.crawler_id
@@ -355,12 +299,8 @@ async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {
      limit $2`,
     [now, mostAtOnce],
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    leaseId: row.lease_id,
-    key: { host: row.host, url: row.url, hostHash: row.host_hash, urlHash: row.url_hash },
-    sketch: { kind: "none", digest: null, simhash: null, titleHash: null, links: [], linkCount: 0 },
-    fetchedAt: now,
-    hostNotBefore: now,
+  return rows.map(({ crawlerId, leaseId, ...key }) => ({
+    ...{ crawlerId, leaseId, key, sketch: saysNothing },
+    ...{ fetchedAt: now, hostNotBefore: now },
   }));
 }

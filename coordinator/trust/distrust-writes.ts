@@ -2,10 +2,10 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
-import { inTransaction } from "../database/transaction.ts";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
-import type { Distrust, TrustStore } from "./comparison.ts";
+import type { Distrust } from "./comparison.ts";
 
 export async function distrustCrawler(
   pool: Pool,
@@ -41,7 +41,7 @@ export async function distrustCrawler(
 
 export async function doubtProbes(
   pool: Pool,
-  { crawlerId, words, now }: Parameters<TrustStore["doubtProbes"]>[0],
+  { crawlerId, words, now }: Omit<Distrust, "drain">,
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into crawler_trust as t (crawler_id, probes_doubted_at, probes_words)
@@ -106,11 +106,6 @@ export async function fetchLeftovers(pool: Pool, now: Date, mostPages: number): 
   return dueAgain;
 }
 
-interface ShippedPage {
-  readonly host_hash: HostHash;
-  readonly url_hash: string;
-}
-
 interface AgainPages {
   readonly crawlerId: CrawlerId;
   readonly pagesSince: Date;
@@ -119,17 +114,7 @@ interface AgainPages {
 
 /** Whole, without validators: what the index has of them is not believed. Those that others fetched since stay. */
 async function fetchAgain(pool: Pool, of: AgainPages, now: Date): Promise<number> {
-  const hosts = byHost(await shippedPages(pool, of, now));
-  let dueAgain = 0;
-  for (let start = 0; start < hosts.length; start += hostsPerTurn) {
-    const some = hosts.slice(start, start + hostsPerTurn);
-    dueAgain += await inTransaction(pool, async (client) => await makeDue(client, some, now));
-  }
-  return dueAgain;
-}
-
-async function shippedPages(pool: Pool, of: AgainPages, now: Date): Promise<ShippedPage[]> {
-  const { rows } = await pool.query<ShippedPage>(
+  const { rows } = await pool.query<{ host_hash: HostHash; url_hash: string }>(
     `select f.host_hash, f.url_hash::text as url_hash
      from page_fetch f
      join frontier_url u
@@ -140,26 +125,22 @@ async function shippedPages(pool: Pool, of: AgainPages, now: Date): Promise<Ship
      limit $3`,
     [of.crawlerId, of.pagesSince, of.mostPages, now],
   );
-  return rows;
-}
-
-interface PagesOfHost {
-  readonly host_hash: HostHash;
-  readonly url_hashes: readonly string[];
-}
-
-function byHost(pages: readonly ShippedPage[]): PagesOfHost[] {
-  const hosts = new Map<HostHash, string[]>();
-  for (const { host_hash, url_hash } of pages) {
-    const urls = hosts.get(host_hash);
-    if (urls === undefined) hosts.set(host_hash, [url_hash]);
-    else urls.push(url_hash);
+  const hosts = [...new Set(rows.map((row) => row.host_hash))];
+  let dueAgain = 0;
+  for (let start = 0; start < hosts.length; start += hostsPerTurn) {
+    const some = new Set(hosts.slice(start, start + hostsPerTurn));
+    const pages = rows.filter((row) => some.has(row.host_hash));
+    dueAgain += await inTransaction(pool, async (client) => await makeDue(client, [...some], pages, now));
   }
-  return [...hosts].map(([host_hash, url_hashes]) => ({ host_hash, url_hashes }));
+  return dueAgain;
 }
 
-async function makeDue(client: PoolClient, pages: readonly PagesOfHost[], now: Date): Promise<number> {
-  const hosts = pages.map((host) => host.host_hash);
+async function makeDue(
+  client: PoolClient,
+  hosts: readonly HostHash[],
+  pages: readonly { readonly host_hash: HostHash; readonly url_hash: string }[],
+  now: Date,
+): Promise<number> {
   await lockHosts(client, hosts);
   const { rowCount } = await client.query(
     `update frontier_url u
@@ -168,11 +149,7 @@ async function makeDue(client: PoolClient, pages: readonly PagesOfHost[], now: D
          etag = null, last_modified = null, digest = null
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      where u.host_hash = given.host_hash and u.url_hash = given.url_hash and u.state in ('due', 'gone')`,
-    [
-      pages.flatMap(({ host_hash, url_hashes }) => url_hashes.map(() => host_hash)),
-      pages.flatMap(({ url_hashes }) => url_hashes),
-      now,
-    ],
+    [...columnsOf(pages, ["host_hash", "url_hash"]), now],
   );
   await settleHosts(client, hosts);
   return rowCount ?? 0;

@@ -16,15 +16,15 @@ import type { FrontierStore } from "../frontier/frontier-store.ts";
 import type { ArrivedResult, TakenResults } from "../results/accepted-result.ts";
 import type { ResultStore } from "../results/result-store.ts";
 import { type Asked, nextStep } from "./arbitration.ts";
-import type {
-  ArrivedOpinion,
-  CheckStep,
-  CheckTarget,
-  NewCheck,
-  OpenCheck,
-  TrustStore,
-} from "./comparison.ts";
-import { type PageSketch, type SamplingRule, samplingShare, sketchOfResult } from "./page-sketch.ts";
+import type { ArrivedOpinion, CheckStep, CheckTarget, NewCheck, OpenCheck } from "./comparison.ts";
+import {
+  type PageSketch,
+  type SamplingRule,
+  samplingShare,
+  saysNothing,
+  sketchOfResult,
+} from "./page-sketch.ts";
+import type { TrustStore } from "./trust-store.ts";
 
 export interface DoubleCheckPorts {
   readonly trust: TrustStore;
@@ -237,21 +237,12 @@ function opinionOf(
     crawlerId,
     leaseId,
     key,
-    sketch: sketchOfResult(result, links) ?? nothing,
+    // Unchanged since when? It was given no validator.
+    sketch: sketchOfResult(result, links) ?? saysNothing,
     fetchedAt,
     hostNotBefore: new Date(overMs + result.hostDelayMs),
   };
 }
-
-/** Unchanged since when? It was given no validator. */
-const nothing: PageSketch = {
-  kind: "none",
-  digest: null,
-  simhash: null,
-  titleHash: null,
-  links: [],
-  linkCount: 0,
-};
 
 /** A crawler's clock may be wrong. */
 const fetchedAtOf = (result: FetchResult, now: Date) =>

@@ -32,6 +32,15 @@ export interface PageSketch {
   readonly trappedLinks?: number;
 }
 
+export const saysNothing: PageSketch = {
+  kind: "none",
+  digest: null,
+  simhash: null,
+  titleHash: null,
+  links: [],
+  linkCount: 0,
+};
+
 /** A link's target, as its 64-bit hash in decimal. */
 interface SketchedLink {
   readonly urlHash: string;
@@ -49,15 +58,17 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
     case "unchanged":
       return null;
     case "fetched":
-      return page === null ? bare("none", null) : sketchOfExtract(page, links);
+      return page === null ? saysNothing : sketchOfExtract(page, links);
     case "redirected":
       return bare("redirect", outcome.location);
     case "unsupported":
       return bare("other", outcome.contentType);
     case "http-error":
-      return bare(outcome.status === 404 || outcome.status === 410 ? "missing" : "none", null);
+      return outcome.status === 404 || outcome.status === 410
+        ? { ...saysNothing, kind: "missing" }
+        : saysNothing;
     default:
-      return { ...bare("none", null), ...(challengeOf(outcome) === null ? {} : { isGate: true as const }) };
+      return challengeOf(outcome) === null ? saysNothing : { ...saysNothing, isGate: true };
   }
 }
 
@@ -88,10 +99,11 @@ export function sketchOfPage(page: {
   };
 }
 
-function bare(kind: PageSketch["kind"], text: string | null): PageSketch {
-  const titleHash = text === null ? null : hashOfText(text);
-  return { kind, digest: null, simhash: null, titleHash, links: [], linkCount: 0 };
-}
+const bare = (kind: "redirect" | "other", text: string): PageSketch => ({
+  ...saysNothing,
+  kind,
+  titleHash: hashOfText(text),
+});
 
 const shortHash = (hash: string): number => Number(BigInt.asUintN(48, BigInt(hash)));
 

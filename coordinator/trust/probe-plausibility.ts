@@ -40,36 +40,24 @@ export interface ProbeLie {
   readonly tested: number;
 }
 
-interface ProbeLieRule {
+const rule = {
   /** Part of D that is believed. */
-  readonly trust: number;
-  /** Impossible reports on so many distinct subnets at least. */
-  readonly leastSubnets: number;
-  /** And on such a share of those where it would be seen. */
-  readonly leastShare: number;
-  /** Said by so many different witnesses at least, by each of them on several subnets. */
-  readonly leastWitnesses: number;
-  readonly leastOfWitness: number;
-}
-
-const defaultProbeLieRule: ProbeLieRule = {
   trust: 0.7,
+  /** Impossible reports on so many distinct subnets at least. */
   leastSubnets: 10,
+  /** And on such a share of those where it would be seen. */
   leastShare: 0.4,
+  /** Said by so many different witnesses at least, by each of them on several subnets. */
   leastWitnesses: 2,
   leastOfWitness: 3,
 };
 
 /** Who reports what cannot be, the worst first. */
-export function probeLies(
-  subnets: readonly ProbedSubnet[],
-  fleet: ProbingFleet,
-  rule: ProbeLieRule = defaultProbeLieRule,
-): ProbeLie[] {
+export function probeLies(subnets: readonly ProbedSubnet[], fleet: ProbingFleet): ProbeLie[] {
   const accused: ProbeLie[] = [];
   for (;;) {
     const excluded = new Set(accused.map(({ crawlerId }) => crawlerId));
-    const worst = worstOf(tally(subnets, { fleet, rule, excluded }), rule);
+    const worst = worstOf(tally(subnets, { fleet, excluded }));
     if (worst === null) return accused;
     accused.push(worst);
   }
@@ -85,11 +73,10 @@ interface Tally {
 
 interface TallyContext {
   readonly fleet: ProbingFleet;
-  readonly rule: ProbeLieRule;
   readonly excluded: ReadonlySet<CrawlerId>;
 }
 
-function worstOf(tallies: Iterable<Tally>, rule: ProbeLieRule): ProbeLie | null {
+function worstOf(tallies: Iterable<Tally>): ProbeLie | null {
   let worst: ProbeLie | null = null;
   for (const { crawlerId, subnets, tested, witnesses } of tallies) {
     const heard = [...witnesses.values()].filter((times) => times >= rule.leastOfWitness);
@@ -144,12 +131,12 @@ const marginMs = 5;
 function testimonies(
   suspect: Report,
   probes: ProbedSubnet["probes"],
-  { fleet, rule, excluded }: TallyContext,
+  { fleet, excluded }: TallyContext,
 ): Testimony[] {
   return probes.flatMap((witness): Testimony[] => {
     if (witness.crawlerId === suspect.crawlerId || excluded.has(witness.crawlerId)) return [];
     const { crawlerId: name } = witness;
-    const leastBy = (apartMs: number | null) => leastMs(suspect, witness, { apartMs, fleet, rule });
+    const leastBy = (apartMs: number | null) => leastMs(suspect, witness, apartMs, fleet);
     const straight = leastBy(fleet.rttMs(name, suspect.crawlerId));
     // Looked for only where the straight way would tell a lie: it takes a look at the whole fleet.
     const isSuspect = suspect.rttMs < straight;
@@ -161,12 +148,7 @@ function testimonies(
 type Report = ProbedSubnet["probes"][number];
 
 /** The least that the suspect can have measured. */
-function leastMs(
-  suspect: Report,
-  witness: Report,
-  known: { readonly apartMs: number | null; readonly fleet: ProbingFleet; readonly rule: ProbeLieRule },
-): number {
-  const { apartMs, fleet, rule } = known;
+function leastMs(suspect: Report, witness: Report, apartMs: number | null, fleet: ProbingFleet): number {
   const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - marginMs;
   return Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet)) - witness.rttMs;
 }

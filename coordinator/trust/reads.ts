@@ -1,16 +1,14 @@
-/** What is believed of one crawler and why, page by page, for operators. */
+/** Whether crawlers are believed and why, page by page, as operators read it. */
 import type { Pool } from "pg";
 import { isUnproven } from "./evidence.ts";
+import type { PageSketch } from "./page-sketch.ts";
 import {
-  type TrustComparisons,
   type TrustEvidence,
+  type TrustLine,
   type TrustReport,
   type TrustStanding,
   unprovenWords,
-} from "./judge-crawler.ts";
-import type { PageSketch } from "./page-sketch.ts";
-
-export type { TrustEvidence, TrustReport, TrustStanding };
+} from "./trust-api.ts";
 
 /** Pages of evidence that are shown, the latest. */
 const mostEvidence = 100;
@@ -187,19 +185,6 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
       words: row.distrust_words ?? row.probes_words ?? unproven,
     };
   });
-}
-
-export interface TrustLine {
-  readonly crawler: string;
-  readonly standing: TrustStanding;
-  /** Fetched under leases since the comparisons began. */
-  readonly pages: number;
-  readonly comparisons: TrustComparisons;
-  readonly score: number;
-  /** Since when it is not believed, and why; without a time, why it is unproven. */
-  readonly since: Date | null;
-  readonly words: string;
-  readonly restoredAt: Date | null;
 }
 
 /** SQL: by crawler, its comparisons that came to nothing since it was restored. */

@@ -18,10 +18,9 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier-store.ts";
 import { following } from "../live-config.ts";
 import type { ResultStore } from "../results/result-store.ts";
-import type { TrustStore } from "./comparison.ts";
 import { DoubleChecks } from "./double-checks.ts";
 import { evidenceDays, judgeCheck } from "./judge-crawler.ts";
-import { createTrustStore } from "./trust-store.ts";
+import { createTrustStore, type TrustStore } from "./trust-store.ts";
 import { doubtImpossibleProbes } from "./watch-probes.ts";
 
 interface TrustingPorts {

@@ -6,8 +6,23 @@ import type { ProbeMethod } from "#protocol/messages";
 import { columnsOf } from "../database/transaction.ts";
 import { isFromHere } from "../delegation/round-reads.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import type { StatedSoftware, TrustHistory, TrustStore } from "./comparison.ts";
-import { checkTargets, leaseChecks, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
+import type {
+  ArrivedOpinion,
+  CheckLeaseRequest,
+  Distrust,
+  NewCheck,
+  NextOfCheck,
+  StatedSoftware,
+  TrustHistory,
+} from "./comparison.ts";
+import {
+  checkTargets,
+  leaseChecks,
+  openChecks,
+  type PagesOf,
+  recentPages,
+  silentHosts,
+} from "./cross-fetch-store.ts";
 import { isOfferedTo, settlingSeconds, takeOpinion, takeSilences } from "./cross-fetch-verdict-store.ts";
 import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
 import type { CheckOutcome, UntoldChecks } from "./evidence.ts";
@@ -16,38 +31,57 @@ import type { ProbedSubnet } from "./probe-plausibility.ts";
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createTrustStore(pool: Pool): TrustStore {
+export type TrustStore = ReturnType<typeof createTrustStore>;
+
+export function createTrustStore(pool: Pool) {
   const software = new Gathered(
     async (given: readonly RunningSoftware[]) => await areOffered(pool, given),
     mostTogether,
     arrivalLingerMs,
   );
   return {
-    ranAs: async (version) => {
-      await pool.query("insert into coordinator_version (version) values ($1) on conflict do nothing", [
-        version,
-      ]);
+    /** This version has run here as a coordinator: crawlers of it are ours. */
+    ranAs: async (version: string): Promise<void> => {
+      const text = "insert into coordinator_version (version) values ($1) on conflict do nothing";
+      await pool.query(text, [version]);
     },
-    isOffered: async (crawlerId, runs) => await software.ask({ crawlerId, runs }),
-    untold: async (crawlerId, since) => await untold(pool, crawlerId, since),
-    watch: async (crawlerId, pages) => {
-      await pool.query("update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1", [
-        crawlerId,
-        pages,
-      ]);
+    /** False: what the crawler says that it runs is nothing that we ever offered to it. */
+    isOffered: async (crawlerId: CrawlerId, runs: StatedSoftware) => await software.ask({ crawlerId, runs }),
+    /** Its comparisons that came to nothing, and those that came to something, since then or since it was restored. */
+    untold: async (crawlerId: CrawlerId, since: Date) => await untold(pool, crawlerId, since),
+    /** So many of its next pages are compared more often. */
+    watch: async (crawlerId: CrawlerId, pages: number): Promise<void> => {
+      const text = "update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1";
+      await pool.query(text, [crawlerId, pages]);
     },
-    countPages: async (crawlerId, pages) => await countPages(pool, crawlerId, pages),
-    silentHosts: async (hosts) => await silentHosts(pool, hosts),
-    targets: async (hosts) => await checkTargets(pool, hosts),
-    open: async (crawlerId, checks) => await openChecks(pool, crawlerId, checks),
-    recentPages: async (of, most) => await recentPages(pool, of, most),
-    lease: async (request) => await leaseChecks(pool, request),
-    leasesOfChecks: async (leaseIds) => await leasesOfChecks(pool, leaseIds),
-    takeOpinion: async (opinion, step, now) => await takeOpinion(pool, { opinion, step, now }),
-    takeSilences: async (step, now) => await takeSilences(pool, step, now),
-    dropStale: async (now, before) => await dropStale(pool, now, before),
-    history: async (since, now) => await history(pool, since, now),
-    setScore: async (crawlerId, score, watchedPages) => {
+    /** Counts pages that a crawler fetched under leases; what its sampling depends on, before them. */
+    countPages: async (crawlerId: CrawlerId, pages: number) => await countPages(pool, crawlerId, pages),
+    /** Hosts of these on which a comparison would say nothing. */
+    silentHosts: async (hosts: readonly HostHash[]) => await silentHosts(pool, hosts),
+    /** First address and subnet of these hosts. */
+    targets: async (hosts: readonly HostHash[]) => await checkTargets(pool, hosts),
+    /** Opens those whose page this crawler has indeed just fetched and that are not open already; gives their number. */
+    open: async (crawlerId: CrawlerId, checks: readonly NewCheck[]) =>
+      await openChecks(pool, crawlerId, checks),
+    /** Other pages of the host that this crawler fetched last, within the time. */
+    recentPages: async (of: PagesOf, most: number) => await recentPages(pool, of, most),
+    /** Leases on what this crawler is wanted for, as any other; hosts that are leased, rest or share a busy address wait. */
+    lease: async (request: CheckLeaseRequest) => await leaseChecks(pool, request),
+    /** Of these leases those that are of checks. */
+    leasesOfChecks: async (leaseIds: readonly LeaseId[]) => await leasesOfChecks(pool, leaseIds),
+    /** One transaction; null: it was not under an open lease of this crawler, or arrived before. */
+    takeOpinion: async (opinion: ArrivedOpinion, step: NextOfCheck, now: Date) =>
+      await takeOpinion(pool, { opinion, step, now }),
+    /**
+     * Who was asked once more, had the lease and was connected all the while, but shipped nothing in time, has given an
+     * opinion that says nothing; each in one transaction. To be called before `dropStale`.
+     */
+    takeSilences: async (step: NextOfCheck, now: Date) => await takeSilences(pool, step, now),
+    /** Those that nobody fetched in time; gives their number. Decided ones are forgotten from `before` on. */
+    dropStale: async (now: Date, before: Date) => await dropStale(pool, now, before),
+    history: async (since: Date, now: Date) => await history(pool, since, now),
+    /** The score as it is now; with it the crawler's pages are watched more closely for so many. */
+    setScore: async (crawlerId: CrawlerId, score: number, watchedPages: number): Promise<void> => {
       await pool.query(
         `update crawler_trust
          set score = $2,
@@ -56,10 +90,14 @@ export function createTrustStore(pool: Pool): TrustStore {
         [crawlerId, score, watchedPages],
       );
     },
-    distrust: async (distrust) => await distrustCrawler(pool, distrust),
-    fetchLeftovers: async (now, mostPages) => await fetchLeftovers(pool, now, mostPages),
-    probedSubnets: async (since) => await probedSubnets(pool, since),
-    doubtProbes: async (doubt) => await doubtProbes(pool, doubt),
+    /** Not trusted from now on; false when it was so already. Running coordinators are told. */
+    distrust: async (distrust: Distrust) => await distrustCrawler(pool, distrust),
+    /** What crawlers shipped after they were distrusted is fetched again, at most so many pages of each; gives their number. */
+    fetchLeftovers: async (now: Date, mostPages: number) => await fetchLeftovers(pool, now, mostPages),
+    /** What crawlers whose reports are believed measured of distinct subnets since then, the latest round of each; by method. */
+    probedSubnets: async (since: Date) => await probedSubnets(pool, since),
+    /** Its probe reports are not believed from now on; false when it was so already. Running coordinators are told. */
+    doubtProbes: async (doubt: Omit<Distrust, "drain">) => await doubtProbes(pool, doubt),
   };
 }
 
@@ -118,9 +156,7 @@ async function untold(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<Un
 
 async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {
   const { rows } = await pool.query<{ lease_id: LeaseId }>(
-    `select lease_id
-     from lease
-     where lease_id = any($1::bigint[]) and is_check`,
+    "select lease_id from lease where lease_id = any($1::bigint[]) and is_check",
     [leaseIds.filter(isLeaseNumber)],
   );
   return new Set(rows.map((row) => row.lease_id));

@@ -9,9 +9,10 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { PeerRtt } from "../crawlers/crawler.ts";
+import { placeOf } from "../delegation/anycast.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { TrustStore } from "./comparison.ts";
 import { type ProbeLie, type ProbingFleet, probeLies } from "./probe-plausibility.ts";
+import type { TrustStore } from "./trust-store.ts";
 
 interface WatchProbesPorts {
   readonly trust: Pick<TrustStore, "probedSubnets" | "doubtProbes">;
@@ -45,10 +46,7 @@ function fleetOf(peerRtts: readonly PeerRtt[], state: CoordinatorState): Probing
   return {
     crawlers: state.crawlers.map(({ crawlerId }) => crawlerId),
     rttMs: (from, to) => between.get(`${from} ${to}`) ?? null,
-    placeOf: (crawlerId) => {
-      const { latitude = null, longitude = null } = state.crawler(crawlerId) ?? {};
-      return latitude === null || longitude === null ? null : { latitude, longitude };
-    },
+    placeOf: (crawlerId) => placeOf(crawlerId, state),
   };
 }
 
@@ -72,4 +70,5 @@ async function doubt(lie: ProbeLie, ports: WatchProbesPorts): Promise<boolean> {
 }
 
 const lieWords = ({ subnets, tested }: ProbeLie): string =>
-  `it reports round-trip times that are too short to be possible, or it is not where its partner says, on ${subnets.length} of the ${tested} subnets where others can tell`;
+  "it reports round-trip times that are too short to be possible, or it is not where its partner says, " +
+  `on ${subnets.length} of the ${tested} subnets where others can tell`;

@@ -21,7 +21,7 @@ import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/m
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { CoordinatorAddresses } from "./coordinator-addresses.ts";
-import { type LinkCompression, LinkConnection } from "./link-connection.ts";
+import { LinkConnection } from "./link-connection.ts";
 
 /** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own, addresses are for the link. */
 export type LinkMessage = Exclude<
@@ -74,8 +74,6 @@ export interface LinkSettings {
     readonly soonMs?: number;
     readonly soonForMs?: number;
   };
-  /** Made anew for every connection; absent: streams that are made for results, 300 KB in both directions. */
-  readonly compression?: () => LinkCompression;
 }
 
 /** The result to ship, as `packResult` made it; `sequence` counts up by one within the hello's spool. */
@@ -242,7 +240,6 @@ export class CoordinatorLink {
       sign: this.#settings.sign,
       welcomeTimeoutMs:
         this.#addresses.size === 1 ? welcomeTimeoutMs : Math.min(welcomeTimeoutMs, mostWelcomeMs),
-      compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
       onEnd: (reason, retryAfterMs, fellSilent) => {
         const nowMs = performance.now();

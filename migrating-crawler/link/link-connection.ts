@@ -10,7 +10,7 @@ import { ProtocolError } from "#core/errors";
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
+import { MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { plainWords } from "#protocol/fields";
 import {
   type ChallengedConnection,
@@ -34,16 +34,9 @@ export interface ConnectionSettings {
   readonly sign?: ((text: string) => string) | undefined;
   /** From the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
-  readonly compression?: LinkCompression | undefined;
   readonly onMessage: (message: CoordinatorMessage) => void;
   /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long; `fellSilent`: it was heard no more. */
   readonly onEnd: (reason: string, retryAfterMs: number | null, fellSilent: boolean) => void;
-}
-
-/** Both directions of one connection. */
-export interface LinkCompression {
-  readonly deflater: Pick<MessageDeflater, "deflate" | "close">;
-  readonly inflater: MessageInflater;
 }
 
 /** What is in one frame; a result's text is UTF-8 already, since it is signed, too. */
@@ -67,8 +60,8 @@ const closeTimeoutMs = 5000;
 export class LinkConnection {
   readonly #socket: WebSocket;
   readonly #settings: ConnectionSettings;
-  readonly #deflater: LinkCompression["deflater"];
-  readonly #inflater: MessageInflater;
+  readonly #deflater = new MessageDeflater();
+  readonly #inflater = new NodeInflater();
   #silence: NodeJS.Timeout;
   #silenceMs: number;
   #stream: net.Socket | null = null;
@@ -88,8 +81,6 @@ export class LinkConnection {
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
-    this.#deflater = settings.compression?.deflater ?? new MessageDeflater();
-    this.#inflater = settings.compression?.inflater ?? new NodeInflater();
     this.#welcomed = new Promise((resolve) => {
       this.#onWelcomed = resolve;
     });
@@ -174,8 +165,6 @@ export class LinkConnection {
     this.#ended = true;
     clearTimeout(this.#silence);
     this.#sealer?.stop();
-    this.#deflater.close();
-    this.#inflater.release();
     this.#socket.terminate();
     queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs, fellSilent));
   }

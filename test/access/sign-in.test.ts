@@ -1,29 +1,24 @@
 /** Signing in by a link and out again, accounts, links for others and tokens: real server, real database. */
 import type { FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
 import { accessParts } from "#coordinator/access/start";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { describeApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
-import type { Scope } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let at: Date;
 const now = () => at;
 
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
+beforeAll(async () => await seedWorld(database.pool));
 beforeEach(() => {
   at = worldNow;
   const access = testAccess(database, now);
@@ -39,7 +34,6 @@ afterEach(async () => {
     "truncate web_session, sign_in_link, operator_token, audit_entry restart identity cascade",
   );
 });
-afterAll(async () => await database?.close());
 
 const anna: LinkRequest = { name: "anna", role: "operator", crawlers: [], minutes: 15, issuedBy: "a test" };
 
@@ -73,13 +67,9 @@ const look = async (url: string, headers: Record<string, string> = {}) => await 
 
 /** How a program with a token asks. */
 async function program() {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const scopes: Scope[] = ["access-write", "read", "url-write"];
   const expiresAt = new Date(at.getTime() + 60_000);
-  const token = { name: "ci", scopes, tokenHash, createdAt: at, expiresAt };
-  await createOperatorTokenStore(database.pool).create(token);
-  return async (url: string, payload: object) =>
-    await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${secret}` }, payload });
+  const headers = await bearer(database, ["access-write", "read", "url-write"], { name: "ci", expiresAt });
+  return async (url: string, payload: object) => await app.inject({ method: "POST", url, headers, payload });
 }
 
 /** What the browser sends from now on. */

@@ -1,5 +1,5 @@
 /** What the coordinator changes by itself is in the audit log, once: real stores, real database. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, beforeAll, expect, it } from "vitest";
 import {
   notedMoves,
   notedOptOuts,
@@ -13,23 +13,21 @@ import { readTarget } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { asCrawlerId } from "#core/ids";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 const now = () => worldNow;
 const errors: object[] = [];
 const log = { error: (fields: object) => void errors.push(fields) };
 const note = () => noteOwnChanges({ pool: database.pool, log, now });
 
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await database.pool.query("update crawler set public_key = 'key of ' || name");
 });
 afterEach(async () => void (await database.pool.query("truncate audit_entry")));
-afterAll(async () => await database?.close());
 
 async function noted(): Promise<string[]> {
   const { entries } = await createAuditLog(database.pool).list({ limit: 50 });

@@ -14,16 +14,16 @@ import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "#coordinat
 import type { AlertFacts, CrawlerFacts } from "#coordinator/overview/alert-facts";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createNameResolver } from "#core/name-resolver";
-import type { Database } from "#db/server-database";
 import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
 const secret = randomBytes(32);
 const resolver = createNameResolver({ servers: [] });
 const pages = "https://search.example";
 const never = new AbortController().signal;
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let url = "";
 /** What the receiver took, checked. */
 let received: {
@@ -48,14 +48,12 @@ const receiver = createServer((request, response) => {
 });
 
 beforeAll(async () => {
-  database = await testDatabase();
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
   url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/alerts?token=1`;
 });
 afterAll(async () => {
   receiver.closeAllConnections();
   await new Promise((resolve) => receiver.close(resolve));
-  await database?.close();
 });
 beforeEach(async () => {
   received = [];

@@ -92,7 +92,7 @@ describe("capacity", () => {
   });
 
   it("is exceeded by these, the most overloaded first; a departed crawler with a subnet always is", () => {
-    expect(overloads(input).map(({ crawlerId }) => crawlerId)).toEqual([1, 2, 7, 3]);
+    expect(overloads(input)).toEqual([1, 2, 7, 3]);
   });
 
   it("is exceeded in bytes too", () => {
@@ -108,14 +108,6 @@ describe("capacity", () => {
       rttMs: new Map(),
     }));
 
-    expect(overloads({ crawlers, subnets })).toEqual([
-      {
-        crawlerId: 1,
-        loadPagesPerDay: 1,
-        capacityPagesPerDay: 10,
-        loadBytesPerDay: 1_001,
-        capacityBytesPerDay: 1_000,
-      },
-    ]);
+    expect(overloads({ crawlers, subnets })).toEqual([1]);
   });
 });

@@ -10,7 +10,7 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { flowWorld } from "../support/flow-world.ts";
-import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
+import { eachMs, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
@@ -37,13 +37,7 @@ async function subnetsOfNorth(count: number): Promise<SubnetId[]> {
   const subnets: SubnetId[] = [];
   for (let number = 0; number < count; number += 1) subnets.push(await world.site(number));
   for (const subnetId of subnets) {
-    await world.delegations.saveRound(
-      roundOf(subnetId, [
-        [north, 5],
-        [near, 20],
-        [far, 50],
-      ]),
-    );
+    await world.delegations.saveRound(roundOf(subnetId, eachMs([north, 5], [near, 20], [far, 50])));
   }
   return subnets;
 }
@@ -72,17 +66,25 @@ async function handOvers(): Promise<HandOvers> {
   );
 }
 
+async function drains(): Promise<void> {
+  await world.crawlers.drain("north", noon);
+  await refreshCrawlers({ ...world, state });
+}
+
 const owned = (crawlerId: CrawlerId) => state.subnetsOf(crawlerId).length;
 const counts = () => [owned(north), owned(near), owned(far)];
 
 it("hand a draining crawler's subnets to the next best at once, though it is online", async () => {
   await fleet(1000, 1000);
   await subnetsOfNorth(3);
+  await world.crawlers.hasJoined(north);
   const overs = await handOvers();
-  await world.crawlers.drain("north", noon);
-  await refreshCrawlers({ ...world, state });
+  await drains();
 
   await overs.pass();
+
+  // It is to be given what is nearest to it when it is back.
+  expect(state.crawler(north)?.joiningSince).toEqual(noon);
 
   expect(counts()).toEqual([0, 3, 0]);
   expect(requested).toEqual([]);
@@ -98,8 +100,7 @@ it("leave a draining crawler its open leases, and take those of one that is gone
   await world.lease(north);
   const overs = await handOvers();
   const open = async () => (await world.rows("select from lease where closed_at is null")).length;
-  await world.crawlers.drain("north", noon);
-  await refreshCrawlers({ ...world, state });
+  await drains();
 
   await overs.pass();
   expect([await open(), owned(north)]).toEqual([2, 0]);
@@ -115,21 +116,27 @@ it("leave a draining crawler its open leases, and take those of one that is gone
   expect(await open()).toBe(0);
 });
 
-it("spread them over all who have room, the nearest first, and fill nobody beyond what it may", async () => {
-  // Near may take 3 pages a day, far has room for the rest.
-  await fleet(3, 1000);
-  await subnetsOfNorth(8);
-  const overs = await handOvers();
-  online = [near, far];
-  await world.crawlers.leave({ crawlerId: north, reason: "its power failed", now: noon });
-  await refreshCrawlers({ ...world, state });
-  seconds = 121;
+it.each([
+  ["of one that is gone, after the grace", false, 121],
+  ["of one that left for good, at once", true, 0],
+])(
+  "spread them over all who have room, the nearest first, and fill nobody beyond what it may: %s",
+  async (_, forGood, at) => {
+    // Near may take 3 pages a day, far has room for the rest.
+    await fleet(3, 1000);
+    await subnetsOfNorth(8);
+    const overs = await handOvers();
+    online = [near, far];
+    await world.crawlers.leave({ crawlerId: north, reason: "its power failed", forGood, now: noon });
+    await refreshCrawlers({ ...world, state });
+    seconds = at;
 
-  await overs.pass();
+    await overs.pass();
 
-  expect(counts()).toEqual([0, 3, 5]);
-  expect(requested).toEqual([]);
-});
+    expect(counts()).toEqual([0, 3, 5]);
+    expect(requested).toEqual([]);
+  },
+);
 
 it("move nothing of a crawler that is back within the grace", async () => {
   await fleet(1000, 1000);
@@ -152,40 +159,13 @@ it("move nothing of a crawler that is back within the grace", async () => {
   expect(counts()).toEqual([2, 0, 0]);
 });
 
-it("hand over at once what a crawler has that left for good", async () => {
-  await fleet(1000, 1000);
-  await subnetsOfNorth(2);
-  const overs = await handOvers();
-  await world.crawlers.leave({ crawlerId: north, reason: "its host moves", forGood: true, now: noon });
-  online = [near, far];
-  await refreshCrawlers({ ...world, state });
-
-  await overs.pass();
-
-  expect(counts()).toEqual([0, 2, 0]);
-});
-
-it("note that the crawler is to be given what is nearest to it when it is back", async () => {
-  await fleet(1000, 1000);
-  await subnetsOfNorth(1);
-  await world.crawlers.hasJoined(north);
-  const overs = await handOvers();
-  await world.crawlers.drain("north", noon);
-  await refreshCrawlers({ ...world, state });
-
-  await overs.pass();
-
-  expect(state.crawler(north)?.joiningSince).toEqual(noon);
-});
-
 it("ask for rounds where nobody else was measured, so many a pass, and again after a minute", async () => {
   await fleet(1000, 1000);
   const subnets: SubnetId[] = [];
   for (let number = 0; number < 90; number += 1) subnets.push(await world.site(number));
   for (const subnetId of subnets) await world.delegations.saveRound(roundOf(subnetId, [[north, 5]]));
   const overs = await handOvers();
-  await world.crawlers.drain("north", noon);
-  await refreshCrawlers({ ...world, state });
+  await drains();
 
   for (seconds = 0; seconds < 25; seconds += 5) await overs.pass();
   expect(requested).toEqual([
@@ -212,8 +192,7 @@ it("give what nothing can be probed in to the crawler next to the one that leave
     noon,
   );
   const overs = await handOvers();
-  await world.crawlers.drain("north", noon);
-  await refreshCrawlers({ ...world, state });
+  await drains();
 
   await overs.pass();
 
@@ -224,8 +203,7 @@ it("leave everything where it is while nobody else is there", async () => {
   await fleet(1000, 1000);
   await subnetsOfNorth(2);
   const overs = await handOvers();
-  await world.crawlers.drain("north", noon);
-  await refreshCrawlers({ ...world, state });
+  await drains();
   online = [north];
 
   await overs.pass();

@@ -9,7 +9,7 @@ import { parseRange } from "#core/ip/range";
 import { holds, registeredIn } from "../delegation/round-world.ts";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
-import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
+import { eachMs, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {
@@ -66,6 +66,9 @@ describe("a crawler that comes from another address", () => {
 
   let seconds = 0;
 
+  type Came = Parameters<typeof comes>;
+  const private_ = ["127.0.0.1", null] as const;
+
   async function comes(from: string, stated: string | null = from, country = "NL"): Promise<void> {
     seconds += 1;
     const place = { name: "there", country, latitude: 0, longitude: 0 };
@@ -80,15 +83,8 @@ describe("a crawler that comes from another address", () => {
   }
 
   async function measured(): Promise<void> {
-    const round = roundOf(
-      subnetId,
-      [
-        [crawlerId, 5],
-        [other, 20],
-      ],
-      { method: "connect" },
-    );
-    await world.delegations.saveRound(round);
+    const rtts = [crawlerId, other].map((by, at) => [by, [5, 20][at]!] as const);
+    await world.delegations.saveRound(roundOf(subnetId, rtts, { method: "connect" }));
     for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
     await world.crawlers.saveRtts([{ from: other, to: crawlerId, rttMs: 30, method: "connect" }], noon);
     state.learnRtts(await world.crawlers.rtts());
@@ -107,31 +103,16 @@ describe("a crawler that comes from another address", () => {
     ["of the other family in the same country", "5.1.1.9", "2a00:1::9", false],
     ["of the other family in another country", "5.1.1.9", "2a00:2::9", true],
     ["that no registry knows", "5.1.1.9", "9.9.9.9", true],
-  ])("%s", async (_, before, after, isElsewhere) => {
-    await comes(before);
+    ["while its partner still states the old one", "5.1.1.9", ["5.1.4.9", "5.1.1.9"], true],
+    ["that is not public, while its partner states the country of before", private_, private_, false],
+    ["that is not public, once its partner states another country", private_, [...private_, "JP"], true],
+  ] as const)("%s", async (_, before, after, isElsewhere) => {
+    await comes(...([before].flat() as Came));
     expect(hasMoved()).toBe(false);
 
-    await comes(after);
+    await comes(...([after].flat() as Came));
 
     expect(hasMoved()).toBe(isElsewhere);
-  });
-
-  it("while its partner still states the old one, is elsewhere", async () => {
-    await comes("5.1.1.9");
-
-    await comes("5.1.4.9", "5.1.1.9");
-
-    expect(hasMoved()).toBe(true);
-  });
-
-  it("without any public address is where its partner states", async () => {
-    await comes("127.0.0.1", null, "NL");
-    await comes("127.0.0.1", null, "NL");
-    expect(hasMoved()).toBe(false);
-
-    await comes("127.0.0.1", null, "JP");
-
-    expect(hasMoved()).toBe(true);
   });
 
   it("makes void what it measured and what others measured of it, in the database and in memory", async () => {
@@ -161,12 +142,7 @@ describe("a crawler that comes from another address", () => {
 
   it("is no heir of what it measured elsewhere, and gets nothing back for it", async () => {
     await comes("5.1.1.9");
-    await world.delegations.saveRound(
-      roundOf(subnetId, [
-        [other, 4],
-        [crawlerId, 5],
-      ]),
-    );
+    await world.delegations.saveRound(roundOf(subnetId, eachMs([other, 4], [crawlerId, 5])));
     for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
 
     await comes("5.1.4.9");

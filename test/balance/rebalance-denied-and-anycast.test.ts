@@ -10,7 +10,7 @@ import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
-import { noon, roundOf } from "../support/store-world.ts";
+import { eachMs, noon, roundOf } from "../support/store-world.ts";
 import { balanceSettings, twoCrawlers } from "../support/two-crawlers.ts";
 
 let world: FlowWorld;
@@ -88,12 +88,7 @@ it("moves an anycast range away from too much, learns nothing from it, and never
 });
 
 it("calls it overload, not a way home, where the crawler that relieves another is nearer to an anycast range", async () => {
-  await world.delegations.saveRound(
-    roundOf(second, [
-      [south, 4],
-      [north, 10],
-    ]),
-  );
+  await world.delegations.saveRound(roundOf(second, eachMs([south, 4], [north, 10])));
   await world.pool.query("update delegation set crawler_id = $1 where subnet_id = $2", [north, second]);
   state = await world.state();
   const anycast = new AnycastRanges();

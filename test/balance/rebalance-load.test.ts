@@ -9,7 +9,7 @@ import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
-import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
+import { eachMs, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 import { balanceSettings, twoCrawlers } from "../support/two-crawlers.ts";
 
 let world: FlowWorld;
@@ -58,23 +58,13 @@ it("measures a predicted move first, by the crawler that would get the subnet, a
   expect(
     await world.rows("select to_crawler_id, cause, reason from delegation_history where cause = 'overload'"),
   ).toEqual([{ to_crawler_id: south, cause: "overload", reason: expect.stringContaining("at 26.0 ms") }]);
-});
-
-it("leaves memory as a coordinator that starts afterwards would read it", async () => {
-  await pass(southAnswers(26));
-
+  // Memory is as a coordinator that starts afterwards would read it.
   expect(state.delegationOf(second)).toEqual((await world.state()).delegationOf(second));
-  expect(state.subnetsOf(north)).toEqual([first]);
-  expect(state.subnetsOf(south)).toEqual([second]);
+  expect([north, south].map((crawlerId) => state.subnetsOf(crawlerId))).toEqual([[first], [second]]);
 });
 
 it("moves without a probe where the new crawler's round trip is known", async () => {
-  await world.delegations.saveRound(
-    roundOf(second, [
-      [north, 10],
-      [south, 12],
-    ]),
-  );
+  await world.delegations.saveRound(roundOf(second, eachMs([north, 10], [south, 12])));
   const fleet = southAnswers(500);
 
   expect(await pass(fleet)).toEqual([second]);
@@ -184,28 +174,20 @@ it("moves nothing while everybody has room, or where balancing is switched off",
   expect(fleet.asked).toEqual([]);
 });
 
-it("leaves the subnets of a draining crawler to those who hand them over, and gives it nothing", async () => {
-  const draining = (crawlerId: CrawlerId) =>
-    state.setCrawlers(
-      state.crawlers.map((crawler) => ({
-        ...crawler,
-        drainingSince: crawler.crawlerId === crawlerId ? noon : null,
-      })),
-    );
-
-  draining(north);
-  expect(await pass(southAnswers(26))).toEqual([]);
-  draining(south);
-  expect(await pass(southAnswers(26))).toEqual([]);
-});
-
-it("leaves the subnets of an offline crawler alone, and gives it nothing", async () => {
+it("leaves the subnets of a draining or offline crawler to those who hand them over, and gives it nothing", async () => {
   const fleet = southAnswers(26);
-  fleet.goOnline(north);
-  expect(await pass(fleet)).toEqual([]);
-
-  fleet.goOnline(south);
-  expect(await pass(fleet)).toEqual([]);
+  const crawlers = state.crawlers;
+  for (const crawlerId of [north, south]) {
+    state.setCrawlers(
+      crawlers.map((one) => ({ ...one, drainingSince: one.crawlerId === crawlerId ? noon : null })),
+    );
+    expect(await pass(fleet)).toEqual([]);
+  }
+  state.setCrawlers(crawlers);
+  for (const crawlerId of [north, south]) {
+    fleet.goOnline(crawlerId);
+    expect(await pass(fleet)).toEqual([]);
+  }
   expect(state.subnetsOf(north)).toHaveLength(2);
 });
 

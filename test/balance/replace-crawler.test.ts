@@ -5,11 +5,17 @@ import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/balanc
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-peers";
+import type { CoordinatorState } from "#coordinator/delegation/state";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
+import type { ProbeOutcome } from "#protocol/messages";
 import { flowWorld, hello } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
 const world = flowWorld();
+
+const portsOf = (state: CoordinatorState, ...online: CrawlerId[]) => ({
+  ...{ ...world, state, recrawlDays: 7, online: () => online },
+});
 
 /** Three subnets of `gone`: near is next best for the first, the second has nobody else, and far the third. */
 async function threeSubnets() {
@@ -34,49 +40,30 @@ async function threeSubnets() {
   return { gone, near, far, subnets, state };
 }
 
-it("gives each subnet to the nearest online crawler that its round measured, and names the rest", async () => {
+it("gives each subnet to the nearest online crawler that its round measured, in one transaction, and names the rest", async () => {
   const { gone, near, far, subnets, state } = await threeSubnets();
+  expect(await world.lease(gone)).toHaveLength(3);
 
-  const replaced = await replaceCrawler(
-    gone,
-    { ...world, state, recrawlDays: 7, online: () => [near, far] },
-    noon,
-  );
+  const replaced = await replaceCrawler(gone, portsOf(state, near, far), noon);
 
-  expect(replaced).toEqual({
-    returnedLeases: 0,
-    moved: expect.arrayContaining([subnets[0], subnets[2]]),
-    orphans: [subnets[1]],
-  });
+  const moved = expect.arrayContaining([subnets[0], subnets[2]]);
+  expect(replaced).toEqual({ returnedLeases: 3, moved, orphans: [subnets[1]] });
+  expect((await world.lease(near)).map(({ host }) => host)).toEqual(["s1.example"]);
   expect(await world.delegations.readAll()).toMatchObject([
     { subnetId: subnets[0], crawlerId: near, rttMs: 20, measured: true },
     { subnetId: subnets[1], crawlerId: gone },
     { subnetId: subnets[2], crawlerId: far, rttMs: 50, measured: true },
   ]);
-});
-
-it("moves them in one transaction, with their history", async () => {
-  const { gone, near, far, state } = await threeSubnets();
-
-  await replaceCrawler(gone, { ...world, state, recrawlDays: 7, online: () => [near, far] }, noon);
-
-  const moved = "where cause = 'crawler-left'";
-  expect(await world.rows(`select distinct xmin::text from delegation ${moved}`)).toHaveLength(1);
-  expect(await world.rows(`select from_crawler_id from delegation_history ${moved}`)).toEqual([
+  const left = "where cause = 'crawler-left'";
+  expect(await world.rows(`select distinct xmin::text from delegation ${left}`)).toHaveLength(1);
+  expect(await world.rows(`select from_crawler_id from delegation_history ${left}`)).toEqual([
     { from_crawler_id: gone },
     { from_crawler_id: gone },
   ]);
-});
-
-it("leaves memory as a coordinator that starts afterwards would read it", async () => {
-  const { gone, near, far, subnets, state } = await threeSubnets();
-
-  await replaceCrawler(gone, { ...world, state, recrawlDays: 7, online: () => [near, far] }, noon);
-
+  // Memory is as a coordinator that starts afterwards would read it.
   const restarted = await world.state();
-  for (const subnetId of subnets) {
+  for (const subnetId of subnets)
     expect(state.delegationOf(subnetId)).toEqual(restarted.delegationOf(subnetId));
-  }
   expect(state.subnetsOf(gone)).toEqual([subnets[1]]);
 });
 
@@ -88,13 +75,9 @@ it("gives nothing to a crawler that is offline or draining", async () => {
     ),
   );
 
-  const offline = await replaceCrawler(gone, { ...world, state, recrawlDays: 7, online: () => [near] }, noon);
+  const offline = await replaceCrawler(gone, portsOf(state, near), noon);
   expect(offline.moved).toEqual([]);
-  const draining = await replaceCrawler(
-    gone,
-    { ...world, state, recrawlDays: 7, online: () => [near, far] },
-    noon,
-  );
+  const draining = await replaceCrawler(gone, portsOf(state, near, far), noon);
 
   expect(draining.moved.toSorted()).toEqual([subnets[0], subnets[2]].toSorted());
   expect(state.delegationOf(subnets[0])).toMatchObject({ crawlerId: far, rttMs: 50 });
@@ -105,7 +88,7 @@ it("gives nothing to a crawler whose partner denies it", async () => {
   const denied = new DeniedTargets();
   denied.setList(near, { networks: ["5.1.1.0/24"], domains: [] });
   denied.noteRefusal(far, subnets[2], noon.getTime());
-  const ports = { ...world, state, denied, recrawlDays: 7, online: () => [near, far] };
+  const ports = { ...portsOf(state, near, far), denied };
 
   const replaced = await replaceCrawler(gone, ports, noon);
 
@@ -118,7 +101,7 @@ it("hands an anycast range over, and learns nothing from who gets it", async () 
   const anycast = new AnycastRanges();
   anycast.mark(subnets[0], null);
   await world.pool.query("update delegation set anycast = true where subnet_id = $1", [subnets[0]]);
-  const ports = { ...world, state, anycast, recrawlDays: 7, online: () => [near, far] };
+  const ports = { ...portsOf(state, near, far), anycast };
 
   await replaceCrawler(gone, ports, noon);
 
@@ -129,39 +112,18 @@ it("hands an anycast range over, and learns nothing from who gets it", async () 
   expect(rootOwners.toSorted()).toEqual([gone, far].toSorted());
 });
 
-it("returns its leases, so that others may take the hosts", async () => {
-  const { gone, near, far, state } = await threeSubnets();
-  expect(await world.lease(gone)).toHaveLength(3);
-
-  const replaced = await replaceCrawler(
-    gone,
-    { ...world, state, recrawlDays: 7, online: () => [near, far] },
-    noon,
-  );
-
-  expect(replaced.returnedLeases).toBe(3);
-  expect((await world.lease(near)).map(({ host }) => host)).toEqual(["s1.example"]);
-});
-
-it("counts a crawler as departed when it has been gone for long enough and owns something", async () => {
+it("counts a crawler as departed when it has been gone for long enough since the coordinator is back", async () => {
   const { gone, near, state } = await threeSubnets();
-  const since = noon;
-  const departed = (seconds: number) =>
-    departedCrawlers(state, { departureMs: 120_000, since }, secondsAfterNoon(seconds));
+  const departed = (sinceSeconds: number, seconds: number) =>
+    departedCrawlers(
+      state,
+      { departureMs: 120_000, since: secondsAfterNoon(sinceSeconds) },
+      secondsAfterNoon(sinceSeconds + seconds),
+    );
 
-  expect(departed(120)).toEqual([]);
-  expect(departed(121)).toEqual([gone]);
+  for (const since of [0, 3600])
+    expect([5, 120, 121].map((seconds) => departed(since, seconds))).toEqual([[], [], [gone]]);
   expect(state.crawler(near)?.state).toBe("online");
-});
-
-it("lets the fleet come back after the coordinator was away for long, before anybody counts as departed", async () => {
-  const { gone, state } = await threeSubnets();
-  const since = secondsAfterNoon(3600);
-  const departed = (seconds: number) =>
-    departedCrawlers(state, { departureMs: 120_000, since }, secondsAfterNoon(3600 + seconds));
-
-  expect(departed(5)).toEqual([]);
-  expect(departed(121)).toEqual([gone]);
 });
 
 async function welcomed(name: string, publicAddress: string | null, remoteAddress = "127.0.0.1") {
@@ -187,25 +149,18 @@ it("gives a crawler the subnet that it stands in, which then teaches, also after
   expect(restarted.delegationOf(subnetId)).toEqual(state.delegationOf(subnetId));
 });
 
-it("does not take a subnet from the crawler that has it", async () => {
-  const subnetId = await world.subnet("5.1.1.0", "5.1.1.255");
-  const { crawlerId: north } = await welcomed("north", "5.1.1.1");
-
-  await welcomed("south", "5.1.1.2");
-
-  expect(await world.delegations.readAll()).toMatchObject([{ subnetId, crawlerId: north }]);
-});
-
-it("gives nobody a subnet for saying that it stands there, when it is seen to come from elsewhere", async () => {
+it("gives nobody a subnet that another has, or for saying that it stands there when it comes from elsewhere", async () => {
   const claimed = await world.subnet("5.1.1.0", "5.1.1.255");
   await world.subnet("5.1.2.0", "5.1.2.255");
 
   const elsewhere = await welcomed("elsewhere", "5.1.1.1", "5.1.2.1");
   const claimedThen = elsewhere.state.delegationOf(claimed);
   const beside = await welcomed("beside", "5.1.1.1", "5.1.1.2");
+  await welcomed("south", "5.1.1.2");
 
   expect(claimedThen).toBeNull();
-  expect(beside.state.delegationOf(claimed)).toMatchObject({ crawlerId: beside.crawlerId });
+  const owners = new Map((await world.delegations.readAll()).map((one) => [one.subnetId, one.crawlerId]));
+  expect(owners.get(claimed)).toBe(beside.crawlerId);
 });
 
 it("places a crawler by the address it states, else by where it comes from, never by a private one", async () => {
@@ -244,39 +199,26 @@ it("takes the leases back that a crawler no longer holds when it arrives, and le
 
 const measured = (rttMs: number) => ({ type: "measured", method: "connect", rttMs, tries: 3 }) as const;
 
-it("learns what crawlers measured of each other, and the smaller direction counts", async () => {
+it("learns what crawlers measured of each other, the smaller direction, and nothing of what was not measured", async () => {
   const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const state = await world.state();
-  const report = (crawlerId: CrawlerId, rttMs: number) => ({
+  const report = (...peers: (readonly [CrawlerId, ProbeOutcome])[]) => ({
     type: "crawler:peer-rtts" as const,
-    peers: [{ crawlerId, outcome: measured(rttMs) }],
+    peers: peers.map(([crawlerId, outcome]) => ({ crawlerId, outcome })),
   });
+  const timedOut = { type: "timed-out", method: "connect", reason: "" } as const;
+  const unknown = 4_000_000 as CrawlerId;
+  const useless = report([north, measured(1)], [south, timedOut], [unknown, measured(1)]);
 
-  await takePeerReport(north, report(south, 30), { ...world, state }, noon);
-  await takePeerReport(south, report(north, 24), { ...world, state }, noon);
+  await takePeerReport(north, useless, { ...world, state }, noon);
+  expect(measuredPeers(north, useless).map(({ to }) => to)).toEqual([unknown]);
+  expect(await world.crawlers.rtts()).toEqual([]);
+  expect(state.peerRtts.rttMs(north, unknown)).toBeNull();
 
+  await takePeerReport(north, report([south, measured(30)]), { ...world, state }, noon);
+  await takePeerReport(south, report([north, measured(24)]), { ...world, state }, noon);
   expect([state.peerRtts.rttMs(north, south), state.rttCoverage([north, south])]).toEqual([24, 1]);
   expect((await world.state()).peerRtts.rttMs(south, north)).toBe(24);
-});
-
-it("leaves out of a report what was not measured, the crawler itself, and crawlers nobody knows", async () => {
-  const [north, south] = [await world.arrived("north"), await world.arrived("south")];
-  const state = await world.state();
-  const timedOut = { type: "timed-out", method: "connect", reason: "" } as const;
-  const report = {
-    type: "crawler:peer-rtts" as const,
-    peers: [
-      { crawlerId: north, outcome: measured(1) },
-      { crawlerId: south, outcome: timedOut },
-      { crawlerId: 4_000_000, outcome: measured(1) },
-    ],
-  };
-
-  await takePeerReport(north, report, { ...world, state }, noon);
-
-  expect(measuredPeers(north, report).map(({ to }) => to)).toEqual([4_000_000]);
-  expect(await world.crawlers.rtts()).toEqual([]);
-  expect(state.hasMeasured(north, 4_000_000 as CrawlerId)).toBe(false);
 });
 
 it("what is said beforehand is what is done, with each heir's room", async () => {
@@ -288,23 +230,14 @@ it("what is said beforehand is what is done, with each heir's room", async () =>
   state.setCrawlers(
     state.crawlers.map((crawler) => (crawler.crawlerId === near ? { ...crawler, pagesPerDay: 0 } : crawler)),
   );
-  const ports = { ...world, state, recrawlDays: 7, online: () => [near, far] };
+  const ports = portsOf(state, near, far);
 
   const said = await successionOf(gone, ports, noon);
   const untouched = state.subnetsOf(gone);
   const done = await replaceCrawler(gone, ports, noon);
 
   expect(untouched).toEqual(expect.arrayContaining([...subnets, bare]));
-  const ends = new Map<string, number>();
-  for (const subnetId of done.moved) {
-    const { name } = state.crawler(state.delegationOf(subnetId)!.crawlerId)!;
-    ends.set(name, (ends.get(name) ?? 0) + 1);
-  }
-  const sums = new Map<string, number>();
-  for (const { crawler, subnets: count } of said)
-    if (crawler !== null) sums.set(crawler, (sums.get(crawler) ?? 0) + count);
-  expect(sums).toEqual(ends);
-  expect(ends).toEqual(new Map([["far", 3]]));
+  expect(done.moved.map((subnetId) => state.delegationOf(subnetId)!.crawlerId)).toEqual([far, far, far]);
   expect(said).toEqual<HeirLine[]>([
     { crawler: "far", subnets: 2, measured: true },
     { crawler: "far", subnets: 1, measured: false },
@@ -321,7 +254,7 @@ it("a subnet with nothing to probe goes to one whose distance is known before on
   await world.crawlers.saveRtts([{ from: measured, to: gone, rttMs: 80, method: "connect" }], noon);
   await world.pool.query("update crawler set pages_per_day = 0 where crawler_id = $1", [measured]);
   const state = await world.state();
-  const ports = { ...world, state, recrawlDays: 7, online: () => [unmeasured, measured] };
+  const ports = portsOf(state, unmeasured, measured);
 
   expect(await successionOf(gone, ports, noon)).toEqual([
     { crawler: "measured", subnets: 1, measured: false },

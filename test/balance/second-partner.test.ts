@@ -1,20 +1,20 @@
 /**
- * A fleet that grows from one crawler, and one of whose crawlers moves, over real stores: north is alone and gets every subnet without a comparison. Then others
- * come, each to a country of its own: a crawler is 1 ms from the sites of its country and 200 from all others. Rounds run as the
- * coordinator runs them, and time passes by passes of five seconds.
+ * A fleet that grows from one crawler, and one of whose crawlers moves, over real stores: north is alone and gets every
+ * subnet without a comparison. Then others come, each to a country of its own: a crawler is 1 ms from the sites of its
+ * country and 200 from all others. Rounds run as the coordinator runs them, and time passes by passes of five seconds.
  */
 import { beforeEach, expect, it } from "vitest";
 import { NewcomerSettling } from "#coordinator/balance/join";
 import { welcomeCrawler } from "#coordinator/balance/presence";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { DelegationQueue } from "#coordinator/delegation/queue";
+import type { DelegationQueue } from "#coordinator/delegation/queue";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
 import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { crawlerIn, nearestRound, registeredIn } from "../delegation/round-world.ts";
+import { crawlerIn, nearestRound, queueOver, registeredIn } from "../delegation/round-world.ts";
 import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, secondsAfterNoon } from "../support/store-world.ts";
 
@@ -105,16 +105,9 @@ async function start(): Promise<void> {
     { results: world.results, state, now },
     defaultRecalibrationRule,
   );
-  queue = new DelegationQueue(
-    {
-      ...{ state, fleet, delegations: world.delegations, now, denied, anycast, log: silentLog },
-      random: () => 0,
-      excluded: full,
-      onDecided: () => {},
-      fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
-    },
-    { round: nearestRound, concurrentRounds: 100, retryMs: 1000 },
-  );
+  const fetchTimes = recalibration.fetchTimes.bind(recalibration);
+  const ports = { state, fleet, now, denied, anycast, excluded: full, fetchTimes };
+  ({ queue } = queueOver(world, ports, { concurrentRounds: 100, retryMs: 1000 }));
   settling = new NewcomerSettling({
     ...{ ...world, state, fleet, denied, anycast, now, log: silentLog, rounds: queue },
     probe: nearestRound.probe,
@@ -164,10 +157,9 @@ const joining = async () => (await world.crawlers.list()).filter(({ joiningSince
 const subnetsIn = (country: Country) =>
   [...sites].flatMap(([subnetId, of]) => (of === country ? [subnetId] : []));
 
-it("what a crawler gets while it is alone is unmeasured, and teaches nothing of who is near", async () => {
-  await alone(4, "NL", "JP");
-
-  expect(ownedBy(north)).toHaveLength(4);
+it("what a crawler gets while it is alone is unmeasured and teaches nothing; the second partner has its own in two minutes", async () => {
+  await alone(20, ...countries);
+  expect(ownedBy(north)).toHaveLength(20);
   expect(fleet.asked).toEqual([]);
   expect(
     await world.rows(
@@ -175,13 +167,12 @@ it("what a crawler gets while it is alone is unmeasured, and teaches nothing of 
     ),
   ).toEqual([{ measured: false, unanswered_rounds: 0, retry_at: null }]);
   expect(state.knowledge.owners({ kind: "country", key: "JP" })).toEqual([]);
-});
-
-it("the second partner has the sites of its country within two minutes, and the first keeps its own", async () => {
-  await alone(20, ...countries);
   await lives(75);
 
   const [tokyo] = await joined(arrives("tokyo", "JP"));
+  await settling.pass();
+  // A coordinator that is restarted in between goes on where it was.
+  await start();
   await lives(120);
 
   expect(ownedBy(tokyo!)).toEqual(Array(5).fill("JP"));
@@ -235,17 +226,6 @@ it("four that start together each have their own, though one was there some seco
     expect(ownedBy(crawlerId)).toEqual(Array(10).fill(countries[at]));
 });
 
-it("a coordinator that is restarted in between goes on where it was", async () => {
-  await alone(20, ...countries);
-  const [tokyo] = await joined(arrives("tokyo", "JP"));
-  await settling.pass();
-
-  await start();
-  await lives(120);
-
-  expect(ownedBy(tokyo!)).toEqual(Array(5).fill("JP"));
-});
-
 it("where the first is gone for a while, nothing of its is decided without it", async () => {
   await alone(20, ...countries);
   const [tokyo] = await joined(arrives("tokyo", "JP"));
@@ -280,10 +260,9 @@ it("what a crawler got because the other had no room is asked about when that ha
   for (let number = 0; number < 4; number += 1) {
     const subnetId = await world.site(number);
     sites.set(subnetId, "JP");
-    answers[`5.1.${number}.7`] = new Map([
-      [north, 200],
-      [tokyo!, 1],
-    ]);
+    answers[`5.1.${number}.7`] = new Map(
+      [north, tokyo!].map((crawlerId, at) => [crawlerId, at === 0 ? 200 : 1]),
+    );
   }
   await joined();
   await lives(10);
@@ -348,11 +327,8 @@ it("of what a crawler has that has moved, those subnets are asked about first of
   await joined(arrives("tokyo", "JP"));
   await lives(120);
   const byPages = subnetsIn("NL").toReversed();
-  for (const [at, subnetId] of byPages.entries())
-    await world.pool.query("update frontier_host set url_count = $2 where subnet_id = $1", [
-      subnetId,
-      100 - at,
-    ]);
+  const pages = "update frontier_host set url_count = $2 where subnet_id = $1";
+  for (const [at, subnetId] of byPages.entries()) await world.pool.query(pages, [subnetId, 100 - at]);
 
   await moves(north, "north", "BR");
   const before = fleet.asked.length;

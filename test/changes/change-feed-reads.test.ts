@@ -1,25 +1,23 @@
 /** The feed read by cursor while others write: every change once, in its order, whoever commits when. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { type ChangeFilter, type ChangeKind, everyChange } from "#coordinator/changes/page-change";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedChange } from "../support/seed-changes.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const later = (days: number) => new Date(noon.getTime() + days * 86_400_000);
 
-let database: Database;
+const database = await forThisFile(testDatabase({ maxConnections: 12 }));
 let pool: Pool;
 beforeAll(async () => {
-  database = await testDatabase({ maxConnections: 12 });
   pool = database.pool;
 });
-afterAll(async () => await database?.close());
 beforeEach(async () => {
   await pool.query("delete from page_change; delete from page_change_inbox");
   await pool.query("update change_feed set last_number = 0, removed_through = 0");

@@ -5,17 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { changePart } from "#coordinator/changes/start";
 import { describeApi } from "#coordinator/open-api";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { type SeededChange, seedChange, seenAt } from "../support/seed-changes.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 
 beforeAll(async () => {
-  database = await testDatabase();
   app = webServer(database, { parts: [changePart({ pool: database.pool })] });
   // The first two are let go: the feed begins behind number 2.
   await add({ url: "http://old.example/1" }, { url: "http://old.example/2" });
@@ -26,10 +25,7 @@ beforeAll(async () => {
     { url: "http://a.example/news" },
   );
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 async function add(...changes: readonly SeededChange[]) {
   for (const change of changes) await seedChange(database.pool, change);

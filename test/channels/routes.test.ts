@@ -1,15 +1,12 @@
 /** Channels over HTTP: who may change them, what is refused, and what is written down. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { channelPart } from "#coordinator/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
-import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -20,15 +17,7 @@ beforeAll(async () => {
   app = webServer(database, {
     parts: [channelPart({ pool: database.pool, config: { scope: { maxDepth: 5 } } })],
   });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  headers = { authorization: `Bearer ${secret}` };
-  await createOperatorTokenStore(database.pool).create({
-    name: "ci",
-    tokenHash,
-    scopes: ["read", "policy-write"],
-    createdAt: worldNow,
-    expiresAt: null,
-  });
+  headers = await bearer(database, ["read", "policy-write"], { name: "ci" });
 });
 afterAll(async () => {
   await app?.close();

@@ -165,7 +165,7 @@ describe("the settings reach the parts", () => {
   });
 
   it.each([
-    ["after a moment", 1, 200],
+    ["after a moment", 2, 200],
     ["of a fleet of 10,000 after 2 s", 10_000, 2000],
   ])("and who is without room is looked at again %s, or when the crawlers are others", (_, count, keptMs) => {
     const crawlers = Array.from({ length: count }, (_, index) => ({
@@ -183,7 +183,8 @@ describe("the settings reach the parts", () => {
     expect([...before]).toEqual([]);
     expect(room(later(keptMs - 1))).toBe(before);
     expect([...room(later(keptMs))]).toEqual([1]);
-    expect([...room(later(-60_000))]).toEqual([1]);
+    budget.spend(2 as CrawlerId, { pages: 10, bytes: 9 }, now);
+    expect([...room(later(-60_000))]).toEqual([1, 2]);
     state.setCrawlers([]);
     expect([...room(later(-60_000))]).toEqual([]);
   });

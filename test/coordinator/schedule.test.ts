@@ -1,5 +1,5 @@
 /** What the coordinator does by the clock, each duty turned by hand over real stores. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { scheduleBalance } from "#coordinator/balance/start";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { FleetSettling } from "#coordinator/delegation/measure-peers";
@@ -16,15 +16,12 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, roundOf, scope, seeds } from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
+const world = await forThisFile(newFlowWorld());
 beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
 
 async function scheduled(fleet: TableFleet, settings: object = {}) {
   const file = readCoordinatorConfig(settings);

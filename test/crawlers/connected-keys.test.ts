@@ -1,19 +1,16 @@
 /** Keys while crawlers are connected: new ones, none any more, and those for measurements only. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { killCrawler } from "#coordinator/fleet/crawler-routes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { folderOf } from "../gateway/crawler-folder.ts";
-import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
+import { newJoiningWorld } from "../gateway/joining-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld();
-});
+const world = await forThisFile(newJoiningWorld());
 afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
 
 it("a new key comes while the crawler is connected, and the old one is good for the grace", async () => {
   const folder = await world.joined("athens");

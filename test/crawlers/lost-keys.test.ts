@@ -1,18 +1,17 @@
 /** Keys that were sent and never said to have arrived: no crash on the way locks a crawler out, none stays for ever. */
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
+import { forThisFile } from "../support/for-this-file.ts";
 import { type IdentityWorld, invitedScopes, newIdentityWorld } from "./identity-world.ts";
 
-let world: IdentityWorld;
+const world = await forThisFile(newIdentityWorld());
 let identities: IdentityWorld["identities"];
 let invitations: IdentityWorld["invitations"];
 beforeAll(async () => {
-  world = await newIdentityWorld();
   ({ identities, invitations } = world);
 });
 afterEach(async () => await world.forget());
-afterAll(async () => await world.close());
 
 /** Keys end by the database's clock, so these tests begin now. */
 const start = new Date();

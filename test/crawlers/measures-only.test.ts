@@ -1,16 +1,13 @@
 /** A crawler whose key is for measurements alone: it is in the fleet, and nothing is its to crawl. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { welcomeCrawler } from "#coordinator/balance/presence";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
-import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { hello, newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon } from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
-afterAll(async () => await world.close());
+const world = await forThisFile(newFlowWorld());
 
 test("who only measures owns not even the subnet that it stands in, and is asked to take none", async () => {
   const crawls = await world.subnet("5.1.1.0", "5.1.1.255");

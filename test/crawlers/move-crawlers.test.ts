@@ -1,6 +1,6 @@
 /** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Refusal } from "#coordinator/crawlers/admit-crawler";
 import { Mover } from "#coordinator/crawlers/move-crawlers";
 import { createMoveStore } from "#coordinator/crawlers/move-store";
@@ -8,9 +8,10 @@ import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { type CrawlerMove, moveText } from "#protocol/move";
-import { newWorld, type World } from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { newWorld } from "../support/store-world.ts";
 
-let world: World;
+const world = await forThisFile(newWorld());
 let mover: Mover;
 let now: Date;
 let sent: { readonly to: CrawlerId; readonly what: string }[];
@@ -24,9 +25,6 @@ interface Party {
   sign(text: string): string;
 }
 
-beforeAll(async () => {
-  world = await newWorld();
-}, 60_000);
 beforeEach(async () => {
   await world.reset();
   now = new Date("2030-01-01T12:00:00Z");
@@ -46,7 +44,6 @@ beforeEach(async () => {
   athens = await party("athens");
   sparta = await party("sparta");
 });
-afterAll(async () => await world?.close());
 
 async function party(name: string): Promise<Party> {
   const { privateKey } = generateKeyPairSync("ed25519");

@@ -1,22 +1,21 @@
 /** What operators change over HTTP: real server, real database. */
 import type { FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { parseInvitation } from "#protocol/invitation";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { testReleaseKey } from "../support/releases.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
   await stateCoordinatorPlace(database.pool, place, new Date());
   await trustKey();
@@ -28,7 +27,6 @@ afterEach(async () => {
   await app.close();
   await database.pool.query("delete from operator_token; delete from invitation; delete from crawler");
 });
-afterAll(async () => await database?.close());
 
 async function token(scopes: readonly Scope[], expiresAt: Date | null = null): Promise<string> {
   const { secret, hash: tokenHash } = randomSecrets.make();

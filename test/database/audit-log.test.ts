@@ -1,20 +1,18 @@
 /** The audit log on a real database: what it keeps, what it leaves out, and how it is looked through. */
 import { hostname, userInfo } from "node:os";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import type { AuditEntry, AuditLog } from "#core/audit";
-import type { Database } from "#db/server-database";
 import { recordCommand } from "#ops/cli/audit-command-change";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let log: AuditLog;
 beforeAll(async () => {
-  database = await testDatabase();
   log = createAuditLog(database.pool);
 });
 afterEach(async () => void (await database.pool.query("truncate audit_entry")));
-afterAll(async () => await database?.close());
 
 const drained: Omit<AuditEntry, "entryId"> = {
   at: new Date("2026-03-01T12:00:00.000Z"),

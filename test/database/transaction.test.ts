@@ -1,20 +1,17 @@
 /** Transactions that collide run again; what fails for good changes nothing. */
 import type { PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { inTransaction, preparing } from "#coordinator/database/transaction";
 import { createPool } from "#db/server-database";
-import { newWorld, type World } from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { newWorld } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
+const world = await forThisFile(newWorld());
 beforeEach(async () => {
   await world.reset();
   await world.crawler("north");
   await world.crawler("south");
 });
-afterAll(async () => await world.close());
 
 /** A meeting of so many: everybody goes on when the last has come; who comes later goes on at once. */
 function meetingOf(number: number): () => Promise<void> {

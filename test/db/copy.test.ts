@@ -1,18 +1,16 @@
 import type { PoolClient } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readCopy, writeCopy } from "#db/copy";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 
 beforeAll(async () => {
-  database = await testDatabase();
   await database.pool.query(
     "create table copied (id integer primary key, small smallint, flag boolean, rtt real, name text, address inet)",
   );
 });
-afterAll(() => database.close());
 
 const into = { table: "copied", columns: ["id", "small", "flag", "name", "address"] };
 
@@ -52,14 +50,19 @@ describe("rows by binary COPY", () => {
     ]);
   });
 
-  it("hold bigints by halves, floats and times", async () => {
+  it("hold bigints by halves and by their decimal text, floats and times", async () => {
+    const ends = ["-9223372036854775808", "9223372036854775807"] as const;
     const { read, written } = await withClient(async (client) => {
-      await client.query("create temp table wide (hash bigint, rank real, at timestamptz)");
-      await writeCopy(client, { table: "wide", columns: ["hash", "rank", "at"] }, async (out) => {
+      await client.query(
+        "create temp table wide (hash bigint, rank real, at timestamptz, low bigint, high bigint)",
+      );
+      const columns = ["hash", "rank", "at", "low", "high"];
+      await writeCopy(client, { table: "wide", columns }, async (out) => {
         out.row();
         out.int64(-2, 0xffff_fff1);
         out.float32(0.25);
         out.timestamp(new Date("1999-12-31T23:59:59.999Z"));
+        for (const end of ends) out.bigint(end);
       });
       const read: number[][] = [];
       await readCopy(client, "select hash, 1e-300::float8 from wide", (row) => {
@@ -69,23 +72,8 @@ describe("rows by binary COPY", () => {
     });
 
     expect(read).toEqual([[-2, -15, 1e-300]]);
-    expect(written).toEqual([{ hash: "-4294967311", rank: 0.25, at: new Date("1999-12-31T23:59:59.999Z") }]);
-  });
-
-  it("hold bigints by their decimal text", async () => {
-    const hashes = ["-9223372036854775808", "-1", "9223372036854775807"];
-    const written = await withClient(async (client) => {
-      await client.query("create temp table hashes (hash bigint)");
-      await writeCopy(client, { table: "hashes", columns: ["hash"] }, async (out) => {
-        for (const hash of hashes) {
-          out.row();
-          out.bigint(hash);
-        }
-      });
-      return (await client.query<{ hash: string }>("select hash from hashes order by hash")).rows;
-    });
-
-    expect(written.map(({ hash }) => hash)).toEqual(hashes);
+    const at = new Date("1999-12-31T23:59:59.999Z");
+    expect(written).toEqual([{ hash: "-4294967311", rank: 0.25, at, low: ends[0], high: ends[1] }]);
   });
 
   it("are read as the server holds them, however the chunks fall", async () => {
@@ -121,30 +109,20 @@ describe("rows by binary COPY", () => {
     expect({ read, wrong }).toEqual({ read: count, wrong: [] });
   });
 
-  it("are all refused when one is, and the connection goes on", async () => {
+  it.each([
+    ["one of them is refused", async () => {}, "duplicate key"],
+    ["the writer fails half-way", () => Promise.reject(new Error("half-way")), "half-way"],
+  ])("are none of them written when %s, and the connection goes on", async (_, end, words) => {
     const left = await withClient(async (client) => {
       const copy = writeCopy(client, { table: "copied", columns: ["id"] }, async (out) => {
         for (const id of [1, 2, 1]) {
           out.row();
           out.int32(id);
         }
-      });
-      await expect(copy).rejects.toThrow("duplicate key");
-      return (await client.query("select * from copied")).rows;
-    });
-
-    expect(left).toEqual([]);
-  });
-
-  it("are not written when the writer fails half-way, and the connection goes on", async () => {
-    const left = await withClient(async (client) => {
-      const copy = writeCopy(client, { table: "copied", columns: ["id"] }, async (out) => {
-        out.row();
-        out.int32(1);
         await out.flush();
-        throw new Error("half-way");
+        await end();
       });
-      await expect(copy).rejects.toThrow("half-way");
+      await expect(copy).rejects.toThrow(words);
       return (await client.query("select * from copied")).rows;
     });
 

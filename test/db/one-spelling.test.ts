@@ -1,15 +1,11 @@
 /** Spellings of URLs in SQL (migration 0074), which the checks of databases use, beside those of TypeScript. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database.close());
+const database = await forThisFile(testDatabase());
 
 it("the spelling that SQL gives is the one of TypeScript, whatever the text", async () => {
   const random = seededRandom(3);

@@ -1,14 +1,11 @@
 /** A server that a URL names: what its errors say, and that a lost connection ends nothing but itself. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openDatabase } from "#db/connect";
 import { type Database, withSearchPath } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database.close());
+const database = await forThisFile(testDatabase());
 
 const open = async (databaseUrl: string): Promise<Database> =>
   await openDatabase({ databaseUrl, home: "/nowhere", schema: "public" });

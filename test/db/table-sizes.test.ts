@@ -1,14 +1,13 @@
 /** What is asked of the catalogue about sizes, parts and samples, of tables with parts, with parts of parts, and without any. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
+import { beforeAll, describe, expect, it } from "vitest";
 import { bytesToRead, estimatedRows, partsOf, sampleOf, tableSizes, totalBytes } from "#db/table-sizes";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await database.pool.query(`
     create table plain (id int primary key, words text);
     create table parted (id int primary key, words text) partition by range (id);
@@ -20,7 +19,6 @@ beforeAll(async () => {
     insert into parted select n, repeat('w', 200) from generate_series(1, 9000) n;
     analyze plain, parted, parted_low, parted_higher, "parted odd"`);
 });
-afterAll(async () => await database?.close());
 
 describe("of a table, whatever its parts", () => {
   it.each([

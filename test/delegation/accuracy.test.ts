@@ -8,7 +8,7 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { heldBackWords } from "#protocol/messages";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
-import { noon, roundOf } from "../support/store-world.ts";
+import { eachMs, noon, roundOf } from "../support/store-world.ts";
 
 let world: FlowWorld;
 let [athens, berlin, tokyo] = [0, 0, 0] as unknown as [CrawlerId, CrawlerId, CrawlerId];
@@ -67,10 +67,7 @@ async function sampling(
 }
 
 it("everybody measures one subnet of the fleet, and what came out is kept", async () => {
-  const { take, fleet, accuracy, requested, ports } = await sampling([
-    [athens, 14],
-    [berlin, 11],
-  ]);
+  const { take, fleet, accuracy, requested, ports } = await sampling(eachMs([athens, 14], [berlin, 11]));
 
   const sample = await take();
 
@@ -85,10 +82,7 @@ it("everybody measures one subnet of the fleet, and what came out is kept", asyn
 });
 
 it("a crawler that is far off is counted, and its subnet gets a round", async () => {
-  const { take, requested, accuracy } = await sampling([
-    [athens, 31.5],
-    [berlin, 11],
-  ]);
+  const { take, requested, accuracy } = await sampling(eachMs([athens, 31.5], [berlin, 11]));
 
   await take();
 

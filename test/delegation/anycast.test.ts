@@ -2,10 +2,19 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { anycastEvidence, distanceKm, type KnownFleet } from "#coordinator/delegation/anycast";
+import {
+  contradictions,
+  distanceKm,
+  type KnownFleet,
+  type PlacedAnswer,
+} from "#coordinator/delegation/anycast";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../support/shared-data.ts";
 import { id, peerTable } from "./rounds.ts";
+
+/** The strongest contradiction; null: one machine can have given all answers. */
+const anycastEvidence = (answers: readonly PlacedAnswer[], fleet: KnownFleet) =>
+  contradictions(answers, fleet)[0] ?? null;
 
 const athens = { latitude: 37.98, longitude: 23.73 };
 const tokyo = { latitude: 35.68, longitude: 139.69 };

@@ -4,6 +4,7 @@ import type { Delegation } from "#coordinator/delegation/delegation";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   arrivedResult,
+  eachMs,
   noon,
   roundOf,
   scope,
@@ -47,46 +48,6 @@ test("subnets wait in the order in which their first host was admitted", async (
   expect(hosts).toEqual(["c.example", "a.example"]);
 });
 
-test("a round is stored with every probe, and its crawler has the subnet", async () => {
-  const { subnetId, north, south } = await undecided();
-
-  const roundId = await world.delegations.saveRound(
-    roundOf(subnetId, [], {
-      probes: [
-        { crawlerId: south, outcome: { type: "timed-out", method: "connect", reason: "1000 ms" } },
-        { crawlerId: north, outcome: { type: "measured", method: "connect", rttMs: 10, tries: 3 } },
-      ],
-      crawlerId: north,
-      measured: true,
-      rttMs: 10,
-      runnerUpId: south,
-    }),
-  );
-
-  expect(await world.delegations.readAll()).toEqual([
-    { subnetId, crawlerId: north, measured: true, rttMs: 10, runnerUpId: south, runnerUpRttMs: null },
-  ]);
-  expect(
-    await world.rows("select ordinal, crawler_id, outcome, rtt_ms, detail from probe order by ordinal"),
-  ).toEqual([
-    { ordinal: 1, crawler_id: south, outcome: "timed-out", rtt_ms: null, detail: "1000 ms" },
-    { ordinal: 2, crawler_id: north, outcome: "measured", rtt_ms: 10, detail: "" },
-  ]);
-  expect(
-    await world.rows(
-      "select from_crawler_id, to_crawler_id, cause, round_id, reason from delegation_history",
-    ),
-  ).toEqual([
-    {
-      from_crawler_id: null,
-      to_crawler_id: north,
-      cause: "new-subnet",
-      round_id: roundId,
-      reason: "nearest",
-    },
-  ]);
-});
-
 test("delegations are read one by one, by subnet, whatever is null in them", async () => {
   const { subnetId, north, south } = await undecided();
   const [low, high] = [
@@ -122,47 +83,33 @@ test("a reader of delegations that fails half-way says why, and the store goes o
   expect(await world.delegations.readAll()).toHaveLength(1);
 });
 
-test("a round that nobody could take leaves the subnet waiting, and a former delegation as it was", async () => {
-  const { subnetId, north } = await undecided();
+test("the history has a line for each change of crawler, none for a round that confirms it or that nobody could take", async () => {
+  const { subnetId, north, south } = await undecided();
+  const cause = "slow-fetches";
 
   await world.delegations.saveRound(roundOf(subnetId, []));
   expect((await world.delegations.waiting(10, [])).length).toBe(1);
-  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
-  await world.delegations.saveRound(roundOf(subnetId, [], { cause: "slow-fetches" }));
-
+  const first = await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 11]], { cause }));
+  await world.delegations.saveRound(roundOf(subnetId, [], { cause }));
   expect((await world.delegations.readAll())[0]?.crawlerId).toBe(north);
-});
+  const decidedAt = secondsAfterNoon(9);
+  const last = await world.delegations.saveRound(roundOf(subnetId, [[south, 9]], { cause, decidedAt }));
 
-test("the history has a line for each change of crawler, none for a round that confirms it", async () => {
-  const { subnetId, north, south } = await undecided();
-
-  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
-  await world.delegations.saveRound(roundOf(subnetId, [[north, 11]], { cause: "slow-fetches" }));
-  await world.delegations.saveRound(
-    roundOf(subnetId, [[south, 9]], { cause: "slow-fetches", decidedAt: secondsAfterNoon(9) }),
-  );
-
-  expect(
-    await world.rows(
-      "select from_crawler_id, to_crawler_id, cause from delegation_history order by changed_at",
-    ),
-  ).toEqual([
-    { from_crawler_id: null, to_crawler_id: north, cause: "new-subnet" },
-    { from_crawler_id: north, to_crawler_id: south, cause: "slow-fetches" },
+  const select = "select from_crawler_id, to_crawler_id, cause, round_id, reason from delegation_history";
+  expect(await world.rows(`${select} order by changed_at`)).toEqual([
+    {
+      from_crawler_id: null,
+      to_crawler_id: north,
+      cause: "new-subnet",
+      round_id: first,
+      reason: "nearest",
+    },
+    { from_crawler_id: north, to_crawler_id: south, cause, round_id: last, reason: "nearest" },
   ]);
 });
 
-test("a crawler's own subnet is its own without a probe, unless somebody has it", async () => {
-  const { subnetId, north, south } = await undecided();
-
-  expect(await world.delegations.delegateOwnSubnet(subnetId, north, noon)).toBe(true);
-  expect(await world.delegations.delegateOwnSubnet(subnetId, south, noon)).toBe(false);
-
-  expect((await world.delegations.readAll())[0]).toMatchObject({ crawlerId: north, rttMs: null });
-  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([]);
-});
-
-test("twenty crawlers that claim one subnet at once leave one owner and one line of history", async () => {
+test("a crawler's own subnet is its own without a probe, unless somebody has it, also when twenty claim it at once", async () => {
   const { subnetId } = await undecided();
   const crawlers = await Promise.all(Array.from({ length: 20 }, (_, i) => world.crawler(`c${i}`)));
 
@@ -170,41 +117,27 @@ test("twenty crawlers that claim one subnet at once leave one owner and one line
     crawlers.map((crawlerId) => world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon)),
   );
 
-  expect(claims.filter((claimed) => claimed).length).toBe(1);
-  expect((await world.rows("select from delegation_history")).length).toBe(1);
+  const winner = crawlers[claims.indexOf(true)];
+  expect(claims.filter((claimed) => claimed)).toHaveLength(1);
+  expect(await world.rows("select from delegation_history")).toHaveLength(1);
+  expect((await world.delegations.readAll())[0]).toMatchObject({ crawlerId: winner, rttMs: null });
+  expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([]);
 });
 
-test("a move applies while its former crawler still has the subnet", async () => {
+test("a move applies while its former crawler still has the subnet; of who has left nothing counts", async () => {
   const { subnetId, north, south } = await undecided();
   await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
-  const move = {
-    subnetId,
-    from: north,
-    to: south,
-    cause: "overload",
-    reason: "north is full",
-    rttMs: 14,
-  } as const;
+  const move = { subnetId, from: north, to: south, cause: "overload", reason: "", rttMs: 14 } as const;
 
-  const moved = await world.delegations.move([move], noon);
-  const again = await world.delegations.move([move], noon);
-
-  expect(moved).toEqual([subnetId]);
-  expect(again).toEqual([]);
+  expect(await world.delegations.move([move], noon)).toEqual([subnetId]);
+  expect(await world.delegations.move([move], noon)).toEqual([]);
   expect(await world.delegations.readAll()).toEqual([
     { subnetId, crawlerId: south, measured: true, rttMs: 14, runnerUpId: north, runnerUpRttMs: 10 },
   ]);
-});
 
-test("who has left is no runner-up, and a predicted RTT is to be measured", async () => {
-  const { subnetId, north, south } = await undecided();
-  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
-
-  await world.delegations.move(
-    [{ subnetId, from: north, to: south, cause: "crawler-left", reason: "gone", rttMs: null }],
-    noon,
-  );
-
+  // Who has left is no runner-up, and a predicted RTT is to be measured.
+  const left = { ...move, from: south, to: north, cause: "crawler-left", rttMs: null } as const;
+  await world.delegations.move([left], noon);
   expect((await world.delegations.readAll())[0]).toMatchObject({ measured: false, runnerUpId: null });
   expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([subnetId]);
 });
@@ -246,6 +179,9 @@ test("a subnet's load is what was never fetched and a part of the rest, a delega
   });
   expect(none).toEqual({ subnetId: empty, crawlerId: north, pagesPerDay: 0, bytesPerDay: 0, rttMs: null });
   expect(await world.delegations.loads(7, [south])).toEqual([]);
+  expect(await world.delegations.crawlerLoads(7)).toEqual([
+    { crawlerId: north, subnets: 2, displaced: 0, pagesPerDay: 3, bytesPerDay: 120_000 },
+  ]);
 
   // Two of the three are fetched: once in 4 days each. Five pages of 40 KB and two of 12,345 bytes.
   const [lease] = await world.lease(north);
@@ -257,28 +193,10 @@ test("a subnet's load is what was never fetched and a part of the rest, a delega
   expect(load?.bytesPerDay).toBeCloseTo((1.5 * (5 * 40_000 + 2 * 12_345)) / 7, 3);
 });
 
-test("a crawler's load is that of its subnets together, told in one row", async () => {
-  const { subnetId, north, south } = await undecided();
-  const empty = await world.subnet("192.0.2.0", "192.0.2.255");
-  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
-  await world.delegations.delegateOwnSubnet(empty, south, noon);
-  await world.frontier.admit(seeds("http://b.example/x"), scope, noon);
-
-  expect(await world.delegations.crawlerLoads(7)).toEqual([
-    { crawlerId: north, subnets: 1, displaced: 0, pagesPerDay: 2, bytesPerDay: 80_000 },
-    { crawlerId: south, subnets: 1, displaced: 0, pagesPerDay: 0, bytesPerDay: 0 },
-  ]);
-});
-
 test("what went to others because a crawler left is told with what it had measured, as long as others have it", async () => {
   const { subnetId, north, south } = await undecided();
   const second = await world.subnet("192.0.2.0", "192.0.2.255");
-  await world.delegations.saveRound(
-    roundOf(subnetId, [
-      [north, 10],
-      [south, 20],
-    ]),
-  );
+  await world.delegations.saveRound(roundOf(subnetId, eachMs([north, 10], [south, 20])));
   await world.delegations.delegateOwnSubnet(second, north, noon);
   const move = (id: SubnetId, cause: "crawler-left" | "drained" | "overload") =>
     ({ subnetId: id, from: north, to: south, cause, reason: "", rttMs: null }) as const;
@@ -300,14 +218,7 @@ test("probed RTTs are those of the latest round that had an answer", async () =>
   const { subnetId, north, south } = await undecided();
   await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
   await world.delegations.saveRound(
-    roundOf(
-      subnetId,
-      [
-        [south, 20],
-        [north, 30],
-      ],
-      { decidedAt: secondsAfterNoon(1) },
-    ),
+    roundOf(subnetId, eachMs([south, 20], [north, 30]), { decidedAt: secondsAfterNoon(1) }),
   );
   await world.delegations.saveRound(roundOf(subnetId, [], { decidedAt: secondsAfterNoon(2) }));
 

@@ -1,17 +1,14 @@
 /** get-first: the subnet is crawled while it is decided, and the first fetch counts as the first measurement. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { FinishedRound } from "#coordinator/delegation/delegation";
 import { FirstFetches } from "#coordinator/delegation/probe-round";
-import { DelegationQueue } from "#coordinator/delegation/queue";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import { delegationCauseWords } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
-import { silentLog } from "#core/log";
 import type { FetchResult } from "#protocol/result";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { ManualClock, settled } from "../support/manual-clock.ts";
-import { arrivedResult, noon, secondsAfterNoon } from "../support/store-world.ts";
-import { learnDistances, nearestRound, runRound } from "./round-world.ts";
+import { arrivedResult, eachMs, secondsAfterNoon } from "../support/store-world.ts";
+import { learnDistance, nearestRound, queueOver, runRound } from "./round-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
@@ -30,25 +27,15 @@ beforeEach(async () => {
   south = await world.arrived("south");
   subnetId = await world.site(1);
   state = await world.state();
-  learnDistances(
-    state,
-    [north, south],
-    [
-      [0, 60],
-      [60, 0],
-    ],
-  );
+  learnDistance(state, north, south, 60);
   clock = new ManualClock();
   firstFetches = new FirstFetches({ clock, subnetOf: (address) => state.subnetOf(address) }, waitMs);
 });
 
 const fleetOf = (northMs: number, southMs: number) =>
-  new TableFleet([north, south], {
-    "5.1.1.7": new Map([
-      [north, northMs],
-      [south, southMs],
-    ]),
-  });
+  new TableFleet([north, south], { "5.1.1.7": new Map(eachMs([north, northMs], [south, southMs])) });
+const running = (fleet: TableFleet, differences: Partial<Parameters<typeof runRound>[2]> = {}) =>
+  runRound(world, subnetId, { state, fleet, settings, firstFetches, target: much, ...differences });
 
 const fetchOf = (result: Partial<FetchResult>) => {
   const { result: made } = arrivedResult({ sequence: 1, leaseId: "1", url: "http://s1.example/", result });
@@ -67,11 +54,12 @@ describe("a round of a subnet with many URLs", () => {
   it("gives it to the likeliest crawler for the time being, and counts its first fetch as a connect probe", async () => {
     const fleet = fleetOf(35, 5);
 
-    const running = runRound(world, subnetId, { state, fleet, settings, firstFetches, target: much });
+    const decided = running(fleet);
     await waitsForFetch();
     const meanwhile = await world.rows("select crawler_id, cause, measured from delegation");
+    expect((await world.lease(north)).map(({ host }) => host)).toEqual(["s1.example"]);
     comes(north);
-    const round = await running;
+    const round = await decided;
 
     expect(meanwhile).toEqual([{ crawler_id: north, cause: "first-fetch", measured: false }]);
     // 40 ms away, with 60 ms between the two: south may be much nearer, so it is asked. Before the subnet goes
@@ -106,44 +94,21 @@ describe("a round of a subnet with many URLs", () => {
   });
 
   it("stays where it is when only the fetch was slow, not the way", async () => {
-    const running = runRound(world, subnetId, {
-      state,
-      fleet: fleetOf(6, 55),
-      settings,
-      firstFetches,
-      target: much,
-    });
+    const decided = running(fleetOf(6, 55));
     await waitsForFetch();
     comes(north, { timing: { ...timing, connectMs: 1300 } });
 
-    expect(await running).toMatchObject({ crawlerId: north, rttMs: 6, runnerUpId: south });
+    expect(await decided).toMatchObject({ crawlerId: north, rttMs: 6, runnerUpId: south });
   });
 
   it("costs no probe where the fetch leaves nobody else to ask", async () => {
     const fleet = fleetOf(2, 61);
-    const running = runRound(world, subnetId, { state, fleet, settings, firstFetches, target: much });
+    const decided = running(fleet);
     await waitsForFetch();
     comes(north, { timing: { ...timing, connectMs: 2 } });
 
-    expect(await running).toMatchObject({ crawlerId: north, rttMs: 2 });
+    expect(await decided).toMatchObject({ crawlerId: north, rttMs: 2 });
     expect(fleet.asked).toEqual([]);
-  });
-
-  it("is leased to the provisional crawler at once", async () => {
-    const running = runRound(world, subnetId, {
-      state,
-      fleet: fleetOf(5, 50),
-      settings,
-      firstFetches,
-      target: much,
-    });
-    await waitsForFetch();
-
-    const leases = await world.lease(north);
-    comes(north);
-    await running;
-
-    expect(leases.map(({ host }) => host)).toEqual(["s1.example"]);
   });
 
   it.each([
@@ -155,11 +120,11 @@ describe("a round of a subnet with many URLs", () => {
   ])("probes the crawler when %s", async (_, happens) => {
     const fleet = fleetOf(12, 5);
 
-    const running = runRound(world, subnetId, { state, fleet, settings, firstFetches, target: much });
+    const decided = running(fleet);
     await waitsForFetch();
     await happens();
     await settled();
-    await running;
+    await decided;
 
     expect(fleet.asked[0]?.crawlerId).toBe(north);
     expect((await world.rows("select from probe where how = 'get'")).length).toBe(0);
@@ -168,13 +133,7 @@ describe("a round of a subnet with many URLs", () => {
   it("takes no notice of other crawlers' fetches, nor of addresses in other subnets", async () => {
     await world.site(2);
     state.setTree((await world.state()).tree, 1);
-    const running = runRound(world, subnetId, {
-      state,
-      fleet: fleetOf(35, 50),
-      settings,
-      firstFetches,
-      target: much,
-    });
+    const decided = running(fleetOf(35, 50));
     await waitsForFetch();
 
     comes(south, { timing: { ...timing, connectMs: 1 } });
@@ -182,7 +141,7 @@ describe("a round of a subnet with many URLs", () => {
     comes(north, { address: null });
     expect(firstFetches.waiting).toBe(1);
     comes(north);
-    const round = await running;
+    const round = await decided;
 
     expect(round?.probes[0]?.outcome).toMatchObject({ rttMs: 40 });
   });
@@ -200,14 +159,7 @@ describe("a round of a subnet with many URLs", () => {
   ] as const)("begins with a probe where %s", async (_, differences, target, cause) => {
     const fleet = fleetOf(35, 50);
 
-    await runRound(world, subnetId, {
-      state,
-      fleet,
-      firstFetches,
-      target,
-      cause,
-      settings: { ...settings, ...differences },
-    });
+    await running(fleet, { target, cause, settings: { ...settings, ...differences } });
 
     expect(fleet.asked[0]?.crawlerId).toBe(north);
     expect(await world.rows("select from delegation_history where cause = 'first-fetch'")).toEqual([]);
@@ -215,28 +167,18 @@ describe("a round of a subnet with many URLs", () => {
 });
 
 describe("the queue", () => {
-  const queueOf = (fleet: TableFleet, decided: FinishedRound[], concurrentRounds = 1) =>
-    new DelegationQueue(
-      {
-        state,
-        fleet,
-        delegations: world.delegations,
-        random: () => 0,
-        now: () => noon,
-        excluded: () => new Set(),
-        log: silentLog,
-        onDecided: (round) => decided.push(round),
-        firstFetches,
-      },
-      { round: { ...settings, getFirstFromUrls: 2 }, concurrentRounds, retryMs: 1000 },
+  const queueOf = (fleet: TableFleet) =>
+    queueOver(
+      world,
+      { state, fleet, firstFetches },
+      { round: { ...settings, getFirstFromUrls: 2 }, concurrentRounds: 1, retryMs: 1000 },
     );
 
   it("counts what waits in the subnet, and lets other rounds run while one waits for its fetch", async () => {
     await world.site(2, "a");
     const later = await world.site(3);
     state.setTree((await world.state()).tree, 1);
-    const decided: FinishedRound[] = [];
-    const queue = queueOf(fleetOf(12, 5), decided);
+    const { queue, decided } = queueOf(fleetOf(12, 5));
 
     await queue.fill();
     await waitsForFetch();
@@ -252,13 +194,13 @@ describe("the queue", () => {
 
   it("finds a subnet again after a restart in which the fetch got lost, and decides it by probes", async () => {
     await world.site(1, "a");
-    const before = queueOf(fleetOf(12, 5), []);
+    const { queue: before } = queueOf(fleetOf(12, 5));
     await before.fill();
     await waitsForFetch();
     await before.stop();
+    expect(await world.rows("select from probe_round")).toEqual([]);
     state = await world.state();
-    const decided: FinishedRound[] = [];
-    const after = queueOf(fleetOf(12, 5), decided);
+    const { queue: after, decided } = queueOf(fleetOf(12, 5));
 
     expect(state.delegationOf(subnetId)).toMatchObject({ crawlerId: north, measured: false });
     after.request(await world.delegations.unmeasuredBy(secondsAfterNoon(0)), "retry");
@@ -269,17 +211,6 @@ describe("the queue", () => {
     expect(await world.rows("select cause, measured from delegation")).toEqual([
       { cause: "probe-round", measured: true },
     ]);
-  });
-
-  it("stores no half round when it stops", async () => {
-    await world.site(1, "a");
-    const queue = queueOf(fleetOf(12, 5), []);
-
-    await queue.fill();
-    await waitsForFetch();
-    await queue.stop();
-
-    expect(await world.rows("select from probe_round")).toEqual([]);
   });
 });
 

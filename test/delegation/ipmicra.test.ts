@@ -7,7 +7,7 @@ import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
-import { decisionOf, id, placement, runRound } from "./rounds.ts";
+import { id, placement, type RoundSetup, runRound } from "./rounds.ts";
 
 /*
  * Figure 2. Subnets 2, 8 and 12 are the paper's; where 11, 13 and 14 lie within 8 it does not say:
@@ -48,7 +48,7 @@ const subnet = (subnetId: number): Placement => placementOf(tree, asSubnetId(sub
 
 /** The subnet to delegate for a URL at this address. */
 function smallestNonUnary(text: string): number | undefined {
-  return tree.mostSpecificNonUnary(parseAddress(text)!)?.id;
+  return tree.mostSpecificNonUnaryId(parseAddress(text)!) ?? undefined;
 }
 
 /** Who has what in the figure; `elsewhere` has a subnet under no common parent, and was there first. */
@@ -63,6 +63,13 @@ function figure2(): DelegationKnowledge {
 const owners = (knowledge: DelegationKnowledge, subnetId: number) =>
   knowledge.owners({ kind: "own", key: subnetId }).map(({ crawlerId }) => crawlerId);
 
+const ipmicra = (
+  answers: RoundSetup["answers"],
+  target: Placement,
+  knowledge: DelegationKnowledge,
+  differences: Partial<RoundSetup> = {},
+) => runRound({ policy: "ipmicra", answers, placement: target, knowledge, ...differences });
+
 describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
   it("lies in subnet 12, which is unary, so subnet 8 is delegated", () => {
     expect(tree.mostSpecific(parseAddress("15.10.0.7")!)?.id).toBe(12);
@@ -71,12 +78,7 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
   });
 
   it("asks X and Y, who own the children 11 and 13 of subnet 8, and nobody else", () => {
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [70, 30, 10],
-      placement: subnet(8),
-      knowledge: figure2(),
-    });
+    const round = ipmicra([70, 30, 10], subnet(8), figure2());
 
     expect(round.asked).toEqual([X, Y]);
     expect(round.end).toMatchObject({
@@ -89,12 +91,7 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
   });
 
   it("stops at X when X is under the threshold, though Y would be faster", () => {
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [40, 5, 10],
-      placement: subnet(8),
-      knowledge: figure2(),
-    });
+    const round = ipmicra([40, 5, 10], subnet(8), figure2());
 
     expect(round.asked).toEqual([X]);
     expect(round.end).toMatchObject({ crawlerId: X });
@@ -105,19 +102,14 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
     const neighbour = id(4);
     knowledge.record(subnet(2), neighbour);
 
-    const round = runRound({ policy: "ipmicra", answers: [70, 60, 20, 51], placement: subnet(8), knowledge });
+    const round = ipmicra([70, 60, 20, 51], subnet(8), knowledge);
 
     expect(round.asked).toEqual([X, Y, neighbour, elsewhere]);
     expect(round.end).toMatchObject({ crawlerId: elsewhere, reason: { level: "root" } });
   });
 
   it("takes the fastest when nobody at all is under the threshold; an answer at the threshold is not under it", () => {
-    const decision = decisionOf({
-      policy: "ipmicra",
-      answers: [70, 50, 90],
-      placement: subnet(8),
-      knowledge: figure2(),
-    });
+    const decision = ipmicra([70, 50, 90], subnet(8), figure2()).end;
 
     expect(decision).toMatchObject({ crawlerId: Y, reason: { type: "fastest-of-all", askedCount: 3 } });
   });
@@ -136,8 +128,8 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
     const knowledge = figure2();
     knowledge.record(subnet(8), Y);
 
-    const near = runRound({ policy: "ipmicra", answers: [20, 30, 5], placement: subnet(14), knowledge });
-    const far = runRound({ policy: "ipmicra", answers: [70, 80, 90], placement: subnet(14), knowledge });
+    const near = ipmicra([20, 30, 5], subnet(14), knowledge);
+    const far = ipmicra([70, 80, 90], subnet(14), knowledge);
 
     expect(near.asked).toEqual([Y]);
     expect(near.end).toMatchObject({ crawlerId: Y, reason: { level: "ancestor" } });
@@ -150,12 +142,7 @@ describe("ipmicra on a subnet's company", () => {
   it("gives a new subnet of company 1 to X without a probe", () => {
     const another = placement({ subnetKey: 99, holderKey: 1, slash8Key: 99 });
 
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [400, 1, 1],
-      placement: another,
-      knowledge: figure2(),
-    });
+    const round = ipmicra([400, 1, 1], another, figure2());
 
     expect(round.asked).toEqual([]);
     expect(round.end).toMatchObject({
@@ -179,12 +166,11 @@ describe("ipmicra on its way up", () => {
     knowledge.record(under("parent", "top"), id(1));
     knowledge.record(under("inside", "target", "parent", "top"), id(7));
 
-    const round = runRound({
-      policy: "ipmicra",
-      answers: Array.from({ length: 8 }, () => 99),
-      placement: under("target", "parent", "top"),
+    const round = ipmicra(
+      Array.from({ length: 8 }, () => 99),
+      under("target", "parent", "top"),
       knowledge,
-    });
+    );
 
     expect(round.asked).toEqual([7, 1, 3, 2, 4, 5, 6, 8]);
   });
@@ -200,37 +186,21 @@ describe("ipmicra with a company that several crawlers serve", () => {
   const target = placement({ subnetKey: 23, holderKey: "company 5", ancestorKeys: [8, 2] });
 
   it("asks them until one is under the threshold", () => {
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [1, 80, 30],
-      placement: target,
-      knowledge: knowledge(),
-    });
+    const round = ipmicra([1, 80, 30], target, knowledge());
 
     expect(round.asked).toEqual([Y, elsewhere]);
     expect(round.end).toMatchObject({ crawlerId: elsewhere, reason: { level: "company" } });
   });
 
   it("climbs the tree when none of them is, and asks nobody twice", () => {
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [10, 80, 90],
-      placement: target,
-      knowledge: knowledge(),
-    });
+    const round = ipmicra([10, 80, 90], target, knowledge());
 
     expect(round.asked).toEqual([Y, elsewhere, X]);
     expect(round.end).toMatchObject({ crawlerId: X, reason: { level: "ancestor" } });
   });
 
   it("does not count a company's crawler that is no candidate now", () => {
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [10, 80, 90],
-      candidates: [1, 3],
-      placement: target,
-      knowledge: knowledge(),
-    });
+    const round = ipmicra([10, 80, 90], target, knowledge(), { candidates: [1, 3] });
 
     expect(round.asked).toEqual([]);
     expect(round.end).toMatchObject({ crawlerId: elsewhere, reason: { type: "same-company" } });

@@ -8,20 +8,18 @@ import { PutOffMoves } from "#coordinator/balance/rebalance";
 import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
 import { replaceCrawler } from "#coordinator/balance/successors";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { DeniedTargets, ipv6Speakers, strandedSubnets } from "#coordinator/delegation/denied-targets";
+import { DeniedTargets, strandedSubnets } from "#coordinator/delegation/denied-targets";
 import { explainReason } from "#coordinator/delegation/policies/reason";
-import { DelegationQueue } from "#coordinator/delegation/queue";
 import { startProbing } from "#coordinator/delegation/start";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import { waitWords } from "#coordinator/overview/overview-words";
 import { longestWaiting } from "#coordinator/overview/queue-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { silentLog } from "#core/log";
 import { flowWorld, hello, TableFleet } from "../support/flow-world.ts";
-import { keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";
+import { eachMs, keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";
 import { balanceSettings } from "../support/two-crawlers.ts";
-import { nearestRound, runRound } from "./round-world.ts";
+import { nearestRound, queueOver, runRound } from "./round-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
@@ -60,13 +58,10 @@ async function ipv6Site(number: number, ...paths: string[]): Promise<SubnetId> {
   return subnetId;
 }
 
-const deniedOf = (state: CoordinatorState) => new DeniedTargets(null, ipv6Speakers(state));
+const deniedOf = (state: CoordinatorState) => new DeniedTargets(null, state);
 const answering = (...online: CrawlerId[]) =>
   new TableFleet(online, {
-    "2a00:1:1::7": new Map([
-      [north, 1],
-      [south, 50],
-    ]),
+    "2a00:1:1::7": new Map(eachMs([north, 1], [south, 50])),
   });
 const exhaustive = { ...nearestRound, policy: "exhaustive" } as const;
 
@@ -90,15 +85,8 @@ it("while nobody who is online speaks IPv6 its subnets wait, one round says why,
   const subnetId = await ipv6Site(1);
   const state = await world.state();
   const fleet = answering(north);
-  const reasons: string[] = [];
-  const queue = new DelegationQueue(
-    {
-      ...{ state, fleet, delegations: world.delegations, denied: deniedOf(state), log: silentLog },
-      ...{ random: () => 0, now: () => noon, excluded: () => new Set<CrawlerId>() },
-      onDecided: (round) => reasons.push(explainReason(round.reason, String)),
-    },
-    { round: exhaustive, concurrentRounds: 4, retryMs: 30_000 },
-  );
+  const ports = { state, fleet, denied: deniedOf(state) };
+  const { queue, decided } = queueOver(world, ports, { round: exhaustive });
   const filled = async () => {
     await queue.fill();
     await queue.idle();
@@ -109,7 +97,9 @@ it("while nobody who is online speaks IPv6 its subnets wait, one round says why,
   queue.request([subnetId], "crawler-left");
   await filled();
 
-  expect(reasons).toEqual([expect.stringContaining("no crawler that was online speaks it")]);
+  expect(decided.map(({ reason }) => explainReason(reason, String))).toEqual([
+    expect.stringContaining("no crawler that was online speaks it"),
+  ]);
   expect(state.ownerOf(subnetId)).toBeNull();
 
   fleet.goOnline(north, south);
@@ -180,18 +170,13 @@ it("a crawler that comes back with IPv6 is given what is nearest to it there, as
 
 it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does not speak it", async () => {
   const [full, gone] = [await arrived("full", true, 1), await arrived("gone", true)];
-  const [heavy, left, empty] = [
-    await ipv6Site(1, "a", "b"),
-    await ipv6Site(2),
-    await world.subnet("2a00:1:3::", "2a00:1:3::ff"),
-  ];
-  const rtts = (owner: CrawlerId) =>
-    [
-      [owner, 10],
-      [north, 11],
-    ] as const;
+  const [heavy, left, silent] = [await ipv6Site(1, "a", "b"), await ipv6Site(2), await ipv6Site(4)];
+  const empty = await world.subnet("2a00:1:3::", "2a00:1:3::ff");
+  const rtts = (owner: CrawlerId) => eachMs([owner, 10], [north, 11]);
   await world.delegations.saveRound(roundOf(heavy, rtts(full)));
-  await world.delegations.saveRound(roundOf(left, rtts(gone)));
+  for (const subnetId of [left, silent]) await world.delegations.saveRound(roundOf(subnetId, rtts(gone)));
+  // Of what was measured once, and has nothing to probe any more, its addresses speak.
+  await world.pool.query("delete from frontier_url where url like '%v4.%'");
   await world.delegations.delegateOwnSubnet(empty, gone, noon);
   const state = await world.state();
   const ports = { ...world, state, denied: deniedOf(state), fleet: new TableFleet([north, full]) };
@@ -201,7 +186,7 @@ it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does
 
   expect(moved).toEqual([]);
   expect(replaced).toMatchObject({ moved: [], orphans: [left] });
-  expect(state.ownerOf(empty)).toBe(gone);
+  expect([empty, silent].map((subnetId) => state.ownerOf(subnetId))).toEqual([gone, gone]);
 });
 
 it("a crawler at an IPv6 address has the subnet that it stands in only if it speaks IPv6 to sites", async () => {

@@ -2,17 +2,15 @@
 import { beforeEach, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
-import type { FinishedRound } from "#coordinator/delegation/delegation";
 import { ProbeBudget, pacedFleet } from "#coordinator/delegation/probe-pacing";
-import { DelegationQueue, HolderTurns, type QueuePorts, RestingSubnets } from "#coordinator/delegation/queue";
+import { HolderTurns, type QueuePorts, RestingSubnets } from "#coordinator/delegation/queue";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
-import { silentLog } from "#core/log";
 import type { ProbeOutcome } from "#protocol/messages";
 import { flowWorld } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
 import { ManualClock, settled } from "../support/manual-clock.ts";
 import { noon, scope, seeds } from "../support/store-world.ts";
-import { holds, learnDistances, nearestRound } from "./round-world.ts";
+import { holds, learnDistances, queueOver } from "./round-world.ts";
 
 const world = flowWorld();
 let crawlers: CrawlerId[];
@@ -83,24 +81,10 @@ async function newQueue(
   fleet: Fleet,
   settings: { concurrentRounds?: number; ports?: Partial<QueuePorts> } = {},
 ) {
-  const decided: FinishedRound[] = [];
   const state = await world.state();
   learnDistances(state, crawlers, distances);
-  const queue = new DelegationQueue(
-    {
-      state,
-      fleet,
-      delegations: world.delegations,
-      random: () => 0,
-      now: () => noon,
-      excluded: () => new Set(),
-      log: silentLog,
-      onDecided: (round) => decided.push(round),
-      ...settings.ports,
-    },
-    { round: nearestRound, concurrentRounds: settings.concurrentRounds ?? 256, retryMs: 30_000 },
-  );
-  return { queue, decided, state };
+  const { ports, ...others } = settings;
+  return { ...queueOver(world, { state, fleet, ...ports }, others), state };
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
 import { nearestPolicy } from "#coordinator/delegation/policies/nearest";
-import { decisionOf, id, inputOf, placement, runRound } from "./rounds.ts";
+import { everyPair, id, inputOf, placement, type RoundSetup, runRound } from "./rounds.ts";
 
 /*
  * Places on a line, RTT in ms is the distance:
@@ -23,36 +23,33 @@ const knowing = (...crawlers: number[]) => {
   return knowledge;
 };
 
-describe("nearest", () => {
-  it("asks the crawler that owns the holder's other subnets first", () => {
-    const round = runRound({
-      policy: "nearest",
-      answers: [2, 98, 198, 298],
-      peers: line,
-      placement: here,
-      knowledge: knowing(1),
-    });
-
-    expect(round.asked[0]).toBe(1);
+/** A round on the line, of whose holder crawler 1 has another subnet. */
+const onLine = (answers: RoundSetup["answers"], differences: Partial<RoundSetup> = {}) =>
+  runRound({
+    policy: "nearest",
+    answers,
+    peers: line,
+    placement: here,
+    knowledge: knowing(1),
+    ...differences,
   });
 
+describe("nearest", () => {
   it("rules out by the triangle inequality all that are farther than the best: 2 ms from crawler 1 leaves nobody at 100 ms or more", () => {
-    const round = runRound({
-      policy: "nearest",
-      answers: [2, 98, 198, 298],
-      peers: line,
-      placement: here,
-      knowledge: knowing(1),
-    });
+    const round = onLine([2, 98, 198, 298]);
 
     expect(round.asked).toEqual([1]);
     expect(round.end).toMatchObject({
       crawlerId: 1,
       rttMs: 2,
+      // The runner-up is whoever can be least far, asked or not: at most 2 + 100 ms.
+      runnerUpId: 2,
+      runnerUpRttMs: null,
       // Crawler 2 is 100 ms from crawler 1, which measured 2: at least 0.8 · 98 ms.
       reason: {
         type: "expected-gain",
         stop: "all-ruled-out",
+        runnerUp: { crawlerId: 2, atMostMs: 102 },
         ruledOutCount: 3,
         ruledOut: [
           { crawlerId: 2, lowerBoundMs: expect.closeTo(78.4, 6), by: 1, byRttMs: 2, peerRttMs: 100 },
@@ -64,42 +61,19 @@ describe("nearest", () => {
   });
 
   it("goes to the crawler whose distance fits the answer: 195 ms from crawler 1 points at crawler 3", () => {
-    const round = runRound({
-      policy: "nearest",
-      answers: [195, 95, 5, 105],
-      peers: line,
-      placement: here,
-      knowledge: knowing(1),
-    });
+    const round = onLine([195, 95, 5, 105]);
 
     expect(round.asked).toEqual([1, 3]);
     expect(round.end).toMatchObject({ crawlerId: 3, rttMs: 5 });
   });
 
-  it("names as runner-up whoever can be least far, asked or not", () => {
-    const decision = decisionOf({
-      policy: "nearest",
-      answers: [2, 98, 198, 298],
-      peers: line,
-      placement: here,
-      knowledge: knowing(1),
-    });
-
-    // Not asked: at most 2 + 100 ms.
-    expect(decision).toMatchObject({
-      runnerUpId: 2,
-      runnerUpRttMs: null,
-      reason: { runnerUp: { crawlerId: 2, atMostMs: 102 } },
-    });
-  });
-
   it("asks more when λ is smaller, and all that are not ruled out when λ is 0", () => {
-    const close = [
-      [0, 10, 10],
-      [10, 0, 10],
-      [10, 10, 0],
-    ];
-    const setup = { policy: "nearest", answers: [6, 7, 8], peers: close, placement: here } as const;
+    const setup = {
+      policy: "nearest",
+      answers: [6, 7, 8],
+      peers: everyPair(3, 10),
+      placement: here,
+    } as const;
     const knowledge = knowing(1, 1, 1, 1, 1, 1, 1, 1);
 
     const dear = runRound({ ...setup, knowledge, parameters: { lambdaMs: 20 } });
@@ -110,11 +84,7 @@ describe("nearest", () => {
   });
 
   it("asks more about a holder that is new than about a well-known one", () => {
-    const close = [
-      [0, 8],
-      [8, 0],
-    ];
-    const setup = { policy: "nearest", answers: [5, 4], peers: close } as const;
+    const setup = { policy: "nearest", answers: [5, 4], peers: everyPair(2, 8) } as const;
     const knowledge = knowing(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     const stranger = { ...here, holderKey: "new" };
 
@@ -126,27 +96,9 @@ describe("nearest", () => {
   });
 
   it("takes the first observation from the crawl's own GET when told to, and only the first", () => {
-    const round = runRound({
-      policy: "nearest",
-      answers: [195, 95, 5, 105],
-      peers: line,
-      placement: here,
-      knowledge: knowing(1),
-      parameters: { getFirst: true },
-    });
+    const round = onLine([195, 95, 5, 105], { parameters: { getFirst: true } });
 
     expect(round.how).toEqual(["get", "probe"]);
-  });
-
-  it("follows a location hint where nothing else is known", () => {
-    const round = runRound({
-      policy: "nearest",
-      answers: [195, 95, 5, 105],
-      peers: line,
-      locationHint: [9000, 5000, 50, null],
-    });
-
-    expect(round.asked).toEqual([3]);
   });
 
   it("neither rules out nor prefers a crawler whose distance to the others nobody measured", () => {

@@ -79,7 +79,9 @@ describe("the placement of a subnet", () => {
 
     const wrong = ids.filter((id) => {
       const { range, holderId, country } = wide.get(id)!;
-      const above = wide.ancestors(id);
+      const above: Subnet[] = [];
+      for (let at = wide.get(id); at?.parentId != null; at = wide.get(at.parentId))
+        above.push(wide.get(at.parentId)!);
       const expected = {
         subnetKey: id,
         holderKey: holderId,

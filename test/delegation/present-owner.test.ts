@@ -22,7 +22,7 @@ import { afterConnecting } from "../migrating-crawler/support/after-connecting.t
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
 import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, keyOf, noon, roundOf, secondsAfterNoon, spoolId } from "../support/store-world.ts";
-import { learnDistances, nearestRound, runRound } from "./round-world.ts";
+import { learnDistance, nearestRound, runRound } from "./round-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
@@ -60,14 +60,7 @@ const late = (rttMs: number, lateMs: number): ProbeOutcome => ({
 
 async function restart(): Promise<void> {
   state = await world.state();
-  learnDistances(
-    state,
-    [north, south],
-    [
-      [0, 170],
-      [170, 0],
-    ],
-  );
+  learnDistance(state, north, south, 170);
 }
 
 /** North fetches the site's pages, one a second, with these times to connect and to the first byte. */
@@ -122,6 +115,8 @@ async function slowRound(told: Told) {
   });
 }
 
+/** Everybody is asked, whatever it is expected to save. */
+const allAsked = { settings: { ...nearestRound, policy: "exhaustive" as const } };
 const usual = [1, 1.2, 1.1, 1, 1.3, 1.1, 1, 1.2];
 const owner = async () =>
   (await world.rows(`select crawler_id, rtt_ms, measured from delegation where subnet_id = ${subnetId}`))[0];
@@ -166,17 +161,8 @@ describe("a host that turned slow", () => {
     const { port } = site.address() as AddressInfo;
     // As where ten programs want each processor, or the words of a long page are counted.
     const calm = afterConnecting(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250));
-    const measured = await prober.probe({
-      ...{
-        host: "127.0.0.1",
-        address: "127.0.0.1",
-        port,
-        secure: false,
-        method: "connect",
-        tries: 1,
-        deadlineMs: 5000,
-      },
-    });
+    const loopback = { host: "127.0.0.1", address: "127.0.0.1", port, secure: false } as const;
+    const measured = await prober.probe({ ...loopback, method: "connect", tries: 1, deadlineMs: 5000 });
     calm();
     await connector.close();
     site.close();
@@ -230,17 +216,40 @@ describe("an old decision", () => {
     expect(await owner()).toMatchObject({ crawler_id: north, measured: true });
   });
 
-  it("is checked by the second probe where the first was held back", async () => {
-    const found = await round("refresh", { north: [heldBack, 0.7] });
+  const kept = { type: "kept" };
+  it.each<[string, Told, object, Differences?]>([
+    [
+      "is checked by the second probe where the first was held back",
+      { north: [heldBack, 0.7] },
+      { by: "north", rttMs: expect.closeTo(0.7), reason: expect.not.objectContaining(kept) },
+    ],
+    [
+      "falls where the target answers its crawler no more, and another one",
+      { north: silent },
+      { by: "south", rttMs: 170 },
+    ],
+    [
+      "stands against a challenger that is nearer by less than a probe must be worth",
+      { north: 10, south: 8.5 },
+      { by: "north" },
+      allAsked,
+    ],
+    ["falls to one that is nearer by more", { north: 10, south: 7.5 }, { by: "south" }, allAsked],
+    [
+      "stands where nobody answered, and its crawler's own limits kept it from asking",
+      { north: heldBack, south: silent },
+      { by: "north", rttMs: 0.5, measured: true },
+    ],
+    [
+      "is to be tried again where nobody answered although everybody asked",
+      { north: silent, south: silent },
+      { by: "north", rttMs: null, measured: false },
+    ],
+  ])("%s", async (_title, told, expected, differences) => {
+    const found = await round("refresh", told, differences);
 
-    expect(found).toMatchObject({ crawlerId: north, rttMs: expect.closeTo(0.7) });
-    expect(found?.reason.type).not.toBe("kept");
-  });
-
-  it("falls where the target answers its crawler no more, and another one", async () => {
-    const found = await round("refresh", { north: silent });
-
-    expect(found).toMatchObject({ crawlerId: south, rttMs: 170 });
+    expect({ ...found, by: nameOf(found!.crawlerId!) }).toMatchObject(expected);
+    expect(await owner()).toMatchObject({ crawler_id: found!.crawlerId, measured: found!.measured });
   });
 
   it("stands where the target drops probes and answers fetches", async () => {
@@ -260,15 +269,6 @@ describe("an old decision", () => {
     expect(await round("refresh", { north: silent })).toMatchObject({ crawlerId: south });
   });
 
-  it.each([
-    ["stands against a challenger that is nearer by less than a probe must be worth", 8.5, "north"],
-    ["falls to one that is nearer by more", 7.5, "south"],
-  ])("%s", async (_, southMs, chosen) => {
-    const found = await round("refresh", { north: 10, south: southMs }, allAsked);
-
-    expect(nameOf(found!.crawlerId!)).toBe(chosen);
-  });
-
   it("is not taken from a crawler that the policy did not ask", async () => {
     // Everything else is south's, so the policy asks there, and is content with 20 ms.
     for (let number = 2; number < 12; number++)
@@ -278,19 +278,6 @@ describe("an old decision", () => {
     const found = await round("refresh", { north: 0.5, south: 20 });
 
     expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5 });
-  });
-
-  it("stands where nobody answered, and its crawler's own limits kept it from asking", async () => {
-    const found = await round("refresh", { north: heldBack, south: silent });
-
-    expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5, measured: true });
-    expect(await owner()).toEqual({ crawler_id: north, rtt_ms: 0.5, measured: true });
-  });
-
-  it("is to be tried again where nobody answered although everybody asked", async () => {
-    const found = await round("refresh", { north: silent, south: silent });
-
-    expect(found).toMatchObject({ crawlerId: north, rttMs: null, measured: false });
   });
 
   it("keeps what was measured while its crawler is the only one there", async () => {
@@ -360,6 +347,3 @@ describe("a new subnet", () => {
     expect(askedOf(south)).toBe(1);
   });
 });
-
-/** Everybody is asked, whatever it is expected to save. */
-const allAsked = { settings: { ...nearestRound, policy: "exhaustive" as const } };

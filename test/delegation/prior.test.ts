@@ -51,16 +51,4 @@ describe("the prior", () => {
     expect([...shares]).toEqual([0, 0]);
     expect(unfamiliarity).toBe(1);
   });
-
-  it("puts a location hint first, with 0.7 of the belief and 1/(1+(km/400)³) each", () => {
-    const knowledge = new DelegationKnowledge();
-    knowledge.record(placement({ subnetKey: "a", holderKey: "h" }), id(2));
-
-    const { shares } = priorOf(target, fleetOf(1, 2, 3), knowledge, { hint: [0, 400, null] });
-
-    // 1 : 1/2 : 0 of 0.7; then the holder's half of 0.3 to crawler 2, and what the /8 and root add.
-    expect(shares[0]).toBeCloseTo(0.7 * (2 / 3), 12);
-    expect(shares[1]).toBeCloseTo(0.7 / 3 + 0.15 + 0.075 + 0.0375, 12);
-    expect(shares[2]).toBe(0);
-  });
 });

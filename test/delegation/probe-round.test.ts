@@ -1,15 +1,13 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
 import { beforeEach, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
-import type { WaitingSubnet } from "#coordinator/delegation/delegation";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
-import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
+import { delegateSubnet, type RoundSettings } from "#coordinator/delegation/probe-round";
 import { originOf } from "#coordinator/delegation/round-questions";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
-import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, flowWorld, TableFleet } from "../support/flow-world.ts";
-import { noon, secondsAfterNoon } from "../support/store-world.ts";
+import { eachMs, noon, secondsAfterNoon } from "../support/store-world.ts";
+import { nearestRound, runRound as runOver } from "./round-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
@@ -22,31 +20,13 @@ beforeEach(async () => {
   east = await world.arrived("east");
 });
 
-const settings: RoundSettings = {
-  policy: "exhaustive",
-  parameters: defaultParameters,
-  probe: { method: "connect", tries: 3, deadlineMs: 3000 },
-  allowSpecialPurpose: false,
-};
+const settings: RoundSettings = { ...nearestRound, policy: "exhaustive" };
 
-async function runRound(
+const runRound = async (
   subnetId: SubnetId,
   fleet: TableFleet,
-  differences: Partial<RoundPorts & { settings: RoundSettings; cause: RoundCause }> = {},
-) {
-  const { cause = "new-subnet", ...ports } = differences;
-  const [target] = await world.delegations.targetsFor([subnetId]);
-  return await delegateSubnet(target as WaitingSubnet, cause, {
-    state: await world.state(),
-    fleet,
-    delegations: world.delegations,
-    random: () => 0,
-    now: () => noon,
-    excluded: () => new Set(),
-    settings,
-    ...ports,
-  });
-}
+  differences: Partial<Parameters<typeof runOver>[2]> = {},
+) => await runOver(world, subnetId, { state: await world.state(), fleet, settings, ...differences });
 
 it("asks about the URL's own address, host and port, by the settings' method", async () => {
   const subnetId = await world.site(1);
@@ -80,10 +60,7 @@ it("finds host and port of http, https and of a URL that names its port", () => 
 it("stores every probe in order, what failed with its reason, the decision and the runner-up", async () => {
   const subnetId = await world.site(1);
   const fleet = new TableFleet([north, south, east], {
-    "5.1.1.7": new Map([
-      [north, 30],
-      [south, 12],
-    ]),
+    "5.1.1.7": new Map(eachMs([north, 30], [south, 12])),
   });
 
   const round = await runRound(subnetId, fleet);
@@ -113,17 +90,6 @@ it("stores every probe in order, what failed with its reason, the decision and t
   expect(await world.delegations.readAll()).toMatchObject([
     { subnetId, crawlerId: south, measured: true, rttMs: 12, runnerUpId: north, runnerUpRttMs: 30 },
   ]);
-});
-
-it("leaves memory as a coordinator that starts afterwards would read it", async () => {
-  const subnetId = await world.site(1);
-  const state = await world.state();
-  const fleet = new TableFleet([north, south], { "5.1.1.7": new Map([[south, 12]]) });
-
-  await runRound(subnetId, fleet, { state });
-
-  expect(state.delegationOf(subnetId)).toEqual((await world.state()).delegationOf(subnetId));
-  expect(state.subnetsOf(south)).toEqual([subnetId]);
 });
 
 it("does not compare a measurement by another method than the round's first", async () => {
@@ -229,34 +195,4 @@ it("calls a decision without any answer unmeasured, so that it is tried again an
   expect(await world.delegations.unmeasuredBy(secondsAfterNoon(300))).toEqual([subnetId]);
   expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([]);
   expect(state.placementOf(sibling)).not.toBeNull();
-});
-
-it("replaces the delegation in a later round and keeps the history", async () => {
-  const subnetId = await world.site(1);
-  const first = new TableFleet([north, south], {
-    "5.1.1.7": new Map([
-      [north, 10],
-      [south, 20],
-    ]),
-  });
-  const later = new TableFleet([north, south], {
-    "5.1.1.7": new Map([
-      [north, 90],
-      [south, 20],
-    ]),
-  });
-
-  await runRound(subnetId, first);
-  await runRound(subnetId, later, { cause: "slow-fetches" });
-
-  expect(await world.delegations.readAll()).toMatchObject([{ crawlerId: south, rttMs: 20 }]);
-  expect(
-    await world.rows(
-      "select from_crawler_id, to_crawler_id, cause from delegation_history order by round_id",
-    ),
-  ).toEqual([
-    { from_crawler_id: null, to_crawler_id: north, cause: "new-subnet" },
-    { from_crawler_id: north, to_crawler_id: south, cause: "slow-fetches" },
-  ]);
-  expect((await world.rows("select from probe")).length).toBe(4);
 });

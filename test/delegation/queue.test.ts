@@ -1,13 +1,12 @@
 /** Which subnets get a round, when, and how many at once. */
 import { beforeEach, expect, it } from "vitest";
-import type { FinishedRound } from "#coordinator/delegation/delegation";
-import { defaultParameters } from "#coordinator/delegation/policies/round";
-import { DelegationQueue, type QueuePorts } from "#coordinator/delegation/queue";
+import type { QueuePorts } from "#coordinator/delegation/queue";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";
 import { noon, roundOf, scope, seeds } from "../support/store-world.ts";
+import { nearestRound, queueOver } from "./round-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
@@ -24,33 +23,14 @@ async function newQueue(
   fleet: TableFleet,
   differences: { concurrentRounds?: number; ports?: Partial<QueuePorts>; clock?: { ms: number } } = {},
 ) {
-  const { concurrentRounds = 16, clock = { ms: noon.getTime() } } = differences;
-  const decided: FinishedRound[] = [];
+  const { concurrentRounds = 16, clock = { ms: noon.getTime() }, ports } = differences;
   const state = await world.state();
-  const queue = new DelegationQueue(
-    {
-      state,
-      fleet,
-      delegations: world.delegations,
-      random: () => 0,
-      now: () => new Date(clock.ms),
-      excluded: () => new Set(),
-      log: silentLog,
-      onDecided: (round) => decided.push(round),
-      ...differences.ports,
-    },
-    {
-      round: {
-        policy: "exhaustive",
-        parameters: defaultParameters,
-        probe: { method: "connect", tries: 3, deadlineMs: 3000 },
-        allowSpecialPurpose: false,
-      },
-      concurrentRounds,
-      retryMs,
-    },
+  const over = queueOver(
+    world,
+    { state, fleet, now: () => new Date(clock.ms), ...ports },
+    { round: { ...nearestRound, policy: "exhaustive" }, concurrentRounds, retryMs },
   );
-  return { queue, decided, state };
+  return { ...over, state };
 }
 
 const near = (crawlerId: CrawlerId) => new Map([[crawlerId, 5]]);
@@ -73,26 +53,14 @@ it("runs one round for a subnet, however many URLs and hosts wait in it and howe
   expect(decided).toMatchObject([{ subnetId, crawlerId: north, cause: "new-subnet" }]);
 });
 
-it("runs one round for a subnet when it is filled twenty times at once", async () => {
-  await world.site(1);
-  await world.site(2);
-  const fleet = new TableFleet([north], { "5.1.1.7": near(north), "5.1.2.7": near(north) });
-  const { queue } = await newQueue(fleet);
-
-  const started = await Promise.all(Array.from({ length: 20 }, () => queue.fill()));
-  await queue.idle();
-
-  expect(started.reduce((sum, count) => sum + count, 0)).toBe(2);
-  expect(await roundsStored()).toBe(2);
-});
-
-it("does not start a subnet again that was decided while another fill was asking", async () => {
-  const subnetId = await world.site(1);
+it("does not start a subnet again that was decided, or that nobody could take, while another fill was asking", async () => {
+  const [decided, refused] = [await world.site(1), await world.site(2)];
   const fleet = new TableFleet([north], { "5.1.1.7": near(north) });
   const late = makeGate();
   let asked = 0;
   const { queue } = await newQueue(fleet, {
     ports: {
+      excluded: ({ subnetId }) => new Set(subnetId === refused ? [north] : []),
       delegations: {
         ...world.delegations,
         // The second question is answered after the first round has ended.
@@ -114,30 +82,31 @@ it("does not start a subnet again that was decided while another fill was asking
   await Promise.all(fills);
   await queue.idle();
 
-  expect(await world.rows("select subnet_id from probe_round")).toEqual([{ subnet_id: subnetId }]);
+  expect(await world.rows("select subnet_id, crawler_id from probe_round order by subnet_id")).toEqual([
+    { subnet_id: decided, crawler_id: north },
+    { subnet_id: refused, crawler_id: null },
+  ]);
 });
 
-it("keeps to its number of rounds at once, also when it is filled twenty times at once", async () => {
+it("keeps to its number of rounds at once, and one a subnet, also when it is filled twenty times at once", async () => {
   for (let number = 1; number <= 8; number++) await world.site(number);
   const fleet = new TableFleet([north, south]);
   const gate = makeGate();
   fleet.before = () => gate.opened;
   const { queue } = await newQueue(fleet, { concurrentRounds: 3 });
 
-  await Promise.all(Array.from({ length: 20 }, () => queue.fill()));
+  const fillOften = async () => await Promise.all(Array.from({ length: 20 }, () => queue.fill()));
+  await fillOften();
   const running = queue.running;
   gate.open();
   await queue.idle();
+  for (let again = 0; again < 3; again += 1) {
+    await fillOften();
+    await queue.idle();
+  }
 
   expect(running).toBe(3);
-});
-
-it("starts nothing while no crawler is connected", async () => {
-  await world.site(1);
-  const { queue } = await newQueue(new TableFleet([]));
-
-  expect(await queue.fill()).toBe(0);
-  expect(await roundsStored()).toBe(0);
+  expect(await roundsStored()).toBe(8);
 });
 
 it("lets a subnet rest that nobody could take, goes on with the others, and tries again after the rest", async () => {
@@ -250,12 +219,17 @@ it("takes a request again as soon as the rest is over, whoever looks first", asy
   expect(decided.map(({ crawlerId }) => crawlerId)).toEqual([null, south]);
 });
 
-it("forgets a request for a subnet that holds nothing to probe", async () => {
-  const subnetId = await world.subnet("5.1.9.0", "5.1.9.255");
-  const { queue } = await newQueue(new TableFleet([north]));
+it("starts nothing while no crawler is connected, and forgets a request for a subnet that holds nothing to probe", async () => {
+  await world.site(1);
+  const empty = await world.subnet("5.1.9.0", "5.1.9.255");
+  const fleet = new TableFleet([]);
+  const { queue, decided } = await newQueue(fleet);
 
-  queue.request([subnetId], "crawler-left");
-
+  queue.request([empty], "crawler-left");
   expect(await queue.fill()).toBe(0);
-  expect(await roundsStored()).toBe(0);
+  fleet.goOnline(north);
+  expect(await queue.fill()).toBe(1);
+  await queue.idle();
+
+  expect(decided.map(({ subnetId }) => subnetId)).not.toContain(empty);
 });

@@ -1,35 +1,28 @@
 /** Rounds in which crawlers cannot all measure by the same method: what is compared, and what is recorded. */
 import { beforeEach, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
-import type { RoundSettings } from "#coordinator/delegation/probe-round";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import { flowWorld, TableFleet } from "../support/flow-world.ts";
-import { learnDistances, nearestRound, runRound } from "./round-world.ts";
+import { eachMs } from "../support/store-world.ts";
+import { learnDistance, nearestRound, runRound } from "./round-world.ts";
 
 const world = flowWorld();
 let north: CrawlerId;
 let south: CrawlerId;
 let east: CrawlerId;
+let subnetId: SubnetId;
 
 beforeEach(async () => {
   north = await world.arrived("north");
   south = await world.arrived("south");
   east = await world.arrived("east");
+  subnetId = await world.site(1);
   await world.pool.query("update crawler set probe_methods = '{head,connect,icmp}'");
 });
 
-const roundBy = (method: ProbeMethod): RoundSettings => ({
-  ...nearestRound,
-  policy: "exhaustive",
-  probe: { method, tries: 3, deadlineMs: 3000 },
-});
-
 const measured = (method: ProbeMethod, rttMs: number): ProbeOutcome => ({
-  type: "measured",
-  method,
-  rttMs,
-  tries: 3,
+  ...{ type: "measured", method, rttMs, tries: 3 },
 });
 const timedOut = (method: ProbeMethod): ProbeOutcome => ({ type: "timed-out", method, reason: "3000 ms" });
 
@@ -50,28 +43,34 @@ class MethodFleet extends TableFleet {
   }
 }
 
+/** As north, south and east answer. */
+const answering = (...answers: readonly Answers[]) =>
+  new MethodFleet(new Map(answers.map((answer, at) => [[north, south, east][at]!, answer])));
+
+const round = async (
+  fleet: MethodFleet,
+  method: ProbeMethod,
+  policy: "exhaustive" | "nearest" = "exhaustive",
+) => {
+  const settings = { ...nearestRound, policy, probe: { method, tries: 3, deadlineMs: 3000 } };
+  return await runRound(world, subnetId, { state: await world.state(), fleet, settings });
+};
+
 const probesStored = async () =>
   await world.rows("select crawler_id, method, outcome, rtt_ms from probe order by ordinal");
 
 it("settles on connect when HEAD is refused at one crawler, and asks the others again by it", async () => {
-  const subnetId = await world.site(1);
-  const fleet = new MethodFleet(
-    new Map<CrawlerId, Answers>([
-      // A cache beside it answers HEAD; the site itself is far away.
-      [north, { head: measured("head", 2), connect: measured("connect", 80) }],
-      [south, { head: measured("connect", 30), connect: measured("connect", 30) }],
-      [east, { connect: measured("connect", 45) }],
-    ]),
+  const fleet = answering(
+    // A cache beside it answers HEAD; the site itself is far away.
+    { head: measured("head", 2), connect: measured("connect", 80) },
+    { head: measured("connect", 30), connect: measured("connect", 30) },
+    { connect: measured("connect", 45) },
   );
 
-  const round = await runRound(world, subnetId, {
-    state: await world.state(),
-    fleet,
-    settings: roundBy("head"),
-  });
+  const found = await round(fleet, "head");
 
-  expect(round).toMatchObject({ crawlerId: south, rttMs: 30, runnerUpId: east, runnerUpRttMs: 45 });
-  expect(round?.reason).toMatchObject({ askedCount: 3 });
+  expect(found).toMatchObject({ crawlerId: south, rttMs: 30, runnerUpId: east, runnerUpRttMs: 45 });
+  expect(found?.reason).toMatchObject({ askedCount: 3 });
   expect(await probesStored()).toEqual([
     { crawler_id: north, method: "head", outcome: "measured", rtt_ms: 2 },
     { crawler_id: south, method: "connect", outcome: "measured", rtt_ms: 30 },
@@ -88,16 +87,13 @@ it("settles on connect when HEAD is refused at one crawler, and asks the others 
 });
 
 it("goes on by connect at once when the first crawler already had to", async () => {
-  const subnetId = await world.site(1);
-  const fleet = new MethodFleet(
-    new Map<CrawlerId, Answers>([
-      [north, { head: measured("connect", 80) }],
-      [south, { connect: measured("connect", 30) }],
-      [east, { connect: measured("connect", 45) }],
-    ]),
+  const fleet = answering(
+    { head: measured("connect", 80) },
+    { connect: measured("connect", 30) },
+    { connect: measured("connect", 45) },
   );
 
-  await runRound(world, subnetId, { state: await world.state(), fleet, settings: roundBy("head") });
+  await round(fleet, "head");
 
   expect(fleet.targets.map(({ method }) => method)).toEqual(["head", "connect", "connect"]);
 });
@@ -106,56 +102,35 @@ it.each([
   ["do not come back", timedOut("icmp")],
   ["its machine cannot send", { type: "not-allowed", method: "icmp", reason: "not possible here" } as const],
 ])("asks a crawler whose echoes %s by connect, and everybody else too", async (_, filtered) => {
-  const subnetId = await world.site(1);
-  const fleet = new MethodFleet(
-    new Map<CrawlerId, Answers>([
-      [north, { icmp: measured("icmp", 10), connect: measured("connect", 12) }],
-      [south, { icmp: filtered, connect: measured("connect", 8) }],
-      [east, { connect: measured("connect", 20) }],
-    ]),
+  const fleet = answering(
+    { icmp: measured("icmp", 10), connect: measured("connect", 12) },
+    { icmp: filtered, connect: measured("connect", 8) },
+    { connect: measured("connect", 20) },
   );
 
-  const round = await runRound(world, subnetId, {
-    state: await world.state(),
-    fleet,
-    settings: roundBy("icmp"),
-  });
+  const found = await round(fleet, "icmp");
 
-  expect(round).toMatchObject({ crawlerId: south, rttMs: 8, runnerUpId: north, runnerUpRttMs: 12 });
+  expect(found).toMatchObject({ crawlerId: south, rttMs: 8, runnerUpId: north, runnerUpRttMs: 12 });
   expect(fleet.asked.length).toBe(5);
 });
 
 it("stays with echoes while they come back, or nothing else does", async () => {
-  const subnetId = await world.site(1);
-  const fleet = new MethodFleet(
-    new Map<CrawlerId, Answers>([
-      [north, { icmp: measured("icmp", 10) }],
-      [south, { icmp: timedOut("icmp"), connect: timedOut("connect") }],
-      [east, { icmp: measured("icmp", 7) }],
-    ]),
+  const fleet = answering(
+    { icmp: measured("icmp", 10) },
+    { icmp: timedOut("icmp"), connect: timedOut("connect") },
+    { icmp: measured("icmp", 7) },
   );
 
-  const round = await runRound(world, subnetId, {
-    state: await world.state(),
-    fleet,
-    settings: roundBy("icmp"),
-  });
+  const found = await round(fleet, "icmp");
 
-  expect(round).toMatchObject({ crawlerId: east, rttMs: 7, runnerUpId: north });
+  expect(found).toMatchObject({ crawlerId: east, rttMs: 7, runnerUpId: north });
 });
 
 it("asks nobody more than twice, however they answer", async () => {
-  const subnetId = await world.site(1);
   const confused = { head: measured("connect", 9), connect: measured("head", 3), icmp: measured("head", 1) };
-  const fleet = new MethodFleet(
-    new Map<CrawlerId, Answers>([
-      [north, { head: measured("head", 5), connect: timedOut("connect") }],
-      [south, confused],
-      [east, confused],
-    ]),
-  );
+  const fleet = answering({ head: measured("head", 5), connect: timedOut("connect") }, confused, confused);
 
-  await runRound(world, subnetId, { state: await world.state(), fleet, settings: roundBy("head") });
+  await round(fleet, "head");
 
   for (const crawlerId of [north, south, east]) {
     expect(fleet.asked.filter((asked) => asked.crawlerId === crawlerId).length).toBeLessThanOrEqual(2);
@@ -163,41 +138,25 @@ it("asks nobody more than twice, however they answer", async () => {
 });
 
 it("uses a method that the fleet has when nobody has the one that is set", async () => {
-  const subnetId = await world.site(1);
   await world.pool.query("update crawler set probe_methods = '{head}'");
-  const fleet = new MethodFleet(new Map([[north, { head: measured("head", 5) }]]));
+  const fleet = answering({ head: measured("head", 5) });
 
-  const round = await runRound(world, subnetId, {
-    state: await world.state(),
-    fleet: fleet,
-    settings: { ...roundBy("connect"), policy: "nearest" },
-  });
+  const found = await round(fleet, "connect", "nearest");
 
-  expect(round?.crawlerId).toBe(north);
+  expect(found?.crawlerId).toBe(north);
 });
 
 it("teaches later rounds what it measured, by its own method only", async () => {
-  const subnetId = await world.site(1);
   const state = await world.state();
-  learnDistances(
-    state,
-    [north, south],
-    [
-      [0, 50],
-      [50, 0],
-    ],
-  );
+  learnDistance(state, north, south, 50);
   const fleet = new TableFleet([north, south], {
-    "5.1.1.7": new Map([
-      [north, 10],
-      [south, 45],
-    ]),
+    "5.1.1.7": new Map(eachMs([north, 10], [south, 45])),
   });
 
-  const round = await runRound(world, subnetId, { state, fleet });
+  const found = await runRound(world, subnetId, { state, fleet });
 
   const learned = state.learnedRtts("connect");
-  expect(round).toMatchObject({ crawlerId: north });
+  expect(found).toMatchObject({ crawlerId: north });
   expect(learned.figuresOf(learned.wonBy(north)[0]!, north)?.rttMs).toBe(10);
   expect(state.learnedRtts("head").size).toBe(0);
 });

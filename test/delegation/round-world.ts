@@ -3,9 +3,11 @@
 import type { FinishedRound, WaitingSubnet } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
+import { DelegationQueue, type QueuePorts } from "#coordinator/delegation/queue";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { silentLog } from "#core/log";
 import { type FlowWorld, hello, type TableFleet } from "../support/flow-world.ts";
 import { noon } from "../support/store-world.ts";
 
@@ -64,6 +66,36 @@ export function learnDistances(
       ),
     ),
   );
+}
+
+/** Two crawlers so far from each other. */
+export const learnDistance = (state: CoordinatorState, from: CrawlerId, to: CrawlerId, rttMs: number) =>
+  state.learnRtts([{ from, to, rttMs, method: "connect" }]);
+
+/** A queue of rounds over the world's stores, and what it has decided. */
+export function queueOver(
+  world: FlowWorld,
+  ports: Partial<QueuePorts> & Pick<QueuePorts, "state" | "fleet">,
+  settings: {
+    readonly round?: RoundSettings;
+    readonly concurrentRounds?: number;
+    readonly retryMs?: number;
+  } = {},
+): { readonly queue: DelegationQueue; readonly decided: FinishedRound[] } {
+  const decided: FinishedRound[] = [];
+  const queue = new DelegationQueue(
+    {
+      delegations: world.delegations,
+      random: () => 0,
+      now: () => noon,
+      excluded: () => new Set(),
+      log: silentLog,
+      onDecided: (round) => decided.push(round),
+      ...ports,
+    },
+    { round: nearestRound, concurrentRounds: 256, retryMs: 30_000, ...settings },
+  );
+  return { queue, decided };
 }
 
 export async function targetOf(world: FlowWorld, subnetId: SubnetId): Promise<WaitingSubnet> {

@@ -1,5 +1,5 @@
 /** Runs rounds for tests: a world is a table of RTTs, a failing crawler is a text in it. */
-import { candidateFleet, PeerRttTable } from "#coordinator/delegation/fleet";
+import { candidateFleet } from "#coordinator/delegation/fleet";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
 import type { Placement } from "#coordinator/delegation/placement";
 import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
@@ -11,6 +11,7 @@ import {
   type RoundInput,
   type RoundStep,
 } from "#coordinator/delegation/policies/round";
+import { PeerMatrix } from "#coordinator/distances/peer-matrix";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 export const id = asCrawlerId;
@@ -27,13 +28,19 @@ export function placement(changes: Partial<Placement> = {}): Placement {
 }
 
 /** RTTs between crawlers 1, 2, 3 …, one row each; symmetric. */
-export function peerTable(matrix: readonly (readonly (number | null)[])[]): PeerRttTable {
-  return new PeerRttTable(
+export function peerTable(matrix: readonly (readonly (number | null)[])[]): PeerMatrix {
+  return PeerMatrix.of(
     matrix.flatMap((row, from) =>
       row.flatMap((rttMs, to) => (rttMs === null ? [] : [{ from: id(from + 1), to: id(to + 1), rttMs }])),
     ),
   );
 }
+
+/** So many crawlers, each so far from every other. */
+export const everyPair = (crawlers: number, rttMs: number): number[][] =>
+  Array.from({ length: crawlers }, (_, a) =>
+    Array.from({ length: crawlers }, (_, b) => (a === b ? 0 : rttMs)),
+  );
 
 export interface RoundSetup {
   readonly policy: PolicyName;
@@ -46,7 +53,6 @@ export interface RoundSetup {
   readonly learned?: LearnedRtts;
   readonly parameters?: Partial<PolicyParameters>;
   readonly random?: number;
-  readonly locationHint?: readonly (number | null)[];
   readonly listFrom?: number;
   readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
@@ -60,7 +66,6 @@ export function inputOf(setup: RoundSetup): RoundInput {
     learned: setup.learned ?? new LearnedRtts(),
     parameters: { ...defaultParameters, ...setup.parameters },
     ...(setup.random === undefined ? {} : { random: setup.random }),
-    ...(setup.locationHint === undefined ? {} : { locationHint: setup.locationHint }),
     ...(setup.listFrom === undefined ? {} : { listFrom: setup.listFrom }),
     ...(setup.mayTake === undefined ? {} : { mayTake: setup.mayTake }),
   };

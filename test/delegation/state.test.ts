@@ -18,7 +18,7 @@ function known(state: CoordinatorState, subnetIds: readonly SubnetId[], crawlerI
     owners: subnetIds.map((subnetId) => state.ownerOf(subnetId)),
     subnets: crawlerIds.map((crawlerId) => state.subnetsOf(crawlerId).toSorted((a, b) => a - b)),
     counts: crawlerIds.map((crawlerId) => state.subnetCountOf(crawlerId)),
-    count: state.delegationCount,
+    count: state.delegationTable.size,
     taught: placements.flatMap(backOffLevels).map((level) => ({
       ...level,
       owners: state.knowledge.owners(level).toSorted((a, b) => a.crawlerId - b.crawlerId),
@@ -104,7 +104,7 @@ describe("what the coordinator remembers", () => {
     expect(before.knowledge.owners({ kind: "root", key: 0 })).toEqual([{ crawlerId, count: 2 }]);
     expect(grown.knowledge.owners({ kind: "root", key: 0 })).toEqual([{ crawlerId, count: 1 }]);
     expect(grown.delegationOf(second)).toMatchObject({ crawlerId });
-    expect([...grown.delegations()].map(({ subnetId }) => subnetId)).toEqual([first, second]);
+    expect([...grown.delegationTable].map(({ subnetId }) => subnetId)).toEqual([first, second]);
   });
 });
 

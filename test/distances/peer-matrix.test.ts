@@ -79,14 +79,14 @@ describe("rows of peers", () => {
     for (let a = 0; a < size; a++) {
       const row = Array.from(all, (b) => squares.rttMs(a, b));
       expect(
-        Array.from(all, (b) => matrix.rttMs(a, b)),
+        Array.from(all, (b) => matrix.rttMsAt(a, b)),
         `seed ${seed}`,
       ).toEqual(row);
       expect([...matrix.rttsBetween(a, all)], `seed ${seed}`).toEqual(row);
       expect(matrix.knownOf(a), `seed ${seed}`).toBe(squares.knownOf(a, size));
       expect([...matrix.nearestOf(a)], `seed ${seed}`).toEqual(squares.nearestOf(a, size, 32));
       for (let b = 0; b < size; b++) {
-        expect(matrix.hasMeasured(a, b), `seed ${seed}`).toBe(squares.hasMeasured(a, b));
+        expect(!Number.isNaN(matrix.measuredMsAt(a, b)), `seed ${seed}`).toBe(squares.hasMeasured(a, b));
         expect(matrix.touchedAt(a, b), `seed ${seed}`).toBe(squares.touchedAt(a, b));
       }
     }
@@ -119,12 +119,12 @@ describe("of a fleet that is too large to keep every pair", () => {
     matrix.learn(0, 9, 90, noonMs + 61_000);
 
     const known = Array.from({ length: 50 }, (_, slot) => slot).filter(
-      (slot) => !Number.isNaN(matrix.rttMs(0, slot)),
+      (slot) => !Number.isNaN(matrix.rttMsAt(0, slot)),
     );
     expect(known).toEqual([1, 3, 4, 5, 9]);
-    expect([matrix.rttMs(2, 0), matrix.hasMeasured(0, 2), matrix.touchedAt(0, 2)]).toEqual([
+    expect([matrix.rttMsAt(2, 0), matrix.measuredMsAt(0, 2), matrix.touchedAt(0, 2)]).toEqual([
       Number.NaN,
-      false,
+      Number.NaN,
       0,
     ]);
     expect([matrix.knownOf(0), matrix.knownOf(2)]).toEqual([kept, 0]);
@@ -138,7 +138,11 @@ describe("of a fleet that is too large to keep every pair", () => {
 
     for (let to = 2; to <= kept + 1; to++) matrix.learn(0, to, 10 * to, noonMs + to * 1000);
 
-    expect([matrix.hasMeasured(0, 1), matrix.rttMs(0, 1), matrix.rttMs(1, 0)]).toEqual([false, 25, 25]);
+    expect([matrix.measuredMsAt(0, 1), matrix.rttMsAt(0, 1), matrix.rttMsAt(1, 0)]).toEqual([
+      Number.NaN,
+      25,
+      25,
+    ]);
   });
 
   it("who is measured by everybody keeps nothing of its own for it, and is known to all", () => {

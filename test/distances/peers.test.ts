@@ -1,6 +1,5 @@
 /** Whom crawlers measure: everybody in a small fleet; landmarks, neighbours and the longest left alone in a large one. */
 import { describe, expect, it } from "vitest";
-import { PeerRttTable } from "#coordinator/delegation/fleet";
 import { PeerMatrix } from "#coordinator/distances/peer-matrix";
 import {
   isNewcomer,
@@ -98,9 +97,7 @@ describe("a large fleet", () => {
 
     const { matrix, landmarks } = turn;
     const unknown = landmarks.flatMap((landmark) =>
-      online.filter(
-        (one) => one !== landmark && Number.isNaN(matrix.rttMs(matrix.slotOf(one), matrix.slotOf(landmark))),
-      ),
+      online.filter((one) => one !== landmark && matrix.rttMs(one, landmark) === null),
     );
     expect(landmarks).toHaveLength(landmarkCount);
     expect(unknown).toEqual([]);
@@ -157,19 +154,6 @@ describe("a large fleet", () => {
 });
 
 describe("the matrix", () => {
-  it("takes the smaller of both directions, and of one the latest", () => {
-    const matrix = new PeerMatrix();
-    const [a, b] = [matrix.slotOf(asCrawlerId(7)), matrix.slotOf(asCrawlerId(9))];
-
-    matrix.learn(a, b, 20, noonMs);
-    expect(matrix.rttMs(b, a)).toBe(20);
-    matrix.learn(b, a, 30, noonMs);
-    expect(matrix.rttMs(a, b)).toBe(20);
-    matrix.learn(a, b, 40, noonMs);
-    expect(matrix.rttMs(a, b)).toBe(30);
-    expect([matrix.hasMeasured(a, b), matrix.knownOf(a), matrix.knownOf(b)]).toEqual([true, 1, 1]);
-  });
-
   it("leaves out what is no time, and crawlers that measured themselves", () => {
     const matrix = new PeerMatrix();
     const [a, b] = [matrix.slotOf(asCrawlerId(7)), matrix.slotOf(asCrawlerId(9))];
@@ -177,18 +161,11 @@ describe("the matrix", () => {
     for (const timeMs of [-1, Number.NaN, Number.POSITIVE_INFINITY]) matrix.learn(a, b, timeMs, noonMs);
     matrix.learn(a, a, 5, noonMs);
 
-    expect([matrix.rttMs(a, b), matrix.rttMs(a, a), matrix.knownOf(a)]).toEqual([Number.NaN, Number.NaN, 0]);
-  });
-
-  it("keeps what it knows when it grows", () => {
-    const matrix = new PeerMatrix();
-    for (const crawlerId of fleetOf(40)) matrix.slotOf(crawlerId);
-    matrix.learn(0, 39, 12.5, noonMs);
-    for (const crawlerId of fleetOf(200)) matrix.slotOf(crawlerId);
-
-    expect(matrix.rttMs(39, 0)).toBe(12.5);
-    expect(matrix.touchedAt(0, 39)).toBe(noonMs / 1000);
-    expect(matrix.rttMs(0, 199)).toBeNaN();
+    expect([matrix.rttMsAt(a, b), matrix.rttMsAt(a, a), matrix.knownOf(a)]).toEqual([
+      Number.NaN,
+      Number.NaN,
+      0,
+    ]);
   });
 });
 
@@ -217,14 +194,13 @@ describe("estimates", () => {
     expect(estimates.between(lonely, matrix.slotOf(one!))).toBeNaN();
   });
 
-  it("are apart from what was measured: to the table the pair stays unknown until it is", () => {
-    const table = PeerRttTable.over(matrix);
-    const slots = table.slotsOf([west!, one!, other!]);
-    expect(table.rttMs(one!, other!)).toBeNull();
-    expect([...table.rttsBetween(slots[1]!, slots)]).toEqual([40, Number.NaN, Number.NaN]);
+  it("are apart from what was measured: to the matrix the pair stays unknown until it is", () => {
+    const slots = matrix.slotsOf([west!, one!, other!]);
+    expect(matrix.rttMs(one!, other!)).toBeNull();
+    expect([...matrix.rttsBetween(slots[1]!, slots)]).toEqual([40, Number.NaN, Number.NaN]);
 
     matrix.learn(slots[1]!, slots[2]!, 6, noonMs);
 
-    expect(table.rttMs(other!, one!)).toBe(6);
+    expect(matrix.rttMs(other!, one!)).toBe(6);
   });
 });

@@ -1,26 +1,15 @@
 /** Domain sets in the database: who is leased what, which hosts are misplaced, and where they go. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import { heldSql, type Partition, partitionHolds, partitionOf } from "#coordinator/domain-sets/partition";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import {
-  arrivedResult,
-  keyOf,
-  newWorld,
-  noon,
-  roundOf,
-  secondsAfterNoon,
-  type World,
-} from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { arrivedResult, keyOf, newWorld, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
+const world = await forThisFile(newWorld());
 beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
 
 const hosts = ["a.com", "b.gr", "c.org"];
 const store = () => createDomainSetStore(world.pool);

@@ -56,10 +56,7 @@ const reads: ExploreReads = {
   holdersCalled: async (text) =>
     text === "H-2" ? [{ holderId: asHolderId(2), name: "Holder 2", handle: text }] : [],
 };
-const clock = {
-  steadyMs: () => turns++,
-  yieldTurn: async () => {},
-};
+const clock = { steadyMs: () => turns++, yieldTurn: async () => {} };
 
 function readAnew(): void {
   turns = 0;

@@ -5,16 +5,15 @@ import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
 import { describeApi } from "#coordinator/open-api";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   const config = { recrawl: { intervalHours: 24 } } as never;
   const { pool } = database;
@@ -22,10 +21,7 @@ beforeAll(async () => {
   app = webServer(database, { parts: [explorePart(options)] });
   await app.ready();
 });
-afterAll(async () => {
-  await app.close();
-  await database.close();
-});
+afterAll(async () => await app.close());
 
 const get = async (url: string) => await app.inject({ url });
 

@@ -2,16 +2,14 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
-import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
 import { coordinatorsCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -37,20 +35,9 @@ const audited = async () =>
     )
   ).rows.map(({ line }) => line);
 
-async function bearer(): Promise<{ authorization: string }> {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const token = {
-    name: `t${tokenHash.slice(0, 8)}`,
-    scopes: ["fleet-read", "fleet-write"] as const,
-    tokenHash,
-  };
-  await createOperatorTokenStore(database.pool).create({ ...token, createdAt: worldNow, expiresAt: null });
-  return { authorization: `Bearer ${secret}` };
-}
-
 describe("over HTTP", () => {
   it("a child is invited with a key that is shown once and kept as a hash, listed, and removed; each is audited", async () => {
-    const headers = await bearer();
+    const headers = await bearer(database, ["fleet-read", "fleet-write"]);
     const send = async (url: string, payload: object = {}) =>
       await app.inject({ method: "POST", url, headers, payload });
 

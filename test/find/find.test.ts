@@ -4,29 +4,25 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { matchOf } from "#coordinator/find/find";
 import type { FindAnswer } from "#coordinator/find/find-api";
-import type { Database } from "#db/server-database";
 import { findCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess, said } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let operator: SignedIn;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   const access = testAccess(database, () => worldNow, false);
   app = webServer(database, { parts: everyPart(database), access });
   operator = await signIn(database, "operator");
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 async function ask(q: string, who: Partial<SignedIn> = operator): Promise<FindAnswer> {
   const url = `/api/find?q=${encodeURIComponent(q)}`;

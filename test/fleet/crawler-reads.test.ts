@@ -1,5 +1,5 @@
 /** What is kept of crawlers for the pages of the fleet: absences, budgets, who drained them, the log, failures. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { grantBudget } from "#coordinator/crawlers/control-store";
 import { absencesOf, mostAbsences } from "#coordinator/crawlers/crawler-store";
 import { crawlerLog } from "#coordinator/fleet/crawler-reads";
@@ -9,18 +9,15 @@ import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { trustList } from "#coordinator/trust/reads";
 import type { CrawlerId } from "#core/ids";
 import { type CrawlerHello, crawlerHello } from "#protocol/messages";
-import { newWorld, noon, secondsAfterNoon, spoolId, type World } from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { newWorld, noon, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
+const world = await forThisFile(newWorld());
 beforeEach(async () => {
   await world.reset();
   await world.rows("delete from audit_entry");
 });
-afterAll(async () => await world.close());
 
 const helloOf = (more: Partial<CrawlerHello> = {}): CrawlerHello =>
   crawlerHello.parse({

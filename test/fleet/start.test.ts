@@ -2,28 +2,25 @@
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { fleetPart } from "#coordinator/fleet/start";
 import { describeApi } from "#coordinator/open-api";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
-import { randomSecrets } from "#coordinator/web/secrets";
-import type { Scope } from "#core/actor";
 import { asCrawlerId } from "#core/ids";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
 let operator: SignedIn;
 let partner: SignedIn;
-let token: string;
+let program: { readonly authorization: string };
 
 const heirs = [
   { crawler: "berlin", subnets: 2, measured: true },
@@ -48,25 +45,18 @@ beforeAll(async () => {
   });
   operator = await signIn(database, "operator");
   partner = await signIn(database, "partner");
-  token = await tokenOf(["read", "fleet-read", "fleet-write"]);
+  program = await bearer(database, ["read", "fleet-read", "fleet-write"]);
 });
 afterAll(async () => {
   await app?.close();
   await database?.close();
 });
 
-async function tokenOf(scopes: readonly Scope[]): Promise<string> {
-  const { secret, hash: tokenHash } = randomSecrets.make();
-  const given = { name: `t${tokenHash.slice(0, 8)}`, scopes, createdAt: worldNow, expiresAt: null };
-  await createOperatorTokenStore(database.pool).create({ ...given, tokenHash });
-  return secret;
-}
-
 const get = async (url: string, headers: Record<string, string> = operator.headers) =>
   await app.inject({ url, headers });
-const api = async (url: string) => await get(url, { authorization: `Bearer ${token}` });
+const api = async (url: string) => await get(url, program);
 const post = async (url: string, payload: object = {}) =>
-  await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${token}` }, payload });
+  await app.inject({ method: "POST", url, headers: program, payload });
 const form = async (url: string, fields: Record<string, string> = {}, by: SignedIn = operator) =>
   await app.inject({
     ...{ method: "POST", url },
@@ -329,7 +319,7 @@ describe("what is changed", () => {
     const lesser = await app.inject({
       method: "POST",
       url: "/api/fleet/crawlers/athens/sign-in-link",
-      headers: { authorization: `Bearer ${await tokenOf(["access-write"])}` },
+      headers: await bearer(database, ["access-write"]),
       payload: { person: "eve" },
     });
     const { rows } = await database.pool.query("select role, crawlers from sign_in_link where name = 'dora'");

@@ -2,11 +2,12 @@
  * Leasing by two coordinators at once, at random, against a model in memory (lease-model.ts): admissions, leases, results,
  * returns, crawlers that begin anew, and expiry.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
+import { forThisFile } from "../support/for-this-file.ts";
 import { arrivedResult, newWorld, noon, scope, seeds, spoolOf, type World } from "../support/store-world.ts";
 import { type Deed, type Found, LeaseModel } from "./lease-model.ts";
 
@@ -16,10 +17,9 @@ const leaseSeconds = 60;
 const rounds = 50;
 const seed = 20261122;
 
-let world: World;
+const world = await forThisFile(newWorld());
 let crawlers: readonly CrawlerId[];
 beforeAll(async () => {
-  world = await newWorld();
   crawlers = [await world.crawler("north"), await world.crawler("south")];
   // Each host at an address of its own, which nobody else has the turn of.
   for (const [index, crawlerId] of crawlers.entries()) {
@@ -31,7 +31,6 @@ beforeAll(async () => {
       await world.resolve(host, `5.1.${index}.${place + 1}`, subnetId);
   }
 });
-afterAll(async () => await world?.close());
 
 /** What the database holds; and that hosts, leases and URLs say the same of it. */
 async function look(): Promise<Found> {

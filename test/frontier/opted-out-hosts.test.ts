@@ -1,6 +1,6 @@
 /** What opts out by its name is found by an index, however many hosts there are, and not while admission waits. */
 import pg from "pg";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { withoutOptedOut } from "#coordinator/frontier/back-link-writes";
 import { deedsOf } from "#coordinator/opt-outs/complaint-store";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
@@ -9,8 +9,8 @@ import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { urlKeyOf } from "#core/url-key";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
 const noon = new Date("2026-03-01T12:00:00Z");
 const request: OptOutRequest = {
@@ -22,11 +22,7 @@ const request: OptOutRequest = {
   confirmed: false,
 };
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
 
 it("finds a site's hosts by an index, and others' only where their names end in it", async () => {
   await database.pool.query(

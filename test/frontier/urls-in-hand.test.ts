@@ -1,11 +1,12 @@
 /** What reports say of URLs that a crawler has in hand: their rows are as they were, the lease has their list. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { urlPlace } from "#coordinator/frontier/report-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { urlsOf } from "#coordinator/sites/site-reads";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { hostReport, urlReport } from "#coordinator/who/url-reads";
 import { hostHashOf } from "#core/url-key";
+import { forThisFile } from "../support/for-this-file.ts";
 import {
   arrivedResult,
   keyOf,
@@ -14,18 +15,13 @@ import {
   scope,
   secondsAfterNoon,
   seeds,
-  type World,
 } from "../support/store-world.ts";
 
 const urls = ["http://a.example/", "http://a.example/1", "http://a.example/2"] as const;
 
 const free = urls[2];
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
-afterAll(async () => await world?.close());
+const world = await forThisFile(newWorld());
 
 const states = async () =>
   await Promise.all(urls.map(async (url) => (await urlReport(world.pool, keyOf(url), noon))?.state));

@@ -15,7 +15,7 @@ import { decodeCoordinatorMessage, decodeHello, decodePackedMessage } from "#pro
 import { type CoordinatorMessage, coordinatorMessage } from "#protocol/coordinator-messages";
 import { lease as leaseSchema } from "#protocol/lease";
 import { type CrawlerHello, crawlerHello, crawlerMessage } from "#protocol/messages";
-import { FrameReader, FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import { FrameReader, FrameWriter } from "#protocol/packed/message-frames";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import type { Came } from "../gateway/crawler-folder.ts";
 import { startGateway } from "../gateway/gateway-on-loopback.ts";
@@ -110,12 +110,11 @@ it(`${cases} messages that a crawler may send end no session as an internal erro
     const { crawler, writer, refused }: Session = session;
     const { numbers, text } = writer.message(made);
     // It may have been closed meanwhile.
-    const packed = await crawler.deflater.deflate(text).catch(() => null);
-    if (packed === null) {
+    if (crawler.socket.readyState !== crawler.socket.OPEN) {
       session = null;
       continue;
     }
-    crawler.sendBytes(joinFrame(numbers, packed));
+    await crawler.sendText(text, numbers);
     sent += 1;
     note(kinds, made.type);
     const refuse = await Promise.race([refused, delay(made.type === "crawler:goodbye" ? 50 : 2, null)]);

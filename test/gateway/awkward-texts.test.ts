@@ -2,16 +2,13 @@
  * What an honest crawler may quote from a page that it fell over, and numbers at the edge of what they can be: none ends its
  * session, and a crash that left such last words locks nobody out.
  */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
-import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
+import { newJoiningWorld } from "./joining-world.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld();
-});
+const world = await forThisFile(newJoiningWorld());
 afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
 
 const nul = "a\u0000b";
 const half = "c\ud800d";

@@ -1,14 +1,11 @@
 /** Copies of a crawler's folder, and what is no copy: tickets and processes, over real sessions. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
-import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
+import { newJoiningWorld } from "./joining-world.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld();
-});
+const world = await forThisFile(newJoiningWorld());
 afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
 
 it("a copied folder is refused while the original is at work, which goes on", async () => {
   const folder = await world.joined("athens");

@@ -83,7 +83,7 @@ test("more short messages than are read in a second", async () => {
   // In one turn, so that they are within a second however long it takes to make them.
   for (const frame of frames) sendBytes(frame);
 
-  await until(() => world.gateway.sessionInfo(amber)?.held === true, 5000);
+  await until(() => world.gateway.sessionOf(amber)?.connection.isHeld === true, 5000);
   await shipOne();
   await crawler.say({ type: "crawler:ready", freeHosts: 1 });
   await until(() => world.seen.messages.length === 1, 5000);
@@ -153,8 +153,8 @@ test("a few bytes that refer to megabytes sent before, sealed, for a coordinator
     await crawler.seal(message.sequence, message.sequence);
   }
 
-  await until(() => busy.gateway.sessionInfo(amber)?.held === true, 5000);
-  expect(busy.gateway.sessionInfo(amber)?.waitingMessages).toBeLessThan(60);
+  await until(() => busy.gateway.sessionOf(amber)?.connection.isHeld === true, 5000);
+  expect(busy.gateway.sessionOf(amber)?.waitingMessages).toBeLessThan(60);
   gate.open();
   crawler.raw.disconnect();
   await busy.close();
@@ -175,7 +175,7 @@ test("results that are none are read fifty a second, and end no session", async 
   for (let sequence = 1; sequence <= 120; sequence++) await crawler.ship({ ...bad, sequence });
   await crawler.seal(1, 120);
 
-  await until(() => world.gateway.sessionInfo(amber)?.held === true, 5000);
+  await until(() => world.gateway.sessionOf(amber)?.connection.isHeld === true, 5000);
   await until(() => world.seen.committed.get(amber) === 120, 10_000);
   expect(kinds()).toEqual([]);
 });

@@ -4,21 +4,18 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { pinOf } from "#protocol/identity";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 import { comeFrom, folderOf, helloFrom } from "./crawler-folder.ts";
 import { helloOf } from "./gateway-on-loopback.ts";
-import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
+import { newJoiningWorld } from "./joining-world.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 import { testIdentity } from "./sealing-crawler.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld();
-});
+const world = await forThisFile(newJoiningWorld());
 afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
 
 it("an invitation becomes a crawler with a key of its own, over the pinned certificate", async () => {
   const invitation = await world.invite("athens", { pagesPerDay: 300 });

@@ -2,7 +2,7 @@
 import { type ClientOptions, WebSocket } from "ws";
 import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { MessageDeflater, NodeInflater } from "#protocol/deflate";
+import { briefly, MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader, tlsBindingOf } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
@@ -18,7 +18,7 @@ export class RawCrawler {
   /** Of its TLS connection. */
   binding: string | null = null;
   readonly closed: Promise<{ code: number; words: string }>;
-  readonly deflater = new MessageDeflater();
+  readonly deflater = new MessageDeflater(briefly);
   readonly frames = new FrameWriter();
   readonly #inflater = new NodeInflater();
   #waiting: (() => void)[] = [];
@@ -37,7 +37,6 @@ export class RawCrawler {
     this.closed = new Promise((resolve) => {
       this.socket.once("close", (code, words) => {
         this.#isClosed = true;
-        this.deflater.close();
         this.#wake();
         resolve({ code, words: words.toString() });
       });
@@ -71,11 +70,8 @@ export class RawCrawler {
 
   /** What is said as the connection closes is lost. */
   async sendText(text: string, numbers: Buffer | null = null): Promise<void> {
-    const bytes = await this.deflater.deflate(text).catch((error: unknown) => {
-      if (this.#isClosed) return null;
-      throw error;
-    });
-    if (bytes !== null) this.sendBytes(numbers === null ? bytes : joinFrame(numbers, bytes));
+    const bytes = await this.deflater.deflate(text);
+    this.sendBytes(numbers === null ? bytes : joinFrame(numbers, bytes));
   }
 
   sendBytes(bytes: Buffer): void {

@@ -1,5 +1,5 @@
 /** What crawlers say, each message to its flow, over real stores. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { Heartbeats } from "#coordinator/crawlers/heartbeats";
@@ -14,15 +14,12 @@ import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
 import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { hello, newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { arrivedResult, noon, spoolId } from "../support/store-world.ts";
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
+const world = await forThisFile(newFlowWorld());
 beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
 
 const size = { wireBytes: 10, inflatedBytes: 20 };
 

@@ -8,13 +8,13 @@ import { JournalFolder } from "#coordinator/journal/journal-file-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const journalRoot = temporaryFolder("nearcrawl-journal-");
-let database: Database;
+const database = await forThisFile(testDatabase());
 let coordinator: RunningCoordinator;
 let folder: string;
 const start = async () =>
@@ -23,14 +23,10 @@ const start = async () =>
     config: readCoordinatorConfig({ listen: { port: 0 }, access: { anonymous: "read" } }),
   });
 beforeAll(async () => {
-  database = await testDatabase();
   coordinator = await start();
   folder = join(journalRoot, (await currentEpoch(database.pool)).databaseId);
 });
-afterAll(async () => {
-  await coordinator?.stop();
-  await database?.close();
-});
+afterAll(async () => await coordinator?.stop());
 
 const optOut = async (site: string) =>
   await fetch(`${coordinator.webUrl}/about-crawler/opt-out`, {

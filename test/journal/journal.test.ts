@@ -1,7 +1,7 @@
 /** The journal beside the database: what is copied into it, and what is made of lines that cannot be used. */
 import { appendFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys, createIdentityStore } from "#coordinator/crawlers/identity-store";
@@ -12,18 +12,15 @@ import { forgetEntries, Journal } from "#coordinator/journal/journal-store";
 import { replayByHand } from "#coordinator/journal/went-back-store";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { asCrawlerId } from "#core/ids";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const later = (seconds: number) => new Date(noon.getTime() + seconds * 1000);
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let root: string;
-beforeAll(async () => {
-  database = await testDatabase();
-});
 beforeEach(() => {
   root = temporaryFolder("nearcrawl-journal-");
 });
@@ -32,7 +29,6 @@ afterEach(async () => {
     "truncate opt_out, operator_token, audit_entry, crawler cascade; truncate journal_entry",
   );
 });
-afterAll(async () => await database?.close());
 
 const opened = async () => (await Journal.open(database.pool, root, () => new Date())).journal;
 const folderOf = async () => join(root, (await currentEpoch(database.pool)).databaseId);

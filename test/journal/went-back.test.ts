@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
@@ -14,18 +14,15 @@ import { JournalFolder } from "#coordinator/journal/journal-file-store";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { type CrawlerFolder, folderOf } from "../gateway/crawler-folder.ts";
-import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
+import { newJoiningWorld } from "../gateway/joining-world.ts";
 import { rememberedDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedChange } from "../support/seed-changes.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 const journalRoot = temporaryFolder("nearcrawl-journal-");
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld({}, journalRoot);
-});
-afterAll(async () => await world?.close());
+const world = await forThisFile(newJoiningWorld({}, journalRoot));
 
 const comeAndGo = async (folder: CrawlerFolder) => {
   const came = await world.come(folder);

@@ -50,7 +50,7 @@ async function measureCpu(count: number): Promise<void> {
   const crawlers = crawlersIn(count);
   const decisionsPerRun = count > 1000 ? 200 : count > 200 ? 500 : 2000;
   const state = stateWith(world, crawlers, delegatedBefore);
-  const taken = new Set([...state.delegations()].map(({ subnetId }) => subnetId));
+  const taken = new Set([...state.delegationTable].map(({ subnetId }) => subnetId));
   const targets = targetsIn(world, 4 * (runs + 1) * decisionsPerRun, taken);
   // The later half of the targets is decided.
   const answersMs = targets.map(({ number }, at) =>
@@ -100,7 +100,7 @@ async function measureCpu(count: number): Promise<void> {
     `probes per decision ${(probes / decisions).toFixed(2)}; slower than the best by ${(off.reduce((sum, ms) => sum + ms, 0) / off.length).toFixed(2)} ms on average, ` +
       `within 5 ms of it ${((100 * off.filter((ms) => ms <= 5).length) / off.length).toFixed(1)} %`,
   );
-  const { matrix } = state.rtts;
+  const matrix = state.peerRtts;
   console.log(
     `RTTs between crawlers: ${matrix.entries} entries, ${(matrix.bytes / 1e6).toFixed(1)} MB; past subnets kept ${state.learnedRtts("connect").size}`,
   );

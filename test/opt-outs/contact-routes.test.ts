@@ -1,27 +1,24 @@
 /** What sites see of us, over a real HTTP server and a real Postgres. */
 
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { readOptOut } from "#coordinator/opt-outs/opt-out";
 import type { WhoAnswer } from "#coordinator/who/who-api";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: ReturnType<typeof webServer>;
 let base = "";
 const openApi = describeApi() as unknown as { components: { schemas: Record<string, JsonSchema> } };
 
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
+beforeAll(async () => await seedWorld(database.pool));
 beforeEach(async () => {
   await database.pool.query("delete from opt_out");
   await database.pool.query("delete from complaint");
@@ -30,7 +27,6 @@ beforeEach(async () => {
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   return async () => await app.close();
 });
-afterAll(async () => await database?.close());
 
 const post = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   await fetch(base + path, { method: "POST", body: new URLSearchParams(fields), headers });

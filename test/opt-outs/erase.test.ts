@@ -1,6 +1,6 @@
 /** One page is erased: nothing of what it said is left in any table, and what comes later of it is dropped. */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
@@ -8,14 +8,8 @@ import { changeOfErasure, erasePageOf } from "#coordinator/opt-outs/honour";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { CrawlerId } from "#core/ids";
-import {
-  arrivedResult,
-  keyOf,
-  newWorld,
-  noon,
-  secondsAfterNoon,
-  type World,
-} from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { arrivedResult, keyOf, newWorld, noon, secondsAfterNoon } from "../support/store-world.ts";
 
 const jane = "https://www.site.example/people/jane";
 const others = ["https://www.site.example/", "https://www.site.example/people/john"];
@@ -24,13 +18,11 @@ let words = "";
 /** What the page says of her, which no other page says. */
 const secret = "quokka";
 
-let world: World;
+const world = await forThisFile(newWorld());
 let crawlerId: CrawlerId;
 beforeAll(async () => {
-  world = await newWorld();
   crawlerId = await world.delegatedHost("amber", jane, ...others);
 });
-afterAll(async () => await world?.close());
 
 const erase = async (url: string) =>
   await erasePageOf(

@@ -11,17 +11,16 @@ import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { createTextResolver } from "#core/name-resolver";
-import type { Database } from "#db/server-database";
 import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let files: Awaited<ReturnType<typeof startFiles>>;
 const filesAsked: string[] = [];
 let dns: { readonly address: string; readonly records: Map<string, string[]>; close(): void };
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   dns = await startTextServer();
   files = await startFiles();
@@ -35,7 +34,6 @@ beforeEach(async () => {
 afterAll(async () => {
   dns?.close();
   files?.close();
-  await database?.close();
 });
 
 /** Answers TXT questions (RFC 1035 section 4) from its records, and says of all other names that there are none. */

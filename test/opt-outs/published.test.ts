@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { DirectorySigner } from "#coordinator/opt-outs/directory-signature";
 import { securityTxt } from "#coordinator/opt-outs/published";
-import type { Database } from "#db/server-database";
 import { seenSignature } from "../migrating-crawler/support/verify-signature.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
@@ -19,13 +19,12 @@ const paths = {
   security: "/.well-known/security.txt",
 };
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 /** Whose clock stands still. */
 let shared: Awaited<ReturnType<typeof published>>;
 const cleanups: (() => unknown)[] = [];
 let closeShared: (() => unknown) | undefined;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   shared = await published();
   closeShared = cleanups.pop();
@@ -33,10 +32,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-afterAll(async () => {
-  await closeShared?.();
-  await database?.close();
-});
+afterAll(async () => await closeShared?.());
 
 /** A coordinator that sites reach by https; `clock.now` is what it takes for now. */
 async function published(settings: Partial<typeof webSettings> = {}) {

@@ -1,5 +1,5 @@
 /** What charts show of the past: samples and sums as they are written, read by steps, with what changed meanwhile. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
+import { beforeEach, describe, expect, it, test } from "vitest";
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { addGauges, addStandings, forgetGauges } from "#coordinator/overview/gauge-store";
 import { marksBetween } from "#coordinator/overview/mark-reads";
@@ -9,14 +9,12 @@ import { sampledShare } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";
 import { historyText } from "#ops/cli/history-text";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 let athens: CrawlerId;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
   await world.reset();
   await world.pool.query(
@@ -24,7 +22,6 @@ beforeEach(async () => {
   );
   athens = await world.crawler("athens");
 });
-afterAll(async () => await world?.close());
 
 const minutesAfter = (minutes: number) => secondsAfterNoon(60 * minutes);
 const daysAfter = (days: number) => secondsAfterNoon(86_400 * days);

@@ -1,17 +1,13 @@
 /** How fast the disk of the database fills, from samples that lie back. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { diskFacts, sampleDisk } from "#coordinator/overview/disk-sample-store";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
+const database = await forThisFile(testDatabase());
 afterEach(async () => {
   await database.pool.query("delete from disk_sample");
 });
-afterAll(async () => await database?.close());
 
 const now = new Date("2026-03-01T12:00:00Z");
 const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000);

@@ -1,5 +1,5 @@
 /** Counts by the minute, as they are written and read again. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { figureWriter, forgetFigures, spanFigures } from "#coordinator/overview/minute-figure-store";
 import { MinuteFigures } from "#coordinator/overview/minute-figures";
@@ -7,20 +7,17 @@ import type { WireResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";
 import type { FetchOutcome } from "#protocol/result";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { arrivedResult, noon, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 let athens: CrawlerId;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
   await world.reset();
   await world.pool.query("truncate minute_figures, crawler_figures, day_figures");
   athens = await world.crawler("athens");
 });
-afterAll(async () => await world.close());
 
 const store = () => figureWriter(world.pool);
 const failed = (blame: "target" | "network" | "us"): FetchOutcome => ({

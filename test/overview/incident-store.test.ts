@@ -1,21 +1,19 @@
 /** Incidents in the database: one row per crawler, kind and hour, whatever floods in. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import type { CrawlerId } from "#core/ids";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let north: CrawlerId;
 beforeAll(async () => {
-  database = await testDatabase();
   north = await createCrawlerStore(database.pool).register({ name: "north", keyHash: "0" });
 });
 beforeEach(async () => {
   await database.pool.query("truncate incident");
 });
-afterAll(async () => await database.close());
 
 const noon = new Date("2026-11-20T12:00:00Z");
 const minute = (minutes: number) => new Date(noon.getTime() + minutes * 60_000);

@@ -1,25 +1,24 @@
 /** What waits and for what: one host for each reason, due one minute longer than the one before. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { gatedHosts } from "#coordinator/overview/bot-gate-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { waitWords } from "#coordinator/overview/overview-words";
 import { waitReasons } from "#coordinator/overview/queue-api";
 import { leftOutUrls, longestWaiting, queueAges } from "#coordinator/overview/queue-reads";
 import type { SubnetId } from "#core/ids";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
 
 /** What has IPv6 addresses alone is in delegation/ipv6.test.ts. */
 const reasons = waitReasons.filter((reason) => reason !== "no-ipv6");
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 beforeAll(async () => {
-  world = await newFlowWorld();
   for (const [index, reason] of reasons.entries()) await waitingFor(reason, index);
   await inTheWay();
 });
-afterAll(async () => await world.close());
 
 /** s<n>.example at 5.1.<n>.7, of a crawler of the reason's name, due n + 1 minutes before noon. */
 async function waitingFor(reason: string, number: number): Promise<SubnetId> {

@@ -5,25 +5,21 @@ import { describeApi } from "#coordinator/open-api";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/start";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { liveState, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedOperation(database.pool);
   app = webServer(database);
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const reads = () => createReports(database.pool, () => performance.now());
 

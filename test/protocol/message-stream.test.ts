@@ -1,9 +1,9 @@
 /** The compressed stream, honest and hostile, with both inflaters. */
 import { constants, deflateRawSync } from "node:zlib";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
 import { seededRandom } from "#core/random";
-import { HistoryDeflater, MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
+import { briefly, MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "./generated-results.ts";
 
@@ -20,16 +20,6 @@ const implementations: { name: string; absent: boolean; make: () => MessageInfla
   },
 ];
 
-const deflaters: MessageDeflater[] = [];
-function makeDeflater(): MessageDeflater {
-  const deflater = new MessageDeflater();
-  deflaters.push(deflater);
-  return deflater;
-}
-afterEach(() => {
-  for (const deflater of deflaters.splice(0)) deflater.close();
-});
-
 const limit = 1_000_000;
 
 /** One message of a stream that the tests make by hand: without the tail of its flush. */
@@ -39,42 +29,34 @@ function flushed(text: string | Buffer): Buffer {
 
 for (const { name, absent, make } of implementations) {
   describe.skipIf(absent)(`inflating with ${name}`, () => {
-    test("a long conversation comes out as it went in", async () => {
-      const deflater = makeDeflater();
-      const inflater = make();
-      const texts = generatedResults({ count: 60, hosts: 3, seed: 1 }).map((message) =>
-        JSON.stringify(message),
-      );
+    test.each([
+      ["a crawler's", new MessageDeflater()],
+      ["the coordinator's", new MessageDeflater(briefly)],
+    ])(
+      "%s messages come out as they went in, short and long, in the order of the calls",
+      async (_whose, deflater) => {
+        const inflater = make();
+        const results = generatedResults({ count: 60, hosts: 3, seed: 1 });
+        const texts = results.map((message) => JSON.stringify(message));
+        const long = [randomText(200_000, 3), texts.join("").slice(0, 70_000)];
+        const mixed = [...texts, long[0]!, "short", "", long[1]!, ...texts];
+        const order: number[] = [];
 
-      const frames = await Promise.all(texts.map((text) => deflater.deflate(text)));
+        const frames = await Promise.all(
+          mixed.map(async (text, at) => {
+            const frame = await deflater.deflate(text);
+            order.push(at);
+            return frame;
+          }),
+        );
 
-      expect(frames.map((frame) => inflater.inflate(frame, limit).toString())).toEqual(texts);
-    });
-
-    test("the coordinator's messages come out in order, short ones and long ones that are compressed beside the loop", async () => {
-      const deflater = new HistoryDeflater();
-      const inflater = make();
-      const texts = generatedResults({ count: 60, hosts: 3, seed: 1 }).map((message) =>
-        JSON.stringify(message),
-      );
-      const mixed = [
-        ...texts,
-        randomText(200_000, 3),
-        "short",
-        "",
-        texts.join("").slice(0, 70_000),
-        ...texts,
-      ];
-
-      const frames = await Promise.all(mixed.map((text) => deflater.deflate(text)));
-      const after = await deflater.deflate(texts[0]!);
-
-      expect(frames.map((frame) => inflater.inflate(frame, limit).toString())).toEqual(mixed);
-      expect(inflater.inflate(after, limit).toString()).toBe(texts[0]);
-    });
+        expect(frames.map((frame) => inflater.inflate(frame, limit).toString())).toEqual(mixed);
+        expect(order).toEqual([...mixed.keys()]);
+      },
+    );
 
     test("messages refer to earlier ones up to 32 KiB back", async () => {
-      const deflater = makeDeflater();
+      const deflater = new MessageDeflater();
       const inflater = make();
       const noise = randomText(30_000, 2);
 
@@ -87,7 +69,7 @@ for (const { name, absent, make } of implementations) {
     });
 
     test("empty, one-byte and very long messages pass", async () => {
-      const deflater = makeDeflater();
+      const deflater = new MessageDeflater();
       const inflater = make();
       const texts = ["", "x", randomText(900_000, 3), "", "é".repeat(70_000), "y"];
 
@@ -97,8 +79,8 @@ for (const { name, absent, make } of implementations) {
     });
 
     test("a message of exactly the limit passes, one byte more does not", async () => {
-      const exact = await makeDeflater().deflate("z".repeat(5000));
-      const over = await makeDeflater().deflate("z".repeat(5001));
+      const exact = await new MessageDeflater().deflate("z".repeat(5000));
+      const over = await new MessageDeflater().deflate("z".repeat(5001));
 
       expect(make().inflate(exact, 5000).length).toBe(5000);
       expect(() => make().inflate(over, 5000)).toThrow(
@@ -115,7 +97,7 @@ for (const { name, absent, make } of implementations) {
     });
 
     test("corrupt bytes in the middle of a conversation are refused", async () => {
-      const deflater = makeDeflater();
+      const deflater = new MessageDeflater();
       const inflater = make();
       const [first, second] = await Promise.all([
         deflater.deflate("a first message"),
@@ -161,7 +143,7 @@ for (const { name, absent, make } of implementations) {
 
 describe.skipIf(!zlibSync)("the pool of zlib-sync instances", () => {
   test("an inflater goes on where the one for strangers stopped", async () => {
-    const deflater = makeDeflater();
+    const deflater = new MessageDeflater();
     const stranger = new NodeInflater();
     const hello = randomText(20_000, 5);
     stranger.inflate(await deflater.deflate(hello), limit);
@@ -175,7 +157,7 @@ describe.skipIf(!zlibSync)("the pool of zlib-sync instances", () => {
     const pool = new InflaterPool(zlibSync, 1);
     const secret = randomText(10_000, 6);
     const first = pool.take(new NodeInflater());
-    first.inflate(await makeDeflater().deflate(secret), limit);
+    first.inflate(await new MessageDeflater().deflate(secret), limit);
     first.release();
     const second = pool.take(new NodeInflater());
 
@@ -215,33 +197,6 @@ test("without the native package the pool hands back what it was given", () => {
   const stranger = new NodeInflater();
 
   expect(new InflaterPool(null).take(stranger)).toBe(stranger);
-});
-
-test("the order of the calls is the order on the wire, however they overlap", async () => {
-  const deflater = makeDeflater();
-  const inflater = new NodeInflater();
-  const order: number[] = [];
-
-  const frames = await Promise.all(
-    Array.from({ length: 50 }, async (_, index) => {
-      const frame = await deflater.deflate(String(index));
-      order.push(index);
-      return frame;
-    }),
-  );
-
-  expect(order).toEqual([...order].sort((a, b) => a - b));
-  expect(frames.map((frame) => Number(inflater.inflate(frame, 10)))).toEqual([...Array(50).keys()]);
-});
-
-test("a closed deflater rejects what waits and what comes", async () => {
-  const deflater = makeDeflater();
-  const waiting = deflater.deflate("too late");
-
-  deflater.close();
-
-  await expect(waiting).rejects.toThrow("closed");
-  await expect(deflater.deflate("later still")).rejects.toThrow("closed");
 });
 
 function randomText(length: number, seed: number): string {

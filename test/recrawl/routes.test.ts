@@ -7,27 +7,23 @@ import { savePlan } from "#coordinator/recrawl/plan-store";
 import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
 import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let operator: SignedIn;
 beforeAll(async () => {
-  database = await testDatabase();
   app = webServer(database, {
     parts: [recrawlPart(database.pool, createChartReads(database.pool).charts.bind(null, "recrawl"))],
   });
   operator = await signIn(database, "operator");
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const page = async (url: string, accept = "text/html") =>
   await app.inject({ url, headers: { ...operator.headers, accept } });

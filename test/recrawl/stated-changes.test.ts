@@ -1,16 +1,15 @@
 /** What sitemaps state of pages' changes: kept for their own hosts, and expected of a page at its next visit. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
-import { newShippingWorld, type ShippingWorld } from "../results/shipping-world.ts";
+import { newShippingWorld } from "../results/shipping-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: ShippingWorld;
+const world = await forThisFile(newShippingWorld());
 let crawlerId: CrawlerId;
 beforeAll(async () => {
-  world = await newShippingWorld();
   crawlerId = await world.delegatedHost("north", map, page("often"), page("seldom"), page("silent"));
 });
-afterAll(async () => await world.close());
 
 const map = "http://a.example/sitemap.xml";
 const page = (name: string) => `http://a.example/${name}`;

@@ -1,11 +1,12 @@
 /** The registry's jobs over a real database: one at a time, followed to their end, whoever asked and whoever died. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createRegistryJobStore } from "#coordinator/registry/job-store";
 import { RegistryJobs } from "#coordinator/registry/jobs";
 import { silentLog } from "#core/log";
-import { createPool, type Database } from "#db/server-database";
+import { createPool } from "#db/server-database";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 
 const at = new Date("2026-03-01T12:00:00Z");
@@ -13,11 +14,7 @@ const anna = { by: "anna", via: "page" } as const;
 const fetchAll = { type: "fetch", acceptSmaller: false } as const;
 const undo = { type: "rollback", generation: 3, toEmpty: false } as const;
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database.close());
+const database = await forThisFile(testDatabase());
 
 function coordinator() {
   const lockPool = createPool(database.url, 2);

@@ -1,10 +1,8 @@
 /** The registry's API and its forms: who may, what is refused and why, and that answers are as they are described. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { describeApi } from "#coordinator/open-api";
 import { registryPart } from "#coordinator/registry/start";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
@@ -17,7 +15,7 @@ import { delegate } from "../rir-import/tree-in-force.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -32,7 +30,7 @@ let folder: SourceFolder;
 let app: FastifyInstance;
 let operator: SignedIn;
 let staff: SignedIn;
-let token: string;
+let program: { readonly authorization: string };
 /** The job that applied a plan. */
 let applied: number;
 
@@ -43,10 +41,7 @@ beforeAll(async () => {
   app = server(true);
   operator = await signIn(database, "operator", { now: new Date() });
   staff = await signIn(database, "staff", { now: new Date() });
-  const { secret, hash: tokenHash } = randomSecrets.make();
-  token = secret;
-  const given = { name: "ci", scopes: ["registry-write" as const], createdAt: new Date(), expiresAt: null };
-  await createOperatorTokenStore(database.pool).create({ ...given, tokenHash });
+  program = await bearer(database, ["registry-write"], { name: "ci" });
 });
 afterAll(async () => {
   await app.close();
@@ -79,11 +74,11 @@ function server(canStart: boolean): FastifyInstance {
 
 const read = async (url: string, who?: SignedIn) => await app.inject({ url, headers: who?.headers ?? {} });
 
-const send = async (what: string, body: object, bearer = token) =>
+const send = async (what: string, body: object, headers = program) =>
   await app.inject({
     method: "POST",
     url: `/api/registry/${what}`,
-    headers: { authorization: `Bearer ${bearer}` },
+    headers,
     payload: body,
   });
 
@@ -161,7 +156,7 @@ describe("what is asked for", () => {
   it("is nobody's but operators', and no form's from elsewhere", async () => {
     expect((await form("fetch", {}, staff)).statusCode).toBe(403);
     expect((await form("fetch", {}, operator, "another")).statusCode).toBe(403);
-    expect((await send("fetch", {}, "wrong")).statusCode).toBe(401);
+    expect((await send("fetch", {}, { authorization: "Bearer wrong" })).statusCode).toBe(401);
     expect(commands.orders).toEqual([]);
   });
 
@@ -374,9 +369,12 @@ describe("what is asked for", () => {
 
   it("is not possible where the coordinator was not told how, and says what to do instead", async () => {
     const without = server(false);
-    const headers = { authorization: `Bearer ${token}` };
-
-    const answer = await without.inject({ method: "POST", url: "/api/registry/fetch", headers, payload: {} });
+    const answer = await without.inject({
+      method: "POST",
+      url: "/api/registry/fetch",
+      headers: program,
+      payload: {},
+    });
     const page = await without.inject({ url: "/registry", headers: operator.headers });
     await without.close();
 

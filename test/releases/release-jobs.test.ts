@@ -9,24 +9,20 @@ import { stageRelease } from "#coordinator/releases/move-stage";
 import { createReleaseStore } from "#coordinator/releases/release-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { keyOf } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { until } from "../support/until.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let coordinator: RunningCoordinator;
 beforeAll(async () => {
-  database = await testDatabase();
   const config = readCoordinatorConfig({ listen: { port: 0 } });
   coordinator = await startCoordinator({ config, database, log: silentLog, version: "test" });
 });
-afterAll(async () => {
-  await coordinator?.stop();
-  await database?.close();
-});
+afterAll(async () => await coordinator?.stop());
 
 test("a release is offered after the welcome, fetched, reported, and held when its crawlers return from it", async () => {
   const { pool } = database;

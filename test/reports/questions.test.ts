@@ -7,10 +7,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { keptDifference } from "#coordinator/changes/text-difference";
 import { countCoverage } from "#coordinator/reports/coverage-store";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
-import type { Database } from "#db/server-database";
 import { loadedProgram } from "#ops/cli/commands";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
@@ -120,10 +120,9 @@ const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: o
   20: { page: /50,000/, json: { crawler: expect.objectContaining({ name: "athens" }) } },
 };
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool } = database;
   await seedWorld(pool);
   await seedFleet(pool);
@@ -189,10 +188,7 @@ async function seedIndia(pool: Pool): Promise<void> {
   await pool.query("update frontier_host set url_count = 400, good_pages = 40 where host = 'india.example'");
 }
 
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 it("are twenty, each with a page, a command and at most three steps", () => {
   expect(questions.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));

@@ -4,30 +4,27 @@ import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countCoverage, coverageOn } from "#coordinator/reports/coverage-store";
+import { createReportReads } from "#coordinator/reports/report-reads";
 import { reportRoutes } from "#coordinator/reports/routes";
-import { createReportReads, scheduleReports } from "#coordinator/reports/start";
+import { scheduleReports } from "#coordinator/reports/start";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { adviseCommand, reportCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedCrawl(database.pool);
   app = webServer(database, { parts: everyPart(database) });
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 /**
  * Thirty subnets of Greece that athens reaches in 12 ms, a host with one page a day in each: seven pages, fetched once a week, as

@@ -1,21 +1,18 @@
 /** The parts of page_fetch: a table for each day, made ahead, dropped when it is old, and a place for what has no day. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { type KeptFetchDays, keepFetchDays } from "#coordinator/results/fetch-day-store";
 import { copyDatabase } from "#db/copy-database";
 import { migrate } from "#db/migrate";
-import { type Database, openServerDatabase } from "#db/server-database";
+import { openServerDatabase } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase({ maxConnections: 10 });
-});
+const database = await forThisFile(testDatabase({ maxConnections: 10 }));
 beforeEach(async () => {
   for (const name of await parts()) await database.pool.query(`drop table ${name}`);
   await database.pool.query("delete from page_fetch");
 });
-afterAll(async () => await database?.close());
 
 const noon = new Date("2031-03-10T12:00:00Z");
 const daysAfter = (days: number) => new Date(noon.getTime() + days * 86_400_000);

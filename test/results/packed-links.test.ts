@@ -2,14 +2,14 @@
  * Links packed by page against a row for each link, as they were kept before: what random pages at random visits leave in
  * table out_link reads the same one by one, by page and by target.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { linksTo } from "#coordinator/results/link-sql";
 import { packOutLinks } from "#coordinator/results/link-writes";
 import type { HostHash, UrlHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 
 interface GoldenLink {
@@ -37,13 +37,9 @@ function randomGraph(seed: number): GoldenLink[] {
   });
 }
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 const links = randomGraph(19);
-beforeAll(async () => {
-  database = await testDatabase();
-  await addLinks(database.pool, links);
-});
-afterAll(async () => await database.close());
+beforeAll(async () => await addLinks(database.pool, links));
 
 const line = (link: Omit<GoldenLink, "to">) =>
   JSON.stringify([nameOf(link.from), link.anchor.replaceAll("\n", " "), link.nofollow]);

@@ -1,18 +1,16 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
 import { applyImport, isBulkImport, restoreIndexes, setIndexesAside } from "#rir-import/apply";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let folder: SourceFolder;
 beforeAll(async () => {
-  database = await testDatabase();
   folder = sourceFolder();
 });
 afterAll(async () => {
   folder.remove();
-  await database.close();
 });
 
 async function indexDefinitions(): Promise<readonly string[]> {

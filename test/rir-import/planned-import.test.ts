@@ -5,13 +5,13 @@
  *   after    45.10.0.0/24 DE · 45.10.0.128/25 NL (within it) · 45.20.0.0 - 45.20.1.255, 45.20.1.0 - 45.20.2.255 (they cross)
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { type ImportPlan, planImport } from "#rir-import/plan";
 import { rollbackImport } from "#rir-import/rollback";
 import { shrunkRegistries } from "#rir-import/shrinkage";
 import { registryOverview } from "#rir-import/status";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
 const net = (range: string, country = "NL", type = "inetnum") =>
@@ -23,12 +23,11 @@ const after =
   net("45.20.0.0 - 45.20.1.255") +
   net("45.20.1.0 - 45.20.2.255");
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let folder: SourceFolder;
 let file: string;
 let plan: ImportPlan;
 beforeAll(async () => {
-  database = await testDatabase();
   folder = sourceFolder();
   await applyImport(database, [folder.write("before.db", before)]);
 });
@@ -38,7 +37,6 @@ beforeEach(async () => {
 });
 afterAll(async () => {
   folder.remove();
-  await database.close();
 });
 
 describe("a plan", () => {

@@ -6,7 +6,7 @@
  *   45.10.0.0/16      names none
  */
 import { utimesSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import type { FrontierStore } from "#coordinator/frontier/frontier-store";
 import { followRegistry } from "#coordinator/load-state";
@@ -15,13 +15,13 @@ import { publishedOf } from "#coordinator/subnets/published-reads";
 import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { planText } from "#ops/cli/rir/plan-text";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
@@ -69,16 +69,12 @@ const awsOf = (frankfurt: number, dublin: number) =>
     ),
   );
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let folder: SourceFolder;
-beforeAll(async () => {
-  database = await testDatabase();
-});
 beforeEach(async () => {
   folder = sourceFolder();
   await database.pool.query("truncate registry_generation, subnet, holder, published_list cascade");
 });
-afterAll(async () => await database.close());
 
 const dump = () => folder.write("ripe.db", objects);
 function feed(url: string, text: string, day = "2026-02-03"): string {

@@ -4,22 +4,20 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { type SourceFolder, sourceFolder, stateOf } from "./source-folder.ts";
 import { type StoredSubnet, treeInForce } from "./tree-in-force.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let folder: SourceFolder;
 beforeAll(async () => {
-  database = await testDatabase();
   folder = sourceFolder();
 });
 afterAll(async () => {
   folder.remove();
-  await database.close();
 });
 
 const stepsPerSeed = 14;

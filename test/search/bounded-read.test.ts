@@ -1,21 +1,19 @@
 /** What hostile or unlucky words may cost: a statement that takes too long is ended, and the connection goes on. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { boundedRead } from "#coordinator/search/candidate-reads";
 import { readSearch } from "#coordinator/search/query";
 import { rankPages } from "#coordinator/search/ranking";
 import { searchPages } from "#coordinator/search/search";
 import { createSearchReads } from "#coordinator/search/search-reads";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase({ maxConnections: 1 }));
 beforeAll(async () => {
-  database = await testDatabase({ maxConnections: 1 });
   await seedWorld(database.pool);
   await seedPage(database.pool, { url: "https://www.example.org/", title: "Ferry", text: "ferry" });
 });
-afterAll(async () => await database?.close());
 
 describe("a bounded read", () => {
   it("ends what takes too long, and leaves no setting behind", async () => {

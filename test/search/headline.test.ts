@@ -1,18 +1,14 @@
 /** Our marks against those of Postgres' ts_headline. */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { letterKeepers, withoutMarks } from "#coordinator/search/headline";
 import { Headlines } from "#coordinator/search/headline-reads";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { sharedData } from "../support/shared-data.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
 
 interface Sample {
   readonly configuration: string;

@@ -1,17 +1,16 @@
 /** What nobody asks in good faith: bounded, and answered or refused in words, on the page, over the API and by the command. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/server-database";
 import { searchCommand } from "#ops/cli/commands/search";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedPage, seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedPage(database.pool, {
     url: "https://www.example.org/ferry",
@@ -20,10 +19,7 @@ beforeAll(async () => {
   });
   app = webServer(database);
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 interface Said {
   readonly status: number;

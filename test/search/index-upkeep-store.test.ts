@@ -1,20 +1,19 @@
 /** The walk through the pages: who is linked to, who belongs to the first tier, which words people write. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
 import { searchPages } from "#coordinator/search/search";
 import { searchTurn } from "#coordinator/search/start";
 import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 const page = (host: string, path = "/") => `https://${host}.example.org${path}`;
 
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool } = database;
   await seedWorld(pool);
   await seedPage(pool, { url: page("www"), title: "Harbour", text: "Harbour lights." });
@@ -27,7 +26,6 @@ beforeAll(async () => {
   await link(page("b", "/9"), page("b", "/2"));
   await link(page("c", "/3"), page("b", "/2"), true);
 });
-afterAll(async () => await database?.close());
 
 async function link(from: string, to: string, nofollow = false): Promise<void> {
   const [a, b] = [keyOf(from), keyOf(to)];

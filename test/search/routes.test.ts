@@ -3,20 +3,19 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 const harbour = "https://www.example.org/harbour";
 const old = "https://old.example.org/";
 
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool } = database;
   await seedWorld(pool);
   await seedUrl(pool, { url: harbour });
@@ -34,10 +33,7 @@ beforeAll(async () => {
   await link("https://www.example.org/hidden", harbour, "from a hidden page");
   app = webServer(database);
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 async function link(from: string, to: string, anchor: string): Promise<void> {
   const [a, b] = [from, to].map((url) => urlKeyOf(url));

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/who/reads";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool } = database;
   await seedWorld(pool);
   const base = "https://www.example.org";
@@ -38,7 +37,6 @@ beforeAll(async () => {
     textSearchConfig: "german",
   });
 });
-afterAll(async () => await database?.close());
 
 const search = (words: string, options: Parameters<typeof searchPages>[2] = {}) =>
   searchPages(

@@ -1,22 +1,20 @@
 /** The policies over HTTP: who may read, who may change, and what two operators at once come to. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
 import { policyPart } from "#coordinator/settings/start";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: ReturnType<typeof webServer>;
-let token: string;
+let headers: { readonly authorization: string };
 
 beforeAll(async () => {
   database = await testDatabase();
@@ -25,15 +23,7 @@ beforeAll(async () => {
     parts: [policyPart({ pool: database.pool, log: silentLog })],
     audit: createAuditLog(database.pool),
   });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  token = secret;
-  await createOperatorTokenStore(database.pool).create({
-    name: "ci",
-    tokenHash,
-    scopes: ["read", "policy-write", "audit-read"],
-    createdAt: worldNow,
-    expiresAt: new Date(worldNow.getTime() + 86_400_000),
-  });
+  headers = await bearer(database, ["read", "policy-write", "audit-read"], { name: "ci" });
 });
 beforeEach(async () => {
   await database.pool.query("truncate setting, policy_version, audit_entry");
@@ -44,9 +34,9 @@ afterAll(async () => {
 });
 
 const post = async (url: string, payload: object) =>
-  await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${token}` }, payload });
-const read = async (headers: Record<string, string> = { authorization: `Bearer ${token}` }) =>
-  (await app.inject({ url: "/api/policies", headers })).json();
+  await app.inject({ method: "POST", url, headers, payload });
+const read = async (asked: Record<string, string> = headers) =>
+  (await app.inject({ url: "/api/policies", headers: asked })).json();
 const policyNamed = async (name: string) =>
   (await read()).groups
     .flatMap(({ policies }: { policies: { name: string }[] }) => policies)
@@ -156,9 +146,7 @@ it("shows the dozen that people turn, those that were changed, and what is searc
     return [...body.matchAll(/<div class="policy[^"]*" id="([^"]+)"/g)].map(([, name]) => name ?? "");
   };
   const told = async (query: string) => {
-    const { groups } = (
-      await app.inject({ url: `/api/policies${query}`, headers: { authorization: `Bearer ${token}` } })
-    ).json();
+    const { groups } = (await app.inject({ url: `/api/policies${query}`, headers })).json();
     return groups.flatMap((group: { policies: { name: string }[] }) =>
       group.policies.map(({ name }) => name),
     );

@@ -1,5 +1,5 @@
 /** Coordinators at one database follow what operators change, whatever else stands there. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { KnownUrls } from "#coordinator/frontier/known-urls";
 import { following } from "#coordinator/live-config";
@@ -9,20 +9,16 @@ import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { policyDuties } from "#coordinator/settings/start";
 import { asCrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 
 const noon = new Date("2026-03-01T12:00:00.000Z");
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
+const database = await forThisFile(testDatabase());
 beforeEach(async () => {
   await database.pool.query("truncate setting, policy_version, policy_file");
 });
-afterAll(async () => await database.close());
 
 const versionOf = (changes: NewPolicyVersion["changes"]): NewPolicyVersion => ({
   changedAt: noon,

@@ -1,6 +1,6 @@
 /** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
 import type { Pool } from "pg";
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import {
   CoordinatorPresence,
   coordinatorAddresses,
@@ -11,20 +11,17 @@ import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store"
 import { NoLongerLeads, Replaced } from "#core/errors";
 import { createPool } from "#db/server-database";
 import { withSessionName } from "#db/server-url";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, roundOf } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 const begun: CoordinatorPresence[] = [];
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 afterEach(async () => {
   await Promise.all(begun.splice(0).map((presence) => presence.end()));
   await world.reset();
 });
-afterAll(async () => await world.close());
 
 async function begin(nowMs?: () => number, name?: string): Promise<CoordinatorPresence> {
   const presence = await CoordinatorPresence.begin(world.pool, {

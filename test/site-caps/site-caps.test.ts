@@ -1,16 +1,14 @@
 /** A cap on a site: what its hosts' leases say, what whoever asks is told, and that the site's own word is kept apart. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { hostsInHand } from "#coordinator/overview/in-hand-reads";
 import { queueAges } from "#coordinator/overview/queue-reads";
 import { createSiteCapStore } from "#coordinator/site-caps/site-cap-store";
 import { siteCapPart } from "#coordinator/site-caps/start";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
-import { worldNow } from "../support/seed-world.ts";
+import { bearer } from "../support/signed-in.ts";
 import {
   arrivedResult,
   newWorld,
@@ -29,10 +27,7 @@ let crawlerId: CrawlerId;
 beforeAll(async () => {
   world = await newWorld();
   app = webServer(world.database, { parts: [siteCapPart(world.pool)] });
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  headers = { authorization: `Bearer ${secret}` };
-  const token = { name: "ci", tokenHash, createdAt: worldNow, expiresAt: null };
-  await createOperatorTokenStore(world.pool).create({ ...token, scopes: ["read", "policy-write"] });
+  headers = await bearer(world.database, ["read", "policy-write"], { name: "ci" });
   crawlerId = await world.delegatedHost("athens", "http://www.a.example/", "http://www.a.example/1");
 });
 afterAll(async () => {

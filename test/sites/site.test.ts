@@ -3,12 +3,10 @@
 import { deflateRawSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { keptDifference } from "#coordinator/changes/text-difference";
 import { describeApi } from "#coordinator/open-api";
 import type { SiteAnswer } from "#coordinator/sites/site-api";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { siteCommand } from "#ops/cli/commands/of-rooms";
@@ -18,12 +16,12 @@ import { everyPart } from "../support/every-part.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedChange } from "../support/seed-changes.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
-import { signIn } from "../support/signed-in.ts";
+import { bearer, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
-let token: string;
+let program: { readonly authorization: string };
 
 const host = "www.example.org";
 const at = (path: string) => `https://${host}${path}`;
@@ -68,12 +66,7 @@ beforeAll(async () => {
   await pool.query("update page_change_inbox set difference = $1", [deflateRawSync(difference)]);
   await numberChanges(pool, hoursAgo(1));
   app = webServer(database, { parts: everyPart(database) });
-  const secret = randomSecrets.make("nco_");
-  await createOperatorTokenStore(pool).create({
-    ...{ name: "test", scopes: ["url-write", "read"], tokenHash: secret.hash },
-    ...{ createdAt: worldNow, expiresAt: null },
-  });
-  token = secret.secret;
+  program = await bearer(database, ["url-write", "read"], { name: "test" });
 });
 afterAll(async () => {
   await app?.close();
@@ -278,7 +271,7 @@ describe("fetching it again", () => {
   const post = async (body: object, name = host) =>
     await app.inject({
       ...{ method: "POST", url: `/api/sites/${name}/fetch-again`, payload: body },
-      headers: { authorization: `Bearer ${token}` },
+      headers: program,
     });
 
   it("wants the host's name typed, and is for those alone who may hand in URLs", async () => {

@@ -9,15 +9,15 @@ import { readSitesQuestion, sinceWords } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
 import { sitePart, sitesTurn } from "#coordinator/sites/start";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { siteCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 const hashOf = (host: string) => (urlKeyOf(`https://${host}/`) as { hostHash: string }).hostHash;
 const sql = async (text: string, values: unknown[] = []) => (await database.pool.query(text, values)).rows;
@@ -31,7 +31,6 @@ const hour = 3_600_000;
 const at = (hours: number) => new Date(worldNow.getTime() + hours * hour);
 
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   const { pool } = database;
   await seedHost(pool, { host: greek, subnet: "1.2.3.0", address: "1.2.3.9" });
@@ -82,10 +81,7 @@ beforeAll(async () => {
   });
   await app.ready();
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const get = async (url: string) => await app.inject({ url });
 const hosts = async (query: string) => {

@@ -8,18 +8,17 @@ import { policySections } from "#coordinator/settings/schema";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { storagePart } from "#coordinator/storage/start";
 import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/storage/table-ends";
-import type { Database } from "#db/server-database";
 import { storageCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   const config = readCoordinatorConfig({ retention: { fetchDays: 14 } });
   app = webServer(database, { parts: [storagePart({ pool: database.pool, config })] });
   await database.pool.query(
@@ -30,10 +29,7 @@ beforeAll(async () => {
   );
   await database.pool.query("analyze page_fetch");
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const settings = { retention: policySections.retention.parse({}), changes: policySections.changes.parse({}) };
 const size = (table: string, rows: number, bytes: number) => ({

@@ -1,17 +1,15 @@
 /** Handing in URLs over HTTP and by the form: who may, what is answered, where the receipt is. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { describeApi } from "#coordinator/open-api";
 import { submissionPart } from "#coordinator/submissions/start";
-import { randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const config = readCoordinatorConfig({});
@@ -29,12 +27,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-async function token(name: string, scopes: readonly Scope[]) {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const made = { name, tokenHash, scopes, createdAt: worldNow, expiresAt: null };
-  await createOperatorTokenStore(database.pool).create(made);
-  return { authorization: `Bearer ${secret}` };
-}
+const token = async (name: string, scopes: readonly Scope[]) => await bearer(database, scopes, { name });
 
 const post = async (headers: object, payload: object) =>
   await app.inject({ method: "POST", url: "/api/urls", headers: { ...headers }, payload });

@@ -74,21 +74,17 @@ describe("one company, however it is written", () => {
     expect(spellings.map(normaliseCompanyName)).toEqual(spellings.map(() => expected));
   });
 
-  it("keeps what is a legal form elsewhere only", () => {
-    expect(normaliseCompanyName("City of Example, CA")).toBe("city of example ca");
-    expect(normaliseCompanyName("Contoh.PT")).toBe("contoh pt");
-    expect(normaliseCompanyName("Ask Me")).toBe("ask me");
-    expect(normaliseCompanyName("Example Joint Stock Bank")).toBe("example joint stock bank");
-    expect(normaliseCompanyName("SC Example")).toBe("sc example");
-  });
-
-  it("has no name when only a legal form is written", () => {
-    expect(["Co., Ltd.", "GmbH", "...", "", "LLC"].map(normaliseCompanyName)).toEqual(["", "", "", "", ""]);
-  });
-
-  it("keeps a word that only looks like a legal form in the middle", () => {
-    expect(normaliseCompanyName("AS Example Transit")).toBe("as example transit");
-    expect(normaliseCompanyName("Co-operative Example Society")).toBe("co operative example society");
+  it.each<[string, string]>([
+    ["City of Example, CA", "city of example ca"],
+    ["Contoh.PT", "contoh pt"],
+    ["Ask Me", "ask me"],
+    ["Example Joint Stock Bank", "example joint stock bank"],
+    ["SC Example", "sc example"],
+    ["AS Example Transit", "as example transit"],
+    ["Co-operative Example Society", "co operative example society"],
+    ...["Co., Ltd.", "GmbH", "...", "", "LLC"].map((form): [string, string] => [form, ""]),
+  ])("keeps what is a legal form elsewhere only, and nothing of a legal form alone: %s", (written, name) => {
+    expect(normaliseCompanyName(written)).toBe(name);
   });
 
   it("is read in time from a hostile name of a million characters", () => {
@@ -176,15 +172,11 @@ describe("holderOf", () => {
     expect(holderOf({ ...customer, name: "Private Customer" })?.key).toBe("arin:org-handle:C00000001");
   });
 
-  it("shows the handle or opaque-id where there is no name", () => {
+  it("shows the handle or opaque-id where there is no name, and takes them for nothing without a registry", () => {
     expect(holderOf({ registry: "arin", handle: "EXNET" })?.name).toBe("EXNET");
     expect(holderOf({ registry: "lacnic", opaqueId: "12345" })?.name).toBe("12345");
-  });
-
-  it("takes a handle or opaque-id for nothing without a registry", () => {
-    expect(holderOf({ handle: "EXNET", name: "Example Harbour Networks" })?.key).toBe(
-      "name:example harbour networks",
-    );
+    const named = { handle: "EXNET", name: "Example Harbour Networks" };
+    expect(holderOf(named)?.key).toBe("name:example harbour networks");
     expect(holderOf({ opaqueId: "12345" })).toBeNull();
   });
 
@@ -206,21 +198,18 @@ describe("holderOf", () => {
     expect(holderOf({ name, registry: "apnic", country: "AU" })).toBeNull();
   });
 
-  it("never takes a maintainer for a company", () => {
-    expect(holderOf({ name: "EXAMPLE-MNT", registry: "ripencc" })).toBeNull();
-    expect(holderOf({ name: "MAINT-AU-EXAMPLE", registry: "apnic" })).toBeNull();
-    expect(holderOf({ handle: "MNT-EXAMPLE", registry: "ripencc" })).toBeNull();
-  });
-
-  it("passes over placeholder handles and ids to what comes next", () => {
-    expect(holderOf({ registry: "ripencc", handle: "ORG-IANA1-RIPE" })).toBeNull();
-    expect(holderOf({ registry: "apnic", opaqueId: "00000000", name: "Example Harbour Networks" })?.key).toBe(
+  it.each([
+    [{ name: "EXAMPLE-MNT", registry: "ripencc" }, null],
+    [{ name: "MAINT-AU-EXAMPLE", registry: "apnic" }, null],
+    [{ handle: "MNT-EXAMPLE", registry: "ripencc" }, null],
+    [{ registry: "ripencc", handle: "ORG-IANA1-RIPE" }, null],
+    [
+      { registry: "apnic", opaqueId: "00000000", name: "Example Harbour Networks" },
       "name:example harbour networks",
-    );
-  });
-
-  it("is no holder when nothing is said", () => {
-    expect(holderOf({})).toBeNull();
-    expect(holderOf({ registry: "arin", handle: " ", opaqueId: "", name: "\t" })).toBeNull();
+    ],
+    [{}, null],
+    [{ registry: "arin", handle: " ", opaqueId: "", name: "\t" }, null],
+  ])("passes over maintainers, placeholder handles and ids to what comes next: %j", (source, key) => {
+    expect(holderOf(source)?.key ?? null).toBe(key);
   });
 });

@@ -1,8 +1,8 @@
 /** `who ORGANISATION` among a few hundred holders: by handle, by name however it is written, and near names. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { namesLike, organisationNamed } from "#coordinator/subnets/holder-reads";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 
 type Seeded = readonly [name: string, handle: string | null, subnets?: number];
 
@@ -27,9 +27,8 @@ const crowd: readonly Seeded[] = Array.from({ length: 400 }, (_, index) => [
   `ORG-C${index}-RIPE`,
 ]);
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool } = database;
   await pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
   const all = [...crowd, ...particular];
@@ -49,7 +48,6 @@ beforeAll(async () => {
     [particular.map(([name]) => name), particular.map(([, , subnets]) => subnets ?? 0)],
   );
 });
-afterAll(async () => await database?.close());
 
 const found = async (text: string) => {
   const report = await organisationNamed(database.pool, text, 10);

@@ -43,7 +43,3 @@ describe.each([
 it("an index over no ids finds none", () => {
   expect(indexIds(new Int32Array()).firstRow(0)).toBe(-1);
 });
-
-it("an index over sparse ids takes four bytes each", () => {
-  expect(indexIds(drawIds(10_000, 2 ** 31)).bytes).toBe(40_000);
-});

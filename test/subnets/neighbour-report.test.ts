@@ -1,17 +1,13 @@
 /** The subnets beside a subnet, against a slow look through all of them. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { neighboursOf } from "#coordinator/subnets/subnet-reads";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedWorld } from "../support/seed-world.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
+beforeAll(async () => await seedWorld(database.pool));
 
 const ranges = (lines: readonly { range: string }[]) => lines.map(({ range }) => range);
 

@@ -78,20 +78,14 @@ describe("nest", () => {
     expect(nest(texts.map(range)).crossings).toEqual([{ earlier: 0, later: 1 }]);
   });
 
-  it("gives what lies in two crossing ranges of one size to the one that starts later", () => {
-    expect(
-      parentsInWords(["10.0.0.0 - 10.0.0.9", "10.0.0.5 - 10.0.0.14", "10.0.0.6 - 10.0.0.7"]),
-    ).toMatchObject({
-      "10.0.0.6 - 10.0.0.7": "10.0.0.5 - 10.0.0.14",
-    });
-  });
+  it.each([
+    ["of one size to the one that starts later", "10.0.0.14", "10.0.0.5 - 10.0.0.14"],
+    ["of which the later is large to the small early one", "10.0.3.255", "10.0.0.0 - 10.0.0.9"],
+  ])("gives what lies in two crossing ranges %s", (_, last, parent) => {
+    const inside = "10.0.0.6 - 10.0.0.7";
+    const found = parentsInWords(["10.0.0.0 - 10.0.0.9", `10.0.0.5 - ${last}`, inside]);
 
-  it("gives what lies in a small early range and a large later one to the small one", () => {
-    expect(
-      parentsInWords(["10.0.0.0 - 10.0.0.9", "10.0.0.5 - 10.0.3.255", "10.0.0.6 - 10.0.0.7"]),
-    ).toMatchObject({
-      "10.0.0.6 - 10.0.0.7": "10.0.0.0 - 10.0.0.9",
-    });
+    expect(found[inside]).toBe(parent);
   });
 
   it("reports the later of two equal ranges and gives it the same parent", () => {

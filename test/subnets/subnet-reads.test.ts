@@ -21,43 +21,30 @@ describe("the chain over an address", () => {
     expect(chain.map((subnet) => subnet.unary)).toEqual([true, false, false, false]);
   });
 
-  it("climbs when the subnet that starts nearest below ends before the address", async () => {
-    expect(ranges(await chainOf(database.pool, "1.2.200.1", "1.2.200.1"))).toEqual([
-      "1.2.0.0/16",
-      "1.0.0.0/8",
-    ]);
-  });
-
-  it("leaves out subnets that an import removed", async () => {
-    expect(ranges(await chainOf(database.pool, "1.2.3.2", "1.2.3.2"))[0]).toBe("1.2.3.0/24");
-  });
-
-  it("prefers the smaller of two subnets that start at the same address", async () => {
+  it.each([
+    ["climbs when the subnet that starts nearest below ends before it", "1.2.200.1", ["1.2.0.0/16"]],
+    ["leaves out subnets that an import removed", "1.2.3.2", ["1.2.3.0/24"]],
+    ["prefers the smaller of two that start together", "2a00:9::5", ["2a00:9::/48", "2a00:9::/32"]],
+    ["begins with the smaller of two ranges that cross, as the tree does", "46.10.1.7", ["46.10.0.0/23"]],
+    ["has the larger of them beside the smaller", "46.10.2.7", ["46.10.1.0 - 46.10.9.255"]],
+    ["keeps IPv6 and IPv4 apart", "2a00:1::5", ["2a00:1::/32"]],
+    ...["2a00:2::5", "::1", "0.0.0.1", "3.0.0.1", "255.255.255.255"].map(
+      (none) => ["is empty", none, []] as const,
+    ),
+  ] as const)("%s: %s", async (_, address, expected) => {
     await database.pool.query(
-      `insert into subnet (first_address, last_address, parent_id, registry, added_in)
-       values ('2a00:1::', '2a00:1:0:ffff:ffff:ffff:ffff:ffff', 7, 'ripencc', 1)`,
-    );
-
-    expect(ranges(await chainOf(database.pool, "2a00:1::5", "2a00:1::5"))).toEqual([
-      "2a00:1::/48",
-      "2a00:1::/32",
-    ]);
-    await database.pool.query("delete from subnet where parent_id = 7");
-  });
-
-  it("gives an address where two ranges cross to the smaller, as the tree does", async () => {
-    await database.pool.query(
-      `insert into subnet (subnet_id, first_address, last_address, registry, added_in, crosses)
+      `insert into subnet (subnet_id, first_address, last_address, parent_id, registry, added_in, crosses)
        overriding system value
-       values (901, '46.10.0.0', '46.10.1.255', 'ripencc', 1, true),
-         (902, '46.10.1.0', '46.10.9.255', 'ripencc', 1, true)`,
+       values (899, '2a00:9::', '2a00:9:ffff:ffff:ffff:ffff:ffff:ffff', null, 'ripencc', 1, false),
+         (900, '2a00:9::', '2a00:9:0:ffff:ffff:ffff:ffff:ffff', 899, 'ripencc', 1, false),
+         (901, '46.10.0.0', '46.10.1.255', null, 'ripencc', 1, true),
+         (902, '46.10.1.0', '46.10.9.255', null, 'ripencc', 1, true)`,
     );
 
-    expect(ranges(await chainOf(database.pool, "46.10.1.7", "46.10.1.7"))).toEqual(["46.10.0.0/23"]);
-    expect(ranges(await chainOf(database.pool, "46.10.2.7", "46.10.2.7"))).toEqual([
-      "46.10.1.0 - 46.10.9.255",
-    ]);
-    await database.pool.query("delete from subnet where subnet_id in (901, 902)");
+    const chain = ranges(await chainOf(database.pool, address, address));
+    await database.pool.query("delete from subnet where subnet_id between 899 and 902");
+
+    expect(chain.slice(0, expected.length || 1)).toEqual(expected);
   });
 
   it("ends where a fault made the parents circular", async () => {
@@ -91,18 +78,6 @@ describe("the chain over an address", () => {
         roundId: 1,
       },
     });
-  });
-
-  it("keeps IPv6 and IPv4 apart", async () => {
-    expect(ranges(await chainOf(database.pool, "2a00:1::5", "2a00:1::5"))).toEqual(["2a00:1::/32"]);
-    expect(await chainOf(database.pool, "2a00:2::5", "2a00:2::5")).toEqual([]);
-    expect(await chainOf(database.pool, "::1", "::1")).toEqual([]);
-  });
-
-  it("is empty below, between and above what is registered", async () => {
-    expect(await chainOf(database.pool, "0.0.0.1", "0.0.0.1")).toEqual([]);
-    expect(await chainOf(database.pool, "3.0.0.1", "3.0.0.1")).toEqual([]);
-    expect(await chainOf(database.pool, "255.255.255.255", "255.255.255.255")).toEqual([]);
   });
 
   it("of a range starts at the smallest subnet that holds all of it", async () => {

@@ -89,7 +89,7 @@ describe("a snapshot", () => {
     ]) {
       const address = parseAddress(text) as IpAddress;
       expect(copy?.mostSpecific(address), text).toEqual(tree.mostSpecific(address));
-      expect(copy?.mostSpecificNonUnary(address), text).toEqual(tree.mostSpecificNonUnary(address));
+      expect(copy?.mostSpecificNonUnaryId(address), text).toEqual(tree.mostSpecificNonUnaryId(address));
     }
   });
 

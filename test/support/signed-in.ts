@@ -1,10 +1,11 @@
 /** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
 import { createSignInLinkStore } from "#coordinator/access/session-store";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { sessionCookieName } from "#coordinator/web/access";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { formTokenOf } from "#coordinator/web/session-access";
-import type { Role } from "#core/actor";
+import type { Role, Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";
 
@@ -52,4 +53,16 @@ function signedInAs(secret: string): SignedIn {
       origins: [],
     }),
   };
+}
+
+/** A program's token, as a header: `app.inject({ url, headers: await bearer(database, ["read"]) })` */
+export async function bearer(
+  { pool }: Pick<Database, "pool">,
+  scopes: readonly Scope[],
+  options: { readonly name?: string; readonly expiresAt?: Date | null } = {},
+): Promise<{ readonly authorization: string }> {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const { name = `t${tokenHash.slice(0, 8)}`, expiresAt = null } = options;
+  await createOperatorTokenStore(pool).create({ name, tokenHash, scopes, createdAt: worldNow, expiresAt });
+  return { authorization: `Bearer ${secret}` };
 }

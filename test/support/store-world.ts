@@ -4,7 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/delegation/delegation";
+import type { Delegation, FinishedRound } from "#coordinator/delegation/delegation";
+import type { DelegationStore } from "#coordinator/delegation/store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import type { CrawlScope, LeaseRequest } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
@@ -222,6 +223,9 @@ export async function subnet(pool: Pool, first: string, last: string): Promise<S
   );
   return asSubnetId(rows[0]!.subnet_id);
 }
+
+/** What each crawler measured, in this order. */
+export const eachMs = (...measured: [CrawlerId, number][]) => measured;
 
 /** A round in which `probes` were measured, and the first of them decided. */
 export function roundOf(

@@ -22,97 +22,93 @@ function following(opinions: readonly Opinion[], others = 5, volatility = still)
   return step.type === "ask" ? step.asked : step.verdict;
 }
 
-describe("who is asked", () => {
-  it("anybody, at first", () => {
-    expect(following([said(1, a)])).toEqual({ type: "anybody" });
-  });
+const gate = sketchOfResult(challengedResult, [])!;
+const nothing = without("none");
 
-  it("one near the first crawler, when the second differs", () => {
-    expect(following([said(1, a), said(2, b)])).toEqual({ type: "near", to: one });
-  });
-
-  it("the first crawler itself, when its neighbour sees what the second saw", () => {
-    expect(following([said(1, a), said(2, b), said(3, b)])).toEqual({ type: "again", crawlerId: one });
-  });
-
-  it("one near the second crawler, when the first one's neighbour sees what the first saw", () => {
-    expect(following([said(1, a), said(2, b), said(3, a)])).toEqual({ type: "near", to: two });
-  });
-
-  it("one more, before a crawler is said to stand alone", () => {
-    expect(following([said(1, a), said(2, b), said(3, b), said(1, a)])).toEqual({ type: "anybody" });
-  });
+it.each<[string, object, ...Opinion[]]>([
+  ["anybody, at first", { type: "anybody" }, said(1, a)],
+  ["one near the first crawler, when the second differs", { type: "near", to: one }, said(1, a), said(2, b)],
+  [
+    "the first crawler itself, when its neighbour sees what the second saw",
+    { type: "again", crawlerId: one },
+    ...[said(1, a), said(2, b), said(3, b)],
+  ],
+  [
+    "one near the second crawler, when the first one's neighbour sees what the first saw",
+    { type: "near", to: two },
+    ...[said(1, a), said(2, b), said(3, a)],
+  ],
+  [
+    "one more, before a crawler is said to stand alone",
+    { type: "anybody" },
+    ...[said(1, a), said(2, b), said(3, b), said(1, a)],
+  ],
+])("is asked: %s", (_, asked, ...opinions) => {
+  expect(following(opinions)).toEqual(asked);
 });
 
-describe("what it comes to", () => {
-  it("agreement, when both saw the same", () => {
-    expect(following([said(1, a), said(2, a)])).toEqual({ type: "agree" });
-  });
+it.each<[string, object, ...Opinion[]]>([
+  ["agreement, when both saw the same", { type: "agree" }, said(1, a), said(2, a)],
+  [
+    "the first one stands alone with all of its fetches",
+    { type: "alone", suspect: one },
+    ...[said(1, a), said(2, b), said(3, b), said(1, a), said(4, b)],
+  ],
+  [
+    "the first one differed once, and its second fetch is as the others'",
+    { type: "once", suspect: one },
+    ...[said(1, a), said(2, b), said(3, b), said(1, b)],
+  ],
+  ["nothing, where a bot gate answers one of them", { type: "cannot-tell" }, said(1, a), said(2, gate)],
+  [
+    "nothing, where a bot gate answers whoever was asked again",
+    { type: "cannot-tell" },
+    ...[said(1, a), said(2, b), said(3, b), said(1, gate)],
+  ],
+  [
+    "the second one stands alone, when its own neighbour sees what the others see",
+    { type: "alone", suspect: two },
+    ...[said(1, a), said(2, b), said(3, a), said(4, a), said(2, b)],
+  ],
+  [
+    "a difference by place, when neighbours agree with each other on both sides",
+    { type: "by-place" },
+    ...[said(1, a), said(2, b), said(3, a), said(4, b)],
+  ],
+  [
+    "a difference by place, when somebody else sees what the first crawler alone saw until then",
+    { type: "by-place" },
+    ...[said(1, a), said(2, b), said(3, b), said(1, a), said(4, a)],
+  ],
+  [
+    "a page that differs at each visit, and accuses nobody",
+    { type: "by-visit" },
+    ...[said(1, a), said(2, b), said(3, c)],
+  ],
+  [
+    "nobody's fault, where one of the fetches says nothing",
+    { type: "cannot-tell" },
+    ...[said(1, a), said(2, nothing)],
+  ],
+  [
+    "whoever is asked again and has no answer differed once: silence is no way out",
+    { type: "once", suspect: one },
+    ...[said(1, a), said(2, b), said(3, b), said(1, nothing)],
+  ],
+  [
+    "the second one, asked again without an answer, too",
+    { type: "once", suspect: two },
+    ...[said(1, a), said(2, b), said(3, a), said(4, a), said(2, nothing)],
+  ],
+])("comes to %s", (_, verdict, ...opinions) => {
+  expect(following(opinions)).toMatchObject(verdict);
+});
 
-  it("the first one stands alone with all of its fetches", () => {
-    const opinions = [said(1, a), said(2, b), said(3, b), said(1, a), said(4, b)];
-
-    expect(following(opinions)).toMatchObject({ type: "alone", suspect: one });
-  });
-
-  it("the first one differed once, and its second fetch is as the others'", () => {
-    expect(following([said(1, a), said(2, b), said(3, b), said(1, b)])).toMatchObject({
-      type: "once",
-      suspect: one,
-    });
-  });
-
-  it("nothing, where a bot gate answers one of them, also whoever was asked again", () => {
-    const gate = sketchOfResult(challengedResult, [])!;
-
-    expect(gate).toMatchObject({ kind: "none", isGate: true });
-    expect(following([said(1, a), said(2, gate)])).toMatchObject({ type: "cannot-tell" });
-    expect(following([said(1, a), said(2, b), said(3, b), said(1, gate)])).toMatchObject({
-      type: "cannot-tell",
-    });
-    expect(following([said(1, a), said(2, b), said(3, b), said(1, without("none"))])).toMatchObject({
-      type: "once",
-    });
-  });
-
-  it("the second one stands alone, when its own neighbour sees what the others see", () => {
-    const opinions = [said(1, a), said(2, b), said(3, a), said(4, a), said(2, b)];
-
-    expect(following(opinions)).toMatchObject({ type: "alone", suspect: two });
-  });
-
-  it("a difference by place, when neighbours agree with each other on both sides", () => {
-    expect(following([said(1, a), said(2, b), said(3, a), said(4, b)])).toMatchObject({ type: "by-place" });
-  });
-
-  it("a difference by place, when somebody else sees what the first crawler alone saw until then", () => {
-    const opinions = [said(1, a), said(2, b), said(3, b), said(1, a), said(4, a)];
-
-    expect(following(opinions)).toMatchObject({ type: "by-place" });
-  });
-
-  it("a page that differs at each visit, and accuses nobody", () => {
-    expect(following([said(1, a), said(2, b), said(3, c)])).toMatchObject({ type: "by-visit" });
-  });
-
-  it("nobody's fault, where one of the fetches says nothing", () => {
-    expect(following([said(1, a), said(2, without("none"))])).toMatchObject({ type: "cannot-tell" });
-  });
-
-  it("whoever is asked again and has no answer differed once: silence is no way out", () => {
-    const nothing = without("none");
-    const first = [said(1, a), said(2, b), said(3, b), said(1, nothing)];
-    const second = [said(1, a), said(2, b), said(3, a), said(4, a), said(2, nothing)];
-
-    expect(following(first)).toMatchObject({ type: "once", suspect: one });
-    expect(following(second)).toMatchObject({ type: "once", suspect: two });
-  });
-
-  it("nobody's fault, where only two crawlers are there", () => {
-    expect(following([said(1, a), said(2, b)], 0)).toMatchObject({
-      type: "cannot-tell",
-      words: expect.stringMatching(/with two crawlers nobody can say which is right/),
-    });
+it("comes to nobody's fault, where only two crawlers are there", () => {
+  expect(gate).toMatchObject({ kind: "none", isGate: true });
+  expect(following([said(1, a), said(2, b)], 0)).toMatchObject({
+    type: "cannot-tell",
+    words: expect.stringMatching(/with two crawlers nobody can say which is right/),
   });
 });
 

@@ -111,35 +111,19 @@ describe("a comparison", () => {
     const before = [await count("page"), await count("page_fetch"), await count("link")];
     const leased = (await leasedToOthers(later(1)))!;
     const url = "http://s1.example/found-by-the-second";
-    world.lieOf(leased.crawlerId, () => ({ page: text(18), links: [url] }));
+    world.lieOf(leased.crawlerId, () => ({ page: text(18), links: [url], result: { hostDelayMs: 30_000 } }));
 
     const { batch, taken } = await world.shipLeases(leased.crawlerId, leased.leases, later(1));
 
-    expect(taken).toMatchObject({
-      stored: 0,
-      withoutLease: 0,
-      newUrls: 0,
-      checked: [batch.results[0]!.sequence],
-    });
+    const checked = [batch.results[0]!.sequence];
+    expect(taken).toMatchObject({ stored: 0, withoutLease: 0, newUrls: 0, checked });
     expect([await count("page"), await count("page_fetch"), await count("link")]).toEqual(before);
-    const [row] = await world.rows<{ visits: number; state: string }>(
-      "select visits, state from frontier_url",
-    );
-    expect(row).toEqual({ visits: 1, state: "due" });
+    expect(await world.rows("select visits, state from frontier_url")).toEqual([{ visits: 1, state: "due" }]);
     const [spool] = await world.rows<{ acknowledged: string }>(
       `select acknowledged_sequence as acknowledged from spool where crawler_id = ${leased.crawlerId} and acknowledged_sequence > 0`,
     );
-    expect(Number(spool!.acknowledged)).toBe(batch.results[0]!.sequence);
-  });
-
-  it("frees the host for its owner, who waits for as long as the other crawler says", async () => {
-    await sites([1]);
-    await world.crawl(owner, noon);
-    const leased = (await leasedToOthers(later(1)))!;
-    world.lieOf(leased.crawlerId, () => ({ page: text(18), result: { hostDelayMs: 30_000 } }));
-
-    await world.shipLeases(leased.crawlerId, leased.leases, later(1));
-
+    expect(Number(spool!.acknowledged)).toBe(checked[0]);
+    // The host is its owner's again, who waits for as long as the other crawler says.
     const [host] = await world.rows<{ lease_id: string | null; not_before: Date }>(
       "select lease_id, not_before from frontier_host",
     );
@@ -260,64 +244,56 @@ describe("a crawler that is asked again and is silent", () => {
   const beats = async (at: Date) =>
     await world.pool.query("update crawler set last_seen_at = $1 where crawler_id = $2", [at, owner]);
 
-  it("differed once, where its lease ran out while it was connected", async () => {
-    const asked = await askedAgain();
+  const expires = async (asked: Date) => {
     await world.frontier.returnExpired(secondsLater(asked, 61));
-    await beats(secondsLater(asked, 90));
+  };
+  const once = { verdict: "once", suspect: true };
+  const stale = { verdict: "stale", suspect: false };
+  it.each([
+    ["differed once, where its lease ran out while it was connected", 90, expires, once],
+    [
+      "differed once, where it gave the lease back and asked for it no more",
+      90,
+      async (asked: Date) => {
+        const [open] = await world.rows<{ id: string }>(
+          "select lease_id as id from lease where closed_at is null",
+        );
+        const given = { leaseId: asLeaseId(open!.id), crawlerId: owner, hostWaitMs: 0 };
+        await world.frontier.returnLease(given, secondsLater(asked, 5));
+      },
+      once,
+    ],
+    ["is not accused when it was away, or came back only since", 30, expires, stale],
+    [
+      "is not accused when its session ended meanwhile",
+      90,
+      async (asked: Date) => {
+        const ended = secondsLater(asked, 10);
+        await world.frontier.returnLeasesOf(owner, ended);
+        await world.pool.query("update crawler set connected_at = $1 where crawler_id = $2", [ended, owner]);
+      },
+      stale,
+    ],
+    [
+      "is not accused when the lease was taken away, since the site opted out",
+      90,
+      async (asked: Date) => {
+        await expires(asked);
+        await world.pool.query("update frontier_host set opt_out_id = 1");
+      },
+      stale,
+    ],
+  ] as const)("%s", async (_title, lastBeat, happens, { verdict, suspect }) => {
+    const asked = await askedAgain();
+    await happens(asked);
+    await beats(secondsLater(asked, lastBeat));
 
     await world.settle(settled(asked));
 
-    expect(await world.verdicts()).toMatchObject([{ verdict: "once", suspect: owner }]);
-    expect(await world.rows("select outcome from check_outcome")).toEqual([{ outcome: "once" }]);
-  });
-
-  it("differed once, where it gave the lease back and asked for it no more", async () => {
-    const asked = await askedAgain();
-    const [open] = await world.rows<{ lease_id: string }>(
-      "select lease_id from lease where closed_at is null",
+    expect(await world.verdicts()).toMatchObject([{ verdict, suspect: suspect ? owner : null }]);
+    expect(await world.rows("select outcome from check_outcome")).toEqual(
+      suspect ? [{ outcome: "once" }] : [],
     );
-    const given = { leaseId: asLeaseId(open!.lease_id), crawlerId: owner, hostWaitMs: 0 };
-    await world.frontier.returnLease(given, secondsLater(asked, 5));
-    await beats(secondsLater(asked, 90));
-
-    await world.settle(settled(asked));
-
-    expect(await world.verdicts()).toMatchObject([{ verdict: "once", suspect: owner }]);
-  });
-
-  it("is not accused when it was away, or came back only since", async () => {
-    const asked = await askedAgain();
-    await world.frontier.returnExpired(secondsLater(asked, 61));
-    await beats(secondsLater(asked, 30));
-
-    await world.settle(settled(asked));
-
-    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
-  });
-
-  it("is not accused when its session ended meanwhile", async () => {
-    const asked = await askedAgain();
-    await world.frontier.returnLeasesOf(owner, secondsLater(asked, 10));
-    await world.pool.query("update crawler set connected_at = $1 where crawler_id = $2", [
-      secondsLater(asked, 10),
-      owner,
-    ]);
-    await beats(secondsLater(asked, 90));
-
-    await world.settle(settled(asked));
-
-    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
-  });
-
-  it("is not accused when the lease was taken away, since the site opted out", async () => {
-    const asked = await askedAgain();
-    await world.frontier.returnExpired(secondsLater(asked, 61));
-    await beats(secondsLater(asked, 90));
-    await world.pool.query("update frontier_host set opt_out_id = 1");
-
-    await world.settle(settled(asked));
-
-    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
   });
 
   it("is waited for until a heartbeat can have told that it is there", async () => {
@@ -490,23 +466,24 @@ describe("a crawler that states another version than the others", () => {
 
   beforeEach(async () => await world.pool.query("delete from release_offer; delete from release"));
 
-  it("is compared like any other, where no release of ours has that version", async () => {
+  it.each([
+    [
+      "no release of ours has that version",
+      async () =>
+        await world.pool.query("update crawler set software_version = '9.9.9-mine' where crawler_id = $1", [
+          owner,
+        ]),
+    ],
+    [
+      "a release of that version was never offered to it",
+      async () => {
+        await runs(second, "1.4.0", "offered");
+        await runs(owner, "1.4.0", "not-offered");
+      },
+    ],
+  ])("is compared like any other, where %s", async (_case, states) => {
     await sites([1, 2, 3, 4, 5], ...paths);
-    await world.pool.query("update crawler set software_version = '9.9.9-mine' where crawler_id = $1", [
-      owner,
-    ]);
-    world.lieOf(owner, altered);
-
-    await world.crawlOn(noon);
-
-    expect(await untold()).toEqual([]);
-    expect(await standing()).toBe("distrusted");
-  });
-
-  it("is compared like any other, where a release of that version was never offered to it", async () => {
-    await sites([1, 2, 3, 4, 5], ...paths);
-    await runs(second, "1.4.0", "offered");
-    await runs(owner, "1.4.0", "not-offered");
+    await states();
     world.lieOf(owner, altered);
 
     await world.crawlOn(noon);

@@ -23,6 +23,12 @@ const lineOf = (places: readonly number[]): ProbingFleet => ({
 const four: readonly number[] = [0, 40, 80, 120];
 const line = lineOf(four);
 
+/** Who of them says of everything that it is beside him. */
+const lying =
+  (...liars: readonly number[]): Report =>
+  (crawler, rttMs) =>
+    liars.includes(crawler) ? 3 : rttMs;
+
 function probesOnLine(report: Report, places = four): ProbedSubnet[] {
   return Array.from({ length: 30 }, (_, target) => ({
     subnetId: asSubnetId(target + 1),
@@ -34,15 +40,8 @@ function probesOnLine(report: Report, places = four): ProbedSubnet[] {
 }
 
 describe("on a line", () => {
-  it("accuses nobody who reports what he measured", () => {
-    expect(probeLies(probesOnLine(honestly), line)).toEqual([]);
-  });
-
   it("accuses who says of everything that it is beside him", () => {
-    const lies = probeLies(
-      probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)),
-      line,
-    );
+    const lies = probeLies(probesOnLine(lying(1)), line);
 
     expect(lies).toMatchObject([{ crawlerId: asCrawlerId(1) }]);
     expect(lies[0]!.subnets.length).toBeGreaterThan(10);
@@ -50,35 +49,30 @@ describe("on a line", () => {
 
   it("accuses one liar after the other, each without the word of those before", () => {
     const six = [0, 20, 40, 80, 100, 120];
-    const lies = probeLies(
-      probesOnLine((crawler, rttMs) => (crawler === 1 || crawler === 6 ? 3 : rttMs), six),
-      lineOf(six),
-    );
+    const lies = probeLies(probesOnLine(lying(1, 6), six), lineOf(six));
 
     expect(lies.map(({ crawlerId }) => crawlerId).sort()).toEqual([1, 6]);
   });
 
-  it("accuses nobody who is slow, as after a move that others have not measured yet, or on a busy machine", () => {
-    const lies = probeLies(
-      probesOnLine((crawler, rttMs) => (crawler === 2 ? rttMs + 400 : rttMs)),
-      line,
-    );
-
-    expect(lies).toEqual([]);
+  it.each<[string, Report]>([
+    ["reports what he measured", honestly],
+    [
+      "is slow, as after a move that others have not measured yet, or on a busy machine",
+      (crawler, rttMs) => (crawler === 2 ? rttMs + 400 : rttMs),
+    ],
+  ])("accuses nobody who %s", (_, report) => {
+    expect(probeLies(probesOnLine(report), line)).toEqual([]);
   });
 
   it("believes no distance that the suspect states himself", () => {
     const stated = (from: CrawlerId, to: CrawlerId) => (from === 1 ? 1 : line.rttMs(from, to));
-    const lies = probeLies(
-      probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)),
-      { ...line, rttMs: stated },
-    );
+    const lies = probeLies(probesOnLine(lying(1)), { ...line, rttMs: stated });
 
     expect(lies.map(({ crawlerId }) => crawlerId)).toEqual([1]);
   });
 
   it("does not believe a single witness, who may be the liar", () => {
-    const two = probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)).map(({ subnetId, probes }) => ({
+    const two = probesOnLine(lying(1)).map(({ subnetId, probes }) => ({
       subnetId,
       probes: [probes[0]!, probes[3]!],
     }));

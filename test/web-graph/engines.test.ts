@@ -1,25 +1,23 @@
 /** Both engines against the definition of PageRank. */
 import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
 import { dropWorkTables, rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
 
 const settings = { damping: 0.85, tolerance: 1e-13, iterations: 500 };
 const at = new Date("2030-01-01T12:00:00Z");
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let graph: SeededGraph;
 let ofNothing: unknown;
 beforeAll(async () => {
-  database = await testDatabase();
   ofNothing = (await rankInDatabase(database, { settings, write: true, at })).summary;
   graph = await seedGraph(database.pool, 3, settings.damping);
 });
-afterAll(async () => await database.close());
 
 describe("the local engine", () => {
   it("writes the ranks of the frontier's URLs, a summary, and the back-links that were not counted", async () => {

@@ -1,18 +1,14 @@
 /** New ranks take the place of the former ones as a whole table: what is left behind, and who waits for whom. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 import { seedGraph } from "./graph-in-database.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase({ allParts: true });
-  await seedGraph(database.pool, 3, 0.85);
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase({ allParts: true }));
+beforeAll(async () => await seedGraph(database.pool, 3, 0.85));
 
 const rank = async (hour: number) =>
   await rankLocally(database.pool, {

@@ -6,22 +6,18 @@ import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import { graphPart } from "#coordinator/web-graph/start";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { webServer } from "../support/web-server.ts";
 import { seedGraph } from "./graph-in-database.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 beforeAll(async () => {
-  database = await testDatabase();
   app = webServer(database, { parts: [graphPart(database.pool)] });
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 it("says what to do before anybody has ranked", async () => {
   const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });

@@ -1,27 +1,25 @@
 /** The coordinator ranks once a day, however many coordinators there are, and not what is too large for it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { scheduleRanking } from "#coordinator/web-graph/start";
 import type { Log } from "#core/log";
 import { isAdvisoryLockHeld } from "#db/advisory-lock";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 import { seedGraph } from "./graph-in-database.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const hoursAfter = (hours: number) => new Date(noon.getTime() + hours * 3_600_000);
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let said: string[];
 beforeAll(async () => {
-  database = await testDatabase();
   await seedGraph(database.pool, 3, 0.85);
   await database.pool.query("analyze out_link");
 });
 beforeEach(() => {
   said = [];
 });
-afterAll(async () => await database.close());
 
 /** What the coordinator does at its turn. */
 async function turn(at: Date, mostLinks?: number, stopping = new AbortController().signal): Promise<void> {

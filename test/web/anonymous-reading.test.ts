@@ -9,26 +9,22 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anonymousMayRead } from "#coordinator/access/start";
 import { readCoordinatorConfig } from "#coordinator/config";
-import type { Database } from "#db/server-database";
 import { publicUrlFindings } from "#ops/cli/setup/doctor-checks";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let port: number;
 
 beforeAll(async () => {
-  database = await testDatabase();
   app = webServer(database, { access: testAccess(database, () => worldNow, "on-this-machine") });
   await app.listen({ host: "127.0.0.1", port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 /** By a client of this account. */
 async function statusAt(

@@ -2,26 +2,24 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { describeApi } from "#coordinator/open-api";
 import { apiErrors } from "#coordinator/web/api-errors";
 import { operationsOf } from "#coordinator/web/api-page";
-import { randomSecrets } from "#coordinator/web/secrets";
-import { type Scope, scopes } from "#core/actor";
-import type { Database } from "#db/server-database";
+import { scopes } from "#core/actor";
 import { type ApiClient, type ApiDocument, apiClient } from "../support/api-client.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { bearer } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let base: string;
 let client: ApiClient;
-let secret: string;
+let headers: { readonly authorization: string };
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   app = webServer(database, {
     parts: everyPart(database),
@@ -29,24 +27,13 @@ beforeAll(async () => {
   });
   await app.listen({ host: "127.0.0.1", port: 0 });
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-  secret = await token("everything", scopes);
-  client = apiClient((await (await fetch(`${base}/api/openapi.json`)).json()) as ApiDocument, secret);
+  headers = await bearer(database, scopes);
+  client = apiClient(
+    (await (await fetch(`${base}/api/openapi.json`)).json()) as ApiDocument,
+    headers.authorization.slice(7),
+  );
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
-
-async function token(name: string, given: readonly Scope[]): Promise<string> {
-  const made = randomSecrets.make("nco_");
-  const tokens = createOperatorTokenStore(database.pool);
-  await tokens.create({
-    ...{ name, tokenHash: made.hash, scopes: given },
-    createdAt: worldNow,
-    expiresAt: null,
-  });
-  return made.secret;
-}
+afterAll(async () => await app?.close());
 
 describe("a client made from the document", () => {
   it("reads a list, and one of it", async () => {
@@ -94,8 +81,8 @@ interface Sent {
 
 describe("the list of errors", () => {
   const send = async (method: string, path: string, more: Sent = {}) => {
-    const headers = { authorization: `Bearer ${secret}`, accept: "application/json", ...more.headers };
-    const response = await fetch(`${base}${path}`, { method, ...more, headers });
+    const sent = { ...headers, accept: "application/json", ...more.headers };
+    const response = await fetch(`${base}${path}`, { method, ...more, headers: sent });
     return { status: response.status, value: await response.json() };
   };
   const json = { "content-type": "application/json" };
@@ -108,14 +95,14 @@ describe("the list of errors", () => {
   });
 
   it("is what the server answers by", async () => {
-    const reader = await token("reader", ["read"]);
+    const reader = await bearer(database, ["read"], { name: "reader" });
     await database.pool.query("update change_feed set last_number = 10, removed_through = 10");
     const cap = JSON.stringify({ site: "a.example", seconds: 1, words: "x" });
     const answers = [
       await send("GET", "/api/search?q=x&language=German"),
       await send("GET", "/api/fleet", { headers: { authorization: "Bearer nco_wrong" } }),
       await send("POST", "/api/fleet/site-caps", {
-        ...{ headers: { ...json, authorization: `Bearer ${reader}` }, body: cap },
+        ...{ headers: { ...json, ...reader }, body: cap },
       }),
       await send("GET", "/api/crawlers/nobody"),
       await send("DELETE", "/api/fleet"),

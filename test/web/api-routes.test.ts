@@ -5,23 +5,19 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { operationsOf } from "#coordinator/web/api-page";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 /** Not waited for in place: the server that answers is in this process. */
 const printed = async (line: string) => (await promisify(execFile)("sh", ["-c", line])).stdout;
 const operations = operationsOf(describeApi());
 beforeAll(async () => {
-  database = await testDatabase();
   app = webServer(database);
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 it("lists every operation once, with a link to all of it", async () => {
   const { body } = await app.inject("/api");

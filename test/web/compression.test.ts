@@ -5,24 +5,20 @@ import { type FastifyInstance, fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assetAddress } from "#coordinator/web/assets";
 import { codingFor, compressAnswers } from "#coordinator/web/compression";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   app = webServer(database, { access: testAccess(database, () => worldNow) });
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const asked = async (url: string, headers: Record<string, string> = {}) =>
   await app.inject({ url, headers: { "accept-encoding": "gzip, deflate, br", ...headers } });

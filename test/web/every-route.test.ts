@@ -5,15 +5,13 @@
  */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { describeApi } from "#coordinator/open-api";
-import { randomSecrets } from "#coordinator/web/secrets";
-import { type Scope, scopes } from "#core/actor";
+import { scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { routesOf, testAccess, webServer } from "../support/web-server.ts";
 
 /** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
@@ -124,13 +122,6 @@ const at = (path: string, name = "athens") => path.replace(":name", name).replac
 const without = (all: readonly string[], ...named: readonly (readonly string[])[]) =>
   all.filter((path) => !named.flat().includes(path));
 
-async function token(name: string, given: readonly Scope[]) {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const tokens = createOperatorTokenStore(database.pool);
-  await tokens.create({ name, tokenHash, scopes: given, createdAt: worldNow, expiresAt: null });
-  return { authorization: `Bearer ${secret}` };
-}
-
 /** Those of them that are not refused, each with how it answered. HEAD is what GET is, and ends with its head. */
 async function notRefused(paths: readonly string[], headers: Record<string, string>, name?: string) {
   const found: string[] = [];
@@ -154,8 +145,8 @@ it("nobody reads without signing in, where pages are not for everybody", async (
 });
 
 it("a token reads what its scopes are for", async () => {
-  const other = await token("other", ["registry-write"]);
-  const metrics = await token("metrics", ["metrics-read"]);
+  const other = await bearer(database, ["registry-write"]);
+  const metrics = await bearer(database, ["metrics-read"]);
 
   expect(await notRefused(without(reads, publicReads), other)).toEqual([]);
   expect(await notRefused(without(reads, publicReads), metrics)).toEqual(["/metrics 200"]);
@@ -222,7 +213,7 @@ it("nothing is taken from who has not signed in, or may not", async () => {
   });
   const staff = as(await signIn(database, "staff"), "10.0.0.1");
   const partner = as(await signIn(database, "partner", { crawlers: ["athens"] }), "10.0.0.2");
-  const reader: Sender = { headers: await token("reader", ["read", "audit-read"]), from: "10.0.0.3" };
+  const reader: Sender = { headers: await bearer(database, ["read", "audit-read"]), from: "10.0.0.3" };
   const others = without(sends, publicSends);
 
   expect(await takenFrom(others, { headers: {}, from: "10.0.0.4" })).toEqual([]);
@@ -267,7 +258,7 @@ const hostile = [
 ];
 
 it("whatever a reader asks, the fault is not ours", async () => {
-  const headers = await token("everything", scopes);
+  const headers = await bearer(database, scopes);
   const faults: string[] = [];
   const ask = async (url: string) => {
     const { statusCode, headers: sent } = await app.inject({ url, headers });
@@ -294,7 +285,7 @@ it("whatever a reader asks, the fault is not ours", async () => {
 });
 
 it("whatever a program sends, the fault is not ours", async () => {
-  const headers = await token("sender", scopes);
+  const headers = await bearer(database, scopes);
   const ask = async (url: string, payload: unknown) =>
     (await app.inject({ method: "POST", url, headers, payload: payload as object })).statusCode;
 

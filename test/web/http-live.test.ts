@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { request } from "undici";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { maxListeners } from "#coordinator/overview/live-event-routes";
 import { maxListenersOfAddress } from "#coordinator/overview/routes";
 import {
@@ -13,22 +13,18 @@ import {
   maxReceivedOfAddress,
 } from "#coordinator/web/limits";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { makeGate } from "../support/gate.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let base: string;
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
-afterAll(async () => await database?.close());
+beforeAll(async () => await seedWorld(database.pool));
 beforeEach(async () => await listenWith(webServer(database)));
 afterEach(async () => await app.close());
 
@@ -212,19 +208,25 @@ describe("half-sent forms", () => {
     await body.dump();
     return statusCode;
   };
-  const report = async (from: string) => {
-    const { statusCode, body } = await request(`${base}/about-crawler/report`, {
+  const send = async (
+    path: string,
+    fields: Record<string, string>,
+    from: string,
+    more: Record<string, string> = {},
+  ) => {
+    const type = "application/x-www-form-urlencoded";
+    const { statusCode, body } = await request(`${base}${path}`, {
       method: "POST",
-      headers: {
-        "x-forwarded-for": from,
-        "content-type": "application/x-www-form-urlencoded",
-        accept: "application/json",
-      },
-      body: new URLSearchParams({ site: "www.example.org", reply: "me", words: "too fast" }).toString(),
+      headers: { "x-forwarded-for": from, "content-type": type, ...more },
+      body: new URLSearchParams(fields).toString(),
     });
     await body.dump();
     return statusCode;
   };
+  const report = async (from: string) =>
+    await send("/about-crawler/report", { site: "www.example.org", reply: "me", words: "too fast" }, from, {
+      accept: "application/json",
+    });
 
   it("of two addresses take nothing from others: pages, health, readiness and forms are answered", async () => {
     await behindProxy();
@@ -252,19 +254,9 @@ describe("half-sent forms", () => {
         halfSent(`192.0.2.${Math.floor(at / maxReceivedOfAddress)}`),
       ),
     );
-    const ending = async (headers: Record<string, string>) => {
-      const { statusCode, body } = await request(`${base}/fleet/opt-outs`, {
-        method: "POST",
-        headers: {
-          ...headers,
-          "x-forwarded-for": "192.0.2.100",
-          "content-type": "application/x-www-form-urlencoded",
-        },
-        body: new URLSearchParams({ target: "www.example.org", "form-token": operator.formToken }).toString(),
-      });
-      await body.dump();
-      return statusCode;
-    };
+    const optOut = { target: "www.example.org", "form-token": operator.formToken };
+    const ending = async (headers: Record<string, string>) =>
+      await send("/fleet/opt-outs", optOut, "192.0.2.100", headers);
 
     await until(async () => (await ending({ cookie: "nearcrawl-session=invented" })) === 503, 5000);
     const statuses = {

@@ -3,9 +3,9 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type NavigationGroup, navigation, navigationFor } from "#coordinator/web/navigation";
 import { type Role, scopesOf } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -15,11 +15,10 @@ import { testAccess, webServer } from "../support/web-server.ts";
 /** More pages than the tiny world has; what a page repeats with other filters counts once. */
 const mostPages = 400;
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedFleet(database.pool);
   await seedOperation(database.pool);
@@ -35,10 +34,7 @@ beforeAll(async () => {
     access: testAccess(database, () => worldNow, false),
   });
 });
-afterAll(async () => {
-  await app?.close();
-  await database?.close();
-});
+afterAll(async () => await app?.close());
 
 const starts: Readonly<Record<Role, readonly string[]>> = {
   operator: ["/", "/who?q=www.example.org", "/search?q=ferry", "/api"],

@@ -1,21 +1,17 @@
 /** How much one address may ask in a minute, over a real server. */
 import type { FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { changesPerMinute, readsPerMinute } from "#coordinator/web/rate-limits";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
-beforeAll(async () => {
-  database = await testDatabase();
-});
 beforeEach(() => {
   app = webServer(database, { settings: { ...webSettings, behindProxy: true } });
 });
 afterEach(async () => await app.close());
-afterAll(async () => await database?.close());
 
 const read = async (address: string | null, url = "/assets-that-are-not/") =>
   await app.inject({ url, headers: address === null ? {} : { "x-forwarded-for": address } });

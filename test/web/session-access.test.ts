@@ -1,51 +1,60 @@
-/** Who is let in and who is not: sessions, tokens and anybody, over a real server and a real database. */
+/**
+ * What every view and every action keeps to, whatever it shows or changes, and who is let in to them: sessions, tokens and
+ * anybody, over a real server and a real database.
+ */
 import type { FastifyInstance } from "fastify";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { createSessionStore } from "#coordinator/access/session-store";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import type { WebPart } from "#coordinator/web/actions";
 import { html } from "#coordinator/web/html";
-import { randomSecrets } from "#coordinator/web/secrets";
 import { sessionIdleMs, sessionMs } from "#core/access-types";
 import type { Role, Scope } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer, webSettings } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
 let at: Date;
 const now = () => at;
 
-/** A thing to look at and one to do. */
+/** Waited for by what is slow to look at. */
+let counted: Promise<void> = Promise.resolve();
+
+/** Things to look at and one to do. */
 const boats: WebPart = ({ views, actions }) => {
   views.add({
-    path: "/boats/:name",
-    api: "/api/boats/:name",
-    needs: "fleet-read",
-    crawlerIn: "name",
-    view: async ({ visit }) => ({
-      status: 200,
-      value: { actor: visit.actor.name },
-      title: "Boat",
-      body: () => html`<h1>Boat</h1>`,
+    ...{ path: "/boats/:name", api: "/api/boats/:name", needs: "fleet-read", crawlerIn: "name" },
+    view: async ({ visit, param }) => ({
+      ...{ status: 200, value: { actor: visit.actor.name }, title: "Boat", body: () => html`<h1>Boat</h1>` },
+      csv: () => ({ columns: ["boat", "words"], rows: [[param("name"), '=cmd|"x",\n']] }),
     }),
   });
+  views.add({
+    ...{ path: "/slow-boats", api: "/api/slow-boats", needs: null, titleWhileSlow: "Boats" },
+    view: async () => {
+      await counted;
+      return {
+        ...{ status: 200, value: { boats: 2 }, title: "Boats", body: () => html`<p>Two boats.</p>` },
+        csv: () => ({ columns: ["boats"], rows: [["2"]] }),
+      };
+    },
+  });
   actions.add({
-    path: "/boats/:name/sink",
-    api: "/api/boats/:name/sink",
-    needs: "fleet-write",
-    body: z.strictObject({}),
-    act: async ({ param }) => ({
-      type: "done",
-      value: { sunk: param("name") },
-      goTo: "/boats/athens",
-      said: "It is sunk.",
-      change: { action: "boat-sunk", target: param("name"), words: "It is sunk." },
-    }),
+    ...{ path: "/boats/:name/sink", api: "/api/boats/:name/sink", needs: "fleet-write" },
+    ...{ crawlerIn: "name", partnersToo: true },
+    body: z.strictObject({ holes: z.int().min(1).max(9) }),
+    fromForm: ({ holes }) => ({ holes: Number(holes) }),
+    act: async ({ body, param }) =>
+      param("name") === "ark"
+        ? { type: "fault", status: 409, title: "No", words: "The ark stays afloat." }
+        : {
+            ...{ type: "done", value: { sunk: param("name") }, goTo: "/boats/athens", said: "It is sunk." },
+            change: { action: "boat-sunk", target: param("name"), words: `${body.holes} holes` },
+          },
   });
 };
 
@@ -57,9 +66,6 @@ function server(
   return webServer(database, { access, now, parts: [boats], settings: { ...webSettings, behindProxy } });
 }
 
-beforeAll(async () => {
-  database = await testDatabase();
-});
 beforeEach(() => {
   at = worldNow;
   app = server();
@@ -68,25 +74,54 @@ afterEach(async () => {
   await app.close();
   await database.pool.query("delete from operator_token; delete from web_session; truncate audit_entry");
 });
-afterAll(async () => await database?.close());
 
-async function token(name: string, scopes: readonly Scope[]): Promise<{ authorization: string }> {
-  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const times = { createdAt: worldNow, expiresAt: new Date(worldNow.getTime() + 60_000) };
-  await createOperatorTokenStore(database.pool).create({ name, scopes, tokenHash, ...times });
-  return { authorization: `Bearer ${secret}` };
-}
-
+const token = async (name: string, scopes: readonly Scope[]) =>
+  await bearer(database, scopes, { name, expiresAt: new Date(worldNow.getTime() + 60_000) });
 const look = async (headers: Record<string, string>, url = "/api/boats/athens") =>
   await app.inject({ url, headers });
-const sink = async (who: SignedIn, fields: object, headers: Record<string, string> = {}) =>
+const sink = async (who: SignedIn, fields: object, headers: Record<string, string> = {}, boat = "athens") =>
   await app.inject({
     method: "POST",
-    url: "/boats/athens/sink",
+    url: `/boats/${boat}/sink`,
     headers: { ...who.headers, "content-type": "application/x-www-form-urlencoded", ...headers },
-    payload: new URLSearchParams({ ...fields }).toString(),
+    payload: new URLSearchParams({ holes: "3", ...fields }).toString(),
   });
-const sunk = async () => (await database.pool.query("select from audit_entry")).rowCount;
+const sunk = async () => {
+  const { rows } = await database.pool.query("select actor, via, target, words from audit_entry");
+  return rows.map(({ actor, via, target, words }) => `${actor} (${via}): ${target}, ${words}`);
+};
+
+it("shows one answer as a page, as JSON and as CSV that no spreadsheet runs", async () => {
+  const { headers } = await signIn(database, "operator");
+  const asked = ["/boats/a%20b", "/api/boats/a%20b", "/boats/a%20b?format=csv"];
+  const [page, json, csv] = await Promise.all(asked.map(async (url) => await look(headers, url)));
+
+  expect(page?.body).toContain('<a href="/api/boats/a%20b">This page as JSON</a>');
+  expect(json?.json()).toEqual({ actor: "anna" });
+  expect(csv?.headers["content-disposition"]).toBe('attachment; filename="nearcrawl-boats-name.csv"');
+  expect(csv?.body).toBe('boat,words\r\na b,"\'=cmd|""x"",\n"\r\n');
+});
+
+it("shows a browser that something is being counted, and programs what it comes to", async () => {
+  let end = () => {};
+  counted = new Promise((resolve) => {
+    end = resolve;
+  });
+  const programs = Promise.all(
+    ["/api/slow-boats", "/slow-boats?format=csv"].map(async (url) => await look({}, url)),
+  );
+  const waiting = await look({}, "/slow-boats");
+  end();
+  const [json, csv] = await programs;
+  const page = await look({}, "/slow-boats");
+
+  expect([waiting.statusCode, waiting.headers.refresh]).toEqual([202, "2"]);
+  expect(waiting.body).toContain('<p class="lead" role="status">This is being counted.');
+  expect(json?.json()).toEqual({ boats: 2 });
+  expect(csv?.body).toBe("boats\r\n2\r\n");
+  expect([page.statusCode, page.headers.refresh]).toEqual([200, undefined]);
+  expect(page.body).toContain("Two boats.");
+});
 
 it("knows people by their session's cookie, each with what their role may", async () => {
   const answers: [Role, number][] = [];
@@ -136,8 +171,30 @@ it("does what a form of the session's own page asks, and says so once on its nex
   expect([done.statusCode, done.headers.location]).toEqual([303, "/boats/athens"]);
   expect(asData.json()).toEqual({ actor: "anna" });
   expect([first.body.includes("It is sunk."), second.body.includes("It is sunk.")]).toEqual([true, false]);
-  const { rows } = await database.pool.query("select actor, via, action, target from audit_entry");
-  expect(rows).toEqual([{ actor: "anna", via: "page", action: "boat-sunk", target: "athens" }]);
+  const { rows } = await database.pool.query('select at, action, remote_address as "from" from audit_entry');
+  expect(rows).toEqual([{ at: worldNow, action: "boat-sunk", from: "127.0.0.1" }]);
+  expect(await sunk()).toEqual(["anna (page): athens, 3 holes"]);
+});
+
+it("changes nothing for staff, another's partner, wrong fields or a fault; a partner acts on its own where that is said", async () => {
+  const [operator, staff, partner] = [
+    await signIn(database, "operator"),
+    await signIn(database, "staff"),
+    await signIn(database, "partner"),
+  ];
+  const of = ({ formToken }: SignedIn) => ({ "form-token": formToken });
+
+  const answers = [
+    await sink(staff, of(staff)),
+    await sink(partner, of(partner), {}, "berlin"),
+    await sink(operator, { ...of(operator), holes: "many" }),
+    await sink(operator, of(operator), {}, "ark"),
+  ];
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 400, 409]);
+  expect(await sunk()).toEqual([]);
+
+  expect((await sink(partner, of(partner))).statusCode).toBe(303);
+  expect(await sunk()).toEqual(["chris (page): athens, 3 holes"]);
 });
 
 it("refuses forms without the session's token, with another session's, and from other sites' pages", async () => {
@@ -156,12 +213,13 @@ it("refuses forms without the session's token, with another session's, and from 
   ];
 
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 403, 403, 403]);
-  expect(await sunk()).toBe(0);
+  expect(await sunk()).toEqual([]);
 });
 
-it("knows programs by their tokens, and says which scope one lacks", async () => {
+it("knows programs by their tokens and not on the strength of a cookie, and says which scope one lacks", async () => {
   const [reader, writer] = [await token("dashboard", ["fleet-read"]), await token("ci", ["fleet-write"])];
-  const post = { method: "POST", url: "/api/boats/athens/sink", payload: {} } as const;
+  const post = { method: "POST", url: "/api/boats/athens/sink", payload: { holes: 2 } } as const;
+  const { headers } = await signIn(database, "operator");
 
   expect((await look(reader)).json()).toEqual({ actor: "token dashboard" });
   const refused = await app.inject({ ...post, headers: reader });
@@ -169,7 +227,10 @@ it("knows programs by their tokens, and says which scope one lacks", async () =>
     403,
     "This token does not allow fleet-write.",
   ]);
+  expect((await app.inject({ ...post, headers })).statusCode).toBe(401);
+  expect(await sunk()).toEqual([]);
   expect((await app.inject({ ...post, headers: writer })).json()).toEqual({ sunk: "athens" });
+  expect(await sunk()).toEqual(["token ci (api): athens, 2 holes"]);
 });
 
 it("tells a program that its token is bad, however good its cookie, and stops listening to guesses", async () => {

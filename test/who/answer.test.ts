@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { addLinks } from "../support/links.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
+beforeAll(async () => await seedWorld(database.pool));
 
 const scope = { pagesPerHost: 5, maxDepth: 8, admitNewHosts: false };
 
@@ -349,11 +345,7 @@ describe("why something is not being crawled", () => {
     const answer = await who("https://ready.example.org/");
 
     expect(answer.standing).toEqual([
-      {
-        code: "ready",
-        stops: false,
-        words: "Ready: athens gets it with its next lease.",
-      },
+      { code: "ready", stops: false, words: "Ready: athens gets it with its next lease." },
     ]);
   });
 });

@@ -11,11 +11,12 @@ import { whoCommand } from "#ops/cli/commands/who";
 import type { FetchOutcome } from "#protocol/result";
 import { inProcess } from "../support/command-in-process.ts";
 import { everyPart } from "../support/every-part.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { arrivedResult, newWorld, spoolId, type World } from "../support/store-world.ts";
+import { arrivedResult, newWorld, spoolId } from "../support/store-world.ts";
 import { webServer } from "../support/web-server.ts";
 
-let world: World;
+const world = await forThisFile(newWorld());
 let app: FastifyInstance;
 /** Pages tell of now: the challenge was met a minute ago. */
 const at = new Date(Date.now() - 60_000);
@@ -28,7 +29,6 @@ const challenged: FetchOutcome = {
 };
 
 beforeAll(async () => {
-  world = await newWorld();
   const crawlerId = await world.delegatedHost("north", gated, drawn);
   await world.rows(`update frontier_url set next_fetch_at = '${at.toISOString()}'`);
   await world.rows(`update frontier_host set due_at = '${at.toISOString()}'`);
@@ -55,10 +55,7 @@ beforeAll(async () => {
   app = webServer(world.database, { parts: everyPart(world.database) });
   await app.ready();
 });
-afterAll(async () => {
-  await app?.close();
-  await world.close();
-});
+afterAll(async () => await app?.close());
 
 const commands = { page: pageCommand, queue: queueCommand, site: siteCommand, who: whoCommand };
 const command = async (name: keyof typeof commands, ...args: string[]) => {

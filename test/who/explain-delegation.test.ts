@@ -1,6 +1,6 @@
 /** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
@@ -8,15 +8,14 @@ import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedHost(database.pool, { host: "high.example.org", subnet: "1.2.3.0", address: "1.2.3.200" });
   await seedHost(database.pool, { host: "geo.example.org", subnet: "1.2.3.0", address: "1.2.3.9" });
@@ -48,7 +47,6 @@ beforeAll(async () => {
      where f.host_hash = h.host_hash or (f.host_hash is null and h.host = 'high.example.org')`,
   );
 });
-afterAll(async () => await database?.close());
 
 async function who(question: string): Promise<WhoAnswer> {
   const reads = createReports(database.pool, () => performance.now());

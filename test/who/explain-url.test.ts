@@ -1,5 +1,5 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
@@ -7,24 +7,22 @@ import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
 const page = "https://www.example.org/timetable";
 const unseen = "https://www.example.org/new";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedUrl(database.pool, { url: page });
   await seedUrl(database.pool, { url: unseen });
   await seedPast();
 });
-afterAll(async () => await database?.close());
 
 /** Visited 60 times, the last 18 days ago; every second visit found a change, and the first had nothing to compare with. */
 async function seedPast(): Promise<void> {
@@ -124,13 +122,7 @@ describe("its record", () => {
       id: { hostHash: keyOf(page).hostHash, urlHash: keyOf(page).urlHash },
       foundBy: "link",
       validators: { etag: '"a1"', lastModified: null, digest: "ab" },
-      changes: {
-        perDay: 0.5,
-        comparedVisits: 59,
-        contentChanges: 30,
-        outLinks: 8,
-        linkRatio: 0.7,
-      },
+      changes: { perDay: 0.5, comparedVisits: 59, contentChanges: 30, outLinks: 8, linkRatio: 0.7 },
     });
     expect(url?.fetches).toHaveLength(50);
     expect(url?.fetches.slice(0, 2).map((visit) => visit.changed)).toEqual([true, false]);

@@ -1,7 +1,7 @@
 /** What lies in a space: countries, organisations and ranges, counted by hand in the tiny world. */
 
 import type { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
@@ -10,15 +10,14 @@ import { createRollUpReads } from "#coordinator/who/roll-up-reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
 import { verdictOf } from "#coordinator/who/words";
 import { anybody } from "#core/actor";
-import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool } = database;
   await seedWorld(pool);
   await seedHost(pool, { host: "big.example.org", subnet: "1.2.0.0", address: "1.2.100.1" });
@@ -31,7 +30,6 @@ beforeAll(async () => {
     update delegation set rtt_ms = 40, measured = true where subnet_id = 7`);
   await listSites(pool);
 });
-afterAll(async () => await database?.close());
 
 async function who(question: string): Promise<WhoAnswer> {
   const reads = createReports(database.pool, () => performance.now());

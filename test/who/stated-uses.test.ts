@@ -1,6 +1,6 @@
 /** What sites state of the uses of their pages, and 402, as who, page, search and the commands show it. */
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { describeApi } from "#coordinator/open-api";
 import { Counters } from "#coordinator/overview/counters";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
@@ -18,19 +18,12 @@ import { whoCommand } from "#ops/cli/commands/who";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";
 import { inProcess } from "../support/command-in-process.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import {
-  arrivedResult,
-  newWorld,
-  noon,
-  scope,
-  secondsAfterNoon,
-  spoolId,
-  type World,
-} from "../support/store-world.ts";
+import { arrivedResult, newWorld, noon, scope, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
-let world: World;
+const world = await forThisFile(newWorld());
 let crawlerId: CrawlerId;
 const at = secondsAfterNoon(60);
 
@@ -63,7 +56,6 @@ const byPolicy = (outcome: FetchOutcome, failures: number) => {
 };
 
 beforeAll(async () => {
-  world = await newWorld();
   crawlerId = await world.delegatedHost("north", silent, closed, open, free, paid);
   const [lease] = await world.lease(crawlerId);
   const found: readonly (readonly [string, StatedPreference[]?, FetchOutcome?])[] = [
@@ -85,7 +77,6 @@ beforeAll(async () => {
     at,
   );
 });
-afterAll(async () => await world.close());
 
 const reads = () => createReports(world.pool, () => performance.now());
 const who = async (question: string) =>

@@ -1,17 +1,14 @@
 /** What `who` tells of politeness and of pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
 import { connectionText, hostFactsText } from "#coordinator/who/explain-host";
 import { createReports } from "#coordinator/who/reads";
-import { newShippingWorld, type ShippingWorld, text } from "../results/shipping-world.ts";
+import { newShippingWorld, text } from "../results/shipping-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
 
-let world: ShippingWorld;
-beforeAll(async () => {
-  world = await newShippingWorld();
-});
+const world = await forThisFile(newShippingWorld());
 beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
 
 const root = "http://a.example/";
 const who = async (question: string, at = noon) =>

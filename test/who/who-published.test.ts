@@ -1,21 +1,20 @@
 /** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { sourceFolder } from "../rir-import/source-folder.ts";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
 const feed = "https://a.example/geofeed.csv";
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const folder = sourceFolder();
   const object = `inetnum: 193.0.0.0 - 193.0.15.255\nnetname: EX\ncountry: NL\ndescr: Exemplary Networks\ngeofeed: ${feed}\nsource: RIPE\n`;
   const google = {
@@ -32,7 +31,6 @@ beforeAll(async () => {
     folder.write(geofeedFileOf(feed), "193.0.0.0/21,NL,NL-NH,Amsterdam <b>,\n"),
   ]);
 });
-afterAll(async () => await database.close());
 
 async function who(question: string) {
   const reads = createReports(database.pool, () => performance.now());

@@ -8,7 +8,8 @@ import { parseAddress } from "#core/ip/address";
 import { rangeBetween, rangeHolds } from "#core/ip/range";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import type { ResultBatch } from "../../results/take-results.ts";
-import type { FinerDelegation, FinerDelegationStore, ProbedTarget } from "./override.ts";
+import type { FinerDelegation, ProbedTarget } from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 import type { FinerRoundPorts } from "./round.ts";
 import { type ApartVerdict, apartAddresses } from "./sub-ranges.ts";
 

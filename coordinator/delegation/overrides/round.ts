@@ -19,13 +19,8 @@ import type { RoundSettings } from "../probe-round.ts";
 import { originOf, RoundQuestions } from "../round-questions.ts";
 import { type Decided, decided } from "../round-result.ts";
 import type { CoordinatorState } from "../state.ts";
-import type {
-  FinerDecision,
-  FinerDelegationStore,
-  FinerRound,
-  ProbedTarget,
-  SeenAnswer,
-} from "./override.ts";
+import type { FinerDecision, FinerRound, ProbedTarget, SeenAnswer } from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 
 export interface FinerRoundPorts {
   readonly state: CoordinatorState;

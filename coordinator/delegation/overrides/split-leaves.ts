@@ -9,7 +9,8 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, lastAddress } from "#core/ip/range";
 import { type Group, type LeafWatch, type Suspicion, suspicionOf } from "./leaf-watch.ts";
-import { type FinerDecision, type FinerDelegationStore, type PlannedPart, reviewTimes } from "./override.ts";
+import { type FinerDecision, type PlannedPart, reviewTimes } from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 import { isAlike, type JudgedAddress, type LeafPart, leafParts } from "./sub-ranges.ts";
 

@@ -130,16 +130,14 @@ interface AddressTimes {
   readonly timesMs: readonly number[];
 }
 
-interface ApartRule {
+const rule = {
   /** Fewer times than this say nothing of an address. */
-  readonly leastTimes: number;
+  leastTimes: 3,
   /** Apart by more than so many ms … */
-  readonly marginMs: number;
+  marginMs: 15,
   /** … and by more than this share of the usual level. */
-  readonly marginShare: number;
-}
-
-const defaultApartRule: ApartRule = { leastTimes: 3, marginMs: 15, marginShare: 0.2 };
+  marginShare: 0.2,
+};
 
 export interface ApartVerdict {
   /** What the rest of the leaf measures, in ms; null when nothing is known well enough. */
@@ -158,29 +156,25 @@ interface JudgedLevel {
  * not known, then the middle address is taken for the usual. When no address is as expected, the way to the
  * whole leaf has changed, which is recalibration's business: then nothing is apart.
  */
-export function apartAddresses(
-  addresses: readonly AddressTimes[],
-  expectedMs: number | null,
-  rule: ApartRule = defaultApartRule,
-): ApartVerdict {
+export function apartAddresses(addresses: readonly AddressTimes[], expectedMs: number | null): ApartVerdict {
   const levels = addresses
-    .map(({ address, timesMs }) => ({ address, levelMs: levelOf(timesMs, rule.leastTimes) }))
+    .map(({ address, timesMs }) => ({ address, levelMs: levelOf(timesMs) }))
     .filter((one): one is JudgedLevel => one.levelMs !== null)
     .toSorted((a, b) => a.levelMs - b.levelMs);
   const usualMs = expectedMs ?? levels[(levels.length - 1) >> 1]?.levelMs ?? null;
   if (usualMs === null) return { usualMs, alike: [], apart: [] };
-  const alike = levels.filter(({ levelMs }) => isAlike(levelMs, usualMs, rule));
+  const alike = levels.filter(({ levelMs }) => isAlike(levelMs, usualMs));
   if (alike.length === 0) return { usualMs, alike, apart: [] };
   return { usualMs, alike, apart: levels.filter((one) => !alike.includes(one)) };
 }
 
 /** True when two levels can be of one place. */
-export function isAlike(aMs: number, bMs: number, rule: ApartRule = defaultApartRule): boolean {
+export function isAlike(aMs: number, bMs: number): boolean {
   return Math.abs(aMs - bMs) <= Math.max(rule.marginMs, rule.marginShare * Math.max(aMs, bMs));
 }
 
-/** The lower quartile; null for fewer times than that. */
-function levelOf(timesMs: readonly number[], leastTimes: number): number | null {
+/** The lower quartile; null for too few times. */
+function levelOf(timesMs: readonly number[]): number | null {
   const valid = timesMs.filter((timeMs) => timeMs >= 0 && Number.isFinite(timeMs)).toSorted((a, b) => a - b);
-  return valid.length < leastTimes ? null : valid[(valid.length - 1) >> 2]!;
+  return valid.length < rule.leastTimes ? null : valid[(valid.length - 1) >> 2]!;
 }

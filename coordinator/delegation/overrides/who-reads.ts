@@ -1,36 +1,25 @@
 /** Delegations finer than a subnet, as `who` tells them. */
 
 import type { Pool } from "pg";
-import type { DelegationCause } from "#core/delegation-cause";
 import type { HostHash } from "#core/ids";
 import { rangeText } from "#db/range-text";
-import { type CrawlerJson, crawlerJson } from "../../crawlers/crawler-store.ts";
+import { crawlerJson } from "../../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../../database/cached-read.ts";
 import type { FinerReport } from "../rounds-api.ts";
 
-interface FinerRow {
-  subnet_id: number;
-  host: string | null;
-  first_address: string | null;
-  last_address: string | null;
-  crawler: CrawlerJson;
-  runner_up: CrawlerJson | null;
-  measured: boolean;
-  rtt_ms: number | null;
-  runner_up_rtt_ms: number | null;
-  subnet_rtt_ms: number | null;
-  cause: DelegationCause;
-  found_at: Date;
-  delegated_at: Date;
-  round_id: number;
-  seen: FinerReport["seen"];
-}
+type FinerRow = Omit<FinerReport, "type" | "range" | "since" | "foundAt"> & {
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly delegated: Date;
+  readonly found: Date;
+};
 
 /** Crawlers are named in what was seen; one that is deleted keeps its place without a name. */
 const finerSelect = `
-  select f.subnet_id, h.host, host(f.first_address) as first_address, host(f.last_address) as last_address,
-    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up,
-    f.measured, f.rtt_ms, f.runner_up_rtt_ms, f.subnet_rtt_ms, f.cause, f.found_at, f.delegated_at, f.round_id,
+  select f.subnet_id as "subnetId", h.host, host(f.first_address) as first, host(f.last_address) as last,
+    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as "runnerUp", f.measured, f.rtt_ms as "rttMs",
+    f.runner_up_rtt_ms as "runnerUpRttMs", f.subnet_rtt_ms as "subnetRttMs", f.cause, f.found_at as found,
+    f.delegated_at as delegated, f.round_id as "roundId",
     (select coalesce(json_agg(json_build_object(
          'crawler', case when s.value->>'crawlerId' is null then null
                          else coalesce(v.name, 'crawler ' || (s.value->>'crawlerId')) end,
@@ -62,23 +51,15 @@ export async function partsOf(pool: Pool, subnetId: number): Promise<FinerReport
   return rows.map(finerReport);
 }
 
-function finerReport(row: FinerRow): FinerReport {
-  const { first_address: first, last_address: last } = row;
+function finerReport({ first, last, delegated, found, ...finer }: FinerRow): FinerReport {
   return {
+    ...finer,
     type: first === null ? "host" : "part",
-    subnetId: row.subnet_id,
     range: first === null || last === null ? null : rangeText(first, last),
-    host: row.host,
-    crawler: row.crawler,
-    measured: row.measured,
-    rttMs: roundMs(row.rtt_ms),
-    runnerUp: row.runner_up,
-    runnerUpRttMs: roundMs(row.runner_up_rtt_ms),
-    subnetRttMs: roundMs(row.subnet_rtt_ms),
-    cause: row.cause,
-    since: iso(row.delegated_at),
-    foundAt: iso(row.found_at),
-    roundId: row.round_id,
-    seen: row.seen,
+    rttMs: roundMs(finer.rttMs),
+    runnerUpRttMs: roundMs(finer.runnerUpRttMs),
+    subnetRttMs: roundMs(finer.subnetRttMs),
+    since: iso(delegated),
+    foundAt: iso(found),
   };
 }

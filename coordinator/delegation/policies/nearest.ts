@@ -62,8 +62,7 @@ export const nearestPolicy = {
   usesEarlierRounds: true,
   start(input) {
     const { placement, fleet, learned, knowledge, parameters, mayTake } = input;
-    const trustIn = (source: string) => learned.sources.of(source);
-    const prior = priorOf(placement, fleet, knowledge, { hint: input.locationHint ?? null, trustIn });
+    const prior = priorOf(placement, fleet, knowledge, (source) => learned.sources.of(source));
     const floor = priorFloor(fleet.candidates.length);
     return {
       policy: "nearest",

@@ -156,35 +156,47 @@ const explainedOneByOne = 3;
 export function explainReason(reason: unknown, nameOf: NameOf): string {
   const parsed = parseReason(reason);
   if (parsed === null) return "The reason was recorded in a form that this version does not know.";
-  return sentencesOf(parsed, nameOf).filter(Boolean).join(" ");
+  const hasRunnerUp = parsed.type !== "only-candidate" && parsed.type !== "no-candidates";
+  const runnerUp = hasRunnerUp ? takeOver(parsed.runnerUp, nameOf) : "";
+  return [...sentencesOf(parsed, nameOf), runnerUp].filter(Boolean).join(" ");
 }
 
 function sentencesOf(reason: DelegationReason, nameOf: NameOf): string[] {
   switch (reason.type) {
     case "random":
-      return [
-        `Drawn at random from ${crawlers(reason.candidates)}, without a probe.`,
-        takeOver(reason.runnerUp, nameOf),
-      ];
+      return [`Drawn at random from ${crawlers(reason.candidates)}, without a probe.`];
     case "only-candidate":
       return ["It was the only crawler that could take the subnet, so nothing was probed."];
-    case "same-company":
-      return [
-        `The same company's other subnets (${reason.subnetsOwned}) belong to this crawler alone, so it takes this one too, without a probe.`,
-        takeOver(reason.runnerUp, nameOf),
-      ];
-    case "under-threshold":
-      return [...underThreshold(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
-    case "fastest-of-all":
-      return [...fastestOfAll(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+    case "same-company": {
+      const others = `The same company's other subnets (${reason.subnetsOwned})`;
+      return [`${others} belong to this crawler alone, so it takes this one too, without a probe.`];
+    }
+    case "under-threshold": {
+      const under = `the first under the threshold of ${briefMs(reason.thresholdMs)}`;
+      const answered = `It answered in ${briefMs(reason.rttMs)}, ${under}, found ${foundAt[reason.level]}.`;
+      return [answered, askedWords(reason, nameOf)];
+    }
+    case "fastest-of-all": {
+      const { thresholdMs } = reason;
+      const under = thresholdMs === null ? "" : `Nobody was under the threshold of ${briefMs(thresholdMs)}.`;
+      const fastest = `With ${briefMs(reason.rttMs)} it was the fastest; every crawler was asked.`;
+      return [fastest, under, askedWords(reason, nameOf)];
+    }
     case "expected-gain":
-      return [...expectedGain(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
-    case "by-prior":
-      return [...byPrior(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+      return expectedGain(reason, nameOf);
+    case "by-prior": {
+      const likeliest = `the likeliest by past delegations nearby was taken (belief ${percent(reason.share)})`;
+      const whose = reason.kept ? "it stays with the crawler that had it" : likeliest;
+      return [`Nobody answered, so ${whose}. It will be tried again.`, askedWords(reason, nameOf)];
+    }
     case "anycast":
       return anycast(reason, nameOf);
-    case "kept":
-      return [...keptWords(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+    case "kept": {
+      const { challenger, lambdaMs } = reason;
+      const stays = `It stays with the crawler that had it: ${keptBy[reason.by](briefMs(reason.leastMs))}`;
+      const other = `${measured(challenger, nameOf)} is not nearer than that by ${briefMs(lambdaMs)} (λ)`;
+      return [`${stays}, and ${other}.`, askedWords(reason, nameOf)];
+    }
     case "no-candidates":
       return [
         reason.needsIpv6
@@ -202,77 +214,59 @@ const foundAt = {
   root: "among all crawlers",
 } as const;
 
-function underThreshold(reason: ReasonOf<"under-threshold">, nameOf: NameOf): string[] {
-  return [
-    `It answered in ${briefMs(reason.rttMs)}, the first under the threshold of ${briefMs(reason.thresholdMs)}, found ${foundAt[reason.level]}.`,
-    askedWords(reason.asked, reason.askedCount, nameOf),
-  ];
-}
+const percent = (of: number) => `${Math.round(100 * of)} %`;
 
-function fastestOfAll(reason: ReasonOf<"fastest-of-all">, nameOf: NameOf): string[] {
-  const nobodyUnder =
-    reason.thresholdMs === null ? "" : ` Nobody was under the threshold of ${briefMs(reason.thresholdMs)}.`;
-  return [
-    `With ${briefMs(reason.rttMs)} it was the fastest; every crawler was asked.${nobodyUnder}`,
-    askedWords(reason.asked, reason.askedCount, nameOf),
-  ];
-}
+const measured = ({ crawlerId, rttMs }: { crawlerId: CrawlerId; rttMs: number }, nameOf: NameOf) =>
+  `${nameOf(crawlerId)} (${briefMs(rttMs)})`;
 
 function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string[] {
-  const { published = [] } = reason;
+  const { published = [], notAnycast } = reason;
   const whence = published.length > 0 ? "there and nearby" : "nearby";
+  const isFirst = reason.askedCount === 1;
   return [
-    ...published.map(
-      ({ source, place, trust, subnets }) =>
-        `According to ${source} it lies in ${place} (source trusted ${Math.round(100 * trust)} %); ${subnets === 1 ? "one other subnet is" : `${subnets} other subnets are`} known there.`,
-    ),
-    reason.askedCount === 1
+    ...published.map(({ source, place, trust, subnets }) => {
+      const others = subnets === 1 ? "one other subnet is" : `${subnets} other subnets are`;
+      const said = `According to ${source} it lies in ${place} (source trusted ${percent(trust)})`;
+      return `${said}; ${others} known there.`;
+    }),
+    isFirst
       ? `It was asked first, as the likeliest by past delegations ${whence}, and answered in ${briefMs(reason.rttMs)}.`
       : `With ${briefMs(reason.rttMs)} it was the fastest of those asked.`,
-    reason.askedCount === 1 ? "" : askedWords(reason.asked, reason.askedCount, nameOf),
-    ruledOutWords(reason.ruledOut, reason.ruledOutCount, nameOf),
+    isFirst ? "" : askedWords(reason, nameOf),
+    ruledOutWords(reason, nameOf),
     stopWords(reason, nameOf),
-    notAnycastWords(reason),
+    notAnycast === undefined ? "" : notAnycastWords(notAnycast),
   ];
 }
 
-function notAnycastWords({ notAnycast }: ReasonOf<"expected-gain">): string {
-  if (notAnycast === undefined) return "";
-  const { place, far } = notAnycast;
-  return `Networks that publish their ranges may announce them from many places, as ${place}; so ${far === 1 ? "one crawler" : `${far} crawlers`} far away ${far === 1 ? "was" : "were"} asked, once: it is not anycast.`;
+function notAnycastWords({ place, far }: { readonly place: string; readonly far: number }): string {
+  const some = far === 1 ? "one crawler far away was" : `${far} crawlers far away were`;
+  const why = `Networks that publish their ranges may announce them from many places, as ${place}`;
+  return `${why}; so ${some} asked, once: it is not anycast.`;
 }
 
-function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
-  if (reason.stop === "all-asked") return "Every crawler was asked.";
-  if (reason.stop === "all-ruled-out" || reason.next === null) return "Nobody was left who could be nearer.";
-  const cost =
-    reason.costMs < reason.lambdaMs
-      ? `${briefMs(reason.costMs)} that a probe must be worth (λ is ${briefMs(reason.lambdaMs)}; less is asked where the answer would teach something for later)`
-      : `${briefMs(reason.costMs)} that a probe must be worth (λ)`;
-  return `Asking the next best, ${nameOf(reason.next.crawlerId)}, was expected to save ${briefMs(reason.next.expectedGainMs)}, less than the ${cost}.`;
-}
-
-function byPrior(reason: ReasonOf<"by-prior">, nameOf: NameOf): string[] {
-  return [
-    reason.kept
-      ? "Nobody answered, so it stays with the crawler that had it. It will be tried again."
-      : `Nobody answered, so the likeliest by past delegations nearby was taken (belief ${Math.round(reason.share * 100)} %). It will be tried again.`,
-    askedWords(reason.asked, reason.askedCount, nameOf),
-  ];
+function stopWords({ stop, next, costMs, lambdaMs }: ReasonOf<"expected-gain">, nameOf: NameOf): string {
+  if (stop === "all-asked") return "Every crawler was asked.";
+  if (stop === "all-ruled-out" || next === null) return "Nobody was left who could be nearer.";
+  const worth =
+    costMs < lambdaMs
+      ? `λ is ${briefMs(lambdaMs)}; less is asked where the answer would teach something for later`
+      : "λ";
+  const saved = `Asking the next best, ${nameOf(next.crawlerId)}, was expected to save ${briefMs(next.expectedGainMs)}`;
+  return `${saved}, less than the ${briefMs(costMs)} that a probe must be worth (${worth}).`;
 }
 
 function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
+  const { near, far, listed, confirmed, fast } = reason;
   const limit = reason.by === "light" ? "light in glass" : "the crawlers' own distance";
+  const least = `${limit} allows one machine no less than ${briefMs(reason.leastSumMs)} for both together`;
   return [
-    `The range is anycast: ${nameOf(reason.near.crawlerId)} (${briefMs(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${briefMs(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${briefMs(reason.leastSumMs)} for both together.`,
-    reason.listed === undefined ? "" : `Its network publishes it as ${reason.listed}.`,
-    reason.confirmed === null
-      ? ""
-      : `${nameOf(reason.confirmed.crawlerId)} (${briefMs(reason.confirmed.rttMs)}) confirmed it.`,
-    reason.fast > 1
-      ? `Latency cannot choose here, so of the ${reason.fast} crawlers that answered fast the one with the most room took it.`
+    `The range is anycast: ${measured(near, nameOf)} and ${measured(far, nameOf)} are so far apart that ${least}.`,
+    listed === undefined ? "" : `Its network publishes it as ${listed}.`,
+    confirmed === null ? "" : `${measured(confirmed, nameOf)} confirmed it.`,
+    fast > 1
+      ? `Latency cannot choose here, so of the ${fast} crawlers that answered fast the one with the most room took it.`
       : "Latency cannot choose here, so it was delegated by load.",
-    takeOver(reason.runnerUp, nameOf),
   ];
 }
 
@@ -284,50 +278,39 @@ const keptBy = {
   before: (ms: string) => `its probe was held back, and it measured ${ms} before`,
 } as const;
 
-function keptWords(
-  { challenger, by, leastMs, lambdaMs, ...reason }: ReasonOf<"kept">,
-  nameOf: NameOf,
-): string[] {
-  const known = keptBy[by](briefMs(leastMs));
-  return [
-    `It stays with the crawler that had it: ${known}, and ${nameOf(challenger.crawlerId)} (${briefMs(challenger.rttMs)}) is not nearer than that by ${briefMs(lambdaMs)} (λ).`,
-    askedWords(reason.asked, reason.askedCount, nameOf),
-  ];
+interface Asked {
+  readonly asked: readonly AskedCrawler[];
+  readonly askedCount: number;
 }
 
-function askedWords(asked: readonly AskedCrawler[], count: number, nameOf: NameOf): string {
-  if (count === 0) return "";
+function askedWords({ asked, askedCount }: Asked, nameOf: NameOf): string {
+  if (askedCount === 0) return "";
   const named = asked.map(({ crawlerId, rttMs, failed, reportedMs }) => {
     const answer = rttMs === null ? `no answer (${failed ?? "unknown"})` : briefMs(rttMs);
     const doubt =
       reportedMs === undefined ? "" : ` (it said ${briefMs(reportedMs)}, which others contradict)`;
     return `${nameOf(crawlerId)} ${answer}${doubt}`;
   });
-  const more = count - asked.length;
-  return `Asked, in this order: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+  return `Asked, in this order: ${named.join(", ")}${moreWords(askedCount - asked.length)}.`;
 }
 
-function ruledOutWords(ruledOut: readonly RuledOutCrawler[], count: number, nameOf: NameOf): string {
-  if (count === 0) return "";
-  const explained = ruledOut
-    .slice(0, explainedOneByOne)
-    .map(
-      (one) =>
-        `${nameOf(one.crawlerId)} (at least ${briefMs(one.lowerBoundMs)}, since ${nameOf(one.by)} measured ${briefMs(one.byRttMs)} and is ${briefMs(one.peerRttMs)} from it)`,
-    );
-  const more = count - explained.length;
-  return `Ruled out by the triangle inequality, without asking: ${explained.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+const moreWords = (more: number) => (more > 0 ? ` and ${more} more` : "");
+
+function ruledOutWords({ ruledOut, ruledOutCount }: ReasonOf<"expected-gain">, nameOf: NameOf): string {
+  if (ruledOutCount === 0) return "";
+  const explained = ruledOut.slice(0, explainedOneByOne).map((one) => {
+    const by = `${nameOf(one.by)} measured ${briefMs(one.byRttMs)} and is ${briefMs(one.peerRttMs)} from it`;
+    return `${nameOf(one.crawlerId)} (at least ${briefMs(one.lowerBoundMs)}, since ${by})`;
+  });
+  const more = moreWords(ruledOutCount - explained.length);
+  return `Ruled out by the triangle inequality, without asking: ${explained.join(", ")}${more}.`;
 }
 
 function takeOver(runnerUp: RunnerUp, nameOf: NameOf): string {
   if (runnerUp === null) return "";
-  const distance =
-    runnerUp.rttMs !== null
-      ? ` (${briefMs(runnerUp.rttMs)})`
-      : runnerUp.atMostMs !== null
-        ? ` (not asked, at most about ${briefMs(runnerUp.atMostMs)})`
-        : "";
-  return `Runner-up: ${nameOf(runnerUp.crawlerId)}${distance}.`;
+  const { rttMs, atMostMs } = runnerUp;
+  const guess = atMostMs === null ? "" : ` (not asked, at most about ${briefMs(atMostMs)})`;
+  return `Runner-up: ${nameOf(runnerUp.crawlerId)}${rttMs === null ? guess : ` (${briefMs(rttMs)})`}.`;
 }
 
 const crawlers = (count: number) => (count === 1 ? "1 crawler" : `${count} crawlers`);

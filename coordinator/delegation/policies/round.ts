@@ -11,7 +11,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
 import type { DelegationKnowledge } from "../knowledge.ts";
 import type { Placement } from "../placement.ts";
-import type { LocationHint, Prior } from "../prior.ts";
+import type { Prior } from "../prior.ts";
 import type { LearnedRtts } from "./learned-rtts.ts";
 import {
   type AskedCrawler,
@@ -49,8 +49,6 @@ export interface RoundInput {
   readonly random?: number;
   /** nearest: what earlier rounds measured, by the same method. `learnFromRound` adds a finished one. */
   readonly learned: LearnedRtts;
-  /** nearest: kilometres from the target to each candidate, in the fleet's order. */
-  readonly locationHint?: LocationHint;
   /** nearest: the largest fleet that is looked at whole. */
   readonly listFrom?: number;
   /** A report that wins is believed only where others bear it out (second-witness.ts). */

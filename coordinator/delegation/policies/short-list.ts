@@ -2,7 +2,7 @@
  * Whom a round of `nearest` looks at in a very large fleet. Of 10,000 crawlers each has measured some two hundred others, and
  * places of which nothing is known outnumber all others: so it looks at a short list, and answers call others in.
  *
- *   at first      the likeliest by the tree and the location hint, and their neighbours; who won subnets like this one;
+ *   at first      the likeliest by the tree, and their neighbours; who won subnets like this one;
  *                 landmarks, and some drawn by a hash, so that no part of the world is missing
  *   the best      the neighbours of the crawler that gave it; of those that it knows, the ones at the distance that it
  *   answer so far answered with, the likeliest first

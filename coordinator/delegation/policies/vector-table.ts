@@ -63,13 +63,6 @@ export class VectorTable {
   readonly #free: number[] = [];
   #rows = 0;
 
-  /** What it takes in memory, in bytes. */
-  get bytes(): number {
-    const columns = [this.slots, this.figures, this.winners, this.generations, this.#placeNumbers];
-    const lists = this.nearest.bytes + this.measured.bytes;
-    return columns.reduce((sum, { byteLength }) => sum + byteLength, lists + this.#references.byteLength);
-  }
-
   /** Vectors that somebody holds. */
   get size(): number {
     return this.#rows - this.#free.length;
@@ -177,10 +170,6 @@ class PlaceLists {
 
   constructor(most: number) {
     this.most = most;
-  }
-
-  get bytes(): number {
-    return this.counts.byteLength + this.#places.byteLength;
   }
 
   /** Where the entry of that rank stands in the table's `slots`. */

@@ -1,8 +1,8 @@
 /** What rounds tell of how long delegations last, and table move_rate: what was learned of it, for those who explain. */
 import type { Pool, PoolClient } from "pg";
-import { asSubnetId } from "#core/ids";
-import { nearlyBestMs } from "../accuracy.ts";
-import type { AgedDelegation } from "../delegation.ts";
+import type { SubnetId } from "#core/ids";
+import { columnsOf } from "../../database/transaction.ts";
+import { type AgedDelegation, nearlyBestMs } from "../delegation.ts";
 import { decidedByMeasuring } from "../round-reads.ts";
 import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./ageing.ts";
 
@@ -16,42 +16,27 @@ export async function decidedBefore(
   behind: Pick<AgedDelegation, "subnetId" | "decidedAt"> | null,
   limit: number,
 ): Promise<AgedDelegation[]> {
-  const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date }>(
-    `select d.subnet_id, d.delegated_at
-     from delegation d
-     where d.cause = 'probe-round'
-       and d.measured
-       and d.delegated_at < $1
-       and (d.delegated_at, d.subnet_id) > ($2::timestamptz, $3::int)
-     order by d.delegated_at, d.subnet_id
-     limit $4`,
+  const { rows } = await pool.query<AgedDelegation>(
+    `select d.subnet_id as "subnetId", d.delegated_at as "decidedAt",
+       coalesce((select sum(fetches)::float8 from site s where s.subnet_id = d.subnet_id), 0) / 7 as "pagesPerDay"
+     from (
+       select subnet_id, delegated_at
+       from delegation
+       where cause = 'probe-round'
+         and measured
+         and delegated_at < $1
+         and (delegated_at, subnet_id) > ($2::timestamptz, $3::int)
+       order by delegated_at, subnet_id
+       limit $4
+     ) d
+     order by d.delegated_at, d.subnet_id`,
     [before, behind?.decidedAt ?? "-infinity", behind?.subnetId ?? 0, limit],
   );
-  const fetches = await fetchesOf(
-    pool,
-    rows.map((row) => row.subnet_id),
-  );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    decidedAt: row.delegated_at,
-    pagesPerDay: (fetches.get(row.subnet_id) ?? 0) / 7,
-  }));
-}
-
-/** Of the last seven days, as the list of sites has them. */
-async function fetchesOf(pool: Pool, subnetIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
-  const { rows } = await pool.query<{ subnet_id: number; fetches: number }>(
-    `select subnet_id, sum(fetches)::float8 as fetches
-     from site
-     where subnet_id = any($1::int[])
-     group by subnet_id`,
-    [subnetIds],
-  );
-  return new Map(rows.map(({ subnet_id, fetches }) => [subnet_id, fetches]));
+  return rows;
 }
 
 interface SubnetOutcome extends CheckOutcome {
-  readonly subnetId: ReturnType<typeof asSubnetId>;
+  readonly subnetId: SubnetId;
 }
 
 /**
@@ -60,12 +45,7 @@ interface SubnetOutcome extends CheckOutcome {
  * has moved by a time that nobody knows.
  */
 export async function checkOutcomes(pool: Pool, mostRounds: number): Promise<SubnetOutcome[]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    days: number;
-    moved: boolean;
-    lost_ms: number | null;
-  }>(
+  const { rows } = await pool.query<SubnetOutcome>(
     `with latest as (
        select round_id, subnet_id, cause, decided_at, crawler_id, method
        from probe_round
@@ -78,9 +58,9 @@ export async function checkOutcomes(pool: Pool, mostRounds: number): Promise<Sub
        from latest
        window earlier as (partition by subnet_id order by decided_at, round_id)
      )
-     select c.subnet_id, extract(epoch from c.decided_at - c.before_at)::float8 / 86400 as days,
+     select c.subnet_id as "subnetId", extract(epoch from c.decided_at - c.before_at)::float8 / 86400 as days,
        c.crawler_id <> c.before_id and coalesce(old.rtt_ms - new.rtt_ms > $2, true) as moved,
-       (old.rtt_ms - new.rtt_ms)::float8 as lost_ms
+       (old.rtt_ms - new.rtt_ms)::float8 as "lostMs"
      from checked c
      left join probe old
        on old.round_id = c.round_id and old.crawler_id = c.before_id and old.method = c.method and old.rtt_ms is not null
@@ -89,41 +69,24 @@ export async function checkOutcomes(pool: Pool, mostRounds: number): Promise<Sub
      where c.before_id is not null and c.cause in ('refresh', 'slow-fetches', 'sampled')`,
     [mostRounds, nearlyBestMs],
   );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    days: row.days,
-    moved: row.moved,
-    lostMs: row.moved ? row.lost_ms : 0,
-  }));
+  return rows.map((row) => (row.moved ? row : { ...row, lostMs: 0 }));
 }
 
 /** In place of those that were known. In the caller's transaction. */
 export async function saveMoveRates(client: PoolClient, rates: MoveRates): Promise<void> {
-  const rows = [...rates.all()];
+  const rows = [...rates.all()].map((one) => ({ ...one, key: String(one.key) }));
   await client.query("delete from move_rate");
   await client.query(
     `insert into move_rate (kind, key, moves, months, lost_ms)
      select * from unnest($1::text[], $2::text[], $3::int[], $4::float8[], $5::float8[])`,
-    [
-      rows.map(({ kind }) => kind),
-      rows.map(({ key }) => String(key)),
-      rows.map(({ moves }) => moves),
-      rows.map(({ months }) => months),
-      rows.map(({ lostMs }) => lostMs),
-    ],
+    columnsOf(rows, ["kind", "key", "moves", "months", "lostMs"]),
   );
 }
 
 /** What was seen of each kind that a subnet belongs to, from the least to the most specific; empty: nothing was learned yet. */
 export async function moveCountsOf(
   pool: Pool,
-  {
-    holderId,
-    country,
-  }: {
-    readonly holderId: number | null;
-    readonly country: string | null;
-  },
+  { holderId, country }: { readonly holderId: number | null; readonly country: string | null },
 ): Promise<(MoveCounts & { readonly kind: RateKind })[]> {
   const { rows } = await pool.query<MoveCounts & { readonly kind: RateKind }>(
     `select kind, moves, months, lost_ms as "lostMs"

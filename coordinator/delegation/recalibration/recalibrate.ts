@@ -12,11 +12,12 @@ import { urlKeyOf } from "#core/url-key";
 import type { WireResult } from "../../results/accepted-result.ts";
 import type { ResultStore } from "../../results/result-store.ts";
 import type { ResultBatch } from "../../results/take-results.ts";
-import type { DelegationStore, FinishedRound } from "../delegation.ts";
+import type { FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";
 import type { FetchTimes } from "../present-owner.ts";
 import type { OwnFetches } from "../probe-round.ts";
 import type { CoordinatorState } from "../state.ts";
+import type { DelegationStore } from "../store.ts";
 import { type CrawlerAlarm, FetchWatch, type HostAlarm } from "./fetch-watch.ts";
 import type { RecalibrationRule } from "./rule.ts";
 

@@ -12,8 +12,9 @@
  * frontier) do not hold up those behind them; at the end it begins again with the oldest.
  */
 import type { SubnetId } from "#core/ids";
-import type { AgedDelegation, DelegationStore } from "../delegation.ts";
+import type { AgedDelegation } from "../delegation.ts";
 import type { Placement } from "../placement.ts";
+import type { DelegationStore } from "../store.ts";
 import {
   type Ageing,
   AgeingTally,

@@ -8,7 +8,8 @@
  * them. What a policy sees may be disturbed (`observe`); what it is judged by is the row itself.
  */
 import { seededRandom } from "#core/random";
-import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } from "../fleet.ts";
+import { type MeasuredPeer, PeerMatrix } from "../../distances/peer-matrix.ts";
+import { type CandidateFleet, candidateFleet } from "../fleet.ts";
 import type { PublishedPlace } from "../placement.ts";
 import {
   type ArrivedTarget,
@@ -149,7 +150,7 @@ function fleetOf({ crawlers, crawlerRtt }: SimulationInstance): CandidateFleet {
     row.map((rttMs, to): MeasuredPeer => ({ from: idOf(from), to: idOf(to), rttMs })),
   );
   const ids = crawlers.map((_, index) => idOf(index));
-  return candidateFleet(ids, new PeerRttTable(peers));
+  return candidateFleet(ids, PeerMatrix.of(peers));
 }
 
 function smallest(values: ArrayLike<number>): number {

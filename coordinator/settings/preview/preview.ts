@@ -3,9 +3,10 @@
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
-import { type CandidateFleet, candidateFleet, PeerRttTable } from "../../delegation/fleet.ts";
+import { type CandidateFleet, candidateFleet } from "../../delegation/fleet.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import { idOf, type PolicyVariant, SimulationRun } from "../../delegation/simulation/run.ts";
+import { PeerMatrix } from "../../distances/peer-matrix.ts";
 import { middleOf, rttBounds } from "../../distances/predicted-rtts.ts";
 import { isReplayed } from "../catalogue.ts";
 import type { PolicyName, PolicySettings } from "../schema.ts";
@@ -24,7 +25,7 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
   const { samples, crawlers, clock } = ports;
   const [sample, rtts] = [await samples(mostRounds), await crawlers.rtts()];
   if (sample.rounds.length === 0 || sample.crawlers.length === 0) return nothingYet;
-  const peers = new PeerRttTable(rtts);
+  const peers = PeerMatrix.of(rtts);
   const crawlerRttMs = (a: CrawlerId, b: CrawlerId) => peers.rttMs(a, b);
   const playing = playRounds({ ...sample, crawlerRttMs }, [variantOf(before), variantOf(after)]);
   const [old, changed] = await played(playing, clock);
@@ -282,7 +283,7 @@ function fleetOf(apartMs: readonly Float64Array[]) {
   const peers = apartMs.flatMap((row, from) =>
     Array.from(row, (rttMs, to) => ({ from: idOf(from), to: idOf(to), rttMs })),
   );
-  return candidateFleet(ids, new PeerRttTable(peers));
+  return candidateFleet(ids, PeerMatrix.of(peers));
 }
 
 interface Answers {

@@ -90,13 +90,6 @@ describe("a host that resolves differently by place", () => {
     expect(await hosts.leased(tokyo)).toEqual(["www.example"]);
     expect(await hosts.leased(athens)).toEqual([]);
     expect(asked.every(({ byName }) => byName)).toBe(true);
-  });
-
-  it("is recorded with what each was told", async () => {
-    fetchedElsewhere();
-
-    await passes(3);
-
     expect(await world.rows("select seen, subnet_rtt_ms from finer_delegation")).toEqual([
       {
         subnet_rtt_ms: 30,
@@ -175,18 +168,15 @@ describe("a host that is fetched where the coordinator sees it", () => {
 
 describe("what is not suspected at all", () => {
   it("is a host fetched at another of the addresses that the coordinator was told", async () => {
-    await world.frontier.saveResolutions(
-      [
-        {
-          type: "resolved",
-          host: "www.example",
-          addresses: ["5.1.1.7", "5.1.2.7"],
-          subnetId: leaf,
-          ttlSeconds: 300,
-        },
-      ],
-      noon,
-    );
+    const addresses = ["5.1.1.7", "5.1.2.7"];
+    const resolved = {
+      type: "resolved",
+      host: "www.example",
+      addresses,
+      subnetId: leaf,
+      ttlSeconds: 300,
+    } as const;
+    await world.frontier.saveResolutions([resolved], noon);
     sees = new Map([athens, tokyo, lima].map((id) => [id, ["5.1.2.7", 20]]));
     fetchedElsewhere();
 
@@ -237,19 +227,14 @@ describe("a host by itself", () => {
     return await reviewFiner(await ports());
   };
 
-  it("goes to another crawler when that has come to be nearer to what it sees", async () => {
-    sees.set(lima, ["5.1.4.7", 3]).set(tokyo, ["5.1.3.7", 80]);
+  it.each([
+    ["goes to another crawler that is nearer to what it sees", 80, 3, "lima"],
+    ["stays with its crawler for a difference of 5 ms", 8, 4, "tokyo"],
+  ] as const)("%s", async (_, tokyoMs, limaMs, then) => {
+    sees.set(lima, ["5.1.4.7", limaMs]).set(tokyo, ["5.1.3.7", tokyoMs]);
 
     expect(await review()).toEqual({ reviewed: 1, ended: 0 });
-    expect(await byThemselves()).toEqual([{ host: "www.example", crawler_id: lima }]);
-  });
-
-  it("stays with its crawler for a difference of 5 ms", async () => {
-    sees.set(lima, ["5.1.4.7", 4]);
-
-    await review();
-
-    expect(await byThemselves()).toEqual([{ host: "www.example", crawler_id: tokyo }]);
+    expect(await byThemselves()).toEqual([{ host: "www.example", crawler_id: { lima, tokyo }[then] }]);
   });
 
   it("stays with its crawler, which asked twice, where that held itself back", async () => {

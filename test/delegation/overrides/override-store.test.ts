@@ -4,6 +4,7 @@ import type { FinerRound, PlannedPart } from "#coordinator/delegation/overrides/
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import {
+  eachMs,
   keyOf,
   noon,
   roundOf,
@@ -42,10 +43,7 @@ async function host(name: string, address: string, subnetId: SubnetId | null = l
 }
 
 async function round(
-  probes: readonly (readonly [CrawlerId, number])[] = [
-    [near, 10],
-    [owner, 90],
-  ],
+  probes: readonly (readonly [CrawlerId, number])[] = eachMs([near, 10], [owner, 90]),
   targetAddress = "10.1.2.200",
 ): Promise<RoundId> {
   const { subnetId: _, ...rest } = roundOf(leaf, probes, {
@@ -118,24 +116,17 @@ describe("a part of a leaf", () => {
     expect(await leased(owner)).toEqual(["high.example", "low.example"]);
   });
 
-  it("covers no host of the same address in another subnet", async () => {
-    await split(await part("10.1.2.128", "10.1.2.255"));
-    const inner = await world.subnet("10.1.2.192", "10.1.2.255");
-
-    await world.resolve("high.example", "10.1.2.200", inner);
-
-    expect(await leased(near)).toEqual([]);
-  });
-
-  it("follows when the tree puts hosts into another subnet", async () => {
+  it("follows when hosts come to lie in another subnet, by resolution or by the tree", async () => {
     await split(await part("10.1.2.128", "10.1.2.255"));
     const inner = await world.subnet("10.1.2.192", "10.1.2.255");
     await world.delegations.delegateOwnSubnet(inner, third, noon);
+    await host("higher.example", "10.1.2.201");
 
-    await world.frontier.reassignSubnets((address) => (address === "10.1.2.200" ? inner : leaf));
+    await world.resolve("high.example", "10.1.2.200", inner);
+    await world.frontier.reassignSubnets((address) => (address.startsWith("10.1.2.20") ? inner : leaf));
 
     expect(await leased(near)).toEqual([]);
-    expect(await leased(third)).toEqual(["high.example"]);
+    expect(await leased(third)).toEqual(["high.example", "higher.example"]);
   });
 
   it("is not made when the leaf has passed to another crawler meanwhile", async () => {
@@ -165,9 +156,12 @@ describe("a part of a leaf", () => {
   });
 
   it("is told with its crawlers and what its round probed", async () => {
+    await world.delegations.saveRound(roundOf(leaf, [[owner, 20]]));
     const roundId = await round();
     await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
+    // What was measured of the subnet as a whole stays.
+    expect(await world.delegations.probedRtts([leaf])).toMatchObject([{ crawlerId: owner, rttMs: 20 }]);
     expect(await finer.partsOf(leaf)).toEqual([
       {
         finerId: expect.any(Number),
@@ -182,15 +176,6 @@ describe("a part of a leaf", () => {
         runnerUpRttMs: 90,
         subnetRttMs: 90,
       },
-    ]);
-  });
-
-  it("leaves what was measured of the subnet as a whole untouched by its rounds", async () => {
-    await world.delegations.saveRound(roundOf(leaf, [[owner, 20]]));
-    await split(await part("10.1.2.128", "10.1.2.255"));
-
-    expect(await world.delegations.probedRtts([leaf])).toMatchObject([
-      { subnetId: leaf, crawlerId: owner, rttMs: 20 },
     ]);
   });
 });
@@ -257,45 +242,39 @@ describe("leases", () => {
       secondsAfterNoon(-60),
     ]);
 
-    const one = await world.frontier.leaseHosts({
-      crawlerId: owner,
-      hosts: 1,
-      urlsPerHost: 10,
-      leaseSeconds: 60,
-      now: noon,
-    });
+    const request = { crawlerId: owner, hosts: 1, urlsPerHost: 10, leaseSeconds: 60, now: noon };
+    const one = await world.frontier.leaseHosts(request);
 
     expect(one.map(({ host: name }) => name)).toEqual(["low.example"]);
     expect(await leased(owner)).toEqual(["high.example"]);
   });
 });
 
-describe("a crawler that is gone", () => {
-  it("hands over to the nearest heir of the latest round", async () => {
-    const roundId = await round([
-      [near, 10],
-      [third, 30],
-      [owner, 90],
-    ]);
-    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
+describe("a crawler that is gone hands over", () => {
+  it.each<[string, () => [CrawlerId, number][], () => CrawlerId[], () => object]>([
+    [
+      "to the nearest heir of the latest round",
+      () => eachMs([near, 10], [third, 30], [owner, 90]),
+      () => [owner, third],
+      () => ({ crawler_id: third, rtt_ms: 30, measured: true, due: 0 }),
+    ],
+    [
+      "to the subnet's crawler when no heir was measured, to be reviewed at once",
+      () => [[near, 10]],
+      () => [owner],
+      () => ({ crawler_id: owner, rtt_ms: null, measured: false, due: 1 }),
+    ],
+  ])("%s", async (_, probes, heirs, then) => {
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId: await round(probes()) }));
 
-    expect(await finer.inherit(near, [owner, third], noon)).toEqual({ moved: 1, left: 0 });
-    expect(await world.rows("select crawler_id, rtt_ms, measured from finer_delegation")).toEqual([
-      { crawler_id: third, rtt_ms: 30, measured: true },
-    ]);
-    expect(await leased(third)).toEqual(["high.example"]);
+    expect(await finer.inherit(near, heirs(), noon)).toEqual({ moved: 1, left: 0 });
+
+    const [found] = await world.rows<object>("select crawler_id, rtt_ms, measured from finer_delegation");
+    expect({ ...found, due: (await finer.dueForReview(10, noon)).length }).toEqual(then());
+    expect(await leased(near)).toEqual([]);
   });
 
-  it("hands over to the subnet's crawler when no heir was measured, to be reviewed at once", async () => {
-    const roundId = await round([[near, 10]]);
-    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
-
-    expect(await finer.inherit(near, [owner], noon)).toEqual({ moved: 1, left: 0 });
-    expect(await leased(owner)).toEqual(["high.example", "low.example"]);
-    expect(await finer.dueForReview(10, noon)).toHaveLength(1);
-  });
-
-  it("keeps what nobody can take, until somebody can", async () => {
+  it("nothing that nobody can take, until somebody can", async () => {
     const roundId = await round([[near, 10]]);
     await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
 
@@ -303,14 +282,9 @@ describe("a crawler that is gone", () => {
     expect(await finer.inherit(near, [third, owner], noon)).toEqual({ moved: 1, left: 0 });
     expect(await finer.inherit(near, [third, owner], noon)).toEqual({ moved: 0, left: 0 });
   });
-});
 
-describe("a crawler that is gone, whose round was settled on connect", () => {
-  it("has no heir by an answer of another method", async () => {
-    const { subnetId: _, ...settled } = roundOf(leaf, [
-      [near, 10],
-      [third, 30],
-    ]);
+  it("to nobody by an answer of another method than the round settled on", async () => {
+    const { subnetId: _, ...settled } = roundOf(leaf, eachMs([near, 10], [third, 30]));
     const byHead = { type: "measured", method: "head", rttMs: 12, tries: 3 } as const;
     const probes = [...settled.probes, { crawlerId: owner, outcome: byHead }];
     const roundId = await finer.saveRound({ ...settled, probes, method: "connect", withinSubnetId: leaf });
@@ -349,8 +323,8 @@ describe("a review", () => {
 
     await finer.reviewed(known!.finerId, null, { now: noon, reviewAt: secondsAfterNoon(7200) });
 
-    expect(await finer.dueForReview(10, secondsAfterNoon(3600))).toEqual([]);
-    expect(await finer.dueForReview(10, secondsAfterNoon(7200))).toHaveLength(1);
+    const due = [3600, 7200].map(async (at) => (await finer.dueForReview(10, secondsAfterNoon(at))).length);
+    expect(await Promise.all(due)).toEqual([0, 1]);
     expect(await leased(near)).toEqual(["high.example"]);
   });
 });
@@ -439,15 +413,12 @@ describe("a host with a delegation of its own", () => {
     const [target] = await world.delegations.targetsFor([leaf]);
     await world.pool.query("delete from delegation");
     const [waiting] = await world.delegations.waiting(1, []);
+    await world.pool.query("delete from frontier_url where url like '%high%'");
+    const [only] = await world.delegations.targetsFor([leaf]);
 
     expect(target).toMatchObject({ subnetId: leaf, host: "high.example", address: "10.1.2.200" });
     expect(waiting).toMatchObject({ host: "high.example", address: "10.1.2.200", dueUrls: 1 });
-  });
-
-  it("stands for its subnet where there is no other", async () => {
-    await split(await part("10.1.2.0", "10.1.2.127"), await part("10.1.2.128", "10.1.2.255"));
-
-    expect(await world.delegations.targetsFor([leaf])).toMatchObject([{ subnetId: leaf }]);
+    expect(only).toMatchObject({ subnetId: leaf, host: "low.example" });
   });
 
   it("is work for its own crawler, and none for the subnet's", async () => {

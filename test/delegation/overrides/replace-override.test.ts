@@ -1,29 +1,27 @@
 /** Crawlers that are gone or drained: what they have besides whole subnets goes to others. */
 import { beforeAll, beforeEach, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { reviewTimes } from "#coordinator/delegation/overrides/override";
 import {
+  createFinerDelegationStore,
   type FinerDelegationStore,
-  replaceFiner,
-  reviewTimes,
-} from "#coordinator/delegation/overrides/override";
-import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
+} from "#coordinator/delegation/overrides/override-store";
+import { replaceFiner } from "#coordinator/delegation/overrides/review";
 import type { CrawlerId } from "#core/ids";
 import { flowWorld } from "../../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
 
 const world = flowWorld();
 let finer: FinerDelegationStore;
-let owner: CrawlerId;
-let near: CrawlerId;
-let third: CrawlerId;
+const ids = {} as Record<"owner" | "near" | "third", CrawlerId>;
+type Name = keyof typeof ids;
 
 beforeAll(async () => {
   finer = createFinerDelegationStore(world.pool);
 });
 beforeEach(async () => {
-  owner = await world.arrived("owner");
-  near = await world.arrived("near");
-  third = await world.arrived("third");
+  for (const name of ["owner", "near", "third"] as const) ids[name] = await world.arrived(name);
+  const { owner, near, third } = ids;
   const leaf = await world.site(1);
   await world.delegations.delegateOwnSubnet(leaf, owner, noon);
   const probes = [[near, 10] as const, [third, 30] as const];
@@ -34,59 +32,30 @@ beforeEach(async () => {
   await finer.setParts({ subnetId: leaf, subnetCrawlerId: owner, parts: [part] }, reviewTimes(noon));
 });
 
-const pass = async (
-  seconds: number,
-  online: readonly CrawlerId[] = [owner, third],
-  denied = new DeniedTargets(),
-) => {
-  const times = { departureMs: 120_000, since: noon, now: secondsAfterNoon(seconds) };
-  return await replaceFiner({ finer, state: await world.state(), denied, online: () => online }, times);
-};
-const crawler = async () =>
-  (await world.rows<{ crawler_id: number }>("select crawler_id from finer_delegation"))[0];
+const left = async () => await world.crawlers.leave({ crawlerId: ids.near, reason: "gone", now: noon });
+const drained = async () => await world.crawlers.drain("near", noon);
+const others = ["owner", "third"] as const;
 
-it("moves nothing while its crawler may still come back", async () => {
-  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
-
-  expect(await pass(119)).toBe(0);
-  expect(await crawler()).toEqual({ crawler_id: near });
-});
-
-it("moves to the next best by the latest round when it has been gone for long enough", async () => {
-  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
-
-  expect(await pass(121)).toBe(1);
-  expect(await crawler()).toEqual({ crawler_id: third });
-});
-
-it("moves at once when its crawler is drained", async () => {
-  await world.crawlers.drain("near", noon);
-
-  expect(await pass(1, [owner, near, third])).toBe(1);
-  expect(await crawler()).toEqual({ crawler_id: third });
-});
-
-it("goes to the subnet's crawler where the next best may not have it", async () => {
-  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
+it.each<[string, () => Promise<unknown>, number, readonly Name[], Name | null, Name | null]>([
+  ["stays while its crawler may still come back", left, 119, others, null, "near"],
+  ["goes to the next best by the latest round after long enough", left, 121, others, null, "third"],
+  ["goes at once when its crawler is drained", drained, 1, ["owner", "near", "third"], null, "third"],
+  ["goes to the subnet's crawler where the next best may not have it", left, 121, others, "third", "owner"],
+  ["goes with its subnet again where nobody who is near may have it", left, 121, ["third"], "third", null],
+  ["waits while nobody is there to take it", left, 121, [], null, "near"],
+])("a part of a crawler that leaves %s", async (_, leave, seconds, online, denying, then) => {
+  await leave();
   const denied = new DeniedTargets();
-  denied.setList(third, { networks: ["5.1.1.0/24"], domains: [] });
+  if (denying !== null) denied.setList(ids[denying], { networks: ["5.1.1.0/24"], domains: [] });
+  const ports = { finer, state: await world.state(), denied, online: () => online.map((name) => ids[name]) };
 
-  expect(await pass(121, [owner, third], denied)).toBe(1);
-  expect(await crawler()).toEqual({ crawler_id: owner });
-});
+  const moved = await replaceFiner(ports, {
+    departureMs: 120_000,
+    since: noon,
+    now: secondsAfterNoon(seconds),
+  });
 
-it("goes with its subnet again where nobody who is known to be near may have it", async () => {
-  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
-  const denied = new DeniedTargets();
-  denied.setList(third, { networks: ["5.1.1.0/24"], domains: [] });
-
-  expect(await pass(121, [third], denied)).toBe(0);
-  expect(await crawler()).toBeUndefined();
-});
-
-it("waits while nobody is there to take it", async () => {
-  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
-
-  expect(await pass(121, [])).toBe(0);
-  expect(await crawler()).toEqual({ crawler_id: near });
+  expect(moved).toBe(then === null || then === "near" ? 0 : 1);
+  const [part] = await world.rows<{ crawler_id: number }>("select crawler_id from finer_delegation");
+  expect(part?.crawler_id).toBe(then === null ? undefined : ids[then]);
 });

@@ -5,6 +5,7 @@ import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import { splitLeaves } from "#coordinator/delegation/overrides/split-leaves";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, flowWorld, TableFleet } from "../../support/flow-world.ts";
+import { eachMs } from "../../support/store-world.ts";
 import { fetchesBy, finerWorld } from "./override-world.ts";
 
 const world = flowWorld();
@@ -30,23 +31,18 @@ const table = (answers: Record<string, readonly [owner: Answer, near: Answer]>) 
     Object.fromEntries(
       Object.entries(answers).map(([address, [ofOwner, ofNear]]) => [
         address,
-        new Map<CrawlerId, Answer>([
-          [owner, ofOwner],
-          [near, ofNear],
-        ]),
+        new Map([owner, near].map((crawlerId, at) => [crawlerId, at === 0 ? ofOwner : ofNear])),
       ]),
     ),
   );
 
 /** Three fetches of each host by its owner. */
-const fetched = async (
-  ...times: readonly (readonly [host: string, address: string, connectMs: number])[]
-) => {
+const fetchedBy = async (crawlerId: CrawlerId, ...times: Parameters<typeof fetchesBy>[1][]) => {
   const state = await world.state();
-  for (let again = 0; again < 3; again++) {
-    watch.note(fetchesBy(owner, ...times), (address) => state.subnetOf(address));
-  }
+  for (let again = 0; again < 3; again++)
+    watch.note(fetchesBy(crawlerId, ...times), (address) => state.subnetOf(address));
 };
+const fetched = async (...times: Parameters<typeof fetchesBy>[1][]) => await fetchedBy(owner, ...times);
 
 const pass = async (fleet: TableFleet) =>
   await splitLeaves({ ...(await leaves.ports(fleet)), leaves: watch });
@@ -68,18 +64,11 @@ describe("a leaf whose addresses measure apart", () => {
     expect(await parts()).toEqual([["5.1.1.128", "5.1.1.255", near]]);
     expect(await leaves.leased(near)).toEqual(["high.example"]);
     expect(await leaves.leased(owner)).toEqual(["low.example"]);
+    // The subnet's crawler is asked first, whatever the policy would do.
+    expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([owner, near]);
     expect(leaves.rounds).toMatchObject([
       { withinSubnetId: leaf, cause: "measures-apart", targetAddress: "5.1.1.200", crawlerId: near },
     ]);
-  });
-
-  it("has the subnet's crawler asked first, whatever the policy would do", async () => {
-    await fetched(...apart);
-    const fleet = table({ "5.1.1.200": [94, 12] });
-
-    await pass(fleet);
-
-    expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([owner, near]);
   });
 
   it("stays whole when nobody is nearer by more than 5 ms", async () => {
@@ -125,39 +114,25 @@ describe("a leaf whose addresses measure apart", () => {
 });
 
 describe("what raises no suspicion", () => {
-  it("is a leaf in one place", async () => {
-    await fetched(["low.example", "5.1.1.7", 21], ["high.example", "5.1.1.200", 27]);
-    const fleet = table({});
-
-    await pass(fleet);
-
-    expect(fleet.asked).toEqual([]);
-  });
-
-  it("is a leaf of which everything turned slow: that is recalibration's business", async () => {
-    await fetched(["low.example", "5.1.1.7", 90], ["high.example", "5.1.1.200", 95]);
-    const fleet = table({});
-
-    await pass(fleet);
-
-    expect(fleet.asked).toEqual([]);
-  });
-
-  it("is what a crawler measures that does not have the leaf", async () => {
-    const state = await world.state();
-    for (let again = 0; again < 3; again++) {
-      watch.note(fetchesBy(near, ...apart), (address) => state.subnetOf(address));
-    }
-    const fleet = table({});
-
-    await pass(fleet);
-
-    expect(fleet.asked).toEqual([]);
-  });
-
-  it("is a leaf that nobody measured, anycast among them", async () => {
-    await world.pool.query("update delegation set measured = false");
-    await fetched(...apart);
+  it.each([
+    [
+      "a leaf in one place",
+      async () => await fetched(["low.example", "5.1.1.7", 21], ["high.example", "5.1.1.200", 27]),
+    ],
+    [
+      "a leaf of which everything turned slow: that is recalibration's business",
+      async () => await fetched(["low.example", "5.1.1.7", 90], ["high.example", "5.1.1.200", 95]),
+    ],
+    ["what a crawler measures that does not have the leaf", async () => await fetchedBy(near, ...apart)],
+    [
+      "a leaf that nobody measured, anycast among them",
+      async () => {
+        await world.pool.query("update delegation set measured = false");
+        await fetched(...apart);
+      },
+    ],
+  ])("is %s", async (_, happens) => {
+    await happens();
     const fleet = table({ "5.1.1.200": [94, 12] });
 
     expect(await pass(fleet)).toEqual([]);
@@ -166,8 +141,7 @@ describe("what raises no suspicion", () => {
 
   it("is anything under the policy random", async () => {
     await fetched(...apart);
-    const fleet = table({ "5.1.1.200": [94, 12] });
-    const ports = await leaves.ports(fleet);
+    const ports = await leaves.ports(table({ "5.1.1.200": [94, 12] }));
 
     const settings = { ...ports.settings, policy: "random" as const };
     expect(await splitLeaves({ ...ports, settings, leaves: watch })).toEqual([]);
@@ -182,15 +156,12 @@ describe("a part", () => {
 
   it("has an address of its own kind only: what measures apart in it goes back or elsewhere", async () => {
     await leaves.host("odd.example", "5.1.1.130");
-    const state = await world.state();
-    const times = [
+    await fetchedBy(
+      near,
       ["high.example", "5.1.1.200", 12],
       ["more.example", "5.1.1.201", 12],
       ["odd.example", "5.1.1.130", 90],
-    ] as const;
-    for (let again = 0; again < 3; again++) {
-      watch.note(fetchesBy(near, ...times), (address) => state.subnetOf(address));
-    }
+    );
     leaves.clock.seconds = 3601;
 
     await pass(table({ "5.1.1.130": [21, 90] }));
@@ -235,14 +206,8 @@ describe("a part", () => {
 
   it("goes to a crawler that has become nearer", async () => {
     const third = await world.arrived("third");
-    const fleet = table({ "5.1.1.200": [94, 40] });
-    fleet.goOnline(owner, near, third);
     const nearer = new TableFleet([owner, near, third], {
-      "5.1.1.200": new Map([
-        [owner, 94],
-        [near, 40],
-        [third, 8],
-      ]),
+      "5.1.1.200": new Map(eachMs([owner, 94], [near, 40], [third, 8])),
     });
 
     await review(nearer);

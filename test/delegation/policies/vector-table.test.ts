@@ -5,7 +5,7 @@ import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
 import { nearestPolicy } from "#coordinator/delegation/policies/nearest";
 import { mostEntries, placeNumbersOf, VectorTable } from "#coordinator/delegation/policies/vector-table";
 import { seededRandom } from "#core/random";
-import { id, inputOf, placement, runRound } from "../rounds.ts";
+import { everyPair, id, inputOf, placement, runRound } from "../rounds.ts";
 
 describe("the table of past subnets", () => {
   it("finds what was written, at slots that collide, too, and nothing else", () => {
@@ -119,12 +119,14 @@ describe("a round", () => {
 
   it("goes on for as long as it is told to, however little its answers fit", () => {
     const crawlers = 300;
-    const close = Array.from({ length: crawlers }, (_, a) =>
-      Array.from({ length: crawlers }, (_, b) => (a === b ? 0 : 10)),
-    );
     const answers = Array.from({ length: crawlers }, (_, index) => 450 - index / 10);
 
-    const { asked } = runRound({ policy: "nearest", answers, peers: close, parameters: { lambdaMs: 0 } });
+    const { asked } = runRound({
+      policy: "nearest",
+      answers,
+      peers: everyPair(crawlers, 10),
+      parameters: { lambdaMs: 0 },
+    });
 
     expect(asked).toHaveLength(crawlers);
   });

@@ -201,7 +201,8 @@ describe("the evidence", () => {
 
   it("says in words which times of which host, how they were and how they are", () => {
     expect(slowFetchesWords(evidence)).toBe(
-      "Fetches of www.example.org had become slow: time to connect usually 23 ms, the last 7 48 ms (medians), too many in the upper part of what is usual to be chance.",
+      "Fetches of www.example.org had become slow: time to connect usually 23 ms, the last 7 48 ms (medians), " +
+        "too many in the upper part of what is usual to be chance.",
     );
     expect(slowFetchesBrief(evidence)).toBe("www.example.org slower: 23 ms → 48 ms over 7 fetches");
   });

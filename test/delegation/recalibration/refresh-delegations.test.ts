@@ -4,7 +4,7 @@ import type { Placement } from "#coordinator/delegation/placement";
 import { DelegationRefresh } from "#coordinator/delegation/recalibration/refresh";
 import type { SubnetId } from "#core/ids";
 import { flowWorld } from "../../support/flow-world.ts";
-import { noon, roundOf } from "../../support/store-world.ts";
+import { eachMs, noon, roundOf } from "../../support/store-world.ts";
 
 const world = flowWorld();
 
@@ -111,18 +111,9 @@ it("learns from rounds what moves: another crawler that is nearer by more than a
       roundOf(subnetId, probes, { cause, method: "connect", decidedAt: days(day) }),
     );
   for (const one of [moved, stayed, level]) await round(one, 0, [[north, 10]], "new-subnet");
-  await round(moved, 10, [
-    [south, 8],
-    [north, 50],
-  ]);
-  await round(stayed, 20, [
-    [north, 10],
-    [south, 30],
-  ]);
-  await round(level, 20, [
-    [south, 9],
-    [north, 11],
-  ]);
+  await round(moved, 10, eachMs([south, 8], [north, 50]));
+  await round(stayed, 20, eachMs([north, 10], [south, 30]));
+  await round(level, 20, eachMs([south, 9], [north, 11]));
   // Given away by load: neither a move nor a measurement to learn from.
   const reason = {
     type: "anycast",

@@ -30,46 +30,28 @@ describe("slow in a row", () => {
     ]);
   });
 
-  it("waits for the fourth at a host of which little is known", () => {
-    expect(alarmsOf([...steady, 95, 97, 96])).toEqual([]);
-    expect(alarmsOf([...steady, 95, 97, 96, 95])).toMatchObject([{ index: 11 }]);
-  });
+  const lossy = Array.from({ length: 410 }, (_, index) => (index % 20 === 19 ? 1040 : 40 + (index % 3)));
 
-  it("wants more in a row where one fetch in twenty is slow", () => {
-    const lossy = Array.from({ length: 410 }, (_, index) => (index % 20 === 19 ? 1040 : 40 + (index % 3)));
-
-    expect(alarmsOf([...lossy, 95, 97, 95])).toEqual([]);
-    expect(alarmsOf([...lossy, 95, 97, 95, 97])).toHaveLength(1);
-  });
-
-  it("forgives a slow fetch when the next is usual", () => {
-    expect(alarmsOf([...longSteady, 95, 41, 95, 41, 95])).toEqual([]);
-  });
-
-  it("needs a history", () => {
-    expect(alarmsOf([40, 40, 40, 40, 40, 40, 40, 95, 97, 95, 97])).toEqual([]);
-  });
-
-  it("is not misled by one page of the past that took a minute", () => {
-    expect(alarmsOf([60_000, ...longSteady, 95, 97])).toHaveLength(1);
-  });
-
-  it("follows the operator's factor and count", () => {
-    expect(alarmsOf([...longSteady, 95, 97], { ...rule, factor: 3 })).toEqual([]);
-    expect(alarmsOf([...longSteady, 95, 97], { ...rule, inARow: 3 })).toEqual([]);
-  });
-
-  it("does not alarm where a host at 1 ms takes 3, nor where a host is always restless", () => {
-    expect(alarmsOf([1, 1, 1.2, 1, 1.1, 1, 1, 1.1, 3, 3, 3, 3, 3, 3, 3, 3])).toEqual([]);
-    expect(alarmsOf([40, 120, 60, 200, 90, 45, 150, 230, 80, 210, 190])).toEqual([]);
-  });
-
-  it("leaves out times that are none", () => {
-    expect(alarmsOf([...longSteady, 95, Number.NaN, -1, 97])).toHaveLength(1);
-  });
-
-  it("takes the new level as usual: a host that became slow for good alarms once", () => {
-    expect(alarmsOf([...longSteady, ...longSteady.map((timeMs) => timeMs + 60)])).toHaveLength(1);
+  it.each<[string, readonly number[], number, Partial<typeof rule>?]>([
+    ["not before the fourth at a host of which little is known", [...steady, 95, 97, 96], 0],
+    ["at the fourth at a host of which little is known", [...steady, 95, 97, 96, 95], 1],
+    ["not by three where one fetch in twenty is slow", [...lossy, 95, 97, 95], 0],
+    ["by four where one fetch in twenty is slow", [...lossy, 95, 97, 95, 97], 1],
+    ["not where the next is usual", [...longSteady, 95, 41, 95, 41, 95], 0],
+    ["not without a history", [40, 40, 40, 40, 40, 40, 40, 95, 97, 95, 97], 0],
+    ["also where one page of the past took a minute", [60_000, ...longSteady, 95, 97], 1],
+    ["by the operator's factor", [...longSteady, 95, 97], 0, { factor: 3 }],
+    ["by the operator's count", [...longSteady, 95, 97], 0, { inARow: 3 }],
+    ["not where a host at 1 ms takes 3", [1, 1, 1.2, 1, 1.1, 1, 1, 1.1, 3, 3, 3, 3, 3, 3, 3, 3], 0],
+    ["not where a host is always restless", [40, 120, 60, 200, 90, 45, 150, 230, 80, 210, 190], 0],
+    ["without times that are none", [...longSteady, 95, Number.NaN, -1, 97], 1],
+    [
+      "once for a host that became slow for good: the new level is the usual one",
+      [...longSteady, ...longSteady.map((timeMs) => timeMs + 60)],
+      1,
+    ],
+  ])("alarms %s", (_, times, alarms, differences) => {
+    expect(alarmsOf(times, { ...rule, ...differences })).toHaveLength(alarms);
   });
 });
 

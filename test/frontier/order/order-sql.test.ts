@@ -1,5 +1,5 @@
 /** The order of a host's due URLs, asked of Postgres, is what the strategies say. Seeded random rows. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { hostWorth, mixLists, owedAfter } from "#coordinator/frontier/order/mix";
 import {
   dueUrlsLookedAt,
@@ -18,21 +18,19 @@ import {
   type UrlFacts,
 } from "#coordinator/frontier/order/strategies";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 
 const now = new Date("2030-01-01T12:00:00.250Z");
 const hostHash = "7";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await database.pool.query(
     `insert into frontier_host (host_hash, host, mix_carry) values (${hostHash}, 'a.example', 0)`,
   );
   await seedUrls(600);
 });
-afterAll(async () => await database?.close());
 
 /** Half of them visited, with whatever may be unknown of them unknown now and then; ages up to a year, and in the future. */
 async function seedUrls(count: number): Promise<void> {

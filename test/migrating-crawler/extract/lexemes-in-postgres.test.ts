@@ -5,25 +5,24 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { decodeText } from "#crawler/extract/charset";
 import { dictionaryOf, supportedConfigs, textSearchConfigOf } from "#crawler/extract/dictionaries";
 import { pageText } from "#crawler/extract/extract-page";
 import { LexemeVector } from "#crawler/extract/lexemes";
 import { stopWordsOf } from "#crawler/extract/stop-words";
-import { type Database, postgresVersion } from "#db/server-database";
+import { postgresVersion } from "#db/server-database";
 import { simhashDistance } from "#protocol/result";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { sharedData } from "../../support/shared-data.ts";
 import { extracted, readOf } from "../support/extracted.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let majorVersion: number;
 beforeAll(async () => {
-  database = await testDatabase();
   majorVersion = await postgresVersion(database.pool);
 });
-afterAll(() => database.close());
 
 async function vectorOf(config: string, text: string): Promise<LexemeVector> {
   const vector = new LexemeVector(await dictionaryOf(config, majorVersion));

@@ -1,16 +1,12 @@
 /** The splitter against Postgres' own parser, on the classes of text that it knows and on random text. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { anyWord, asciiWord, asItIs } from "#crawler/extract/dictionaries";
 import { splitTokens } from "#crawler/extract/tokens";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = await forThisFile(testDatabase());
 
 /** The parser's token types that text search configurations look at, by the dictionary that they go to. */
 const kinds: Readonly<Record<string, number>> = {

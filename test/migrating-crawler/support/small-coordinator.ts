@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { decodeHello, decodePackedMessage, encodeMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { HistoryDeflater, NodeInflater } from "#protocol/deflate";
+import { briefly, MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader, helloText, isSignedBy } from "#protocol/identity";
 import { formatInvitation, type Invitation } from "#protocol/invitation";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
@@ -151,7 +151,7 @@ function helloIn(bytes: Uint8Array): CrawlerHello {
 }
 
 function sender(socket: WebSocket): Greeting["send"] {
-  const deflater = new HistoryDeflater();
+  const deflater = new MessageDeflater(briefly);
   return async (message) => socket.send(await deflater.deflate(encodeMessage(message)), { binary: true });
 }
 

@@ -2,23 +2,19 @@
 
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { currentEpoch } from "#coordinator/journal/epoch-store";
 import { JournalFolder } from "#coordinator/journal/journal-file-store";
-import type { Database } from "#db/server-database";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { journalCommand } from "#ops/cli/commands/journal";
 import { optOutsCommand } from "#ops/cli/commands/of-rooms";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const home = temporaryFolder("nearcrawl-journal-home-");
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
 
 const place = () => ["--home", home, "--database-url", database.url, "--schema", database.schema];
 const journal = async (...args: readonly string[]) =>

@@ -1,25 +1,23 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/server-database";
 import { overviewCommand } from "#ops/cli/commands/of-rooms";
 import { barLine } from "#ops/cli/history-text";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedOperation(database.pool);
 });
-afterAll(async () => await database?.close());
 
 /** Its clock stands still: how long a busy machine takes to answer is no fact of this world. */
 const reads = () => createReports(database.pool, () => 0);

@@ -1,20 +1,16 @@
 /** `nearcrawl policy` over a real database, once in its own process as people run it: what is printed, exit codes. */
 
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import type { Database } from "#db/server-database";
 import { policyCommand } from "#ops/cli/commands/of-rooms";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { seedWorld } from "../../support/seed-world.ts";
 
-let database: Database;
-beforeAll(async () => {
-  database = await testDatabase();
-  await seedWorld(database.pool);
-});
-afterAll(async () => await database?.close());
+const database = await forThisFile(testDatabase());
+beforeAll(async () => await seedWorld(database.pool));
 
 const policy = (...args: readonly string[]) =>
   inProcess(policyCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);

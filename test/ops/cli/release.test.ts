@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey } from "node:crypto";
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import type { ReleaseLine } from "#coordinator/releases/routes";
 import { releaseCommand } from "#ops/cli/commands/release";
@@ -12,14 +12,12 @@ import { anyOf, readEnvelope } from "#protocol/release-envelope";
 import { followRoles } from "#protocol/release-roles";
 import type { Outcome } from "../../support/built-command.ts";
 import { inProcess, said } from "../../support/command-in-process.ts";
-import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { newFlowWorld } from "../../support/flow-world.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 let folder: string;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => {
   await world.reset();
   await world.pool.query(
@@ -29,7 +27,6 @@ beforeEach(async () => {
   writeFileSync(at("bundle.mjs"), "console.log('a crawler');\n");
   return () => rmSync(folder, { recursive: true, force: true });
 });
-afterAll(async () => await world?.close());
 
 describe("a new fleet", () => {
   test("takes no release before it trusts a key", async () => {

@@ -1,4 +1,4 @@
-/** Protocol version 2: what a crawler says comes out as it went in, in few bytes, and nothing else hurts. */
+/** Packed, what a crawler says comes out as it went in, in few bytes, and nothing else hurts. */
 import { describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
 import { seededRandom } from "#core/random";

@@ -1,12 +1,12 @@
 /** The index in memory in a process of its own: it answers, follows, and is missed by nobody when it dies. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { IndexClient } from "#coordinator/search/memory/index-client";
 import { IndexKeeper } from "#coordinator/search/memory/index-keeper-store";
 import { searchPages } from "#coordinator/search/search";
 import { createSearchReads } from "#coordinator/search/search-reads";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 import { until } from "../../support/until.ts";
 import { seedMadePages } from "./made-index.ts";
@@ -14,13 +14,11 @@ import { seedMadePages } from "./made-index.ts";
 /** A process starts from its sources. */
 const longMs = 60_000;
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await seedMadePages(database.pool, 120, 3);
 });
-afterAll(async () => await database?.close());
 
 describe("the process of the index in memory", () => {
   it("answers as it follows the database, and the database answers where it has died", async () => {

@@ -1,11 +1,11 @@
 /** The index in memory against Postgres: the same pages match, and their ranks are the same. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { configurationsSql, wordQueries } from "#coordinator/search/candidate-reads";
 import { DatabaseIndex, OutOfRoom } from "#coordinator/search/memory/database-index-store";
 import type { IndexAnswer, IndexArm, IndexQuestion } from "#coordinator/search/memory/index-answer";
 import { plainWords } from "#coordinator/search/query";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 import { seedMadePages, typedQueries, typedWords } from "./made-index.ts";
 
@@ -24,17 +24,15 @@ const noFilters = {
   type: null,
 };
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 let index: DatabaseIndex;
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await database.pool.query("delete from page");
   await seedMadePages(database.pool, 400, 1);
   index = new DatabaseIndex(database.pool, room);
   await index.build();
 });
-afterAll(async () => await database?.close());
 
 async function questionOf(words: string, changed: Partial<IndexQuestion> = {}): Promise<IndexQuestion> {
   const { rows } = await database.pool.query<{ text_search_config: string }>(configurationsSql);

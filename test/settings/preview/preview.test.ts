@@ -1,5 +1,5 @@
 /** What a change of policies would come to, over a world with one decided round: athens was asked, berlin is offline. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { policiesOf } from "#coordinator/live-config";
 import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
@@ -9,17 +9,15 @@ import type { PolicyName } from "#coordinator/settings/schema";
 import { previewPorts } from "#coordinator/settings/start";
 import { systemClock } from "#core/clock";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { forThisFile } from "../../support/for-this-file.ts";
 import { seedWorld } from "../../support/seed-world.ts";
 
-let database: Database;
+const database = await forThisFile(testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await seedWorld(database.pool);
   await database.pool.query(whatHappened);
 });
-afterAll(async () => await database.close());
 
 const whatHappened = "update probe_round set method = 'head' where round_id = 1";
 

@@ -1,0 +1,59 @@
+/** What the fleet's pages, API and actions read and change. */
+import type { Pool } from "pg";
+import type { CrawlerId } from "#core/ids";
+import type { InvitingCoordinator } from "../access/invitations.ts";
+import { createSignInLinkStore } from "../access/session-store.ts";
+import type { HeirLine } from "../balance/successors.ts";
+import { grantBudget } from "../crawlers/control-store.ts";
+import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
+import { createCrawlerStore } from "../crawlers/crawler-store.ts";
+import { createFleetKeys } from "../crawlers/identity-store.ts";
+import { createInvitationStore } from "../crawlers/invitation-store.ts";
+import { createMoveStore } from "../crawlers/move-store.ts";
+import { readsOver } from "../database/cached-read.ts";
+import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
+import { createFrontierStore } from "../frontier/frontier-store.ts";
+import { createComplaintStore } from "../opt-outs/complaint-store.ts";
+import { createOptOutMarks } from "../opt-outs/mark-writes.ts";
+import { createOptOutStore } from "../opt-outs/store.ts";
+import { createIncidentStore } from "../overview/incident-store.ts";
+import { createReleaseFleetStore } from "../releases/fleet-store.ts";
+import { createReleaseStore } from "../releases/release-store.ts";
+import { restoreTrust } from "../trust/distrust-writes.ts";
+import { randomSecrets } from "../web/secrets.ts";
+import { createReports } from "../who/reads.ts";
+import { createFleetReads } from "./crawler-reads.ts";
+import { readInvitationProgress as invitationProgress } from "./invitation-step-reads.ts";
+
+export type FleetPorts = ReturnType<typeof fleetStores> & {
+  /** To whom its subnets would go as things stand. */
+  readonly succession: (crawlerId: CrawlerId) => Promise<readonly HeirLine[]>;
+  /** What invitations pin. Throws a UsageError when partners could not reach the coordinator where it listens. */
+  readonly coordinator: () => Promise<InvitingCoordinator>;
+};
+
+/** `now` is the clock of figures that are kept a while. */
+export function fleetStores(pool: Pool, now: () => Date) {
+  const nowMs = () => performance.now();
+  return {
+    ...readsOver(pool, { invitationProgress, grantBudget, restoreTrust }),
+    reads: createFleetReads(pool, now, nowMs),
+    overview: createReports(pool, nowMs),
+    crawlers: createCrawlerStore(pool),
+    keys: createFleetKeys(pool),
+    frontier: createFrontierStore(pool),
+    invitations: createInvitationStore(pool),
+    incidents: createIncidentStore(pool),
+    moves: createMoveStore(pool),
+    releases: createReleaseStore(pool),
+    releaseFleet: createReleaseFleetStore(pool),
+    optOuts: createOptOutStore(pool),
+    marks: createOptOutMarks(pool),
+    complaints: createComplaintStore(pool),
+    links: createSignInLinkStore(pool),
+    domainSets: createDomainSetStore(pool),
+    /** Where people reach the pages; null: no coordinator has said so yet. */
+    webUrl: async () => (await readCoordinatorPlace(pool))?.webUrl ?? null,
+    secrets: randomSecrets,
+  };
+}
