@@ -9,7 +9,7 @@ import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { helloText, isSignedBy } from "#protocol/identity";
+import { helloText, isSignedBy, type KeyScope } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerStore } from "./crawler-store.ts";
 import type { KeyHolder, RedemptionFault } from "./identity.ts";
@@ -79,18 +79,31 @@ async function readmit(
   { identities, secrets }: AdmissionPorts,
   now: Date,
 ): Promise<Admitted | { readonly refuse: Refusal } | null> {
-  const { hello } = introduction;
-  const publicKey = hello.identity?.publicKey;
-  if (publicKey === undefined || isPassedOn(introduction) || !isHelloSigned(introduction, publicKey))
-    return null;
-  const known = await identities.readmitted(hello.name, publicKey);
+  const publicKey = provenIdentity(introduction);
+  if (publicKey === null) return null;
+  const known = await identities.readmitted(introduction.hello.name, publicKey);
   if (known === null) return null;
   if (known.revoked) return { refuse: shutOut };
   const { crawlerId, scopes } = known;
   const { secret: key, hash: keyHash } = secrets.make();
   await identities.issueKey({ crawlerId, keyHash, scopes }, now);
-  const given = { type: "coordinator:key" as const, key, scopes: [...scopes], oldKeySeconds: 0 };
-  return { crawlerId, publicKey, first: [given] };
+  return withKey({ crawlerId, publicKey }, key, scopes);
+}
+
+const withKey = (
+  crawler: Pick<Admitted, "crawlerId" | "publicKey">,
+  key: string,
+  scopes: readonly KeyScope[],
+): Admitted => ({
+  ...crawler,
+  first: [{ type: "coordinator:key", key, scopes: [...scopes], oldKeySeconds: 0 }],
+});
+
+/** The public key of whoever has signed the hello, for this connection; null: nobody has. */
+function provenIdentity(introduction: Introduction): string | null {
+  const publicKey = introduction.hello.identity?.publicKey ?? null;
+  if (publicKey === null || isPassedOn(introduction)) return null;
+  return isHelloSigned(introduction, publicKey) ? publicKey : null;
 }
 
 interface IdentityFault {
@@ -168,10 +181,9 @@ async function redeem(
   now: Date,
 ): Promise<Admitted | { readonly refuse: Refusal }> {
   const { hello } = introduction;
-  const publicKey = hello.identity?.publicKey;
-  if (publicKey === undefined || isPassedOn(introduction) || !isHelloSigned(introduction, publicKey)) {
+  const publicKey = provenIdentity(introduction);
+  if (publicKey === null)
     return { refuse: badSignature("an invitation is redeemed by a hello that its new identity has signed") };
-  }
   const { secret: key, hash: keyHash } = secrets.make();
   const secretHash = secrets.hash(hello.key);
   const redeemed = await identities.redeem({ secretHash, name: hello.name, publicKey, keyHash, now });
@@ -179,9 +191,7 @@ async function redeem(
     if (redeemed.refused.type === "revoked") noteRevokedKey(introduction, null, { incidents }, now);
     return { refuse: refusalOf(redeemed.refused, hello.name) };
   }
-  const { crawlerId, scopes } = redeemed;
-  const given = { type: "coordinator:key" as const, key, scopes: [...scopes], oldKeySeconds: 0 };
-  return { crawlerId, publicKey, first: [given] };
+  return withKey({ crawlerId: redeemed.crawlerId, publicKey }, key, redeemed.scopes);
 }
 
 function refusalOf(fault: RedemptionFault, name: string): Refusal {

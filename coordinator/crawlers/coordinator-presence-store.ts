@@ -81,9 +81,7 @@ async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<num
 }
 
 /** Whether a coordinator works on this database now. */
-export async function coordinatorRuns(pool: Pool): Promise<boolean> {
-  return (await lockedNumbers(pool)).size > 0;
-}
+export const coordinatorRuns = async (pool: Pool): Promise<boolean> => (await lockedNumbers(pool)).size > 0;
 
 /** Who was offline keeps its reason; $1 is the reason, $2 the time. */
 const absent = `

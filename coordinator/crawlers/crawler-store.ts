@@ -37,12 +37,8 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
   );
   return {
     /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
-    register: async (crawler: {
-      name: string;
-      keyHash: string;
-      pagesPerDay?: number;
-      bytesPerDay?: number;
-    }): Promise<CrawlerId> => await registerCrawler(pool, crawler),
+    register: async (crawler: Parameters<typeof registerCrawler>[1]): Promise<CrawlerId> =>
+      await registerCrawler(pool, crawler),
 
     /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
     authenticate: async (name: string, keyHash: string): Promise<KeyHolder | null> =>
@@ -61,12 +57,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
      * `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another
      * coordinator by now, and nothing was changed.
      */
-    leave: async (departure: {
-      crawlerId: CrawlerId;
-      reason: string;
-      forGood?: boolean;
-      now: Date;
-    }): Promise<boolean> => await departures.ask(departure),
+    leave: async (departure: Departure): Promise<boolean> => await departures.ask(departure),
 
     /** Of each crawler one. */
     heartbeats: async (

@@ -172,9 +172,8 @@ export class Mover {
 
   /* ------------------------------------------------------------------ what they share */
 
-  /** False: it is at another step, here or in the database. */
+  /** False: it is at another step. */
   async #step(move: LiveMove, from: MoveStep, to: MoveStep, packed?: Said<"packed">): Promise<boolean> {
-    if (move.step !== from) return false;
     const { moves, now } = this.#ports;
     const next = { from, to, ...(packed && { packed }) };
     if (!(await moves.advance(move.record.moveId, next, now()))) return false;

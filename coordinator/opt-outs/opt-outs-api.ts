@@ -1,6 +1,6 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, get, post } from "../web/api-operation.ts";
 
 export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
@@ -185,9 +185,7 @@ const numbered = { path: { number: z.int().meta({ description: "As listed.", exa
 
 export const optOutsApi = {
   fleetOptOuts: {
-    method: "get",
-    path: "/api/fleet/opt-outs",
-    needs: "fleet-read",
+    ...get("/api/fleet/opt-outs", "fleet-read"),
     summary: "Pages, sites and networks that have opted out, the latest first",
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
@@ -195,9 +193,7 @@ export const optOutsApi = {
     answers: { 200: answer(fleetOptOuts) },
   },
   previewOptOut: {
-    method: "get",
-    path: "/api/fleet/opt-outs/preview",
-    needs: "fleet-read",
+    ...get("/api/fleet/opt-outs/preview", "fleet-read"),
     summary: "What an opt-out would cover, in numbers",
     parameters: {
       query: {
@@ -211,9 +207,7 @@ export const optOutsApi = {
     answers: { 200: answer(optOutPreview), 400: errorAnswer("The target or the scope names nothing") },
   },
   erasePage: {
-    method: "post",
-    path: "/api/fleet/opt-outs/erase",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs/erase", "fleet-write"),
     summary: "Erase one page from database, index and exports, and opt its URL out",
     description:
       "Its texts, links, visits and history go, what other pages call it, and what crawlers have in " +
@@ -226,25 +220,19 @@ export const optOutsApi = {
     answers: { 200: answer(erasedPage) },
   },
   addOptOut: {
-    method: "post",
-    path: "/api/fleet/opt-outs",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs", "fleet-write"),
     summary: "Opt a page, a part of a site, a site or a network out, permanently",
     body: { schema: optOutBody, example: { target: "www.example.org", words: "by letter" } },
     answers: { 200: answer(fleetOptOut), ...tooWide },
   },
   fleetComplaints: {
-    method: "get",
-    path: "/api/fleet/complaints",
-    needs: "fleet-read",
+    ...get("/api/fleet/complaints", "fleet-read"),
     summary: "Complaints, each with our requests",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
     answers: { 200: answer(fleetComplaints) },
   },
   addComplaint: {
-    method: "post",
-    path: "/api/fleet/complaints",
-    needs: "fleet-write",
+    ...post("/api/fleet/complaints", "fleet-write"),
     summary: "Record a complaint, with our requests to the target",
     body: {
       schema: complaintBody,
@@ -253,27 +241,21 @@ export const optOutsApi = {
     answers: { 200: answer(fleetComplaint) },
   },
   confirmOptOut: {
-    method: "post",
-    path: "/api/fleet/opt-outs/{number}/confirm",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs/{number}/confirm", "fleet-write"),
     summary: "Confirm an opt-out: it becomes permanent",
     parameters: numbered,
     body: { schema: confirmBody, example: {} },
     answers: { 200: answer(fleetOptOut), ...notOpen, ...tooWide },
   },
   liftOptOut: {
-    method: "post",
-    path: "/api/fleet/opt-outs/{number}/lift",
-    needs: "fleet-write",
+    ...post("/api/fleet/opt-outs/{number}/lift", "fleet-write"),
     summary: "Lift an opt-out",
     parameters: numbered,
     body: { schema: liftBody, example: { words: "the owner did not request it" } },
     answers: { 200: answer(fleetOptOut), ...notOpen },
   },
   closeComplaint: {
-    method: "post",
-    path: "/api/fleet/complaints/{number}/close",
-    needs: "fleet-write",
+    ...post("/api/fleet/complaints/{number}/close", "fleet-write"),
     summary: "Close a complaint",
     parameters: numbered,
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
@@ -362,9 +344,7 @@ const agentCard = z
 
 export const contactApi = {
   fleetAddresses: {
-    method: "get",
-    path: "/about-crawler/addresses.json",
-    needs: null,
+    ...get("/about-crawler/addresses.json", null),
     summary:
       "Public addresses that crawlers connect from, or did within a week, except where their partners object",
     answers: {
@@ -381,9 +361,7 @@ export const contactApi = {
     },
   },
   keyDirectory: {
-    method: "get",
-    path: "/.well-known/http-message-signatures-directory",
-    needs: null,
+    ...get("/.well-known/http-message-signatures-directory", null),
     summary:
       "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If " +
       "requests are signed, so is the answer, with a coordinator key that it contains",
@@ -409,18 +387,14 @@ export const contactApi = {
     },
   },
   signatureAgentCard: {
-    method: "get",
-    path: "/.well-known/signature-agent-card",
-    needs: null,
+    ...get("/.well-known/signature-agent-card", null),
     summary:
       "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with " +
       "the reason if sites cannot reach the coordinator by https",
     answers: { 200: answer(agentCard, "The card") },
   },
   securityTxt: {
-    method: "get",
-    path: "/.well-known/security.txt",
-    needs: null,
+    ...get("/.well-known/security.txt", null),
     summary: "Where to report a security problem (RFC 9116); 404 with the reason if no contact is set",
     answers: {
       200: {
@@ -434,9 +408,7 @@ export const contactApi = {
     },
   },
   optOut: {
-    method: "post",
-    path: "/about-crawler/opt-out",
-    needs: null,
+    ...post("/about-crawler/opt-out", null),
     summary:
       "Opt a page, a part of a site or a site out of crawl and search. A browser gets a page, Accept: application/json gets JSON.",
     body: {
@@ -469,9 +441,7 @@ export const contactApi = {
     },
   },
   report: {
-    method: "post",
-    path: "/about-crawler/report",
-    needs: null,
+    ...post("/about-crawler/report", null),
     summary: "Report a problem with our requests to a site, an address or a network.",
     body: {
       schema: z.object({

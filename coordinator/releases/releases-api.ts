@@ -1,6 +1,6 @@
 /** The API of releases: the files that crawlers fetch, and who runs which version. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, answer, dateTime, errorAnswer, get, post } from "../web/api-operation.ts";
 import { defaultSoakMinutes } from "./decide-stage.ts";
 
 const releaseDigest = z
@@ -65,9 +65,7 @@ const signedText = z
 
 export const releasesApi = {
   releaseBundle: {
-    method: "get",
-    path: "/releases/{digest}",
-    needs: null,
+    ...get("/releases/{digest}", null),
     summary: "The bundle of a release that is on offer; supervisors verify it by its signed manifest",
     parameters: { path: { digest: releaseDigest } },
     answers: {
@@ -81,9 +79,7 @@ export const releasesApi = {
     },
   },
   releaseManifest: {
-    method: "get",
-    path: "/releases/{digest}/manifest.json",
-    needs: null,
+    ...get("/releases/{digest}/manifest.json", null),
     summary: "The signed manifest of a release that is on offer",
     parameters: { path: { digest: releaseDigest } },
     answers: {
@@ -92,9 +88,7 @@ export const releasesApi = {
     },
   },
   currentRelease: {
-    method: "get",
-    path: "/releases/current.json",
-    needs: null,
+    ...get("/releases/current.json", null),
     summary:
       "What a supervisor without a release asks for: the newest release offered to all, and what verifies it",
     answers: {
@@ -109,9 +103,7 @@ export const releasesApi = {
     },
   },
   releaseKeys: {
-    method: "get",
-    path: "/releases/keys.json",
-    needs: null,
+    ...get("/releases/keys.json", null),
     summary: "The rotations of the keys that releases are signed with, in order",
     answers: {
       200: answer(
@@ -121,9 +113,7 @@ export const releasesApi = {
     },
   },
   revokedReleases: {
-    method: "get",
-    path: "/releases/revocations.json",
-    needs: null,
+    ...get("/releases/revocations.json", null),
     summary: "The signed list of releases that are never to run again",
     answers: {
       200: answer(signedText, "The list in force"),
@@ -131,9 +121,7 @@ export const releasesApi = {
     },
   },
   dockFile: {
-    method: "get",
-    path: "/releases/dock.mjs",
-    needs: null,
+    ...get("/releases/dock.mjs", null),
     summary: "The single file that a partner starts with",
     answers: {
       200: {
@@ -163,16 +151,12 @@ const notOffered = { 409: errorAnswer("It cannot be offered; the message says wh
 
 export const versionsApi = {
   fleetVersions: {
-    method: "get",
-    path: "/api/fleet/versions",
-    needs: "fleet-read",
+    ...get("/api/fleet/versions", "fleet-read"),
     summary: "Releases, who is offered each, and who runs what",
     answers: { 200: answer(fleetVersions) },
   },
   stageRelease: {
-    method: "post",
-    path: "/api/fleet/versions/{version}/stage",
-    needs: "fleet-write",
+    ...post("/api/fleet/versions/{version}/stage", "fleet-write"),
     summary: "Offer a release to one crawler, to a share of them, or to all",
     parameters: ofVersion,
     body: {
@@ -185,9 +169,7 @@ export const versionsApi = {
     answers: { 200: answer(stagedRelease), ...notOffered },
   },
   autoRelease: {
-    method: "post",
-    path: "/api/fleet/versions/{version}/auto",
-    needs: "fleet-write",
+    ...post("/api/fleet/versions/{version}/auto", "fleet-write"),
     summary: "Offer a release to one crawler, then 5 %, then all, as long as all goes well",
     parameters: ofVersion,
     body: {
@@ -197,9 +179,7 @@ export const versionsApi = {
     answers: { 200: answer(stagedRelease), ...notOffered },
   },
   holdRelease: {
-    method: "post",
-    path: "/api/fleet/versions/{version}/hold",
-    needs: "fleet-write",
+    ...post("/api/fleet/versions/{version}/hold", "fleet-write"),
     summary: "Hold a release",
     parameters: ofVersion,
     body: {

@@ -49,9 +49,7 @@ export async function surveyCoordinator(settings: SurveySettings): Promise<Coord
 }
 
 /** Without its password. */
-function proxyInWords({ type, host, port }: ProxyAddress): string {
-  return `${type}://${hostInUrl(host)}:${port}`;
-}
+const proxyInWords = ({ type, host, port }: ProxyAddress): string => `${type}://${hostInUrl(host)}:${port}`;
 
 async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Promise<Answer | Error> {
   const url = new URL(settings.url);

@@ -124,9 +124,7 @@ function lateLabel(bytes: Buffer): string | null {
 }
 
 /** The text outside tags, scripts and styles. */
-function textBytes(bytes: Buffer): Buffer {
-  return new BytesReader(bytes.toString("latin1", 0, maxBytes)).text();
-}
+const textBytes = (bytes: Buffer): Buffer => new BytesReader(bytes.toString("latin1", 0, maxBytes)).text();
 
 /** Most pages that state their charset late do so soon after the first 1,024 bytes: it is read by steps. */
 const stepBytes = 2048;

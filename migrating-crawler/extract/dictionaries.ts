@@ -44,9 +44,7 @@ const configs: Readonly<Record<string, string>> = {
 export const supportedConfigs = [...new Set([...Object.values(configs), "simple"])];
 
 /** `simple` for a language that is not known or not supported. */
-export function textSearchConfigOf(language: string | null): string {
-  return configs[language ?? ""] ?? "simple";
-}
+export const textSearchConfigOf = (language: string | null): string => configs[language ?? ""] ?? "simple";
 
 const dictionaries = new Map<string, Promise<Dictionary>>();
 

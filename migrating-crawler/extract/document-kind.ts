@@ -98,9 +98,7 @@ function declaredCharset(bytes: Buffer): string | null {
 }
 
 /** The media type of a Content-Type header without its parameters, in lower case (WHATWG MIME Sniffing, "essence"). */
-export function mediaType(contentType: string): string {
-  return contentType.split(";", 1)[0]!.trim().toLowerCase();
-}
+export const mediaType = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
 /**
  * The root element of an XML document (XML 1.0 section 2.8): what says what the document is. The prolog is

@@ -110,9 +110,7 @@ function resolveStated({ href, bases }: StatedLink, base: string): string | null
 
 // A body's identity: SHA-256 of its bytes, content codings undone, in hex.
 
-export function bodyDigest(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex");
-}
+export const bodyDigest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
 // Which of a list's entries are shipped. A sitemap speaks for its own host only (sitemaps.org protocol,
 // "Sitemap file location"): the same name, with or without `www.`, and what is below it. Everything else in it is

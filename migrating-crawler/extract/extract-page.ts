@@ -316,14 +316,10 @@ function titleOf({ title, notes, headings }: ReadPage): string {
   return cutAt(stated === "" ? (heading?.text ?? "") : stated, 500);
 }
 
-function descriptionOf({ notes }: ReadPage): string {
-  return cutAt(shown(notes.description ?? ""), 1000);
-}
+const descriptionOf = ({ notes }: ReadPage): string => cutAt(shown(notes.description ?? ""), 1000);
 
 /** As a reader would see it. */
-function shown(text: string): string {
-  return tidy(withoutSoftHyphens(text));
-}
+const shown = (text: string): string => tidy(withoutSoftHyphens(text));
 
 function datesOf(
   { notes, blocks }: ReadPage,

@@ -86,9 +86,7 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
 }
 
 /** The product token of a User-Agent, in lower case: `foobot` of `FooBot/1.2 (x)`. Of others it may have digits (`360Spider`). */
-export function agentToken(text: string): string {
-  return (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
-}
+export const agentToken = (text: string): string => (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
 
 /** Whether a User-agent line names the token (in lower case): as Google's parser, up to what no token can hold. */
 function addresses(line: string, token: string): boolean {

@@ -129,6 +129,4 @@ function escaped(bytes: Buffer): string {
 }
 
 /** A string of its own: a slice would keep the whole file in memory for as long as the rule is remembered. */
-function copyOf(text: string): string {
-  return Buffer.from(text, "latin1").toString("latin1");
-}
+const copyOf = (text: string): string => Buffer.from(text, "latin1").toString("latin1");

@@ -186,9 +186,7 @@ function urlShapes(url: string): UrlShapes {
   return { shape: (masked.join("/") + query).slice(0, 300), folder: (folder + query).slice(0, 300) };
 }
 
-function mask(segment: string): string {
-  return token.test(segment) ? "*" : segment.replace(/\d+/g, "#");
-}
+const mask = (segment: string): string => (token.test(segment) ? "*" : segment.replace(/\d+/g, "#"));
 
 // What is remembered of a page to know it again under another URL.
 

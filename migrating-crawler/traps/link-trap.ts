@@ -105,9 +105,7 @@ function repeatedWords(segments: readonly string[]): number {
   return count;
 }
 
-function isWord(segment: string): boolean {
-  return !/^[\d.,_-]*$/.test(segment);
-}
+const isWord = (segment: string): boolean => !/^[\d.,_-]*$/.test(segment);
 
 /** A sequence of segments three times in a row (`/a/b/a/b/a/b`), as Heritrix' PathologicalPath has it. */
 function hasTriple(segments: readonly string[]): boolean {
@@ -155,9 +153,7 @@ function hasManyFacets(link: UrlParts, page: UrlParts): boolean {
 const pager =
   /^(?:.*[^a-z])?(?:p|pg|page|paged|pageno|pagenum(?:ber)?|start|offset|from|skip|limitstart|seite|pagina|sida)\]?$/i;
 
-function textOf({ name, value }: UrlParts["parameters"][number]): string {
-  return `${name}=${value}`;
-}
+const textOf = ({ name, value }: UrlParts["parameters"][number]): string => `${name}=${value}`;
 
 /** `f[]`, `f[3]` and `f%5B3%5D` are one name. */
 function mostOfOneName({ parameters }: UrlParts): number {
@@ -237,9 +233,7 @@ interface UrlDate {
   readonly named: boolean;
 }
 
-function dateOf(url: UrlParts): UrlDate | null {
-  return dateInParameters(url) ?? dateInPath(url.segments);
-}
+const dateOf = (url: UrlParts): UrlDate | null => dateInParameters(url) ?? dateInPath(url.segments);
 
 function dateInParameters({ parameters }: UrlParts): UrlDate | null {
   const year = parameters.find(({ name, value }) => yearName.test(name) && /^\d{4,5}$/.test(value));

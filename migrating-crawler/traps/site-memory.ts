@@ -232,9 +232,7 @@ function tells(words: string): boolean {
   return beyondLatin.test(words) && unspaced.some((phrase) => words.includes(phrase));
 }
 
-function withoutFillers(words: string): string {
-  return words.replace(fillers, " ").replace(/\s+/g, " ").trim();
-}
+const withoutFillers = (words: string): string => words.replace(fillers, " ").replace(/\s+/g, " ").trim();
 
 /** Letters, marks and digits, in lower case, one blank between words. */
 function plainWords(text: string): string {

@@ -227,9 +227,7 @@ function fieldOf({ rawHeaders }: AnswerHead, wanted: string): string | null {
   return null;
 }
 
-function textOf(raw: string | Buffer): string {
-  return typeof raw === "string" ? raw : raw.toString("latin1");
-}
+const textOf = (raw: string | Buffer): string => (typeof raw === "string" ? raw : raw.toString("latin1"));
 
 // An answer that is recorded when it has been read or dropped. One that breaks off leaves no record.
 
@@ -270,9 +268,7 @@ interface WarcRecord {
   readonly payloadAt: number | null;
 }
 
-function newRecordId(): string {
-  return `<urn:uuid:${randomUUID()}>`;
-}
+const newRecordId = (): string => `<urn:uuid:${randomUUID()}>`;
 
 function writeWarcRecord(record: WarcRecord): Buffer {
   const { type, id = newRecordId(), date, contentType, fields, block, payloadAt } = record;
@@ -294,9 +290,7 @@ function writeWarcRecord(record: WarcRecord): Buffer {
   return Buffer.concat([head, block, Buffer.from("\r\n\r\n")]);
 }
 
-function warcDigest(bytes: Uint8Array): string {
-  return `sha1:${base32(createHash("sha1").update(bytes).digest())}`;
-}
+const warcDigest = (bytes: Uint8Array): string => `sha1:${base32(createHash("sha1").update(bytes).digest())}`;
 
 /** Nobody outside may end a line of ours. */
 function clean(value: string): string {

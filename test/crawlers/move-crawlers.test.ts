@@ -1,5 +1,4 @@
 /** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
-import { generateKeyPairSync, sign } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Refusal } from "#coordinator/crawlers/admit-crawler";
 import { Mover } from "#coordinator/crawlers/move-crawlers";
@@ -8,6 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { type CrawlerMove, moveText } from "#protocol/move";
+import { type TestIdentity, testIdentity } from "../gateway/sealing-crawler.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { newWorld } from "../support/store-world.ts";
 
@@ -19,10 +19,8 @@ let refused: { readonly who: CrawlerId; readonly refusal: Refusal }[];
 let athens: Party;
 let sparta: Party;
 
-interface Party {
+interface Party extends TestIdentity {
   readonly id: CrawlerId;
-  readonly publicKey: string;
-  sign(text: string): string;
 }
 
 beforeEach(async () => {
@@ -46,14 +44,13 @@ beforeEach(async () => {
 });
 
 async function party(name: string): Promise<Party> {
-  const { privateKey } = generateKeyPairSync("ed25519");
-  const publicKey = privateKey.export({ format: "jwk" }).x ?? "";
+  const identity = testIdentity();
   const id = await world.crawler(name);
   await world.pool.query("update crawler set public_key = $2, state = 'online' where crawler_id = $1", [
     id,
-    publicKey,
+    identity.publicKey,
   ]);
-  return { id, publicKey, sign: (text) => sign(null, Buffer.from(text), privateKey).toString("base64url") };
+  return { id, ...identity };
 }
 
 const moves = () => createMoveStore(world.pool);

@@ -95,13 +95,15 @@ describe("a signing key that is announced", () => {
   it("is gone with its crawler's access, and with its identity", async () => {
     const athens = await announcing("athens");
     const berlin = await announcing("berlin");
+    const [key, renewed] = [testIdentity(), testIdentity()];
     await athens.announce(testIdentity());
-    await berlin.announce(testIdentity());
+    await berlin.announce(key);
 
     await createFleetKeys(world.pool).revoke("athens", noon);
-    await world.rows("update crawler set public_key = $1 where name = 'berlin'", [testIdentity().publicKey]);
+    await world.rows("update crawler set public_key = $1 where name = 'berlin'", [renewed.publicKey]);
 
     expect(await publishedAt(later(1))).toEqual([]);
+    expect(await berlin.announce(key, noon, renewed)).toMatchObject({ refusal: "taken" });
     expect(await athens.announce(testIdentity())).toMatchObject({ refusal: "bad-signature" });
   });
 });

@@ -68,6 +68,14 @@ const ask = (site: string, changed: Partial<OptOutRequest> = {}): OptOutRequest 
   confirmed: false,
   ...changed,
 });
+const requested = async (site: string, changed: Partial<OptOutRequest> = {}, at = worldNow) =>
+  await stores.optOuts.request(ask(site, changed), at);
+const applied = async (at = worldNow) => await stores.marks.apply(at);
+/** In force, and what that did. */
+const taken = async (...asked: Parameters<typeof requested>) => {
+  const optOut = await requested(...asked);
+  return { ...optOut, applied: await applied() };
+};
 const leased = async () =>
   (
     await stores.frontier.leaseHosts({
@@ -118,8 +126,8 @@ describe("an opt-out", () => {
   it("covers the site and everything below it, and nothing beside it: not leased any more, nor admitted", async () => {
     const before = await leased();
 
-    const optOut = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    const { leases, hosts } = await stores.marks.apply(worldNow);
+    const optOut = await requested("www.example.org");
+    const { leases, hosts } = await applied();
     const open = await database.pool.query("select from lease where closed_at is null");
     const known = await admitted("https://www.example.org/new");
     const fresh = await admitted("https://deep.www.example.org/");
@@ -143,8 +151,7 @@ describe("an opt-out", () => {
     const request = { crawlerId: asCrawlerId(1), hosts: 10, leaseSeconds: 60, now: worldNow };
     const check = async () => await createTrustStore(database.pool).lease({ ...request, urlsPerHost: 5 });
 
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
+    await taken("www.example.org");
     const after = await check();
     await database.pool.query("update frontier_host set opt_out_id = null");
     const without = await check();
@@ -160,13 +167,13 @@ describe("an opt-out", () => {
       { url: "https://old.example.org/", title: "Other", text: "stays" },
     ];
     for (const page of pages) await seedPage(database.pool, page);
-    const { optOutId } = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const { optOutId } = await requested("www.example.org");
     const last = await lastChange();
-    await stores.marks.apply(worldNow);
+    await applied();
     const unconfirmed = await lastChange();
     await stores.optOuts.confirm(optOutId, "operator", worldNow);
-    const { pages: deleted } = await stores.marks.apply(worldNow);
-    await stores.marks.apply(worldNow);
+    const { pages: deleted } = await applied();
+    await applied();
 
     expect([unconfirmed, deleted]).toEqual([last, 2]);
     expect(await changesSince(last)).toMatchObject([
@@ -178,14 +185,15 @@ describe("an opt-out", () => {
   });
 
   it("lapses after 30 days unless somebody confirmed it, and the site is crawled again after a pause", async () => {
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    const { optOutId } = await stores.optOuts.request(ask("old.example.org"), worldNow);
+    await requested("www.example.org");
+    const { optOutId } = await requested("old.example.org", {}, later(0.1));
+    expect(await stores.optOuts.sitesSince(worldNow, 1)).toEqual(["old.example.org"]);
     await stores.optOuts.confirm(optOutId, "site", later(1));
-    await stores.marks.apply(worldNow);
+    await applied();
 
     const early = await stores.optOuts.lapse(later(29));
     const lapsed = await stores.optOuts.lapse(later(30));
-    await stores.marks.apply(worldNow);
+    await applied();
     const open = await stores.optOuts.list({ open: true, most: 10 });
     const { rows } = await database.pool.query<{ wait: number; due: boolean }>(
       `select extract(epoch from not_before - $1)::int as wait, due_at is not null as due
@@ -199,24 +207,20 @@ describe("an opt-out", () => {
   });
 
   it("stays in force where a wider one that covered the same host is lifted", async () => {
-    const wide = await stores.optOuts.request(ask("example.org"), worldNow);
-    await stores.optOuts.request(ask("www.example.org"), worldNow);
-    await stores.marks.apply(worldNow);
+    const wide = await requested("example.org");
+    await taken("www.example.org");
 
     await stores.optOuts.lift(wide.optOutId, "asked for by mistake", worldNow);
-    await stores.marks.apply(worldNow);
+    await applied();
 
     expect(await marked()).toEqual(["shop.www.example.org", "www.example.org"]);
   });
 
   it("asked for twice is one, and an operator's word confirms it", async () => {
-    const first = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const first = await requested("www.example.org");
 
-    const again = await stores.optOuts.request(ask("www.example.org"), worldNow);
-    const sure = await stores.optOuts.request(
-      ask("www.example.org", { source: "operator", confirmed: true }),
-      worldNow,
-    );
+    const again = await requested("www.example.org");
+    const sure = await requested("www.example.org", { source: "operator", confirmed: true });
 
     expect([again.optOutId, again.token]).toEqual([first.optOutId, first.token]);
     expect(sure).toMatchObject({ optOutId: first.optOutId, state: "confirmed", confirmedBy: "operator" });
@@ -224,8 +228,7 @@ describe("an opt-out", () => {
 
   it("of a network covers whoever resolves into it, from then on until they move away", async () => {
     const target = { site: null, network: { first: "1.2.3.0", last: "1.2.3.255" } } as const;
-    await stores.optOuts.request(ask("", { target, source: "operator", confirmed: true }), worldNow);
-    await stores.marks.apply(worldNow);
+    await taken("", { target, source: "operator", confirmed: true });
     const before = await marked();
     const place = { type: "resolved", subnetId: null, ttlSeconds: 60 } as const;
 
@@ -252,6 +255,8 @@ describe("an opt-out", () => {
 describe("an opt-out of a part of a site", () => {
   const part = (text: string, changed: Partial<OptOutRequest> = {}) =>
     ask("", { target: targetOf(text, "networks"), ...changed });
+  const takenPart = async (text: string, changed: Partial<OptOutRequest> = {}) =>
+    await taken("", part(text, changed));
   const sure = { source: "operator", confirmed: true } as const;
   const urlsOf = async (condition: string) =>
     (
@@ -284,8 +289,7 @@ describe("an opt-out of a part of a site", () => {
   it("of one URL covers it in all its spellings by http and https, and nothing else of its host", async () => {
     for (const path of ["a", "a/b"]) await seedAmber(`https://www.example.org/${path}`);
 
-    const optOut = await stores.optOuts.request(part("https://WWW.example.ORG.:443/%61#x", sure), worldNow);
-    const { pages: deleted } = await stores.marks.apply(worldNow);
+    const optOut = await takenPart("https://WWW.example.ORG.:443/%61#x", sure);
     const known = await admitted("http://www.example.org/a");
     const beside = await admitted("https://www.example.org/new");
 
@@ -296,15 +300,14 @@ describe("an opt-out of a part of a site", () => {
       urls: 2,
       pages: 1,
     });
-    expect([deleted, await pages()]).toEqual([1, ["https://www.example.org/a/b"]]);
+    expect([optOut.applied.pages, await pages()]).toEqual([1, ["https://www.example.org/a/b"]]);
     expect(await urlsOf("last_outcome = 'opted-out'")).toEqual(["http://www.example.org/a", "/a"]);
     expect([known.newUrls, beside.newUrls]).toEqual([0, 1]);
     expect(await leased()).toEqual(["shop.www.example.org", "www.example.org"]);
   });
 
   it("of a prefix ends with a path segment, and keeps out what links and lists name of it later", async () => {
-    await stores.optOuts.request(part("https://www.example.org/a/*", sure), worldNow);
-    await stores.marks.apply(worldNow);
+    await takenPart("https://www.example.org/a/*", sure);
     const late = await Promise.all(
       [
         "https://www.example.org/a/late",
@@ -324,12 +327,11 @@ describe("an opt-out of a part of a site", () => {
   });
 
   it("of a host leaves those below it, and is told from the site of its name", async () => {
-    const host = await stores.optOuts.request(part("https://www.example.org/*", sure), worldNow);
-    await stores.marks.apply(worldNow);
+    const host = await takenPart("https://www.example.org/*", sure);
     const left = await leased();
     const below = await admitted("https://deep.www.example.org/");
 
-    const site = await stores.optOuts.request(ask("www.example.org", sure), worldNow);
+    const site = await requested("www.example.org", sure);
 
     expect([host.scope, site.scope, site.optOutId !== host.optOutId]).toEqual(["host", "subdomains", true]);
     expect([left, below.newUrls]).toEqual([["shop.www.example.org"], 1]);
@@ -337,14 +339,12 @@ describe("an opt-out of a part of a site", () => {
 
   it("takes its URLs off the lease that is out, which goes on; their results are dropped and are nobody's fault", async () => {
     await leased();
-    await stores.optOuts.request(part("https://www.example.org/a/*"), worldNow);
-    const { leases } = await stores.marks.apply(worldNow);
+    const { leases } = (await takenPart("https://www.example.org/a/*")).applied;
     const { rows } = await database.pool.query<{ open: number; listed: number; url_count: number }>(
       `select open_urls as open, cardinality(open_url_hashes) as listed, url_count
        from lease where host = 'www.example.org' and closed_at is null`,
     );
-    await stores.optOuts.request(part("https://www.example.org/*"), worldNow);
-    const ended = await stores.marks.apply(worldNow);
+    const ended = (await takenPart("https://www.example.org/*")).applied;
 
     const [lease] = rows;
     expect(leases).toEqual([]);
@@ -357,8 +357,7 @@ describe("an opt-out of a part of a site", () => {
     for (const path of ["a", "ab"]) await seedAmber(`https://www.example.org/${path}`);
     const last = await lastChange();
 
-    const { optOutId } = await stores.optOuts.request(part("https://www.example.org/a"), worldNow);
-    await stores.marks.apply(worldNow);
+    const { optOutId } = await takenPart("https://www.example.org/a");
     const hidden = (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total;
     const kept = (await pages()).length;
     const told = await changesSince(last);
@@ -369,7 +368,7 @@ describe("an opt-out of a part of a site", () => {
       await covering("https://www.example.org/ab"),
     ];
     await stores.optOuts.lift(optOutId, "", worldNow);
-    await stores.marks.apply(worldNow);
+    await applied();
     const { rows } = await database.pool.query<{ minutes: number }>(
       `select extract(epoch from next_fetch_at - $1)::int / 60 as minutes from frontier_url
        where url like '%//www.example.org/a' and state = 'due' and last_outcome is null order by 1`,
@@ -403,15 +402,13 @@ describe("an opt-out of a part of a site", () => {
 
 describe("what the form can do", () => {
   it("is not believed again for what an operator lifted, nor above or below it: proof is, and a neighbour", async () => {
-    const first = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const first = await requested("www.example.org");
     await stores.optOuts.lift(first.optOutId, "abuse", worldNow);
 
     const states: Record<string, string> = {};
     for (const site of ["www.example.org", "shop.www.example.org", "example.org", "old.example.org"])
-      states[site] = (
-        await stores.optOuts.request(ask(site, { requester: "203.0.113.9" }), later(300))
-      ).state;
-    const { optOutId } = await stores.optOuts.request(ask("www.example.org"), later(300));
+      states[site] = (await requested(site, { requester: "203.0.113.9" }, later(300))).state;
+    const { optOutId } = await requested("www.example.org", {}, later(300));
     const proven = await stores.optOuts.confirm(optOutId, "site", later(300));
 
     expect(states).toEqual({
@@ -433,7 +430,7 @@ describe("what the form can do", () => {
       const states: string[] = [];
       for (let n = 0; n < count; n += 1) {
         const [site, requester] = asked(n);
-        states.push((await stores.optOuts.request(ask(site, { requester }), worldNow)).state);
+        states.push((await requested(site, { requester })).state);
       }
       return states.filter((state) => state === "unconfirmed").length;
     };
@@ -441,10 +438,10 @@ describe("what the form can do", () => {
     const byAddress = await statesOf(most.ofAddress + 2, (n) => [`a.a${n}.example`, `2001:db8:1:1::${n}`]);
     const byNetwork = await statesOf(most.ofNetwork + 2, (n) => [`a.n${n}.example`, `198.51.100.${n}`]);
     const byDomain = await statesOf(most.ofDomain + 2, (n) => [`a${n}.domain.example`, `203.0.${n}.1`]);
-    const honest = (await stores.optOuts.request(ask("honest.example.net"), worldNow)).state;
+    const honest = (await requested("honest.example.net")).state;
     const left = most.ofAll - byAddress - byNetwork - byDomain - 1;
     const unknown = await statesOf(left + 2, (n) => [`a.u${n}.example`, null]);
-    const crawled = (await stores.optOuts.request(ask("www.example.org"), worldNow)).state;
+    const crawled = (await requested("www.example.org")).state;
 
     // Who has used up his own day makes nobody else wait.
     const mine = ask("mine.example.org", { requester: "203.0.113.77" });
@@ -490,9 +487,9 @@ describe("what the form can do", () => {
 
     const states: Record<string, string> = {};
     for (const site of ["small.example", "one.example", "encyclopedia.example", "en.encyclopedia.example"]) {
-      states[site] = (await stores.optOuts.request(ask(site), worldNow)).state;
+      states[site] = (await requested(site)).state;
     }
-    await stores.marks.apply(worldNow);
+    await applied();
     const byOperator = ask("encyclopedia.example", { source: "operator", confirmed: true });
 
     expect(states).toEqual({
@@ -503,7 +500,7 @@ describe("what the form can do", () => {
     });
     expect((await marked()).filter((host) => host.endsWith("encyclopedia.example"))).toEqual([]);
     const page = targetOf("https://en.encyclopedia.example/a");
-    expect((await stores.optOuts.request(ask("", { target: page }), worldNow)).state).toBe("unconfirmed");
+    expect((await requested("", { target: page })).state).toBe("unconfirmed");
     expect((await stores.optOuts.request(byOperator, worldNow)).state).toBe("confirmed");
   });
 
@@ -518,7 +515,7 @@ describe("what the form can do", () => {
 
       const asked = ask("", { target: targetOf(name, "networks") });
       const { optOutId, state } = await stores.optOuts.request(asked, worldNow);
-      await stores.marks.apply(worldNow);
+      await applied();
       const waiting = await marked();
       const proven = await stores.optOuts.confirm(optOutId, "site", worldNow);
 
@@ -532,9 +529,9 @@ describe("what the form can do", () => {
     await addHosts(adding, [keyOf("https://race.example.org/")], worldNow);
 
     let isRecorded = false;
-    const recorded = stores.optOuts.request(ask("race.example.org"), worldNow).then(async () => {
+    const recorded = requested("race.example.org").then(async () => {
       isRecorded = true;
-      await stores.marks.apply(worldNow);
+      await applied();
     });
     await until(async () => isRecorded || (await isWaitedFor(adding)), 5000);
     await adding.query("commit");
@@ -568,18 +565,16 @@ describe("an opt-out that nobody has proven", () => {
       const last = await lastChange();
       const target = targetOf(text, "sites-only", text.endsWith("/") ? "url" : null);
 
-      const first = await stores.optOuts.request(ask("", { target }), worldNow);
-      await stores.marks.apply(worldNow);
-      await stores.marks.apply(later(6.9));
+      const first = await taken("", { target });
+      await applied(later(6.9));
       const hidden = await found();
       const lifted = await stores.optOuts.lift(first.optOutId, "abuse", later(6.9));
-      await stores.marks.apply(later(6.9));
+      await applied(later(6.9));
       const shown = await found();
       const told = (await changesSince(last)).map(({ kind }) => kind);
       await database.pool.query("delete from opt_out");
-      const second = await stores.optOuts.request(ask("", { target }), worldNow);
-      await stores.marks.apply(worldNow);
-      const { pages } = await stores.marks.apply(later(7));
+      const second = await taken("", { target });
+      const { pages } = await applied(later(7));
       const late = await stores.optOuts.lift(second.optOutId, "abuse", later(8));
 
       expect(first).toMatchObject({ state: "unconfirmed", deletesAt: later(7) });
@@ -594,21 +589,19 @@ describe("an opt-out that nobody has proven", () => {
 
   it("stays hidden by another that covers the page, and comes back when that is lifted, too", async () => {
     const page = targetOf("https://www.example.org/", "sites-only", "url");
-    const { optOutId } = await stores.optOuts.request(ask("", { target: page }), worldNow);
-    await stores.marks.apply(worldNow);
+    const { optOutId } = await taken("", { target: page });
     // By an operator, who may ask for a prefix that the form takes for the host.
     const wide = {
       site: "www.example.org",
       network: null,
       part: { scope: "prefix", of: "//www.example.org" },
     } as const;
-    const other = await stores.optOuts.request(ask("", { target: wide }), worldNow);
-    await stores.marks.apply(worldNow);
+    const other = await taken("", { target: wide });
     await stores.optOuts.lift(optOutId, "", worldNow);
-    await stores.marks.apply(worldNow);
+    await applied();
     const [still] = await found();
     await stores.optOuts.lift(other.optOutId, "", worldNow);
-    await stores.marks.apply(worldNow);
+    await applied();
 
     expect([still, (await found())[0]]).toEqual([0, 1]);
   });

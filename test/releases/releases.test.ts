@@ -227,12 +227,11 @@ describe("publishing", () => {
     const { sequence } = await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
     const again = (manifest: object, bundle?: string) =>
       publishedRelease(world.pool, {
-        version: "1.1.0",
-        stage: "none",
-        manifest,
+        ...{ version: "1.1.0", stage: "none", manifest },
         ...(bundle ? { bundle } : {}),
       });
 
+    expect(await listed("1.1.0")).toMatchObject({ sequence });
     await expect(again({ sequence })).rejects.toThrow("is published: sign it again");
     await expect(again({ sequence: sequence - 1 })).rejects.toThrow("is published: sign it again");
     await expect(again({}, "another")).rejects.toThrow("with another bundle");

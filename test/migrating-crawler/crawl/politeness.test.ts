@@ -6,9 +6,7 @@ import { makeGate } from "../../support/gate.ts";
 import { html, type Origin, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { type SliceRunner, sliceRunner } from "../support/slices.ts";
 
-function runner(changes: Parameters<typeof sliceRunner>[0] = {}): SliceRunner {
-  return sliceRunner(changes);
-}
+const runner = (changes: Parameters<typeof sliceRunner>[0] = {}): SliceRunner => sliceRunner(changes);
 
 interface Seen {
   readonly host: string;
@@ -267,7 +265,8 @@ it("a robots.txt answered with 5xx closes the host for one result, and the rest 
 
   const { results, ending } = await crawler.crawl(urlsOf(site, "a.localhost", "/a", "/b"));
 
-  expect(results).toMatchObject([{ outcome: { code: "robots-closed" }, robots: { state: "closed" } }]);
+  const closed = { outcome: { code: "robots-closed" }, robots: { state: "closed" } };
+  expect(results).toMatchObject([{ ...closed, pace: { backOffMs: 60_000 } }]);
   expect(results[0]!.hostDelayMs).toBeGreaterThan(590_000);
   expect(ending).toContain("robots.txt was answered with 500, which forbids everything");
   expect(site.requests).toEqual(["GET /robots.txt"]);

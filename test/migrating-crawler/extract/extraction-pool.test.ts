@@ -77,9 +77,9 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
   });
 
   it("does not count against a page what its thread is made to wait", async () => {
-    const pool = poolOf({ threads: 1, pageMs: 4000 });
+    const pool = poolOf({ threads: 1, pageMs: 8000 });
     let waits = 0;
-    const quiet = () => new Promise<void>((goOn) => setTimeout(goOn, waits++ === 1 ? 4100 : 0));
+    const quiet = () => new Promise<void>((goOn) => setTimeout(goOn, waits++ === 1 ? 8100 : 0));
 
     const { page } = await pool.extract({ ...large(), quiet });
 

@@ -218,9 +218,7 @@ function answer(stream: number, status: string): Buffer {
 }
 
 /** `:status: 200` from HPACK's static table, on the first stream. */
-function headers(flags: number): Buffer {
-  return frame(1, flags, 1, Buffer.from([0x88]));
-}
+const headers = (flags: number): Buffer => frame(1, flags, 1, Buffer.from([0x88]));
 
 function goaway(code: number): Buffer {
   const payload = Buffer.alloc(8);

@@ -20,13 +20,8 @@ const zeroKey: RequestKey = {
   sign: () => Buffer.alloc(64).toString("base64url"),
   until: null,
 };
-const headProbe = {
-  host: "127.0.0.1",
-  address: "127.0.0.1",
-  method: "head",
-  tries: 1,
-  deadlineMs: 2000,
-} as const;
+const loopback = { host: "127.0.0.1", address: "127.0.0.1" };
+const headProbe = { ...loopback, method: "head", tries: 1, deadlineMs: 2000 } as const;
 const isSignatureField = (name: string) => name.startsWith("signature");
 
 /** HTTP/1.1 alone, with TLS. */
@@ -44,11 +39,13 @@ function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
   const config = testConfig(changes);
   const identity = openIdentity(config.home);
   const introduction = new Introduction(identity);
-  introduction.onWelcome({
-    userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
-    signatureAgent: keySetUrl,
-  });
-  const { userAgent, sign } = introduction;
+  introduction.onWelcome(welcome);
+  return { ...toolsOf(introduction, config), introduction, publicKey: identity.publicKey };
+}
+
+const welcome = { userAgent: "Nearcrawl/7 (+https://crawl.example.org/)", signatureAgent: keySetUrl };
+
+function toolsOf({ userAgent, sign }: Introduction, config = testConfig()) {
   const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
   atEnd(() => closeTools(tools));
   const crawl = async (url: string) => {
@@ -56,7 +53,7 @@ function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
     const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
     return await crawlSlice(lease, { ...tools, keep: () => true }, new AbortController().signal);
   };
-  return { tools, introduction, publicKey: identity.publicKey, crawl };
+  return { tools, crawl };
 }
 
 describe("the verification that these tests use", () => {
@@ -153,13 +150,8 @@ describe("a signed request", () => {
     expect(seen.map(({ valid }) => valid)).toEqual([true, true]);
     expect(seen[0]?.parameters).toMatchObject({ keyid: thumbprint(publicKey), tag: "web-bot-auth" });
     expect(seen[0]?.parameters.nonce).not.toBe(seen[1]?.parameters.nonce);
-    expect(
-      seenSignature(
-        { method: "GET", path: "/a", authority: "other.example", headers: origin.headers[1]! },
-        "sig1",
-        publicKey,
-      ).valid,
-    ).toBe(false);
+    const elsewhere = { method: "GET", path: "/a", authority: "other.example", headers: origin.headers[1]! };
+    expect(seenSignature(elsewhere, "sig1", publicKey).valid).toBe(false);
   });
 
   it("can be verified over HTTP/2", async () => {
@@ -188,28 +180,18 @@ describe("a signed request", () => {
 
     await prober.probe({ ...headProbe, port: origin.port, secure: true });
 
-    const message = {
-      method: "HEAD",
-      path: "/",
-      authority: `127.0.0.1:${origin.port}`,
-      headers: origin.headers[0]!,
-    };
+    const asked = { method: "HEAD", path: "/", headers: origin.headers[0]! };
+    const message = { ...asked, authority: `127.0.0.1:${origin.port}` };
     expect(seenSignature(message, "sig1", publicKey).valid).toBe(true);
   });
 });
 
 describe("a crawler's introduction", () => {
-  const welcome = { userAgent: "Nearcrawl/7 (+https://crawl.example.org/)", signatureAgent: keySetUrl };
-
   async function crawlAs(introduction: Introduction) {
     const origin = await startOrigin((_request, response) => html(response, "<p>page"));
-    const config = testConfig();
-    const { userAgent, sign } = introduction;
-    const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
-    atEnd(() => closeTools(tools));
-    const urls = [{ url: `${origin.url}/`, etag: null, lastModified: null }];
-    const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
-    await crawlSlice(lease, { ...tools, keep: () => true }, new AbortController().signal).catch(() => {});
+    await toolsOf(introduction)
+      .crawl(`${origin.url}/`)
+      .catch(() => {});
     return origin;
   }
 

@@ -92,34 +92,6 @@ describe("freeze", () => {
     expect(dock.state().takesNothing).toBeNull();
   });
 
-  it("an older statement in the place of a newer one is not believed, however long it is good", async () => {
-    state({ sequence: 2, expiresAt: inDays(1) });
-    const dock = await settled();
-    clock = new Date(Date.now() + 2 * dayMs);
-    state({ sequence: 1, expiresAt: inDays(30) });
-
-    offer(dock.home, release("1.1.0"));
-
-    await until(() => dock.state().takesNothing !== null, soonMs);
-    await until(() => dock.lines.join("\n").includes("no release is taken: "), soonMs);
-    expect(dock.state().takesNothing?.reason).toContain("has number 1, 2 is known");
-    expect(dock.state().current?.digest).toBe(dock.first.digest);
-  });
-
-  it("a statement that is withheld, or good for longer than any is, helps nobody", async () => {
-    state({ expiresAt: inDays(1) });
-    const dock = await settled();
-    clock = new Date(Date.now() + 2 * dayMs);
-    state({ sequence: 2, expiresAt: inDays(400) });
-
-    offer(dock.home, release("1.1.0"));
-
-    await until(() => (dock.state().takesNothing?.reason ?? "").includes("longer than 60 days"), soonMs);
-    world.files.delete("/releases/timestamp.json");
-    await until(() => dock.state().takesNothing?.reason.endsWith("Z") === true, soonMs);
-    expect(dock.state().current?.digest).toBe(dock.first.digest);
-  });
-
   it("a coordinator that answers nothing keeps from nobody that its statement has expired", async () => {
     state({ expiresAt: inDays(1) });
     const dock = await settled();

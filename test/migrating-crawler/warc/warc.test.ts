@@ -11,20 +11,10 @@ import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { openWarc } from "#crawler/warc/open-warc";
 import { WarcFiles, type WarcFilesSettings } from "#crawler/warc/warc-files";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import { html, type Origin, startOrigin } from "../support/origin.ts";
+import { html, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
-function freshFolder(): string {
-  return temporaryFolder("nearcrawl-warc-");
-}
-
-async function site(handle: Parameters<typeof startOrigin>[0]): Promise<Origin> {
-  const origin = await startOrigin((request, response) => {
-    if (request.url === "/robots.txt") response.writeHead(404).end();
-    else handle(request, response);
-  });
-  return origin;
-}
+const freshFolder = (): string => temporaryFolder("nearcrawl-warc-");
 
 interface ReadRecord {
   readonly type: string;
@@ -76,14 +66,33 @@ async function crawlInto(
   await warc.close();
 }
 
+/** What the archive has of a site's pages; `robots`: its robots.txt, if it has one. */
+async function archived(
+  handle: Parameters<typeof startOrigin>[0],
+  { paths = ["/"], etag, robots }: { paths?: readonly string[]; etag?: string; robots?: string } = {},
+) {
+  const folder = freshFolder();
+  const origin = await startOrigin((request, response) => {
+    if (request.url !== "/robots.txt") handle(request, response);
+    else response.writeHead(robots === undefined ? 404 : 200).end(robots);
+  });
+  await crawlInto(
+    folder,
+    paths.map((path) => ({ url: origin.url + path, ...(etag && { etag }) })),
+  );
+  const records = await readBack(folder);
+  return { folder, origin, records, of: (type: string) => records.find((one) => one.type === type) };
+}
+
 describe("what is fetched", () => {
   it("stands in the archive as response and request, after a warcinfo", async () => {
-    const folder = freshFolder();
     const page = "<title>Amber ships</title><p>They sailed.";
-    const origin = await site((_, response) => html(response, page, { "X-Odd-Case": "ümlaut\u00ff" }));
 
-    await crawlInto(folder, [{ url: `${origin.url}/page?q=1` }]);
-    const [info, response, request] = await readBack(folder);
+    const { folder, origin, records } = await archived(
+      (_, response) => html(response, page, { "X-Odd-Case": "ümlaut\u00ff" }),
+      { paths: ["/page?q=1"] },
+    );
+    const [info, response, request] = records;
 
     expect(info).toMatchObject({ type: "warcinfo", fields: { "Content-Type": "application/warc-fields" } });
     expect(info?.content).toContain("software: Nearcrawl/test\r\n");
@@ -109,31 +118,20 @@ describe("what is fetched", () => {
   });
 
   it("is the request that was sent, header for header", async () => {
-    const folder = freshFolder();
-    const origin = await site((_, response) => html(response, "<p>x"));
+    const { origin, of } = await archived((_, response) => html(response, "<p>x"));
 
-    await crawlInto(folder, [{ url: `${origin.url}/` }]);
-    const request = (await readBack(folder)).find(({ type }) => type === "request");
-
-    expect(request?.http).toEqual(origin.headers.at(-1));
+    expect(of("request")?.http).toEqual(origin.headers.at(-1));
   });
 
   it("has no user nor password in where a header points", async () => {
-    const folder = freshFolder();
-    const origin = await site((_, response) => {
-      const location = "https://user:secret@h.example/a?b@c";
-      response.writeHead(302, {
-        location,
-        link: `<${location}>; rel="canonical"`,
-        refresh: `0; url=${location}`,
-      });
-      response.end();
+    const location = "https://user:secret@h.example/a?b@c";
+    const link = `<${location}>; rel="canonical"`;
+
+    const { of } = await archived((_, response) => {
+      response.writeHead(302, { location, link, refresh: `0; url=${location}` }).end();
     });
 
-    await crawlInto(folder, [{ url: `${origin.url}/` }]);
-    const response = (await readBack(folder)).find(({ type }) => type === "response");
-
-    expect(response?.http).toMatchObject({
+    expect(of("response")?.http).toMatchObject({
       location: "https://h.example/a?b@c",
       link: '<https://h.example/a?b@c>; rel="canonical"',
       refresh: "0; url=https://h.example/a?b@c",
@@ -141,16 +139,14 @@ describe("what is fetched", () => {
   });
 
   it("keeps a coded body as it was transferred, and the digests tell its bytes", async () => {
-    const folder = freshFolder();
     const body = gzipSync("<p>packed words");
-    const origin = await site((_, response) => {
+
+    const { folder, origin, of } = await archived((_, response) => {
       response.writeHead(200, { "content-type": "text/html", "content-encoding": "gzip" });
       response.write(body.subarray(0, 5));
       response.end(body.subarray(5));
     });
-
-    await crawlInto(folder, [{ url: `${origin.url}/` }]);
-    const response = (await readBack(folder)).find(({ type }) => type === "response");
+    const response = of("response");
     const block = blockOf(folder, "response", `${origin.url}/`);
 
     expect(response?.content).toBe("<p>packed words");
@@ -161,39 +157,30 @@ describe("what is fetched", () => {
   });
 
   it("is marked as truncated when only the header was wanted", async () => {
-    const folder = freshFolder();
-    const origin = await site((_, response) => {
+    const { of } = await archived((_, response) => {
       response.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(3000));
     });
 
-    await crawlInto(folder, [{ url: `${origin.url}/picture` }]);
-    const response = (await readBack(folder)).find(({ type }) => type === "response");
-
-    expect(response?.fields["WARC-Truncated"]).toBe("length");
-    expect(response?.http["content-type"]).toBe("image/png");
+    expect(of("response")?.fields["WARC-Truncated"]).toBe("length");
+    expect(of("response")?.http["content-type"]).toBe("image/png");
   });
 
   it("that the site says is unchanged is a revisit", async () => {
-    const folder = freshFolder();
-    const origin = await site((_, response) => response.writeHead(304, { etag: '"7"' }).end());
+    const etag = '"7"';
 
-    await crawlInto(folder, [{ url: `${origin.url}/`, etag: '"7"' }]);
-    const revisit = (await readBack(folder)).find(({ type }) => type === "revisit");
+    const { of } = await archived((_, response) => response.writeHead(304, { etag }).end(), { etag });
 
-    expect(revisit?.statusLine).toBe("HTTP/1.1 304 Not Modified");
-    expect(revisit?.fields["WARC-Profile"]).toBe(
-      "http://netpreserve.org/warc/1.1/revisit/server-not-modified",
-    );
+    expect(of("revisit")).toMatchObject({
+      statusLine: "HTTP/1.1 304 Not Modified",
+      fields: { "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/server-not-modified" },
+    });
   });
 
   it("a second time byte for byte is a revisit that names the first", async () => {
-    const folder = freshFolder();
-    const origin = await site((_, response) => html(response, "<p>the same on every page"));
-
-    await crawlInto(folder, [{ url: `${origin.url}/a` }, { url: `${origin.url}/b` }]);
-    const records = await readBack(folder);
-    const first = records.find(({ type }) => type === "response");
-    const revisit = records.find(({ type }) => type === "revisit");
+    const { origin, of } = await archived((_, response) => html(response, "<p>the same on every page"), {
+      paths: ["/a", "/b"],
+    });
+    const [first, revisit] = [of("response"), of("revisit")];
 
     expect(revisit?.fields).toMatchObject({
       "WARC-Target-URI": `${origin.url}/b`,
@@ -208,22 +195,17 @@ describe("what is fetched", () => {
 
 describe("what the site states of a page's uses", () => {
   it("follows the page as metadata that refers to it, with what stands in other places than its own answer", async () => {
-    const folder = freshFolder();
-    const origin = await startOrigin((request, response) => {
-      const headers = { "content-signal": "ai-train=no\t" };
-      if (request.url === "/robots.txt") response.end("User-agent: *\nContent-Usage: /a search=n\n");
-      else html(response, '<meta name="tdm-reservation" content="1"><p>words', headers);
-    });
+    const page = '<meta name="tdm-reservation" content="1"><p>words';
+    const { origin, records, of } = await archived(
+      (_, response) => html(response, page, { "content-signal": "ai-train=no\t" }),
+      { paths: ["/a"], robots: "User-agent: *\nContent-Usage: /a search=n\n" },
+    );
 
-    await crawlInto(folder, [{ url: `${origin.url}/a` }]);
-    const records = await readBack(folder);
-
-    const response = records.find(({ type }) => type === "response");
     const metadata = records.filter(({ type }) => type === "metadata");
     expect(metadata).toHaveLength(1);
     expect(metadata[0]!.fields).toMatchObject({
       "WARC-Target-URI": `${origin.url}/a`,
-      "WARC-Refers-To": response?.fields["WARC-Record-ID"],
+      "WARC-Refers-To": of("response")?.fields["WARC-Record-ID"],
       "Content-Type": "application/warc-fields",
     });
     expect(metadata[0]!.content.split("\r\n")).toEqual([
@@ -238,12 +220,9 @@ describe("what the site states of a page's uses", () => {
   });
 
   it("is no record where nothing is stated", async () => {
-    const folder = freshFolder();
-    const origin = await site((_, response) => html(response, "<p>words"));
+    const { records } = await archived((_, response) => html(response, "<p>words"));
 
-    await crawlInto(folder, [{ url: `${origin.url}/a` }]);
-
-    expect((await readBack(folder)).map(({ type }) => type)).toEqual(["warcinfo", "response", "request"]);
+    expect(records.map(({ type }) => type)).toEqual(["warcinfo", "response", "request"]);
   });
 });
 
