@@ -6,9 +6,11 @@ import { isAdvisoryLockHeld, releaseAdvisoryLock, tryAdvisoryLock } from "#db/ad
 import { clean } from "../database/transaction.ts";
 import type {
   Asker,
+  HeldJob,
   JobEnd,
   JobProgress,
   RegistryJob,
+  RegistryJobStore,
   RegistryJobWithResult,
   RegistryOrder,
 } from "./jobs.ts";
@@ -25,15 +27,11 @@ export interface RegistryJobPlace {
   readonly lockPool: Pool;
 }
 
-export type RegistryJobStore = ReturnType<typeof createRegistryJobStore>;
-
-export function createRegistryJobStore(place: RegistryJobPlace) {
+export function createRegistryJobStore(place: RegistryJobPlace): RegistryJobStore {
   return {
     ...createRegistryJobReads(place),
-    /** The job that runs already, when there is one. Jobs that were broken off are closed on the way. */
-    begin: async (order: RegistryOrder, asker: Asker, now: Date) => await begin(place, { order, asker, now }),
-    /** False: it does not run. */
-    askCancel: async (jobId: number, by: string) => {
+    begin: async (order, asker, now) => await begin(place, { order, asker, now }),
+    askCancel: async (jobId, by) => {
       const { rowCount } = await place.pool.query(
         `update registry_job set cancel_asked_by = coalesce(cancel_asked_by, $2)
          where job_id = $1 and state = 'running'`,
@@ -46,12 +44,12 @@ export function createRegistryJobStore(place: RegistryJobPlace) {
 }
 
 /** For those who only look. */
-export function createRegistryJobReads(place: Pick<RegistryJobPlace, "pool" | "schema">) {
+export function createRegistryJobReads(
+  place: Pick<RegistryJobPlace, "pool" | "schema">,
+): Pick<RegistryJobStore, "list" | "find"> {
   return {
-    /** The latest first. */
-    list: async (limit: number) =>
-      (await read(place, { where: "true", result: "null", limit })).map(withoutResult),
-    find: async (jobId: number) =>
+    list: async (limit) => (await read(place, { where: "true", result: "null", limit })).map(withoutResult),
+    find: async (jobId) =>
       (await read(place, { where: "job_id = $2", result: "result", limit: 1, jobId }))[0] ?? null,
   };
 }
@@ -62,10 +60,7 @@ interface NewJob {
   readonly now: Date;
 }
 
-async function begin(
-  place: RegistryJobPlace,
-  job: NewJob,
-): Promise<{ readonly held: HeldJob } | { readonly running: RegistryJob }> {
+async function begin(place: RegistryJobPlace, job: NewJob) {
   const client = await place.lockPool.connect();
   try {
     if (await tryAdvisoryLock(client, lockName, place.schema)) {
@@ -109,15 +104,11 @@ async function insert(client: PoolClient, { order, asker, now }: NewJob): Promis
   return jobId;
 }
 
-/** A job of this coordinator: it holds the lock until it ends, or until the coordinator does. */
-export type HeldJob = ReturnType<typeof heldJob>;
-
-function heldJob({ schema }: RegistryJobPlace, client: PoolClient, jobId: number) {
+function heldJob({ schema }: RegistryJobPlace, client: PoolClient, jobId: number): HeldJob {
   return {
     jobId,
-    /** Answers who has asked for its end since, or null. Rejects when the lock is lost with its connection. */
-    note: async (progress: JobProgress, now: Date) => await note(client, { jobId, progress, now }),
-    end: async (end: JobEnd, now: Date) => {
+    note: async (progress, now) => await note(client, { jobId, progress, now }),
+    end: async (end, now) => {
       try {
         await writeEnd(client, { jobId, end, now });
         await releaseAdvisoryLock(client, lockName, schema);

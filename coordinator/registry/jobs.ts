@@ -9,7 +9,6 @@
 import type { Log } from "#core/log";
 import type { ToldOf } from "../web/api-operation.ts";
 import type { registryFilesPlace, registryJob, registryJobProgress, registryOrder } from "./job-api.ts";
-import type { HeldJob, RegistryJobStore } from "./job-store.ts";
 
 export interface RegistryJobsPorts {
   readonly store: RegistryJobStore;
@@ -168,6 +167,29 @@ export interface JobEnd {
   readonly exitCode: number | null;
   readonly words: string | null;
   readonly result: unknown;
+}
+
+/** A job of this coordinator: it holds the lock until it ends, or until the coordinator does. */
+export interface HeldJob {
+  readonly jobId: number;
+  /** Answers who has asked for its end since, or null. Rejects when the lock is lost with its connection. */
+  note(progress: JobProgress, now: Date): Promise<string | null>;
+  end(end: JobEnd, now: Date): Promise<void>;
+}
+
+export interface RegistryJobStore {
+  /** The job that runs already, when there is one. Jobs that were broken off are closed on the way. */
+  begin(
+    order: RegistryOrder,
+    asker: Asker,
+    now: Date,
+  ): Promise<{ readonly held: HeldJob } | { readonly running: RegistryJob }>;
+  /** The latest first. */
+  list(limit: number): Promise<readonly RegistryJob[]>;
+  find(jobId: number): Promise<RegistryJobWithResult | null>;
+  /** False: it does not run. */
+  askCancel(jobId: number, by: string): Promise<boolean>;
+  close(): Promise<void>;
 }
 
 /** One piece of news from the process. */

@@ -11,11 +11,11 @@ import { shrunkRegistries } from "#rir-import/shrinkage";
 import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
 import type { ToldOf } from "../web/api-operation.ts";
 import type { registryJob, registryPlan } from "./job-api.ts";
-import type { RegistryJobStore } from "./job-store.ts";
 import type {
   FilesPlace,
   RegistryCommands,
   RegistryJob,
+  RegistryJobStore,
   RegistryJobs,
   RegistryJobWithResult,
 } from "./jobs.ts";

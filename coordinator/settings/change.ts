@@ -15,7 +15,7 @@ import {
 } from "./catalogue.ts";
 import type { PolicyStep } from "./preview/types.ts";
 import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
-import type { PolicyStore } from "./settings-store.ts";
+import type { ChangedPolicy, PolicyStore, PolicyVersion, StoredPolicies } from "./settings-store.ts";
 
 export interface AskedPolicies {
   /** By name; null: back to the file's value. */
@@ -193,42 +193,6 @@ function statedFile(file: unknown): PolicySettings {
 export interface PoliciesInForce {
   readonly settings: PolicySettings;
 }
-
-/** As it stands in the database: not checked yet. */
-interface StoredSetting {
-  readonly name: string;
-  readonly value: unknown;
-  readonly changedAt: Date;
-  readonly changedBy: string;
-}
-
-export interface StoredPolicies {
-  /** Of the latest change; 0: nobody has changed anything. */
-  readonly version: number;
-  readonly settings: readonly StoredSetting[];
-  /** What the file of the coordinator that started last says, not checked; null: none has started. */
-  readonly file: unknown;
-}
-
-export interface ChangedPolicy {
-  readonly name: PolicyName;
-  /** Null: the file's value. */
-  readonly before: PolicyValue | null;
-  readonly after: PolicyValue | null;
-}
-
-export interface PolicyVersion {
-  readonly version: number;
-  readonly changedAt: Date;
-  readonly changedBy: string;
-  /** Why, as the operator says. */
-  readonly words: string;
-  /** The version that this one takes back. */
-  readonly takesBack: number | null;
-  readonly changes: readonly ChangedPolicy[];
-}
-
-export type NewPolicyVersion = Omit<PolicyVersion, "version">;
 
 // Policies that are each within their bounds, and together impossible or without effect.
 

@@ -3,8 +3,44 @@ import type { Pool, PoolClient } from "pg";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, inTransaction } from "../database/transaction.ts";
-import type { NewPolicyVersion, PolicyVersion, StoredPolicies } from "./change.ts";
-import type { PolicySettings } from "./schema.ts";
+import type { PolicyValue } from "./catalogue.ts";
+import type { PolicyName, PolicySettings } from "./schema.ts";
+
+/** As it stands in the database: not checked yet. */
+interface StoredSetting {
+  readonly name: string;
+  readonly value: unknown;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+}
+
+export interface StoredPolicies {
+  /** Of the latest change; 0: nobody has changed anything. */
+  readonly version: number;
+  readonly settings: readonly StoredSetting[];
+  /** What the file of the coordinator that started last says, not checked; null: none has started. */
+  readonly file: unknown;
+}
+
+export interface ChangedPolicy {
+  readonly name: PolicyName;
+  /** Null: the file's value. */
+  readonly before: PolicyValue | null;
+  readonly after: PolicyValue | null;
+}
+
+export interface PolicyVersion {
+  readonly version: number;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+  /** Why, as the operator says. */
+  readonly words: string;
+  /** The version that this one takes back. */
+  readonly takesBack: number | null;
+  readonly changes: readonly ChangedPolicy[];
+}
+
+export type NewPolicyVersion = Omit<PolicyVersion, "version">;
 
 /** More rows than there are policies were put there by somebody else. */
 const mostRows = 1000;
