@@ -15,7 +15,7 @@ import { delegate } from "../rir-import/tree-in-force.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -83,12 +83,7 @@ const send = async (what: string, body: object, headers = program) =>
   });
 
 const form = async (what: string, fields: Record<string, string>, who: SignedIn, formToken = who.formToken) =>
-  await app.inject({
-    method: "POST",
-    url: `/registry/${what}`,
-    headers: { ...who.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({ "form-token": formToken, ...fields }).toString(),
-  });
+  await app.inject(formBy({ ...who, formToken }, `/registry/${what}`, fields));
 
 const words = (answer: { json(): { error?: { message: string } } }) => answer.json().error?.message ?? "";
 
