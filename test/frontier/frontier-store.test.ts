@@ -342,23 +342,26 @@ test("after the tree changed, hosts get the subnets of their addresses", async (
 test("progress counts hosts, URLs and subnets by what is still to be done", async () => {
   await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
   await world.frontier.admit(
-    seeds("http://b.example/", "http://c.example/", "http://d.example/"),
+    seeds("http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/"),
     scope,
     noon,
   );
   await world.resolve("b.example", "203.0.113.9", await world.subnet("203.0.113.0", "203.0.113.255"));
   await world.frontier.saveResolutions(
-    [{ type: "refused", host: "c.example", addresses: ["10.0.0.1"], reason: "private" }],
+    [
+      { type: "refused", host: "c.example", addresses: ["10.0.0.1"], reason: "private" },
+      { type: "failed", host: "e.example", reason: "NXDOMAIN" },
+    ],
     noon,
   );
 
   expect(await world.frontier.progress()).toEqual({
-    hosts: 4,
+    hosts: 5,
     hostsUnresolved: 1,
     hostsRefused: 1,
     hostsDelegated: 1,
     hostsFetched: 0,
-    urls: 5,
+    urls: 6,
     urlsPending: 4,
     linksWaiting: 0,
     subnetsWaiting: 1,

@@ -103,9 +103,10 @@ test("a result that arrives twice counts once", async () => {
   const { crawlerId, leaseId } = await world.leased(root);
   const result = arrivedResult({ sequence: 1, leaseId, url: root });
 
-  await world.take(crawlerId, [result]);
+  const first = await world.take(crawlerId, [result, result]);
   const again = await world.take(crawlerId, [result]);
 
+  expect(first).toMatchObject({ stored: 1, duplicates: 1, withoutLease: 0 });
   expect(again).toEqual({ stored: 0, duplicates: 1, withoutLease: 0, newUrls: 0 });
   expect(await counted("page_fetch")).toBe(1);
 });
