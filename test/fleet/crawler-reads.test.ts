@@ -68,7 +68,12 @@ describe("absences", () => {
     );
     await leave(north, 10, "the last one");
     await arrive(north, 20);
+    await world.pool.query("update crawler set last_end_at = $1, last_words = 'out of memory'", [noon]);
+    const { identity } = (await fleetEntry(world.pool, "north", noon))!;
 
+    expect(identity.lastAway).toEqual({ since: secondsAfterNoon(10), reason: "the last one" });
+    expect(identity.lastEnd).toEqual({ at: noon, reason: "out of memory" });
+    expect(identity.signingKey).toBeNull();
     const kept = await absencesOf(world.pool, "north");
 
     expect(kept).toHaveLength(mostAbsences);

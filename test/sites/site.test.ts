@@ -233,7 +233,7 @@ describe("its parts", () => {
   it("tell how fast it answers, and by whom it was asked", async () => {
     const { speed } = await json("?part=speed&range=7d");
 
-    expect(speed?.all).toMatchObject({ samples: 50, rttMs: 12, firstByteMs: 30, totalMs: 50 });
+    expect(speed?.all).toEqual({ samples: 50, rttMs: 12, firstByteMs: 30, totalMs: 50, wireBytes: 50_000 });
     expect(speed?.crawlers).toMatchObject([{ name: "athens", samples: 50 }]);
     expect((await page("?part=speed&range=7d")).body).toContain("Connecting and first byte");
   });
