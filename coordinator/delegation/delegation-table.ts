@@ -1,7 +1,7 @@
 /**
- * Every delegation, in columns: 29 bytes a subnet, plus at most half as much room to grow, and some 30 for
- * finding it by its id; a map of records and a set for each crawler take 200. A delegation stands in a row; the
- * rows of one crawler are a ring in the order in which they came to it.
+ * Every delegation, in columns: 29 bytes a subnet, plus at most half as much room to grow, and some 30 for finding it by its
+ * id; a map of records and a set for each crawler take 200. A delegation stands in a row; the rows of one crawler are a ring
+ * in the order in which they came to it.
  *
  *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
  *               ▲                            │        RTTs are rounded as the database's `real` is

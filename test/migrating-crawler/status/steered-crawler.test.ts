@@ -42,8 +42,8 @@ beforeAll(async () => {
     },
   });
   const status = await openStatus({ config, crawler, log: quietLog });
-  await until(() => crawler.report().work?.today.urls === 4, 10_000);
-});
+  await until(() => crawler.report().work?.today.urls === 4, 60_000);
+}, 90_000);
 afterAll(async () => {
   await ended;
   await crawler.stop();
