@@ -10,7 +10,7 @@ import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import { lineLog, outliveLog } from "./core/log.ts";
 import { keepPriority } from "./core/priority.ts";
-import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
+import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { DockLine, type RefusedCrawler } from "./link/supervisor-line.ts";
 import { homeSettings, settingsFile } from "./membership/home-settings.ts";
 import type { Resident } from "./resident-crawler.ts";

@@ -19,7 +19,7 @@ import { CoordinatorAddresses } from "./link/coordinator-addresses.ts";
 import { CoordinatorLink, type LinkMessage } from "./link/coordinator-link.ts";
 import { crawlerHello } from "./link/crawler-hello.ts";
 import { type CrawlerStatus, heartbeatOf } from "./link/crawler-status.ts";
-import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
+import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { allowedProbes, LiveSettings } from "./live-settings.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { keepKnownCoordinators, readKnownCoordinators } from "./membership/known-coordinators.ts";
@@ -109,7 +109,7 @@ export class Crawler {
       youngMegabytes: youngMegabytes(config.limits.memoryBytes),
     });
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
-    this.#spool = new Spool({ home: config.home, maxBytes: () => governor.spoolMostBytes() });
+    this.#spool = new Spool({ home: config.home, maxBytes: () => governor.disk.spoolMostBytes() });
     this.#fetched = new FetchedList({
       kept: { home: config.home, warn: (fields, words) => surroundings.log.warn(fields, words) },
       wanted: () => this.#live.config.fetched,
@@ -210,14 +210,6 @@ export class Crawler {
   /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
   drain(reason: string): void {
     this.#drain.begin(reason);
-  }
-
-  /** Requests are signed with another key from when sites can know it. In words, what comes of that. */
-  renewSigningKey(): string {
-    return (
-      this.#signingKeys?.renew() ??
-      "No key was made: this crawler has no identity to announce it under, and signs no requests."
-    );
   }
 
   /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */

@@ -8,7 +8,7 @@ import { isMainThread } from "node:worker_threads";
 import { softwareVersion } from "#protocol/software-version";
 import { quietLog } from "./core/log.ts";
 import { runCrawlerProcess } from "./crawler-process.ts";
-import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
+import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 

@@ -11,7 +11,7 @@ import { writePrivateJson } from "./core/private-file.ts";
 import { Crawler } from "./crawler.ts";
 import type { LimitUsage } from "./limits/limit-usage.ts";
 import type { CrawlerStatus } from "./link/crawler-status.ts";
-import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
+import type { CrawlerSurroundings } from "./link/supervisor-line.ts";
 import { identityFile } from "./membership/identity.ts";
 import { signingKeysFolder } from "./membership/signing-keys.ts";
 import { forgetMove, keptFiles, type MoveJournal, packFile, readJournal, writeJournal } from "./move/pack.ts";
@@ -47,7 +47,6 @@ export class Resident {
     this.#crawler?.change(config);
   }
 
-  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
   pause(reason: string): void {
     this.#now.pause(reason);
   }
@@ -56,14 +55,8 @@ export class Resident {
     this.#now.resume();
   }
 
-  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
   drain(reason: string): void {
     this.#now.drain(reason);
-  }
-
-  /** Requests are signed with another key from when sites can know it. In words, what comes of that. */
-  renewSigningKey(): string {
-    return this.#now.renewSigningKey();
   }
 
   status(): CrawlerStatus {
@@ -80,12 +73,10 @@ export class Resident {
     return this.#now.view.report();
   }
 
-  /** Ends what is under way, gives the rest back, says goodbye. */
   stop(): Promise<void> {
     return this.#end("stop");
   }
 
-  /** The same, and tells the coordinator that this crawler will not be back. */
   leave(): Promise<void> {
     return this.#end("leave");
   }

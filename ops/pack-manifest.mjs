@@ -1,6 +1,7 @@
 // `npm pack` runs this before and after it packs: the package has the command `nearcrawl` and nothing that only development
-// needs (the packages that lie in its bundle among it: ops/bundle-program.mjs), and dist/ as the sources have it, while the clone's package.json has no "bin" (ops/build.mjs says why). `before` writes the package's manifest and
-// keeps the clone's beside it, `after` puts that back; so does `before`, where a packing was interrupted.
+// needs (the packages that lie in its bundle among it: ops/bundle-program.mjs), and dist/ as the sources have it, while the
+// clone's package.json has no "bin" (ops/build.mjs says why). `before` writes the package's manifest and keeps the clone's
+// beside it, `after` puts that back; so does `before`, where a packing was interrupted.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

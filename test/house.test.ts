@@ -38,6 +38,10 @@ it("does in no file what the file's name does not say", () => {
   expect(house.misnamed).toEqual([]);
 });
 
+it("has no line wider than 160 columns", () => {
+  expect(house.tooWide).toEqual([]);
+});
+
 it("keeps the tests of a room in a folder of the room's name", () => {
   const houses = ["migrating-crawler", "rir-import", "ops", "db"];
   const ofNoRoom = ["bench", "chaos", "coordinator", "end-to-end", "fixtures", "fuzz", "lab", "support"];

@@ -5,6 +5,7 @@ import type { Session, SessionStore } from "#core/access-types";
 import { type Scope, scopesOf } from "#core/actor";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, Outcome, WebPart } from "../web/actions.ts";
+import { tableOf } from "../web/components.ts";
 import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -140,16 +141,20 @@ export function sessionTable(
   table: SessionTable,
 ): Html {
   const { now, withNames = false, action } = table;
-  return html`<div class="scroll"><table>
-<thead><tr>${withNames ? html`<th scope="col">Name</th><th scope="col">Role</th>` : nothing}<th scope="col">Last
-used</th><th scope="col">Address</th><th scope="col">Browser</th><th scope="col">Since</th><th
-scope="col">Expires</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
-<tbody>${sessions.map(
-    (one) => html`<tr>${withNames ? html`<th scope="row">${one.name}</th><td>${roleCell(one)}</td>` : nothing}
-<td class="nowrap">${ago(one.lastUsedAt, now)}</td><td class="mono">${one.remoteAddress ?? "unknown"}</td>
-<td title="${one.userAgent}">${browserName(one.userAgent)}</td><td class="nowrap">${instant(one.startedAt)}</td>
-<td class="nowrap">${instant(one.endsAt)}</td><td>${action(one)}</td></tr>`,
-  )}</tbody></table></div>`;
+  const named = [withNames && "Name", withNames && "Role"];
+  const seen = [
+    "Last used .nowrap",
+    "Address .mono",
+    "Browser",
+    "Since .nowrap",
+    "Expires .nowrap",
+    "(Action)",
+  ];
+  return tableOf("Sessions", [...named, ...seen], sessions, (one) => [
+    ...[one.name, roleCell(one), ago(one.lastUsedAt, now), one.remoteAddress ?? "unknown"],
+    html`<span title="${one.userAgent}">${browserName(one.userAgent)}</span>`,
+    ...[instant(one.startedAt), instant(one.endsAt), action(one)],
+  ]);
 }
 
 function roleCell({ role, crawlers }: Session): Html {

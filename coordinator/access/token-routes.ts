@@ -6,6 +6,7 @@ import { cannotGive, type Scope, scopes } from "#core/actor";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { addressOf } from "../web/api-operation.ts";
+import { tableOf } from "../web/components.ts";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -130,19 +131,16 @@ const noTokens = html`<div class="empty"><p>There are no tokens. Create the firs
 const noForm = html`<p>Sign in to create one, or run <code>nearcrawl operator-token create NAME --scope SCOPE</code>.</p>`;
 
 function tokenTable(tokens: readonly OperatorToken[], now: Date, viewer: PageViewer): Html {
-  return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Scopes</th><th scope="col">Valid
-until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
-<tbody>${tokens.map((token) => tokenRow(token, now, viewer))}</tbody></table></div>`;
-}
-
-function tokenRow(token: OperatorToken, now: Date, viewer: PageViewer): Html {
-  const state = stateOf(token, now);
-  const { name, lastUsedAt, expiresAt } = token;
-  return html`<tr><th scope="row">${name}</th><td>${state}</td><td>${token.scopes.join(", ")}</td>
-<td class="nowrap">${expiresAt === null ? "revoked" : instant(expiresAt)}</td>
-<td class="nowrap">${lastUsedAt === null ? "never" : ago(lastUsedAt, now.toISOString())}</td>
-<td>${state === "valid" && viewer.formToken !== null ? revokeButton(name, viewer) : nothing}</td></tr>`;
+  const heads = ["Token", "State", "Scopes", "Valid until .nowrap", "Last used .nowrap", "(Action)"];
+  return tableOf("Tokens", heads, tokens, (token) => {
+    const { name, scopes, lastUsedAt, expiresAt } = token;
+    const state = stateOf(token, now);
+    return [
+      ...[name, state, scopes.join(", "), expiresAt === null ? "revoked" : instant(expiresAt)],
+      lastUsedAt === null ? "never" : ago(lastUsedAt, now.toISOString()),
+      state === "valid" && viewer.formToken !== null ? revokeButton(name, viewer) : nothing,
+    ];
+  });
 }
 
 function stateOf({ revokedAt, expiresAt }: OperatorToken, now: Date): "valid" | "revoked" | "expired" {

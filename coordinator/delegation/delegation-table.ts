@@ -1,6 +1,7 @@
 /**
  * Every delegation, in columns: 29 bytes a subnet, plus at most half as much room to grow, and some 30 for finding it by its
- * id; a map of records and a set for each crawler take 200. A delegation stands in a row; the rows of one crawler are a ring in the order in which they came to it.
+ * id; a map of records and a set for each crawler take 200. A delegation stands in a row; the rows of one crawler are a ring
+ * in the order in which they came to it.
  *
  *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
  *               ▲                            │        RTTs are rounded as the database's `real` is
@@ -29,11 +30,6 @@ export class DelegationTable {
   /** How many subnets are delegated. */
   get size(): number {
     return this.#size;
-  }
-
-  /** Of the columns. */
-  get bytes(): number {
-    return Object.values(this.#columns).reduce((sum, column) => sum + column.byteLength, 0);
   }
 
   get(subnetId: SubnetId): WholeDelegation | null {

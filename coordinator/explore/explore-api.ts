@@ -137,11 +137,16 @@ const filterParameters = {
     .max(200)
     .optional()
     .meta({ description: "Only what this crawler has, by its name.", example: "athens" }),
-  state: z.enum(subnetStates).optional().meta({
-    description:
-      "delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: due hosts and no decision of its own. none: nobody crawls it. anycast: it answers from many places. finer: hosts or parts are delegated apart.",
-    example: "waiting",
-  }),
+  state: z
+    .enum(subnetStates)
+    .optional()
+    .meta({
+      description:
+        "delegated: by a decision of its own. inherited: by that of a less specific subnet. " +
+        "waiting: due hosts and no decision of its own. none: nobody crawls it. " +
+        "anycast: it answers from many places. finer: hosts or parts are delegated apart.",
+      example: "waiting",
+    }),
   registry: z
     .enum(registries)
     .optional()
@@ -176,7 +181,8 @@ export const exploreApi = {
     ...get("/api/explore", "read"),
     summary: "Who crawls what: a map, a level of the tree, a list, or countries",
     description:
-      "Needs the scope read where the pages are not open to everybody. Answered from the coordinator's memory. Filters are for lists. A list whole, as CSV: /explore/subnets.csv.",
+      "Needs the scope read where the pages are not open to everybody. " +
+      "Answered from the coordinator's memory. Filters are for lists. A list whole, as CSV: /explore/subnets.csv.",
     parameters: {
       query: {
         view: z

@@ -186,7 +186,9 @@ export function shareBar(parts: readonly SharePart[]): Html {
     const left = (bar.width * before) / all;
     before += subnets;
     const width = (bar.width * subnets) / all;
-    return html`<rect x="${left.toFixed(2)}" width="${width.toFixed(2)}" height="${bar.height}" fill="${colour}"${kind === "none" ? html` opacity="0.4"` : nothing}/>`;
+    return html`<rect x="${left.toFixed(2)}" width="${width.toFixed(2)}" height="${bar.height}"
+fill="${colour}"${kind === "none" ? html` opacity="0.4"` : nothing}/>`;
   });
-  return html`<svg class="share-bar" viewBox="0 0 ${bar.width} ${bar.height}" preserveAspectRatio="none" role="img" aria-label="${shareWords(parts)}"><title>${shareWords(parts)}</title>${fills}</svg>`;
+  return html`<svg class="share-bar" viewBox="0 0 ${bar.width} ${bar.height}" preserveAspectRatio="none" role="img"
+aria-label="${shareWords(parts)}"><title>${shareWords(parts)}</title>${fills}</svg>`;
 }

@@ -97,7 +97,12 @@ function filterFields(at: string, filter: SubnetFilter, crawlers: readonly strin
 <label>Holder <input name="holder" value="${filter.holder ?? ""}" size="18" maxlength="200" placeholder="handle or full name"></label>
 <label>RTT from ${numberField("minRttMs", filter.minRttMs)} ms</label>
 <label>Load from ${numberField("minLoad", filter.minLoad)} pages per day</label>
-<span class="actions"><button class="quiet slim">Filter</button>${filtered ? html`<a href="${pathWith("/explore", { view: "list", at })}">All subnets</a>` : nothing}</span>
+<span class="actions"><button class="quiet slim">Filter</button>${
+    filtered
+      ? html`<a
+href="${pathWith("/explore", { view: "list", at })}">All subnets</a>`
+      : nothing
+  }</span>
 </div>
 </details>`;
 }
@@ -117,8 +122,10 @@ const stateWords = {
 
 function countriesBody({ countries, totals }: CountriesAnswer): Html {
   if (countries.length === 0)
-    return html`<div class="empty"><p>No registry has been imported yet, so no country has subnets. The command <code>nearcrawl rir apply</code> imports one; <a href="/registry">Registry</a> shows what there is.</p></div>`;
-  return html`<p class="lead">${howMany(totals.countries, "country", "countries")} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)} of them crawled, by a delegation of their own or of a less specific subnet. The round-trip time is the median of the subnets that are assigned directly.</p>
+    return html`<div class="empty"><p>No registry has been imported yet, so no country has subnets.
+The command <code>nearcrawl rir apply</code> imports one; <a href="/registry">Registry</a> shows what there is.</p></div>`;
+  return html`<p class="lead">${howMany(totals.countries, "country", "countries")} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)}
+of them crawled, by a delegation of their own or of a less specific subnet. The round-trip time is the median of the subnets that are assigned directly.</p>
 ${dataTable("Countries", countryColumns, countries)}`;
 }
 

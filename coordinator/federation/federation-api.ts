@@ -39,7 +39,7 @@ const coordinatorInvitation = z
   .object({ name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/) })
   .meta({ id: "CoordinatorInvitation" });
 
-const invitedCoordinator = z
+export const invitedCoordinator = z
   .strictObject({
     name: z.string(),
     parent: z.strictObject({

@@ -2,6 +2,7 @@
 
 import { mayDo } from "#core/actor";
 import { howMany, instantWords, whenWords } from "#core/format";
+import type { ToldOf } from "../web/api-operation.ts";
 import {
   actionColumn,
   column,
@@ -15,6 +16,7 @@ import {
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { invitedCoordinator } from "./federation-api.ts";
 import type { Coordinators, RelatedCoordinator } from "./related-store.ts";
 
 export interface InviteForm {
@@ -149,10 +151,7 @@ function parentAwayWords(parent: RelatedCoordinator | null): string | null {
 }
 
 /** What goes into the child's file, but for what it is to own. */
-export interface InvitedChild {
-  readonly name: string;
-  readonly parent: { readonly url: string; readonly key: string; readonly certificatePin: string | null };
-}
+export type InvitedChild = ToldOf<typeof invitedCoordinator>;
 
 /** The file's part as a person pastes it; `owns` is an example to change. */
 function invitedSettings({ parent }: InvitedChild): string {

@@ -265,7 +265,8 @@ export const crawlerApi = {
     ...deed("signing-key"),
     summary: "Have a crawler sign its requests with another key",
     description:
-      "It is asked now, when it is connected, else when it comes; it makes the key itself, and uses it once it is published and caches know it. Done by itself after signingKeyDays.",
+      "It is asked now, when it is connected, else when it comes; " +
+      "it makes the key itself, and uses it once it is published and caches know it. Done by itself after signingKeyDays.",
     body: { schema: nothingBody, example: {} },
     answers: {
       202: answer(askedSigningKey),

@@ -172,11 +172,19 @@ export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
 const pageOf = (name: string) => `/crawlers/${encodeURIComponent(name)}`;
 const byOf = ({ role }: Asked<unknown>["actor"]): DrainedBy => (role === "partner" ? "partner" : "operator");
 
+type Done = Extract<Outcome, { readonly type: "done" }>;
+
+function done(name: string, deed: string, words: string, value: object, more: object = {}): Done {
+  const change = { action: `crawler-${deed}`, target: name, words, ...more };
+  return { type: "done", value, goTo: pageOf(name), said: words, change };
+}
+
+const accepted = (outcome: Done, goTo = outcome.goTo): Outcome => ({ ...outcome, status: 202, goTo });
+
 async function drain({ name, actor, now }: Asked<unknown>, { crawlers }: FleetPorts): Promise<Outcome> {
   if (!(await crawlers.drain(name, now, byOf(actor)))) return noCrawler(name);
   const words = `${name} gets no more leases, and its subnets go to others.`;
-  const change = { action: "crawler-drained", target: name, words };
-  return { type: "done", value: { name, draining: true }, goTo: pageOf(name), said: words, change };
+  return done(name, "drained", words, { name, draining: true });
 }
 
 async function resume({ name, actor, now }: Asked<unknown>, ports: FleetPorts): Promise<Outcome> {
@@ -185,8 +193,7 @@ async function resume({ name, actor, now }: Asked<unknown>, ports: FleetPorts): 
     return by === "partner" ? notYours(name) : noCrawler(name);
   }
   const words = `${name} is back and gets the subnets nearest to it.`;
-  const change = { action: "crawler-resumed", target: name, words };
-  return { type: "done", value: { name, draining: false }, goTo: pageOf(name), said: words, change };
+  return done(name, "resumed", words, { name, draining: false });
 }
 
 const notYours = (name: string): Outcome => ({
@@ -205,8 +212,7 @@ async function revoke({ name, body, now }: Asked<Confirmed>, { keys }: FleetPort
   if (fault !== null) return fault;
   if ((await keys.revoke(name, now)) === null) return noCrawler(name);
   const words = `${name}'s access is revoked, and its session ends if it has one.`;
-  const change = { action: "crawler-revoked", target: name, words };
-  return { type: "done", value: { name, revoked: true }, goTo: pageOf(name), said: words, change };
+  return done(name, "revoked", words, { name, revoked: true });
 }
 
 async function kill({ name, body, now }: Asked<Confirmed>, ports: FleetPorts): Promise<Outcome> {
@@ -215,9 +221,7 @@ async function kill({ name, body, now }: Asked<Confirmed>, ports: FleetPorts): P
   const returnedLeases = await killCrawler(name, ports, now);
   if (returnedLeases === null) return noCrawler(name);
   const words = `${name}'s access is revoked, ${howMany(returnedLeases, "lease")} returned, and its subnets go to others.`;
-  const change = { action: "crawler-killed", target: name, words, after: { returnedLeases } };
-  const value = { name, revoked: true, returnedLeases };
-  return { type: "done", value, goTo: pageOf(name), said: words, change };
+  return done(name, "killed", words, { name, revoked: true, returnedLeases }, { after: { returnedLeases } });
 }
 
 async function rotate(
@@ -227,8 +231,7 @@ async function rotate(
   const [asked] = await keys.askRotation(name, { ...body, now });
   if (!asked) return cannotRotate(name);
   const words = `${name} gets a new key ${asked.online ? "now" : "when it comes next"}; the old one stays good for ${body.graceHours} hours after that.`;
-  const change = { action: "crawler-key-rotated", target: name, words, after: body };
-  return { type: "done", status: 202, value: { ...asked, ...body }, goTo: pageOf(name), said: words, change };
+  return accepted(done(name, "key-rotated", words, { ...asked, ...body }, { after: body }));
 }
 
 const cannotRotate = (name: string): Outcome => ({
@@ -245,15 +248,13 @@ async function renewSigningKey({ name, now }: Asked<unknown>, { keys }: FleetPor
     return { type: "fault", status: 409, title: "No signing key to renew", words };
   }
   const words = `${name} makes another signing key ${asked.online ? "now" : "when it comes next"}, and uses it once sites can know it.`;
-  const change = { action: "crawler-signing-key-asked", target: name, words };
-  return { type: "done", status: 202, value: asked, goTo: pageOf(name), said: words, change };
+  return accepted(done(name, "signing-key-asked", words, asked));
 }
 
 async function believe({ name, now }: Asked<unknown>, { restoreTrust }: FleetPorts): Promise<Outcome> {
   if (!(await restoreTrust(name, now))) return noCrawler(name);
   const words = `${name} is trusted again: the evidence against it no longer counts, and it starts as a newcomer.`;
-  const change = { action: "crawler-trust-restored", target: name, words };
-  return { type: "done", value: { name, restored: true }, goTo: pageOf(name), said: words, change };
+  return done(name, "trust-restored", words, { name, restored: true });
 }
 
 async function budget(
@@ -265,12 +266,8 @@ async function budget(
     ...(body.bytesPerDay === undefined ? {} : { bytesPerDay: body.bytesPerDay }),
   });
   if (changed === null) return noCrawler(name);
-  const words = budgetWords(name, changed);
-  const change = {
-    ...{ action: "crawler-budget-granted", target: name, words },
-    ...{ before: changed.before, after: changed.granted },
-  };
-  return { type: "done", value: { name, ...changed }, goTo: pageOf(name), said: words, change };
+  const { before, granted: after } = changed;
+  return done(name, "budget-granted", budgetWords(name, changed), { name, ...changed }, { before, after });
 }
 
 async function domainSets(
@@ -283,22 +280,19 @@ async function domainSets(
     return { type: "fault", status: 422, title: "Not given", words: `${given.reason}.` };
   }
   const { before, operator, partner } = given.changed;
-  const words = givenWords(given.changed);
-  const change = { action: "crawler-domain-sets-given", target: name, words, before, after: operator };
-  return {
-    type: "done",
-    value: { name, operator, partner, before },
-    goTo: pageOf(name),
-    said: words,
-    change,
-  };
+  const value = { name, operator, partner, before };
+  return done(name, "domain-sets-given", givenWords(given.changed), value, { before, after: operator });
 }
 
 /** For people, and the audit log. */
 function budgetWords(name: string, { granted, inForce }: ChangedBudget): string {
   const at = ({ pagesPerDay: pages, bytesPerDay: bytes }: Budget) =>
-    `${pages === null ? "as many pages as its partner allows" : `${howMany(pages, "page")} at most`} and ${bytes === null ? "as many bytes as its partner allows" : `${bytesText(bytes)} at most`}`;
-  return `${name} is granted ${at(granted)} per day; with what its partner allows that is ${howMany(inForce.pagesPerDay, "page")} and ${bytesText(inForce.bytesPerDay)}.`;
+    `${pages === null ? "as many pages as its partner allows" : `${howMany(pages, "page")} at most`} and ` +
+    (bytes === null ? "as many bytes as its partner allows" : `${bytesText(bytes)} at most`);
+  return (
+    `${name} is granted ${at(granted)} per day; with what its partner allows that is ` +
+    `${howMany(inForce.pagesPerDay, "page")} and ${bytesText(inForce.bytesPerDay)}.`
+  );
 }
 
 async function move(
@@ -308,15 +302,8 @@ async function move(
   const moveId = await moves.ask({ name, otherName: to }, now);
   if (typeof moveId === "string") return moveRefused(moveId, name, to);
   const words = `${name} moves to the host of ${to}; the crawler that runs there ceases to exist.`;
-  const change = { action: "crawler-move-asked", target: name, words, after: { moveId, to } };
-  return {
-    type: "done",
-    status: 202,
-    value: { moveId, name, to },
-    goTo: "/fleet/moves",
-    said: words,
-    change,
-  };
+  const after = { moveId, to };
+  return accepted(done(name, "move-asked", words, { ...after, name }, { after }), "/fleet/moves");
 }
 
 function moveRefused(refusal: MoveRefusal, name: string, to: string): Outcome {

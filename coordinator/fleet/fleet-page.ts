@@ -99,7 +99,7 @@ function table(view: FleetView, at: string, viewer: PageViewer): Html {
   const { q, state, country: of, version, sort } = view.query;
   const query = { q, state, country: of, version, sort: sort === "name" ? null : sort };
   const heads = pageColumns.map(({ page, kind }) => (kind === undefined ? (page ?? "") : `${page} .${kind}`));
-  return html`<section aria-label="Crawlers"><p class="small">${howMany(view.found, "crawler")}</p>
+  return html`<section><p class="small">${howMany(view.found, "crawler")}</p>
 ${tableOf("Crawlers", heads, view.crawlers, (entry) => cellsOf(entry, at, viewer), "fleet")}
 ${pager({ path: "/fleet", query, page: view.query.page, more: view.more })}</section>`;
 }

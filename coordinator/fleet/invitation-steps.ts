@@ -61,7 +61,10 @@ function inTheWay(next: InvitationStepName, facts: InvitationFacts): string {
       return "The partner has not run the command yet, or its machine does not reach the coordinator.";
     case "checked":
     case "joined":
-      return "The command was run, but the token has not been used: it was not pasted, or the first check found a problem. The partner's terminal says which; so does check.";
+      return (
+        "The command was run, but the token has not been used: it was not pasted, or the first check found a problem. " +
+        "The partner's terminal says which; so does check."
+      );
     case "running":
       return awayBecause === null || awayBecause === ""
         ? "It has joined but was not started: join prints the command (node nearcrawl-crawler.mjs run)."
@@ -69,7 +72,8 @@ function inTheWay(next: InvitationStepName, facts: InvitationFacts): string {
     case "first-page":
       if (isConnected !== true) return `It is not connected: ${awayBecause ?? "its page says why"}.`;
       return hasSubnets
-        ? "It has subnets. It fetches its first page when one of their hosts is due: “nearcrawl queue” says when; or submit a URL (“nearcrawl urls add”)."
+        ? "It has subnets. It fetches its first page when one of their hosts is due: “nearcrawl queue” " +
+            "says when; or submit a URL (“nearcrawl urls add”)."
         : "It is connected and measuring; it gets the subnets that it is nearest to. Without URLs there is nothing to assign: “nearcrawl urls add”.";
   }
 }

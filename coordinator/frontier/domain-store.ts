@@ -19,6 +19,7 @@ import {
   newHostsADay,
 } from "./budgets.ts";
 import type { CrawlScope } from "./frontier.ts";
+import type { HostReport } from "./frontier-reports-api.ts";
 import { type LinkEffect, type Namer, packEffects } from "./link-outbox.ts";
 
 const dayMs = 86_400_000;
@@ -303,22 +304,8 @@ export async function releaseDeferred(client: PoolClient, now: Date): Promise<vo
   );
 }
 
-/** Of a registrable domain, what people are told. */
-export interface DomainReport extends HeldBackDomain {
-  /** That links brought in. */
-  readonly hosts: number;
-  readonly newToday: number;
-  /** What its pages' links brought today. */
-  readonly linkedToday: number;
-}
-
-interface HeldBackDomain {
-  readonly domain: string;
-  /** URLs that wait for a later day, on new hosts of the domain or linked from its pages. */
-  readonly waiting: number;
-  /** URLs that came when there was no room for them to wait. */
-  readonly leftOut: number;
-}
+type DomainReport = NonNullable<HostReport["domain"]>;
+type HeldBackDomain = Pick<DomainReport, "domain" | "waiting" | "leftOut">;
 
 const heldBackColumns = `d.domain, d.left_out::float8 as "leftOut",
   coalesce((select sum(effects) from deferred_link where waits_for = d.domain), 0)::float8 as waiting`;

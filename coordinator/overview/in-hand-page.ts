@@ -27,7 +27,12 @@ What waits: <a href="/fleet/queue">queue</a>.${
           html` To slow a site down: <a href="/fleet/site-caps">caps</a>.`
         }`
   }</p>
-${hosts === 0 ? nothing : table(view, sort)}${shown.length < hosts ? html`<p class="small">${countText(shown.length)} of them; the CSV has more.</p>` : nothing}`;
+${hosts === 0 ? nothing : table(view, sort)}${
+  shown.length < hosts
+    ? html`<p class="small">${countText(shown.length)} of them;
+the CSV has more.</p>`
+    : nothing
+}`;
 }
 
 function table({ shown, at }: HostsInHand, sort: InHandSort): Html {

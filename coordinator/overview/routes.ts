@@ -306,7 +306,10 @@ async function missingParts({ reads, live }: OperationPorts): Promise<HealthFaul
 }
 
 function migrationWords(pending: readonly string[]): string {
-  return `the database lacks ${pending.length === 1 ? "a migration" : `${pending.length} migrations`} (${pending.slice(0, 5).join(", ")}): start the coordinator of this version`;
+  return (
+    `the database lacks ${pending.length === 1 ? "a migration" : `${pending.length} migrations`} ` +
+    `(${pending.slice(0, 5).join(", ")}): start the coordinator of this version`
+  );
 }
 
 const noTree: HealthFault = {

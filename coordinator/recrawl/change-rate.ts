@@ -5,14 +5,11 @@ import type { ChangeFrequency } from "#protocol/result";
  * (J. Cho, H. Garcia-Molina, "Estimating frequency of change", ACM TOIT 3(3), 2003). Changes are taken for a Poisson
  * process. A page keeps four sums, so that a visit costs O(1) and no history has to be read.
  *
- * Visits at one distance: the paper's bias-reduced estimator, −ln((n − X + 0.5)/(n + 0.5)) for each of them.
- *
- * Visits at any distance: the likelihood's maximum solves Σ τ/(e^(λτ) − 1) over changed gaps = Σ τ over unchanged ones.
+ * The likelihood's maximum solves Σ τ/(e^(λτ) − 1) over changed gaps = Σ τ over unchanged ones.
  * The sums know only the changed gaps' mean, so each is taken to be as long as it: λ = (X/C)·ln(1 + C/U) with C changed
  * and U unchanged seconds. τ/(e^(λτ) − 1) is convex in τ, so that (Jensen) this never exceeds the true maximum; it
  * equals it where changed gaps are alike. Simulated with 60 visits at 0.7 changes a gap it is too low by 3 % where gaps
- * span one order of magnitude, and by 18 % (a single page by up to two fifths) where they span two: test/core/recrawl/change-rate. Half a
- * mean gap is added to U, which for gaps of one length is exactly the 0.5 of the paper's estimator.
+ * span one order of magnitude, and by 18 % (a single page by up to two fifths) where they span two: test/recrawl/change-rate.
  *
  * When the last change is known (Last-Modified), the time back to it is exponential, cut off at the visit before: the
  * paper's second estimator, changes over time seen. In the sums that is a changed gap of length 0 after so much
@@ -85,21 +82,6 @@ export function addSums(a: VisitSums, b: VisitSums): VisitSums {
     changedSeconds: a.changedSeconds + b.changedSeconds,
     unchangedSeconds: a.unchangedSeconds + b.unchangedSeconds,
   };
-}
-
-/** Changes a day by the visits alone, bias-reduced; null without visits, 0 where none found a change. */
-export function changesPerDay(sums: VisitSums): number | null {
-  const { comparedVisits, contentChanges, changedSeconds, unchangedSeconds } = sums;
-  if (!(comparedVisits > 0)) return null;
-  if (contentChanges === 0) return 0;
-  const halfGap = (changedSeconds + unchangedSeconds) / comparedVisits / 2;
-  const unchangedDays = (unchangedSeconds + halfGap) / daySeconds;
-  const meanDays = changedSeconds / contentChanges / daySeconds;
-  const rate =
-    meanDays === 0
-      ? contentChanges / unchangedDays
-      : Math.log1p((meanDays * contentChanges) / unchangedDays) / meanDays;
-  return Math.min(mostChangesPerDay, rate);
 }
 
 /** Two times out of three a page's rate is within this factor of what is expected of it beforehand. */

@@ -159,22 +159,13 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(value).replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");
 }
 
-interface JobRow {
-  readonly job_id: number;
+type JobRow = Omit<RegistryJobWithResult, "order" | "startedAt" | "endedAt"> & {
   readonly kind: RegistryOrder["type"];
   readonly asked: Readonly<Record<string, unknown>>;
-  readonly asked_by: string;
-  readonly via: Asker["via"];
-  readonly state: RegistryJob["state"];
-  readonly started_at: Date;
-  readonly seen_at: Date;
-  readonly ended_at: Date | null;
-  readonly progress: JobProgress;
-  readonly cancel_asked_by: string | null;
-  readonly exit_code: number | null;
-  readonly words: string | null;
-  readonly result: unknown;
-}
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+  readonly endedAt: Date | null;
+};
 
 async function read(
   { pool, schema }: Pick<RegistryJobPlace, "pool" | "schema">,
@@ -187,8 +178,9 @@ async function read(
 ): Promise<readonly RegistryJobWithResult[]> {
   const read = async () => {
     const { rows } = await pool.query<JobRow>(
-      `select job_id, kind, asked, asked_by, via, state, started_at, seen_at, ended_at, progress, cancel_asked_by,
-         exit_code, words, ${asked.result} as result
+      `select job_id as "jobId", kind, asked, asked_by as "askedBy", via, state, started_at as "startedAt",
+         seen_at as "seenAt", ended_at as "endedAt", progress, cancel_asked_by as "cancelAskedBy",
+         exit_code as "exitCode", words, ${asked.result} as result
        from registry_job
        where ${asked.where}
        order by job_id desc
@@ -198,34 +190,26 @@ async function read(
     return rows;
   };
   const rows = await read();
-  const running = new Set(rows.filter(({ state }) => state === "running").map((row) => row.job_id));
+  const running = new Set(rows.filter(({ state }) => state === "running").map(({ jobId }) => jobId));
   if (running.size === 0 || (await isAdvisoryLockHeld(pool, lockName, schema))) return rows.map(jobOf);
   // It holds the lock for as long as it runs: one that ran before nobody had the lock, and says so still, was broken off.
-  const isBrokenOff = (row: JobRow) => row.state === "running" && running.has(row.job_id);
+  const isBrokenOff = (row: JobRow) => row.state === "running" && running.has(row.jobId);
   return (await read()).map((row) => jobOf(isBrokenOff(row) ? asBrokenOff(row) : row));
 }
 
 const asBrokenOff = (row: JobRow): JobRow => ({
   ...row,
   state: "broken-off",
-  ended_at: row.seen_at,
+  endedAt: row.seenAt,
   words: "the coordinator that ran it is gone",
 });
 
-function jobOf(row: JobRow): RegistryJobWithResult {
+function jobOf({ kind, asked, startedAt, seenAt: _, endedAt, ...row }: JobRow): RegistryJobWithResult {
   return {
-    jobId: row.job_id,
-    order: { type: row.kind, ...row.asked } as RegistryOrder,
-    askedBy: row.asked_by,
-    via: row.via,
-    state: row.state,
-    startedAt: row.started_at.toISOString(),
-    endedAt: row.ended_at?.toISOString() ?? null,
-    progress: row.progress,
-    cancelAskedBy: row.cancel_asked_by,
-    exitCode: row.exit_code,
-    words: row.words,
-    result: row.result,
+    ...row,
+    order: { type: kind, ...asked } as RegistryOrder,
+    startedAt: startedAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
   };
 }
 

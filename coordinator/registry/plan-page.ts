@@ -228,8 +228,8 @@ function publishedSection({ published }: ImportPlan): Html {
         html`<li>${askAbout(range)} ${before ?? "no place"} → ${after ?? "no place"}</li>`,
     );
   const heldBack = published.heldBack.map(
-    (source) => html`<div class="warning" role="note"><p><strong>Held back.</strong> ${source}
-moves more than 30 % of its ranges to other places. What is in force goes on; if that is meant:
+    (source) => html`<div class="warning"
+role="note"><p><strong>Held back.</strong> ${source} moves more than 30 % of its ranges to other places. What is in force goes on; if that is meant:
 <span class="mono">nearcrawl rir apply … --yes-moved "${source}"</span>.</p></div>`,
   );
   return html`<section><h2>Published places</h2>

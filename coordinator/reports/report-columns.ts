@@ -219,7 +219,10 @@ export function subnetsLead({ far, savedMsPages, compared }: SubnetsReport): str
   if (compared.subnets === 0) return "No subnet with hosts was measured yet.";
   if (far === 0)
     return `None of ${howMany(compared.subnets, "measured subnet")} is served worse than it could be.`;
-  return `${howMany(far, "subnet")} of ${countText(compared.subnets)} could be served from nearer, which would save ${waitedText(savedMsPages)} of waiting per day.`;
+  return (
+    `${howMany(far, "subnet")} of ${countText(compared.subnets)} could be served from nearer, ` +
+    `which would save ${waitedText(savedMsPages)} of waiting per day.`
+  );
 }
 
 export function comparedWords(compared: ComparedPart): string {
@@ -228,10 +231,12 @@ export function comparedWords(compared: ComparedPart): string {
   const part =
     subnets === ofSubnets
       ? `All ${howMany(subnets, "measured subnet")} with hosts are compared.`
-      : `The ${countText(subnets)} subnets with the most to wait for are compared, of ${countText(ofSubnets)} that were measured: ${pagesText(pagesPerDay)} of ${pagesText(ofPagesPerDay)} pages per day.`;
+      : `The ${countText(subnets)} subnets with the most to wait for are compared, of ${countText(ofSubnets)} that were measured: ` +
+        `${pagesText(pagesPerDay)} of ${pagesText(ofPagesPerDay)} pages per day.`;
   return unmeasuredSubnets === 0
     ? part
-    : `${part} ${howMany(unmeasuredSubnets, "subnet")} with ${pagesText(unmeasuredPagesPerDay)} pages per day ${unmeasuredSubnets === 1 ? "was" : "were"} never measured.`;
+    : `${part} ${howMany(unmeasuredSubnets, "subnet")} with ${pagesText(unmeasuredPagesPerDay)} pages per day ` +
+        `${unmeasuredSubnets === 1 ? "was" : "were"} never measured.`;
 }
 
 // Crawlers that would be missed.
@@ -286,7 +291,10 @@ export function crawlersLead({ lines, crawlers }: CrawlersReport): string {
   if (first === undefined) return "No crawler is online.";
   if (crawlers === 1) return `${first.crawler} is the only crawler online: without it, nothing is crawled.`;
   if (first.lostMsPages === 0) return "No crawler is known to be nearer than the next one to anything.";
-  return `${first.crawler} would be missed most: without it, its ${pagesText(first.pagesPerDay)} pages per day would take ${waitedText(first.lostMsPages)} longer in all.`;
+  return (
+    `${first.crawler} would be missed most: without it, ` +
+    `its ${pagesText(first.pagesPerDay)} pages per day would take ${waitedText(first.lostMsPages)} longer in all.`
+  );
 }
 
 // Where the next crawlers should stand.

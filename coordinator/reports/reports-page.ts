@@ -1,6 +1,6 @@
 /** The reports as pages: what it comes to in a sentence, a picture, a table with links onward, and how it was counted. */
 import { bytesText, msText, tooFewWords } from "#core/format";
-import { empty, tile, titleRow } from "../web/components.ts";
+import { empty, small, tableOf, tile, titleRow } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import { rangePicker, type TimeRange, timeChart } from "../web/time-chart.ts";
@@ -46,24 +46,22 @@ interface ReportTable<Line> {
 
 function reportTable<Line>({ label, columns, lines, bar }: ReportTable<Line>): Html {
   const shown = columns.filter(({ title }) => title !== undefined);
-  const heads = shown.map(
-    ({ title, isNumber }, at) =>
-      html`<th scope="col"${isNumber ? html` class="number"` : nothing}>${title}</th>${at === 0 && bar ? html`<th scope="col" class="bar-column"><span class="hidden">Picture</span></th>` : nothing}`,
-  );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr>${heads}</tr></thead>
-<tbody>${lines.map((line) => html`<tr>${shown.map((column, at) => cell(column, line, at === 0 ? (bar?.(line) ?? null) : null, at === 0))}</tr>`)}</tbody></table></div>`;
+  const isLong = (column: ReportColumn<Line>) => lines.some((line) => columnText(column, line).length > 40);
+  const [first = "", ...others] = shown.map((column, at) => {
+    const kind = at > 0 && isLong(column) ? "wide break" : "break";
+    return `${column.title} .${column.isNumber ? "number" : kind}`;
+  });
+  return tableOf(label, [first, bar !== undefined && "(Picture) .bar-column", ...others], lines, (line) => {
+    const [head = "", ...rest] = shown.map((column) => cell(column, line));
+    return [head, bar?.(line) ?? null, ...rest];
+  });
 }
 
-function cell<Line>(column: ReportColumn<Line>, line: Line, bar: Html | null, isFirst: boolean): Html {
-  const text = columnText(column, line);
+function cell<Line>(column: ReportColumn<Line>, line: Line): Html {
+  const text = html`<bdi>${columnText(column, line)}</bdi>`;
   const to = column.link?.(line) ?? null;
   const more = column.more?.(line) ?? "";
-  const shown = html`${to === null ? html`<bdi>${text}</bdi>` : html`<a href="${to}"><bdi>${text}</bdi></a>`}${more === "" ? nothing : html`<span class="small"><bdi>${more}</bdi></span>`}`;
-  if (isFirst)
-    return html`<th scope="row" class="break">${shown}</th>${bar === null ? nothing : html`<td class="bar-column">${bar}</td>`}`;
-  const kind = column.isNumber ? "number" : text.length > 40 ? "wide break" : "break";
-  return html`<td class="${kind}">${shown}</td>`;
+  return html`${to === null ? text : html`<a href="${to}">${text}</a>`}${more !== "" && small(html`<bdi>${more}</bdi>`)}`;
 }
 
 export function reportCsv<Line>(columns: readonly ReportColumn<Line>[], lines: readonly Line[]): CsvTable {
@@ -88,7 +86,8 @@ function bar(parts: readonly BarPart[], label: string): Html {
     x += shown;
     return part;
   });
-  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="${label}"><rect class="bar-ground" width="100" height="8"/>${drawn}</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="${label}"><rect class="bar-ground" width="100"
+height="8"/>${drawn}</svg>`;
 }
 
 const round = (value: number) => Math.round(10 * value) / 10;
@@ -110,7 +109,11 @@ export function coverageReportBody({ report, range, query }: CoveragePage): Html
   const { all, day } = report;
   if (day === null)
     return html`${titleRow("Coverage")}
-${empty("Nothing was counted yet.", html`A running coordinator counts hosts and pages by country and language once an hour, first within a minute of its start. Meanwhile, <a href="/sites">the list of sites</a> has them one by one.`)}`;
+${empty(
+  "Nothing was counted yet.",
+  html`A running coordinator counts hosts and pages by country and language once an hour, first within a minute of its
+start. Meanwhile, <a href="/sites">the list of sites</a> has them one by one.`,
+)}`;
   return html`${titleRow("Coverage", dayForm(report, query))}
 <p class="lead">${coverageLead(report)}</p>
 ${chosen(report, query)}
@@ -147,7 +150,9 @@ ${timeChart({
 ${coverageTable("Coverage by country", countryColumns, report.countries)}</section>
 <section><h2>By language</h2>
 ${coverageTable("Coverage by language", languageColumns, report.languages)}</section>
-<p class="small">As of ${day}, counted ${report.countedAt === null ? "" : instant(report.countedAt)}, once an hour. Countries are those that the registries name for a host's subnet, wherever its servers stand; languages are those of most of a host's pages. Of a large index the age of a random part of the pages is looked at; under 30 of them say nothing.</p>`;
+<p class="small">As of ${day}, counted ${report.countedAt === null ? "" : instant(report.countedAt)}, once an hour.
+Countries are those that the registries name for a host's subnet, wherever its servers stand; languages are those of most of a host's pages.
+Of a large index the age of a random part of the pages is looked at; under 30 of them say nothing.</p>`;
 }
 
 const noDays = "No day of this range was counted.";
@@ -182,8 +187,10 @@ function dayForm(
     html`<option value="${value}"${value === (current ?? "") ? html` selected` : nothing}>${name}</option>`;
   return html`<form class="filters" method="get" action="/reports/coverage">${kept}
 <label class="hidden" for="report-day">As of</label><input id="report-day" type="date" name="day" value="${query.day ?? day ?? ""}">
-<label class="hidden" for="report-country">Country</label><select id="report-country" name="country">${choice("", "every country", of)}${options(countries, of).map((key) => choice(key, countryText(key), of))}</select>
-<label class="hidden" for="report-language">Language</label><select id="report-language" name="language">${choice("", "every language", language)}${options(languages, language).map((key) => choice(key, languageName(key), language))}</select>
+<label class="hidden" for="report-country">Country</label><select id="report-country"
+name="country">${choice("", "every country", of)}${options(countries, of).map((key) => choice(key, countryText(key), of))}</select>
+<label class="hidden" for="report-language">Language</label><select id="report-language"
+name="language">${choice("", "every language", language)}${options(languages, language).map((key) => choice(key, languageName(key), language))}</select>
 <button class="slim">Show</button></form>`;
 }
 
@@ -218,7 +225,8 @@ ${tile("Pages", countText(report.pages), `${bytesText(report.bytes)} fetched so 
     bar: ({ pages }) =>
       bar([{ width: (100 * pages) / mostPages, kind: "value" }], `${countText(pages)} pages`),
   })}</section>
-<p class="small">${lines.length < report.organisations ? `The ${countText(lines.length)} with the most pages. ` : ""}By the holder that the registries name for each host's subnet. A hoster's customers count for the hoster where the registry does not name them.</p>`;
+<p class="small">${lines.length < report.organisations ? `The ${countText(lines.length)} with the most pages. ` : ""}By the holder that the registries name
+for each host's subnet. A hoster's customers count for the hoster where the registry does not name them.</p>`;
 }
 
 // Subnets that are served badly.
@@ -233,7 +241,8 @@ ${
     ? compared.subnets === 0
       ? empty(
           "There is nothing to compare.",
-          html`Subnets are measured when a host in them is known and crawlers are online: see <a href="/fleet">the crawlers</a> and <a href="/fleet/queue">the queue</a>.`,
+          html`Subnets are measured when a host in them is known and crawlers are online: see <a href="/fleet">the crawlers</a> and <a
+href="/fleet/queue">the queue</a>.`,
         )
       : empty(
           "Every subnet is served about as well as it can be.",
@@ -245,7 +254,8 @@ ${reportTable({
   bar: (line) => farBar(line, slowest),
 })}`
 }
-<p class="small">${comparedWords(compared)} ${lines.length < report.far ? `The first ${countText(lines.length)} are listed. ` : ""}In the order of pages per day times what the best help would save. Less than 10 ms is not counted.</p>`;
+<p class="small">${comparedWords(compared)} ${lines.length < report.far ? `The first ${countText(lines.length)} are listed. ` : ""}In the order of pages
+per day times what the best help would save. Less than 10 ms is not counted.</p>`;
 }
 
 function farBar({ rttMs, savesMs }: FarLine, slowest: number): Html {
@@ -274,7 +284,12 @@ ${reportTable({
   ...{ label: "Crawlers by what would be lost", columns: missedColumns, lines },
   bar: (line) => missedBar(line, mostPages),
 })}
-<p class="small">${comparedWords(report.compared)} ${lines.length < report.crawlers ? `The first ${countText(lines.length)} of ${countText(report.crawlers)} crawlers are listed. ` : ""}Each subnet would go to the next nearest crawler, as measured in its last probe round, or as predicted from the crawlers' distances to each other. Budgets are not considered.</p>`;
+<p class="small">${comparedWords(report.compared)} ${
+    lines.length < report.crawlers
+      ? `The first ${countText(lines.length)} of ${countText(report.crawlers)} crawlers are listed. `
+      : ""
+  }Each subnet would go to the next nearest crawler, as measured in its last probe round, or as predicted from the crawlers'
+distances to each other. Budgets are not considered.</p>`;
 }
 
 function missedBar(line: MissedLine, mostPages: number): Html {
@@ -310,7 +325,11 @@ ${reportTable({
 })}
 <p><a href="/fleet/invitations">Invite a crawler</a></p>`
 }
-<p class="small">A crawler is expected to reach its own place as fast as crawlers reach their own countries now: the median of the subnets measured so, of the same country where there are 30, else of all. What it would save elsewhere follows from what the same crawlers measured of both places, where they measured 5 subnets of its own. Countries without a crawler and holders with 5 measured subnets are compared, each beside those before it; ± is the standard deviation for a page.${report.meanRttMs === null ? "" : ` ${countText(report.pagesPerDay)} pages per day come from measured subnets.`}</p>`;
+<p class="small">A crawler is expected to reach its own place as fast as crawlers reach their own countries now:
+the median of the subnets measured so, of the same country where there are 30, else of all.
+What it would save elsewhere follows from what the same crawlers measured of both places, where they measured 5 subnets of its own.
+Countries without a crawler and holders with 5 measured subnets are compared, each beside those before it;
+± is the standard deviation for a page.${report.meanRttMs === null ? "" : ` ${countText(report.pagesPerDay)} pages per day come from measured subnets.`}</p>`;
 }
 
 function placementBar({ nowMs, thenMs, savedMsPages }: PlacementLine, slowest: number): Html {

@@ -1,5 +1,6 @@
 /** /reports/…: coverage, organisations, subnets, crawlers, placement; each a page, JSON and CSV. */
 import type { WebPart } from "../web/actions.ts";
+import type { Html } from "../web/html.ts";
 import { timeRange } from "../web/time-chart.ts";
 import type { AskedView } from "../web/views.ts";
 import { readCoverageQuestion } from "./coverage.ts";
@@ -9,6 +10,7 @@ import {
   missedColumns,
   organisationColumns,
   placementColumns,
+  type ReportColumn,
 } from "./report-columns.ts";
 import type { ReportReads } from "./report-reads.ts";
 import {
@@ -43,52 +45,39 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
     });
     views.describe({
       ...{ path: "/reports/organisations", operation: reportsApi.organisationsReport },
-      titleWhileSlow: "Organisations",
-      view: async ({ now }) => {
-        const value = await organisations(now);
-        return {
-          ...{ status: 200, value, title: "Organisations" },
-          body: () => organisationsReportBody(value),
-          csv: () => reportCsv(organisationColumns, value.lines),
-        };
-      },
+      ...report("Organisations", organisationColumns, organisations, organisationsReportBody),
     });
+    const far = async (now: Date) => await subnetsReport(await crawl(), reads, now);
     views.describe({
       ...{ path: "/reports/subnets", operation: reportsApi.subnetsReport },
-      titleWhileSlow: "Subnets served badly",
-      view: async ({ now }) => {
-        const value = await subnetsReport(await crawl(), reads, now);
-        return {
-          ...{ status: 200, value, title: "Subnets served badly" },
-          body: () => subnetsReportBody(value),
-          csv: () => reportCsv(farColumns, value.lines),
-        };
-      },
+      ...report("Subnets served badly", farColumns, far, subnetsReportBody),
     });
+    const missed = async (now: Date) => crawlersReport(await crawl(), now);
     views.describe({
       ...{ path: "/reports/crawlers", operation: reportsApi.crawlersReport },
-      titleWhileSlow: "Crawlers that would be missed",
-      view: async ({ now }) => {
-        const value = crawlersReport(await crawl(), now);
-        return {
-          ...{ status: 200, value, title: "Crawlers that would be missed" },
-          body: () => crawlersReportBody(value),
-          csv: () => reportCsv(missedColumns, value.lines),
-        };
-      },
+      ...report("Crawlers that would be missed", missedColumns, missed, crawlersReportBody),
     });
+    const advised = async (now: Date) => await placementReport(await crawl(), reads, { now });
     views.describe({
       ...{ path: "/reports/placement", operation: reportsApi.placementReport },
-      titleWhileSlow: "Where the next crawlers should stand",
-      view: async ({ now }) => {
-        const value = await placementReport(await crawl(), reads, { now });
-        return {
-          ...{ status: 200, value, title: "Where the next crawlers should stand" },
-          body: () => placementReportBody(value),
-          csv: () => reportCsv(placementColumns, value.lines),
-        };
-      },
+      ...report("Where the next crawlers should stand", placementColumns, advised, placementReportBody),
     });
+  };
+}
+
+function report<Line, Value extends { readonly lines: readonly Line[] }>(
+  title: string,
+  columns: readonly ReportColumn<Line>[],
+  read: (now: Date) => Promise<Value>,
+  body: (value: Value) => Html,
+) {
+  return {
+    titleWhileSlow: title,
+    view: async ({ now }: AskedView) => {
+      const value = await read(now);
+      const csv = () => reportCsv(columns, value.lines);
+      return { status: 200, value, title, body: () => body(value), csv };
+    },
   };
 }
 

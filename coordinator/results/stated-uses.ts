@@ -4,17 +4,17 @@
  */
 import { howMany } from "#core/format";
 import {
-  type ContentUse,
   contentUses,
   maxPreferences,
   maySearch,
-  type PreferenceAnswer,
   preferenceAnswers,
   type StatedPreference,
   type UseAnswers,
 } from "#protocol/preferences";
 import { clean } from "../database/transaction.ts";
+import type { ToldOf } from "../web/api-operation.ts";
 import type { ArrivedResult } from "./accepted-result.ts";
+import type { statedCountSchema } from "./stated-uses-api.ts";
 
 /** As pages, commands and exports tell it. */
 export interface StatedUses {
@@ -141,11 +141,7 @@ export function countWords(counts: readonly StatedCount[]): string {
 }
 
 /** Each answer for each use, of many pages; the most frequent first. */
-export interface StatedCount {
-  readonly use: ContentUse;
-  readonly answer: PreferenceAnswer;
-  readonly pages: number;
-}
+export type StatedCount = ToldOf<typeof statedCountSchema>;
 
 export function countAnswers(
   sets: readonly { readonly answers: UseAnswers; readonly pages: number }[],

@@ -167,17 +167,15 @@ const columnsOf = (
         extract(epoch from p.published_at)::float8 as published_s,
         extract(epoch from p.fetched_at)::float8 as fetched_s`;
 
-const headSql = (part: string, others: string, share: number, at: number) => `
+const matchSql = (matches: string) => (part: string, others: string, share: number, at: number) =>
+  `
         select ${columnsOf(at)}
         from ${part} p
-        where p.head @@ arm.head_query::tsquery and ${others}
+        where ${matches} and ${others}
         limit ${Math.ceil(looked / share)}`;
 
-const textSql = (part: string, others: string, share: number, at: number) => `
-        select ${columnsOf(at)}
-        from ${part} p
-        where p.lexemes @@ arm.query::tsquery and ${others}
-        limit ${Math.ceil(looked / share)}`;
+const headSql = matchSql("p.head @@ arm.head_query::tsquery");
+const textSql = matchSql("p.lexemes @@ arm.query::tsquery");
 
 /** The order of the words is looked at in so many texts and no more. */
 const phraseSql = (part: string, others: string, share: number, at: number) => `
@@ -340,8 +338,7 @@ const keptAnswers = 50;
 const answerKeptMs = 10_000;
 
 export class KeptAnswers {
-  readonly #answers: LRUCache<string, object>;
-  readonly #making = new Map<string, Promise<object>>();
+  readonly #answers: LRUCache<string, object, () => Promise<object>>;
 
   /** `nowMs` is a clock that never goes back. */
   constructor(nowMs: () => number) {
@@ -350,22 +347,15 @@ export class KeptAnswers {
       ttl: answerKeptMs,
       ttlResolution: 0,
       perf: { now: nowMs },
+      fetchMethod: async (_question, _former, { context: make }) => await make(),
+      // Of more questions at once than are kept, each gets its answer.
+      ignoreFetchAbort: true,
     });
   }
 
   /** A question asked by several at once is answered once. `make` decides the type: a question names one. */
   async of<T extends object>(question: string, make: () => Promise<T>): Promise<T> {
-    const known = this.#answers.get(question) ?? this.#making.get(question);
-    if (known !== undefined) return (await known) as T;
-    const making = make();
-    this.#making.set(question, making);
-    try {
-      const answer = await making;
-      this.#answers.set(question, answer);
-      return answer;
-    } finally {
-      this.#making.delete(question);
-    }
+    return (await this.#answers.fetch(question, { context: make })) as T;
   }
 }
 

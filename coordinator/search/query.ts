@@ -3,23 +3,19 @@ import { urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import { contentUses, preferenceAnswers } from "#protocol/preferences";
 import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./edit-distance.ts";
-import type { SearchFilters, SearchQuery, SearchReads, SearchSort } from "./search-answer.ts";
+import {
+  type FilterName,
+  filterNames,
+  type SearchFilters,
+  type SearchQuery,
+  type SearchReads,
+  type SearchSort,
+} from "./search-answer.ts";
 
 /** As a request or a command gives it. */
-export interface SearchOptions {
+export interface SearchOptions extends Readonly<Partial<Record<FilterName, string>>> {
   readonly limit?: number;
   readonly offset?: number;
-  readonly language?: string;
-  readonly host?: string;
-  readonly country?: string;
-  readonly crawler?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly preference?: string;
-  /** Hosts, with commas between them. */
-  readonly excludeHost?: string;
-  readonly title?: string;
-  readonly type?: string;
   readonly sort?: string;
   readonly explain?: boolean;
 }
@@ -123,21 +119,19 @@ export function dayEnd(text: string): string | null {
 }
 
 function readFilters(options: SearchOptions): SearchFilters {
-  const fitting = (name: keyof SearchOptions & keyof SearchFilters) => {
+  const fitting = (name: FilterName) => {
     const value = clean(options[name] ?? "");
     return value !== "" && filterFault({ [name]: value }) === null ? value : null;
   };
+  const asked = Object.fromEntries(
+    filterNames.map((name) => [name, fitting(name)]),
+  ) as unknown as SearchFilters;
   return {
-    host: hostOf(fitting("host")),
-    language: fitting("language")?.toLowerCase() ?? null,
-    country: fitting("country")?.toUpperCase() ?? null,
-    crawler: fitting("crawler"),
-    from: fitting("from"),
-    to: fitting("to"),
-    preference: fitting("preference"),
-    excludeHost: fitting("excludeHost")?.split(",").map(hostOf).join(",") ?? null,
-    title: fitting("title"),
-    type: fitting("type"),
+    ...asked,
+    host: hostOf(asked.host),
+    language: asked.language?.toLowerCase() ?? null,
+    country: asked.country?.toUpperCase() ?? null,
+    excludeHost: asked.excludeHost?.split(",").map(hostOf).join(",") ?? null,
   };
 }
 

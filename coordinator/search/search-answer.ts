@@ -7,33 +7,14 @@ import type { KnownWord } from "./edit-distance.ts";
 import type { PageSignals } from "./page-score.ts";
 import type { facetValue, foundPage, searchAnswer, searchFacets, searchReason } from "./search-api.ts";
 
-export interface SearchFilters {
-  /** A host with everything below it: `example.org` holds `www.example.org` too. */
-  readonly host: string | null;
-  /** ISO 639. */
-  readonly language: string | null;
-  /** ISO 3166-1 alpha-2, of the address that the host lies at. */
-  readonly country: string | null;
-  /** The name of the crawler that fetched it. */
-  readonly crawler: string | null;
-  /** Days (UTC), both included: of publication, or of the fetch where the page does not say. */
-  readonly from: string | null;
-  readonly to: string | null;
-  /** What its site states, or does not, of one use: `ai-train=denied`, `ai-train=unstated`. */
-  readonly preference: string | null;
-  /** Hosts with everything below them, with commas between them: none of their pages. */
-  readonly excludeHost: string | null;
-  /** Words that the title has. */
-  readonly title: string | null;
-  /** `html` or `text`. */
-  readonly type: string | null;
-}
-
+/** What each may be, and means: the parameters of the operation (search-api.ts). */
 export const filterNames = [
   ...(["host", "excludeHost", "title", "language", "country", "crawler"] as const),
   ...(["from", "to", "type", "preference"] as const),
 ] as const;
 export type FilterName = (typeof filterNames)[number];
+
+export type SearchFilters = Readonly<Record<FilterName, string | null>>;
 
 export type SearchSort = "relevance" | "date";
 

@@ -22,6 +22,7 @@ import {
 } from "./candidate-reads.ts";
 import { Headlines } from "./headline-reads.ts";
 import type { IndexedCandidate, IndexState, SearchIndex } from "./memory/index-answer.ts";
+import { readCrawlerNames } from "./memory/index-page-reads.ts";
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
 import { addressShare } from "./page-score.ts";
@@ -51,8 +52,8 @@ export function createSearchReads(
   const known = {
     hosts: new HostFactsCache(pool, nowMs),
     configurations: async () => await configurations.get(),
-    crawlers: new KeptAnswer(() => crawlerNames(pool), nowMs),
-    parts: new KeptAnswer(() => partsOfPages(pool), nowMs),
+    crawlers: new KeptAnswer(() => readCrawlerNames(pool), nowMs),
+    parts: new KeptAnswer(async () => (await partsOf(pool, "page")).map(({ name }) => name), nowMs),
   };
   return {
     ...(index === undefined
@@ -249,15 +250,4 @@ function candidateOf(row: CandidateRow, { queries, plain, hosts, crawlers }: Aro
 async function configurationsOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ text_search_config: string }>(configurationsSql);
   return rows.map((row) => row.text_search_config);
-}
-
-async function partsOfPages(pool: Pool): Promise<string[]> {
-  return (await partsOf(pool, "page")).map(({ name }) => name);
-}
-
-async function crawlerNames(pool: Pool): Promise<Map<number, string>> {
-  const { rows } = await pool.query<{ crawler_id: number; name: string }>(
-    "select crawler_id, name from crawler",
-  );
-  return new Map(rows.map((row) => [row.crawler_id, row.name]));
 }

@@ -2,6 +2,7 @@
 
 import { mayDo } from "#core/actor";
 import { pageScript } from "../web/assets.ts";
+import { tableOf } from "../web/components.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -186,27 +187,16 @@ earlier</summary>${versionTable(earlier, around, "Earlier history of the policie
 const shownAtOnce = 5;
 
 function versionTable(versions: readonly ShownVersion[], around: Around, label: string): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr><th scope="col">Version</th><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th
-scope="col">Why</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Revert</span></th>` : nothing}</tr></thead>
-<tbody>${versions.map((version) => versionRow(version, around))}</tbody></table></div>`;
-}
-
-function versionRow(
-  { version, changedAt, changedBy, words, takesBack, changes }: ShownVersion,
-  { mayChange, viewer, basedOn }: Around,
-): Html {
-  const takeBack = html`<td><form method="post" action="/policies/preview">${formToken(viewer)}<input type="hidden"
+  const { mayChange, viewer, basedOn } = around;
+  const heads = ["Version", "When", "Who", "What .wide", "Why .wide", mayChange && "(Revert)"];
+  return tableOf(label, heads, versions, ({ version, changedAt, changedBy, words, takesBack, changes }) => [
+    ...[version, instant(changedAt), changedBy],
+    html`${changes.map(({ name, before, after }) => html`<div><code>${name}</code> ${valueOr(name, before)} → ${valueOr(name, after)}</div>`)}`,
+    takesBack === null ? words : `reverts version ${takesBack}${words === "" ? "" : `: ${words}`}`,
+    html`<form method="post" action="/policies/preview">${formToken(viewer)}<input type="hidden"
 name="based-on" value="${basedOn}"><input type="hidden" name="take-back" value="${version}"><button class="quiet slim"
-type="submit">Revert<span class="hidden"> version ${version}</span></button></form></td>`;
-  return html`<tr><th scope="row">${version}</th><td>${instant(changedAt)}</td><td>${changedBy}</td>
-<td class="wide">${changes.map(({ name, before, after }) => html`<div><code>${name}</code> ${valueOr(name, before)} → ${valueOr(name, after)}</div>`)}</td>
-<td class="wide">${
-    takesBack === null
-      ? words
-      : html`reverts version
-${takesBack}${words === "" ? "" : `: ${words}`}`
-  }</td>${mayChange ? takeBack : nothing}</tr>`;
+type="submit">Revert<span class="hidden"> version ${version}</span></button></form>`,
+  ]);
 }
 
 function valueOr(name: PolicyName, value: PolicyValue | null): string {
@@ -274,10 +264,7 @@ export function policyPreviewPage(preview: PreviewAnswer, viewer: PageViewer): H
   const { changes, effects, basedOn, takesBack } = preview;
   return html`<div class="preview"><h1>${takesBack === null ? "What would change" : `Revert version ${takesBack}`}</h1>
 <p class="lead">Nothing is saved yet.</p>
-<div class="scroll"><table>
-<caption class="hidden">The policies that change</caption>
-<thead><tr><th scope="col">Policy</th><th scope="col">Now</th><th scope="col">Then</th></tr></thead>
-<tbody>${changes.map(changeRow)}</tbody></table></div>
+${tableOf("The policies that change", ["Policy", "Now", "Then"], changes, changeCells)}
 <h2>Expected effect</h2>
 ${effects.map(effectSection)}
 <h2>Save</h2>
@@ -290,15 +277,14 @@ ${changes.map(({ name, after, toFile }) => html`<input type="hidden" name="${toF
 </form></div>`;
 }
 
-function changeRow({ name, before, after, toFile }: PreviewAnswer["changes"][number]): Html {
-  const { title } = policyOf(name as PolicyName);
+function changeCells({ name, before, after, toFile }: PreviewAnswer["changes"][number]): Html[] {
   const text = (value: typeof before) => valueText(name as PolicyName, value);
-  return html`<tr><th scope="row">${title}<div class="small"><code>${name}</code></div></th><td>${text(before)}</td><td><strong>${text(after)}</strong>${
-    toFile
-      ? html`<div
-class="small">as the coordinator’s file says</div>`
-      : nothing
-  }</td></tr>`;
+  const whose = toFile ? html`<div class="small">as the coordinator’s file says</div>` : nothing;
+  return [
+    html`${policyOf(name as PolicyName).title}<div class="small"><code>${name}</code></div>`,
+    html`${text(before)}`,
+    html`<strong>${text(after)}</strong>${whose}`,
+  ];
 }
 
 function effectSection({ title, figures, basis, limits }: PolicyEffect): Html {

@@ -5,11 +5,12 @@ import type { ActionFault, AskedAction, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { isPolicyName, type PolicyValue, policyOf, valueFromText } from "./catalogue.ts";
-import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
+import { type ChangeFault, changeWords, savePolicies, weighPolicies } from "./change.ts";
 import { mostSearched, type PolicyList, policiesPage, policyPreviewPage } from "./page.ts";
 import { previewPolicies } from "./preview/preview.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import { settingsApi } from "./settings-api.ts";
+import type { PolicyStore } from "./settings-store.ts";
 import {
   auditedChange,
   policiesAnswer,

@@ -4,14 +4,52 @@ import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, inTransaction } from "../database/transaction.ts";
 import type { PolicyValue } from "./catalogue.ts";
-import type { ChangedPolicy, NewPolicyVersion, PolicyStore, PolicyVersion } from "./change.ts";
+import type { PolicyName, PolicySettings } from "./schema.ts";
+
+/** As it stands in the database: not checked yet. */
+interface StoredSetting {
+  readonly name: string;
+  readonly value: unknown;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+}
+
+export interface StoredPolicies {
+  /** Of the latest change; 0: nobody has changed anything. */
+  readonly version: number;
+  readonly settings: readonly StoredSetting[];
+  /** What the file of the coordinator that started last says, not checked; null: none has started. */
+  readonly file: unknown;
+}
+
+export interface ChangedPolicy {
+  readonly name: PolicyName;
+  /** Null: the file's value. */
+  readonly before: PolicyValue | null;
+  readonly after: PolicyValue | null;
+}
+
+export interface PolicyVersion {
+  readonly version: number;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+  /** Why, as the operator says. */
+  readonly words: string;
+  /** The version that this one takes back. */
+  readonly takesBack: number | null;
+  readonly changes: readonly ChangedPolicy[];
+}
+
+export type NewPolicyVersion = Omit<PolicyVersion, "version">;
 
 /** More rows than there are policies were put there by somebody else. */
 const mostRows = 1000;
 
-export function createPolicyStore(pool: Pool): PolicyStore {
+export type PolicyStore = ReturnType<typeof createPolicyStore>;
+
+export function createPolicyStore(pool: Pool) {
   return {
-    read: async () => {
+    read: async (): Promise<StoredPolicies> => {
       const { rows } = await pool.query<StoredRow>(
         `select coalesce((select max(version) from policy_version), 0) as version,
            (select settings from policy_file) as file,
@@ -29,18 +67,21 @@ export function createPolicyStore(pool: Pool): PolicyStore {
         })),
       };
     },
-    save: async (version, basedOn) =>
+    /** One transaction; running coordinators are told. Null: somebody has changed something since `basedOn`. */
+    save: async (version: NewPolicyVersion, basedOn: number) =>
       await inTransaction(pool, async (client) => await save(client, version, basedOn)),
-    history: async (limit) => await versions(pool, "true order by version desc limit $1", [limit]),
-    version: async (version) => (await versions(pool, "version = $1", [version]))[0] ?? null,
-    stateFile: async (settings, now) => {
+    /** The latest first. */
+    history: async (limit: number) => await versions(pool, "true order by version desc limit $1", [limit]),
+    version: async (version: number) => (await versions(pool, "version = $1", [version]))[0] ?? null,
+    /** What this coordinator's file says. */
+    stateFile: async (settings: PolicySettings, now: Date) => {
       await pool.query(
         `insert into policy_file (settings, stated_at) values ($1, $2)
          on conflict (only_one) do update set settings = excluded.settings, stated_at = excluded.stated_at`,
         [JSON.stringify(settings), now],
       );
     },
-    onChange: async (changed) => {
+    onChange: async (changed: () => void) => {
       const listener = new ChannelListener(pool, "nearcrawl_policies", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };
@@ -92,26 +133,12 @@ async function write(client: PoolClient, { changes, changedAt, changedBy }: NewP
   );
 }
 
-interface VersionRow {
-  version: number;
-  changed_at: Date;
-  changed_by: string;
-  words: string;
-  takes_back: number | null;
-  changes: { name: ChangedPolicy["name"]; before: PolicyValue | null; after: PolicyValue | null }[];
-}
-
 async function versions(pool: Pool, where: string, values: unknown[]): Promise<PolicyVersion[]> {
-  const { rows } = await pool.query<VersionRow>(
-    `select version, changed_at, changed_by, words, takes_back, changes from policy_version where ${where}`,
+  const { rows } = await pool.query<PolicyVersion>(
+    `select version, changed_at as "changedAt", changed_by as "changedBy", words, takes_back as "takesBack", changes
+     from policy_version
+     where ${where}`,
     values,
   );
-  return rows.map((row) => ({
-    version: row.version,
-    changedAt: row.changed_at,
-    changedBy: row.changed_by,
-    words: row.words,
-    takesBack: row.takes_back,
-    changes: row.changes,
-  }));
+  return rows;
 }

@@ -1,14 +1,8 @@
 /** The policies as they are shown to people and programs: value, default, bounds, who changed what, and the past. */
 import { type PolicyDefinition, policyGroups, setAtStart, valueIn } from "./catalogue.ts";
-import {
-  changeWords,
-  type KnownPolicies,
-  knownPolicies,
-  type PolicyStore,
-  valuesOf,
-  type WeighedChange,
-} from "./change.ts";
+import { changeWords, type KnownPolicies, knownPolicies, valuesOf, type WeighedChange } from "./change.ts";
 import type { PoliciesAnswer, PolicyEffect, PreviewAnswer, ShownPolicy } from "./settings-api.ts";
+import type { PolicyStore } from "./settings-store.ts";
 
 /** Versions that are shown. */
 const shownVersions = 50;

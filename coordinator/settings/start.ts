@@ -10,12 +10,12 @@ import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
-import { type KnownPolicies, knownPolicies, type PoliciesInForce, type PolicyStore } from "./change.ts";
+import { type KnownPolicies, knownPolicies, type PoliciesInForce } from "./change.ts";
 import { sampledRounds } from "./preview/round-sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import { policyRoutes } from "./routes.ts";
 import type { PolicySettings } from "./schema.ts";
-import { createPolicyStore } from "./settings-store.ts";
+import { createPolicyStore, type PolicyStore } from "./settings-store.ts";
 
 export interface PolicyDuties {
   /** The file's settings with the policies in force. */

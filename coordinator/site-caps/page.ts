@@ -1,6 +1,6 @@
 /** The page of caps: sites that operators have slowed down, and the form for another one. */
 import { mayDo } from "#core/actor";
-import { buttonForm, titleRow } from "../web/components.ts";
+import { buttonForm, empty, tableOf, titleRow } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -16,37 +16,50 @@ interface SiteCapsPage {
 export function siteCapsBody({ caps, viewer, typed }: SiteCapsPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
   return html`${titleRow("Caps on sites")}
-<p class="lead">A cap is the shortest time between two requests to a host of a site. robots.txt, the site's answers and the <a href="/policies?show=all#pace">usual pace</a> apply as well; the slowest wins.</p>
+<p class="lead">A cap is the shortest time between two requests to a host of a site. robots.txt, the site's answers and the
+<a href="/policies?show=all#pace">usual pace</a> apply as well; the slowest wins.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(caps, viewer, mayChange)}
 ${mayChange ? form(viewer, typed?.values ?? {}) : nothing}`;
 }
 
 function list(caps: readonly ListedCap[], viewer: PageViewer, mayChange: boolean): Html {
   if (caps.length === 0)
-    return html`<div class="empty"><p><strong>No caps.</strong> Hosts in progress, and how fast: <a href="/fleet/in-hand">In progress</a>.</p></div>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Caps on sites"><table>
-<thead><tr><th scope="col">Site</th><th scope="col" class="number">Seconds between requests</th><th scope="col" class="number">Known hosts</th><th scope="col">Reason</th><th scope="col">Set by</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
-<tbody>${caps.map((cap) => row(cap, viewer, mayChange))}</tbody></table></div>`;
-}
-
-function row(
-  { site, delayMs, hosts, words, setBy, setAt }: ListedCap,
-  viewer: PageViewer,
-  mayChange: boolean,
-) {
-  return html`<tr><th scope="row" class="break">${askAbout(site)}</th><td class="number">${delayMs / 1000}</td><td class="number">${countText(hosts)}</td><td class="wide break">${words || "–"}</td><td>${setBy}</td><td>${instant(setAt)}</td>${
-    mayChange
-      ? html`<td>${buttonForm(viewer, { path: `/fleet/site-caps/${site}/remove`, label: `Remove the cap on ${site}` })}</td>`
-      : nothing
-  }</tr>`;
+    return empty(
+      "No caps.",
+      html`Hosts in progress, and how fast: <a href="/fleet/in-hand">In progress</a>.`,
+    );
+  const heads = [
+    "Site .break",
+    "Seconds between requests .number",
+    "Known hosts .number",
+    "Reason .wide break",
+    "Set by",
+    "Since",
+  ];
+  return tableOf("Caps on sites", [...heads, mayChange && "(Change)"], caps, (cap) => [
+    askAbout(cap.site),
+    cap.delayMs / 1000,
+    countText(cap.hosts),
+    cap.words || "–",
+    cap.setBy,
+    instant(cap.setAt),
+    buttonForm(viewer, {
+      path: `/fleet/site-caps/${cap.site}/remove`,
+      label: `Remove the cap on ${cap.site}`,
+    }),
+  ]);
 }
 
 function form(viewer: PageViewer, values: Readonly<Record<string, string>>): Html {
   return html`<section><h2>Add a cap</h2>
 <form class="channel-form" method="post" action="/fleet/site-caps">${formToken(viewer)}
-<div><label for="cap-site">Site and all its subdomains</label><input id="cap-site" name="site" required maxlength="2000" placeholder="example.org" spellcheck="false" value="${values.site ?? ""}"></div>
-<div><label for="cap-seconds">Seconds between requests to one host</label><input id="cap-seconds" name="seconds" required inputmode="decimal" pattern="\\d{1,4}(\\.\\d{1,3})?" placeholder="10" value="${values.seconds ?? ""}"><span class="small">up to ${mostDelaySeconds}</span></div>
-<div><label for="cap-words">Reason</label><input id="cap-words" name="words" maxlength="${mostWords}" placeholder="asked for by its webmaster" value="${values.words ?? ""}"></div>
+<div><label for="cap-site">Site and all its subdomains</label><input id="cap-site" name="site" required maxlength="2000"
+placeholder="example.org" spellcheck="false" value="${values.site ?? ""}"></div>
+<div><label for="cap-seconds">Seconds between requests to one host</label><input id="cap-seconds" name="seconds" required
+inputmode="decimal" pattern="\\d{1,4}(\\.\\d{1,3})?" placeholder="10" value="${values.seconds ?? ""}"><span
+class="small">up to ${mostDelaySeconds}</span></div>
+<div><label for="cap-words">Reason</label><input id="cap-words" name="words" maxlength="${mostWords}"
+placeholder="asked for by its webmaster" value="${values.words ?? ""}"></div>
 <button>Add cap</button></form></section>`;
 }
 

@@ -315,7 +315,9 @@ export const siteApi = {
   fetchSiteAgain: {
     ...post("/api/sites/{host}/fetch-again", "url-write"),
     summary: "Make a host's scheduled pages due now",
-    description: `Its pages that are scheduled for later, the next ${mostFetchedAgain} of them; each keeps the pace of the host. A single URL: POST /api/urls with deed recrawl.`,
+    description:
+      `Its pages that are scheduled for later, the next ${mostFetchedAgain} of them; each keeps the pace of the host. ` +
+      `A single URL: POST /api/urls with deed recrawl.`,
     parameters: { path: { host } },
     body: {
       schema: record("FetchSiteAgain", { confirmation: typedConfirmation("The host's name once more") }),

@@ -127,7 +127,8 @@ export const sitesApi = {
     ...get("/api/sites", "read"),
     summary: "Hosts, filtered and sorted",
     description:
-      "Hosts without a value stand last in either direction. Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
+      "Hosts without a value stand last in either direction. " +
+      "Figures follow the crawl within seconds; what registries and delegations change, within progress.roundSeconds.",
     parameters: { query: sitesParameters },
     answers: { 200: answer(sites), 400: errorAnswer("What is asked cannot be answered") },
   },

@@ -46,14 +46,16 @@ function filterForm({ question: { filter, sort, direction }, crawlers }: SitesPa
     label: string,
     more: { readonly size: number; readonly hint: string; readonly most?: number },
   ) =>
-    html`<label>${label} <input name="${name}" value="${filter[name] ?? ""}" size="${more.size}" maxlength="${more.most ?? 300}" placeholder="${more.hint}" autocomplete="off" autocapitalize="none" spellcheck="false"${name === "crawler" ? html` list="crawler-names"` : nothing}></label>`;
+    html`<label>${label} <input name="${name}" value="${filter[name] ?? ""}" size="${more.size}" maxlength="${more.most ?? 300}" placeholder="${more.hint}"
+autocomplete="off" autocapitalize="none" spellcheck="false"${name === "crawler" ? html` list="crawler-names"` : nothing}></label>`;
   const hidden = (name: string, value: string | null | undefined) =>
     value == null ? nothing : html`<input type="hidden" name="${name}" value="${value}">`;
+  const states = [["", "any"], ...siteStates.map((state) => [state, stateNames[state]] as const)] as const;
   const { sort: sorted = null, order = null } = sitesQuery({ filter, sort, direction });
   return html`<form class="filter-row fleet-filters" method="get" action="${path}" role="search" aria-label="Sites">
 ${text("host", "Host begins with", { size: 16, hint: "www." })}
 ${text("under", "In the domain", { size: 16, hint: "example.org" })}
-<label>State <select name="state">${options([["", "any"], ...siteStates.map((state) => [state, stateNames[state]] as const)], filter.state ?? "")}</select></label>
+<label>State <select name="state">${options(states, filter.state ?? "")}</select></label>
 ${text("crawler", "Crawler", { size: 12, hint: "any" })}
 ${text("language", "Language", { size: 4, hint: "el", most: 3 })}
 ${text("country", "Country", { size: 4, hint: "CY", most: 2 })}
@@ -171,7 +173,9 @@ function head({ title, sort, isNumber }: Column, { filter, sort: sorted, directi
   const turned: Direction = direction === "up" ? "down" : "up";
   const query = sitesQuery({ filter, sort, direction: isSorted ? turned : usualDirection[sort] });
   const arrow = direction === "up" ? "↑" : "↓";
-  return html`<th scope="col"${number}${isSorted ? html` aria-sort="${ariaSorts[direction]}"` : nothing}><a href="${pathWith(path, query)}">${title}${isSorted ? html` <span aria-hidden="true">${arrow}</span>` : nothing}</a></th>`;
+  return html`<th scope="col"${number}${isSorted && html` aria-sort="${ariaSorts[direction]}"`}><a href="${pathWith(path, query)}">${title}${
+    isSorted && html` <span aria-hidden="true">${arrow}</span>`
+  }</a></th>`;
 }
 
 function row(site: ListedSite, now: Date): Html {
@@ -239,7 +243,8 @@ function emptyList({ answer, question }: SitesPage): Html {
     );
   return empty(
     "No site is known yet.",
-    html`The crawl begins with URLs that somebody hands in: <a href="/submit">submit some</a>, or run <code>nearcrawl urls add https://www.example.org/</code>. Their hosts are listed here seconds later.`,
+    html`The crawl begins with URLs that somebody hands in: <a
+href="/submit">submit some</a>, or run <code>nearcrawl urls add https://www.example.org/</code>. Their hosts are listed here seconds later.`,
   );
 }
 
@@ -261,7 +266,12 @@ function pager({ answer, question }: SitesPage): Html {
   if (answer.next === null && question.after === null) return nothing;
   return html`<nav class="pager" aria-label="Pages of the list">${
     question.after === null ? nothing : html`<a href="${pathWith(path, { ...query, limit })}">First page</a>`
-  }${answer.next === null ? html`<span>These are the last.</span>` : html`<a href="${pathWith(path, { ...query, limit, after: answer.next })}" rel="next">Next sites →</a>`}</nav>`;
+  }${
+    answer.next === null
+      ? html`<span>These are the last.</span>`
+      : html`<a href="${pathWith(path, { ...query, limit, after: answer.next })}"
+rel="next">Next sites →</a>`
+  }</nav>`;
 }
 
 function footnote({ answer: { at, progress }, question }: SitesPage): Html {

@@ -76,21 +76,27 @@ async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Prom
   };
 }
 
-export async function findSites(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesFound> {
+/** `isCounted`: with how many match; a file of them does without. */
+export async function findSites(
+  pool: Pool,
+  question: SitesQuestion,
+  now: Date,
+  isCounted = true,
+): Promise<SitesFound> {
   const filter = await filterSql(pool, question.filter, now);
   if (filter === null) return { sites: [], count: 0, isWholeCount: true, estimate: null, next: null };
   return await inTransaction(
     pool,
     async (client) => {
-      const few = await fewMatches(client, question, filter);
+      const few = isCounted ? await fewMatches(client, question, filter) : { count: Infinity, places: [] };
       const isWholeCount = few.count <= mostCounted;
       const found = isWholeCount ? few.places : await manyMatches(client, question, filter);
       const shown = found.slice(0, question.limit);
+      const isAbout = isCounted && !isWholeCount && isUnfiltered(question.filter);
       return {
         sites: await describe(client, shown, now),
-        count: Math.min(few.count, mostCounted),
-        isWholeCount,
-        estimate: !isWholeCount && isUnfiltered(question.filter) ? await aboutRows(client, "site") : null,
+        ...{ count: Math.min(few.count, mostCounted), isWholeCount },
+        estimate: isAbout ? await aboutRows(client, "site") : null,
         next: found.length > shown.length ? shown.at(-1)! : null,
       };
     },
@@ -107,37 +113,18 @@ async function* everySite(
   let { after } = question;
   for (;;) {
     const piece = { ...question, after, limit: pieceOfFile };
-    const { sites, next } = await pieceOf(pool, piece, now);
+    const { sites, next } = await findSites(pool, piece, now, false);
     if (sites.length > 0) yield sites;
     if (next === null) return;
     after = next;
   }
 }
 
-async function pieceOf(
-  pool: Pool,
-  piece: SitesQuestion,
-  now: Date,
-): Promise<Pick<SitesFound, "sites" | "next">> {
-  const filter = await filterSql(pool, piece.filter, now);
-  if (filter === null) return { sites: [], next: null };
-  return await inTransaction(
-    pool,
-    async (client) => {
-      const found = await manyMatches(client, piece, filter);
-      const places = found.slice(0, pieceOfFile);
-      const next = found.length > places.length ? places.at(-1)! : null;
-      return { sites: await describe(client, places, now), next };
-    },
-    settings,
-  );
-}
-
 async function sitesProgress(pool: Pool): Promise<SitesAnswer["progress"]> {
-  const { rows } = await pool.query<{ finished_at: Date | null; took_seconds: number | null }>(
-    "select finished_at, took_seconds from site_upkeep",
+  const { rows } = await pool.query<{ finishedAt: Date | null; roundSeconds: number | null }>(
+    `select finished_at as "finishedAt", took_seconds as "roundSeconds" from site_upkeep`,
   );
-  const { finished_at: finishedAt = null, took_seconds: roundSeconds = null } = rows[0] ?? {};
+  const { finishedAt = null, roundSeconds = null } = rows[0] ?? {};
   const isFirstRound = finishedAt === null;
   return {
     isFirstRound,
@@ -309,20 +296,12 @@ class Order {
 const allOf = (conditions: readonly string[]) =>
   conditions.length === 0 ? "true" : conditions.join(" and ");
 
-interface PlaceRow {
-  host_hash: string | null;
-  value: string | null;
-}
-
-const placesOf = (rows: readonly PlaceRow[]): SitePlace[] =>
-  rows.flatMap(({ host_hash: hostHash, value }) => (hostHash === null ? [] : [{ value, hostHash }]));
-
 /** The places hold where the count is no more than `mostCounted`. */
 async function fewMatches(client: PoolClient, question: SitesQuestion, filter: Conditions) {
   const order = new Order(question);
   const values = [...filter.values];
   const given = (value: unknown) => `$${values.push(value)}`;
-  const { rows } = await client.query<PlaceRow & { matches: number }>(
+  const { rows } = await client.query<{ hostHash: string | null; value: string | null; matches: number }>(
     `with few as materialized (
        select s.host_hash, ${order.column}
        from site s
@@ -331,7 +310,7 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
      ), counted as materialized (
        select count(*)::int as matches from few
      )
-     select counted.matches, s.host_hash, ${order.text} as value
+     select counted.matches, s.host_hash as "hostHash", ${order.text} as value
      from counted
      left join (
        select * from few s where ${order.behind(given)} order by ${order.sorted} limit ${question.limit + 1}
@@ -339,7 +318,9 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
      order by ${order.sorted}`,
     values,
   );
-  return { count: rows[0]?.matches ?? 0, places: placesOf(rows) };
+  // A row of the count alone has no host.
+  const places = rows.flatMap(({ hostHash, value }) => (hostHash === null ? [] : [{ hostHash, value }]));
+  return { count: rows[0]?.matches ?? 0, places };
 }
 
 /** One more than asked for, where there are more. */
@@ -356,8 +337,8 @@ async function walk(client: PoolClient, question: SitesQuestion, filter: Conditi
   const order = new Order(question);
   const values = [...filter.values];
   const given = (value: unknown) => `$${values.push(value)}`;
-  const { rows } = await client.query<PlaceRow>(
-    `select s.host_hash, ${order.text} as value
+  const { rows } = await client.query<SitePlace>(
+    `select s.host_hash as "hostHash", ${order.text} as value
      from (
        select * from site s where ${order.walk(given)} order by ${order.walked} limit ${mostWalked}
      ) s
@@ -366,7 +347,7 @@ async function walk(client: PoolClient, question: SitesQuestion, filter: Conditi
      limit ${question.limit + 1}`,
     values,
   );
-  return placesOf(rows);
+  return rows;
 }
 
 async function sortAll(
@@ -377,15 +358,15 @@ async function sortAll(
   const order = new Order(question);
   const values = [...filter.values];
   const given = (value: unknown) => `$${values.push(value)}`;
-  const { rows } = await client.query<PlaceRow>(
-    `select s.host_hash, ${order.text} as value
+  const { rows } = await client.query<SitePlace>(
+    `select s.host_hash as "hostHash", ${order.text} as value
      from site s
      where ${allOf([...filter.sql, order.behind(given)])}
      order by ${order.sorted}
      limit ${question.limit + 1}`,
     values,
   );
-  return placesOf(rows);
+  return rows;
 }
 
 interface SiteRow extends Omit<ListedSite, "name" | "state" | "reason" | "subnet" | "moreDueUrls"> {

@@ -1,7 +1,7 @@
 /** Tables double_check, check_outcome, host_disagreement and crawler_trust: pages fetched twice, and who is believed. */
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
-import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
+import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { columnsOf } from "../database/transaction.ts";
 import { isFromHere } from "../delegation/round-reads.ts";
@@ -25,7 +25,7 @@ import {
 } from "./cross-fetch-store.ts";
 import { isOfferedTo, settlingSeconds, takeOpinion, takeSilences } from "./cross-fetch-verdict-store.ts";
 import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
-import type { CheckOutcome, UntoldChecks } from "./evidence.ts";
+import type { UntoldChecks } from "./evidence.ts";
 import type { ProbedSubnet } from "./probe-plausibility.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
@@ -185,23 +185,18 @@ async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
 /** Comparisons that are read at once: of 12 crawlers at 1 % those of 200,000 pages. */
 const mostOutcomes = 25_000;
 
-interface OutcomeRow {
-  crawler_id: number;
-  host_hash: HostHash;
-  outcome: CheckOutcome["outcome"];
-  decided_at: Date;
-  silent: boolean | null;
-}
-
 async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory> {
   const { rows: crawlers } = await pool.query<{
-    crawler_id: number;
+    crawlerId: CrawlerId;
     distrusted: boolean;
-    restored_at: Date | null;
-  }>("select crawler_id, distrusted_at is not null as distrusted, restored_at from crawler_trust");
-  const restored = crawlers.filter(({ restored_at }) => restored_at !== null);
-  const { rows: outcomes } = await pool.query<OutcomeRow>(
-    `select o.crawler_id, o.host_hash, o.outcome, o.decided_at, h.silent
+    restoredAt: Date | null;
+  }>(
+    `select crawler_id as "crawlerId", distrusted_at is not null as distrusted, restored_at as "restoredAt"
+     from crawler_trust`,
+  );
+  const restored = crawlers.filter(({ restoredAt }) => restoredAt !== null);
+  const { rows } = await pool.query<TrustHistory["outcomes"][number] & { silent: boolean | null }>(
+    `select o.crawler_id as "crawlerId", o.host_hash as "hostHash", o.outcome, o.decided_at as at, h.silent
        from (
          select o.*
          from check_outcome o
@@ -212,17 +207,12 @@ async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory
        ) o
        left join host_disagreement h using (host_hash)
        order by o.decided_at, o.check_id`,
-    [since, now, ...columnsOf(restored, ["crawler_id", "restored_at"])],
+    [since, now, ...columnsOf(restored, ["crawlerId", "restoredAt"])],
   );
   return {
-    outcomes: outcomes.map((row) => ({
-      crawlerId: asCrawlerId(row.crawler_id),
-      hostHash: row.host_hash,
-      outcome: row.outcome,
-      at: row.decided_at,
-    })),
-    silent: new Set(outcomes.flatMap((row) => (row.silent === true ? [row.host_hash] : []))),
-    distrusted: new Set(crawlers.flatMap((row) => (row.distrusted ? [asCrawlerId(row.crawler_id)] : []))),
+    outcomes: rows.map(({ silent: _, ...outcome }) => outcome),
+    silent: new Set(rows.flatMap(({ silent, hostHash }) => (silent === true ? [hostHash] : []))),
+    distrusted: new Set(crawlers.flatMap((one) => (one.distrusted ? [one.crawlerId] : []))),
   };
 }
 
@@ -239,12 +229,7 @@ async function probedSubnets(
   pool: Pool,
   since: Date,
 ): Promise<ReadonlyMap<ProbeMethod, readonly ProbedSubnet[]>> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    method: ProbeMethod;
-    crawler_ids: number[];
-    rtts_ms: number[];
-  }>(
+  const { rows } = await pool.query<ProbedSubnet & { readonly method: ProbeMethod }>(
     `with latest as (
        select distinct on (subnet_id) subnet_id, round_id, method, started_at, decided_at
        from (
@@ -258,9 +243,8 @@ async function probedSubnets(
          and not exists (select from delegation d where d.subnet_id = r.subnet_id and d.anycast)
        order by subnet_id, round_id desc
      )
-     select l.subnet_id, l.method,
-       array_agg(p.crawler_id order by p.ordinal) as crawler_ids,
-       array_agg(p.rtt_ms order by p.ordinal) as rtts_ms
+     select l.subnet_id as "subnetId", l.method,
+       json_agg(json_build_object('crawlerId', p.crawler_id, 'rttMs', p.rtt_ms) order by p.ordinal) as probes
      from latest l
      join probe p on p.round_id = l.round_id and p.method = l.method and p.rtt_ms is not null and p.how = 'probe'
      left join crawler_trust t on t.crawler_id = p.crawler_id
@@ -271,10 +255,9 @@ async function probedSubnets(
     [since],
   );
   const byMethod = new Map<ProbeMethod, ProbedSubnet[]>();
-  for (const { subnet_id, method, crawler_ids, rtts_ms } of rows) {
-    const probes = crawler_ids.map((id, at) => ({ crawlerId: asCrawlerId(id), rttMs: rtts_ms[at]! }));
+  for (const { method, ...subnet } of rows) {
     const subnets = byMethod.get(method) ?? [];
-    subnets.push({ subnetId: asSubnetId(subnet_id), probes });
+    subnets.push(subnet);
     byMethod.set(method, subnets);
   }
   return byMethod;

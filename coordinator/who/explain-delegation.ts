@@ -128,7 +128,8 @@ export function domainSetLines(
   );
   const having = facts.fleet.crawlers.find(({ crawlerId }) => crawlerId === crawler?.crawlerId);
   if (able.length === 0) {
-    const words = `${hostWords(facts)} is in no crawler's domain sets${having === undefined ? "" : ` (${having.name} has ${setsOf(partitionOf(having.operator, having.partner))})`}: it waits until one is given it.`;
+    const theirs = having && ` (${having.name} has ${setsOf(partitionOf(having.operator, having.partner))})`;
+    const words = `${hostWords(facts)} is in no crawler's domain sets${theirs ?? ""}: it waits until one is given it.`;
     return [stop("no-domain-set", words)];
   }
   if (having === undefined) return [];
@@ -137,7 +138,9 @@ export function domainSetLines(
     return partition.length === 0 ? [] : [note("domain-set", heldWords(having.name, partition, facts))];
   const names = able.slice(0, namesSpoken).map(({ name }) => name);
   const more = able.length > namesSpoken ? ` and ${able.length - namesSpoken} more` : "";
-  const words = `${hostWords(facts)} is in none of ${having.name}'s domain sets (${setsOf(partition)}): it goes to the nearest of ${names.join(", ")}${more}, whose sets hold it.`;
+  const words =
+    `${hostWords(facts)} is in none of ${having.name}'s domain sets (${setsOf(partition)}): ` +
+    `it goes to the nearest of ${names.join(", ")}${more}, whose sets hold it.`;
   return [stop("other-domain-set", words)];
 }
 

@@ -45,7 +45,8 @@ export function hostLines(facts: HostFacts, now: Date): Standing[] {
       return [
         stop(
           "host-unresolvable",
-          `Its address cannot be found${because(host.stateReason)} (${howMany(host.resolveFailures, "failed look-up")}); asked again ${whenWords(host.resolveAt, now)}.`,
+          `Its address cannot be found${because(host.stateReason)} ` +
+            `(${howMany(host.resolveFailures, "failed look-up")}); asked again ${whenWords(host.resolveAt, now)}.`,
         ),
       ];
     case "refused":
@@ -60,7 +61,8 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
     return [
       note(
         "lease-open",
-        `${host.lease.crawler} has had this host in progress since ${instantWords(host.lease.grantedAt)}, with ${howMany(host.lease.openUrls, "URL")} to go; the lease ends ${whenWords(host.lease.expiresAt, now)} at the latest.`,
+        `${host.lease.crawler} has had this host in progress since ${instantWords(host.lease.grantedAt)}, ` +
+          `with ${howMany(host.lease.openUrls, "URL")} to go; the lease ends ${whenWords(host.lease.expiresAt, now)} at the latest.`,
       ),
     ];
   }
@@ -86,7 +88,9 @@ export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): St
   const lines: Standing[] = [];
   lines.push(...gateLine(host, now));
   if (host.robots !== null && isClosed(host) && host.botGate?.of !== "robots") {
-    const words = `Its robots.txt ${robotsWords[host.robots.state]} (RFC 9309), as it was found ${whenWords(host.robots.at, now)}. It is asked for again after a day.`;
+    const words =
+      `Its robots.txt ${robotsWords[host.robots.state]} (RFC 9309), as it was found ${whenWords(host.robots.at, now)}. ` +
+      `It is asked for again after a day.`;
     lines.push(asked === "host" ? stop("robots-closed", words) : note("robots-closed", words));
   }
   lines.push(...paymentLine(host, now));
@@ -133,7 +137,8 @@ function domainLine({ domain }: HostReport): Standing[] {
     domain.leftOut > 0 ? `; URLs on them were skipped ${domain.leftOut.toLocaleString("en-GB")} times` : "";
   const words =
     `Links bring more new hosts of ${domain.domain} than are let in a day, or its pages link to more: ` +
-    `${howMany(domain.hosts, "host")} of it came in by links, ${domain.newToday} of them today; ${howMany(domain.waiting, "URL")} on others wait for a later day${left}.`;
+    `${howMany(domain.hosts, "host")} of it came in by links, ${domain.newToday} of them today; ` +
+    `${howMany(domain.waiting, "URL")} on others wait for a later day${left}.`;
   return [note("domain-budget-used-up", words)];
 }
 
@@ -217,7 +222,8 @@ export function connectionText({ http, tls }: NonNullable<HostReport["connection
 /** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
 export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: HostReport): string {
   const facts = [
-    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, URLs skipped ${budget.leftOutUrls.toLocaleString("en-GB")} times` : ""}`,
+    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}` +
+      (budget.leftOutUrls > 0 ? `, URLs skipped ${budget.leftOutUrls.toLocaleString("en-GB")} times` : ""),
     robots && `robots.txt ${robotsWords[robots.state]}`,
     pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
     capDelayMs !== null && `capped at one request every ${delayWords(capDelayMs)}`,

@@ -155,6 +155,8 @@ export function wishLines({ optOut, complaints }: SiteWishes, now: Date): Standi
   if (latest === undefined) return lines;
   const open = complaints.filter((complaint) => complaint.open).length;
   const state = open === 0 ? "all are closed" : open === 1 ? "one is open" : `${open} are open`;
-  const words = `${howMany(complaints.length, "complaint")} about ${latest.target}, the latest ${whenWords(latest.at, now)} (number ${latest.complaintId}); ${state}.`;
+  const words =
+    `${howMany(complaints.length, "complaint")} about ${latest.target}, ` +
+    `the latest ${whenWords(latest.at, now)} (number ${latest.complaintId}); ${state}.`;
   return [...lines, note("complaints", words)];
 }

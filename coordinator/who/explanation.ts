@@ -99,7 +99,8 @@ function knownLines(facts: WhoFacts): Standing[] {
   return [
     stop(
       "url-unknown",
-      `This URL is not in the frontier, though ${howMany(facts.host.urlCount, "other URL")} of its host ${facts.host.urlCount === 1 ? "is" : "are"}: nobody has submitted it, and no crawled page links to it within the allowed depth.`,
+      `This URL is not in the frontier, though ${howMany(facts.host.urlCount, "other URL")} of its host ${facts.host.urlCount === 1 ? "is" : "are"}: ` +
+        `nobody has submitted it, and no crawled page links to it within the allowed depth.`,
     ),
   ];
 }

@@ -6,6 +6,7 @@ import { rttText } from "#core/format";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import { fetchAgainForm, handInForm } from "../submissions/page.ts";
 import type { EffectiveDelegation } from "../subnets/subnets-api.ts";
+import { fact, small } from "../web/components.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -50,11 +51,16 @@ ${answer.url ? fetchAgainForm(viewer, answer.url.url) : answer.takenFor.type ===
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
 ${answer.rollUp && isShown(answer) ? rollUpSection(answer, answer.rollUp) : nothing}
 ${answer.organisation ? organisationSection(answer.organisation) : nothing}
-${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}
+${
+  answer.inside &&
+  answer.inside.subnets.length > 0 &&
+  html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>`
+}
 ${answer.waiting && answer.waiting.hosts > 0 ? waitingSection(answer.waiting) : nothing}
 ${answer.history.length > 0 ? historySection(answer.history) : nothing}
 ${answer.found ? nearMatches(answer) : nothing}
-<p class="small share"><a href="${pathWith("/who", { q: answer.question })}">Link to this answer</a>, as of ${instant(answer.at)}. For a terminal: <code>nearcrawl who ${shellWord(answer.question)}</code></p>`;
+<p class="small share"><a href="${pathWith("/who", { q: answer.question })}">Link to this answer</a>, as of ${instant(answer.at)}. For a terminal:
+<code>nearcrawl who ${shellWord(answer.question)}</code></p>`;
 }
 
 function publishedLines(published: readonly PublishedReport[]): Html {
@@ -73,7 +79,10 @@ function shellWord(text: string): string {
 }
 
 function whoForm(question: string): Html {
-  return html`<form class="ask" action="/who" method="get" role="search"><label class="hidden" for="q">URL, host, address, range, organisation, country or crawler</label><div class="field"><input id="q" name="q" type="search" maxlength="2048" value="${question}" placeholder="URL, host, IP, range, organisation, country or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div></form>`;
+  return html`<form class="ask" action="/who" method="get" role="search"><label class="hidden"
+for="q">URL, host, address, range, organisation, country or crawler</label><div class="field"><input id="q" name="q" type="search" maxlength="2048"
+value="${question}" placeholder="URL, host, IP, range, organisation, country or crawler" autocomplete="off"
+spellcheck="false"><button>Look up</button></div></form>`;
 }
 
 function verdict(answer: WhoAnswer): Html {
@@ -85,10 +94,14 @@ ${addresses(answer)}</section>`;
 }
 
 function facts(effective: EffectiveDelegation): Html {
-  const runnerUp = effective.runnerUp
-    ? html`<div><dt>Runner-up</dt><dd>${crawlerLink(effective.runnerUp.name)} <span class="small">${rttText(effective.runnerUpRttMs)}</span></dd></div>`
-    : nothing;
-  return html`<dl class="facts"><div><dt>RTT</dt><dd>${rttText(effective.rttMs)}${effective.measured ? nothing : html` <span class="small">decided without an answer</span>`}</dd></div>${runnerUp}<div><dt>Since</dt><dd>${instant(effective.since)}</dd></div><div><dt>Because</dt><dd>${delegationCauseWords[effective.cause]}, <span class="small">${whence(effective)}</span></dd></div><div><dt>Crawler</dt><dd>${stateBadge(effective.crawler.state)}</dd></div></dl>`;
+  const { runnerUp, runnerUpRttMs } = effective;
+  return html`<dl class="facts">${fact(
+    "RTT",
+    html`${rttText(effective.rttMs)}${!effective.measured && html` ${small("decided without an answer")}`}`,
+  )}${runnerUp && fact("Runner-up", html`${crawlerLink(runnerUp.name)} ${small(rttText(runnerUpRttMs))}`)}
+${fact("Since", instant(effective.since))}
+${fact("Because", html`${delegationCauseWords[effective.cause]}, ${small(whence(effective))}`)}
+${fact("Crawler", stateBadge(effective.crawler.state))}</dl>`;
 }
 
 function addresses(answer: WhoAnswer): Html {
@@ -107,7 +120,9 @@ function standing(lines: readonly Standing[]): Html {
   if (lines.length === 0) return nothing;
   return html`<ul class="standing">${lines.map(
     (line) =>
-      html`<li class="${line.stops ? "stops" : line.code === "ready" ? "ready" : "notes"}">${line.stops ? html`<span class="hidden">In the way: </span>` : nothing}${sentence(line.words)}</li>`,
+      html`<li class="${line.stops ? "stops" : line.code === "ready" ? "ready" : "notes"}">${
+        line.stops && html`<span class="hidden">In the way: </span>`
+      }${sentence(line.words)}</li>`,
   )}</ul>`;
 }
 
@@ -115,11 +130,13 @@ function nearMatches(answer: WhoAnswer): Html {
   if (answer.nearMatches.length === 0) {
     return answer.found || answer.takenFor.type !== "unknown" || answer.question === ""
       ? nothing
-      : html`<div class="empty"><p>No organisation, crawler or host has a name like this. Registry handles look like <code>ORG-EX1-RIPE</code>; hosts and addresses are looked up even when nobody has crawled them.</p></div>`;
+      : html`<div class="empty"><p>No organisation, crawler or host has a name like this. Registry handles look like <code>ORG-EX1-RIPE</code>;
+hosts and addresses are looked up even when nobody has crawled them.</p></div>`;
   }
   return html`<section><h2>${answer.found ? "Similar names" : "Did you mean"}</h2><ul class="near">${answer.nearMatches.map(
     (match) =>
-      html`<li><a href="${pathWith("/who", { q: match.handle ?? match.name })}">${match.name}</a> <span class="small">${match.handle ?? match.type}</span></li>`,
+      html`<li><a href="${pathWith("/who", { q: match.handle ?? match.name })}">${match.name}</a> <span
+class="small">${match.handle ?? match.type}</span></li>`,
   )}</ul></section>`;
 }
 
@@ -130,5 +147,6 @@ function roundSection(answer: WhoAnswer): Html {
   return html`<section><h2>${decided ? "The round that decided" : "The latest probe round"}</h2>
 <p>${sentence(round.reasonWords)}</p>
 ${round.probes.length > 0 ? roundPicture(round) : nothing}
-<p class="small">Round ${round.roundId}, policy ${round.policy}, ${instant(round.decidedAt)}, held because ${roundCauseWords[round.cause]}. Target: <span class="mono">${round.targetUrl}</span> at ${askAbout(round.targetAddress)}.</p></section>`;
+<p class="small">Round ${round.roundId}, policy ${round.policy}, ${instant(round.decidedAt)}, held because ${roundCauseWords[round.cause]}. Target: <span
+class="mono">${round.targetUrl}</span> at ${askAbout(round.targetAddress)}.</p></section>`;
 }

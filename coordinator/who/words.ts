@@ -78,7 +78,10 @@ export function ageingWords({ ageing, effective, at }: WhoAnswer): string | null
   if (ageing === null || effective === null) return null;
   const days = Math.floor((Date.parse(at) - Date.parse(effective.since)) / 86_400_000);
   const checked = days < 1 ? "today" : `${howMany(days, "day")} ago`;
-  return `checked ${checked}; subnets like this move every ${moveIntervalWords(ageing)} on average (${howMany(ageing.moves, "move")} seen ${rateKindWords[ageing.kind]})`;
+  return (
+    `checked ${checked}; subnets like this move every ${moveIntervalWords(ageing)} on average ` +
+    `(${howMany(ageing.moves, "move")} seen ${rateKindWords[ageing.kind]})`
+  );
 }
 
 const rateKindWords = {

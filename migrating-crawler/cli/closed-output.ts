@@ -1,8 +1,8 @@
 /**
  * Output that nobody reads any more (`… | head`), for every command of both programs: Node reports it as an error event
  * (EPIPE), which without a listener ends the process with a stack. What is being done goes on to its end without a word,
- * with the exit code that it would have had: a run is not broken off because a pager was closed. A view without an end
- * (status --watch) ends. Output that cannot be written for another reason (a full disk) ends the process with one line.
+ * with the exit code that it would have had: a run is not broken off because a pager was closed. A list that is read piece
+ * by piece (fetched) ends. Output that cannot be written for another reason (a full disk) ends the process with one line.
  */
 import { writeSync } from "node:fs";
 
@@ -21,7 +21,7 @@ export function outliveReaders(program: string): void {
   }
 }
 
-/** Aborted once nobody reads standard output any more: the end of a view that has no other. */
+/** Aborted once nobody reads standard output any more. */
 export function readerGone(): AbortSignal {
   return reader.signal;
 }

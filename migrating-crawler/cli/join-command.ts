@@ -16,7 +16,7 @@ import type { SessionOutcome } from "../link/short-session.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import { settingsFile } from "../membership/home-settings.ts";
 import { withRefusalAdvice } from "../membership/refusal-advice.ts";
-import { fetchingConfig } from "../settings/config.ts";
+import { type FetchingConfig, fetchingConfig } from "../settings/config.ts";
 import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 import { reportLines } from "./check-command.ts";
@@ -25,7 +25,7 @@ import { completeJoin, joinStart, prepareHome } from "./join.ts";
 /** The limits that can be named at joining, each as a number; `none` lifts one that may be lifted. */
 type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
 
-export interface JoinOptions extends NamedLimits {
+interface JoinOptions extends NamedLimits {
   readonly token: string;
   /** Ask nothing. */
   readonly yes?: boolean;
@@ -80,12 +80,10 @@ async function limitsFor(
   joining: { readonly invitation: Invitation; readonly report: CheckReport; readonly named: ProposedLimits },
 ): Promise<Required<ProposedLimits>> {
   const { invitation, report, named } = joining;
-  const { coordinatorUrl, certificatePin } = invitation;
   const settings = fetchingConfig(report.neededProxy === null ? {} : { proxy: report.neededProxy });
-  const route = { ...coordinatorRoute({ ...settings, coordinatorUrl }, null), certificatePin };
+  const { url, route } = coordinatorOf(invitation, settings);
   const proposed = proposedLimits({
-    linkBytesPerSecond:
-      named.kilobytesPerSecond === undefined ? await measureLink(coordinatorUrl, route) : null,
+    linkBytesPerSecond: named.kilobytesPerSecond === undefined ? await measureLink(url, route) : null,
     processors: availableParallelism(),
     memoryBytes: factsOfThisMachine().memoryBytes,
     freeDiskBytes: freeDiskBytes(context.home),
@@ -112,15 +110,18 @@ async function agrees(
 /** Under the settings of the folder, if somebody has put some there already. */
 async function checkFor(context: PartnerContext, invitation: Invitation): Promise<CheckReport> {
   const { home, env, now } = context;
-  const { coordinatorUrl: url, certificatePin } = invitation;
   const file = settingsFile(home);
   const settings = fetchingConfig(existsSync(file) ? readSettingsFile(file) : {});
-  const route = { ...coordinatorRoute({ ...settings, coordinatorUrl: url }, null), certificatePin };
-  tell(context, `Looking at this machine, and whether it reaches ${new URL(url).host} …`);
-  const facts = factsOfThisMachine();
-  const report = await checkMachine({ home, settings, coordinator: { url, route }, facts, env, now });
+  const coordinator = coordinatorOf(invitation, settings);
+  tell(context, `Looking at this machine, and whether it reaches ${new URL(coordinator.url).host} …`);
+  const report = await checkMachine({ home, settings, coordinator, facts: factsOfThisMachine(), env, now });
   for (const line of reportLines(report.findings)) tell(context, `  ${line}`);
   return report;
+}
+
+/** Before there is a membership: held to the certificate that the invitation pins. */
+function coordinatorOf({ coordinatorUrl: url, certificatePin }: Invitation, settings: FetchingConfig) {
+  return { url, route: { ...coordinatorRoute({ ...settings, coordinatorUrl: url }, null), certificatePin } };
 }
 
 async function goesOn(context: PartnerContext, report: CheckReport, { yes }: JoinOptions): Promise<boolean> {
@@ -160,8 +161,9 @@ function tellExpired(context: PartnerContext, { expiresAt }: Invitation): Partne
 
 /** Of a coordinator that had no release key; newer ones make no such invitations. */
 function tellUnpinned(context: PartnerContext): PartnerExitCode {
+  const why = "no release could ever be believed here, and nothing would run";
   context.complain(
-    "Not joined: this invitation pins no release key, so no release could ever be believed here, and nothing would run. Ask the operator to make a key (nearcrawl release trust), and for a new invitation.",
+    `Not joined: this invitation pins no release key, so ${why}. Ask the operator to make a key (nearcrawl release trust), and for a new invitation.`,
   );
   return partnerExitCodes.usage;
 }
@@ -193,8 +195,9 @@ function tellJoined(
 function atBootLines({ home, program }: PartnerContext): string[] {
   const folder = "~/.config/systemd/user";
   const unit = `${folder}/nearcrawl-crawler.service`;
+  const enable = "systemctl --user enable --now nearcrawl-crawler && loginctl enable-linger";
   return [
-    `With the machine: mkdir -p ${folder} && ${program} unit --user --home ${home} > ${unit} && systemctl --user enable --now nearcrawl-crawler && loginctl enable-linger`,
+    `With the machine: mkdir -p ${folder} && ${program} unit --user --home ${home} > ${unit} && ${enable}`,
     `                  (or, as root, under a user of its own: ${program} unit)`,
   ];
 }
@@ -209,7 +212,7 @@ function welcomeLines({ home, program }: PartnerContext, { name, coordinatorUrl 
     "",
     `Your limits:      ${settingsFile(home)} (nobody else can raise them; changes count while it runs)`,
     `Keep this folder: ${home} (its identity and key are in it; back it up, never run two copies)`,
-    `Look at it:       ${program} status (--watch), ${program} log`,
+    `Look at it:       ${program} status, ${program} log`,
     `For a while:      ${program} pause, and ${program} resume; or stop it (Ctrl-C, SIGTERM, systemctl stop):`,
     "                  its results are kept, its work waits for it",
     `For good:         ${program} leave, or ${program} uninstall, which removes everything`,

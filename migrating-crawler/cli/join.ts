@@ -41,8 +41,9 @@ export function joinStart(home: string, invitation: Invitation, again: boolean):
   if (membership === null) return isBeingSetAside(home) ? "again" : "anew";
   const { coordinatorUrl, name } = membership;
   if (coordinatorUrl !== invitation.coordinatorUrl || name !== invitation.name) {
+    const other = `${invitation.name} of ${invitation.coordinatorUrl}`;
     throw new UsageError(
-      `${home} belongs to the crawler ${name} of ${coordinatorUrl} already, and this invitation is for ${invitation.name} of ${invitation.coordinatorUrl}: name another folder with --home`,
+      `${home} belongs to the crawler ${name} of ${coordinatorUrl} already, and this invitation is for ${other}: name another folder with --home`,
     );
   }
   if (!isJoining(membership) && !again) return "joined";

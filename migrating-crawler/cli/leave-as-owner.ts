@@ -64,9 +64,16 @@ const mostOutput = 64 * 1024;
 const reason = z.string().max(2000).transform(printable);
 
 const leaveOutcome = z.union([
+  /** `never-joined`: no coordinator knows of this folder. */
   z.object({ type: z.enum(["left", "never-joined"]) }),
+  /**
+   * `refused`: the coordinator wants no more of this crawler, so there is nobody to say goodbye to. `still-runs`: a
+   * crawler has this folder, and could not be ended.
+   */
   z.object({ type: z.enum(["refused", "failed", "still-runs"]), reason }),
 ]);
+
+export type LeaveOutcome = z.infer<typeof leaveOutcome>;
 
 /**
  * The folder of a systemd unit lies below one that only root may enter (/var/lib/private): the child is put there
@@ -113,16 +120,6 @@ const failed = (why: string): LeaveOutcome => ({ type: "failed", reason: why });
 // once. A crawler that runs does it itself when it ends; where none runs, one is started that takes no work, ships
 // the results that still wait, and says goodbye.
 
-export type LeaveOutcome =
-  | { readonly type: "left" }
-  /** No coordinator knows of this folder. */
-  | { readonly type: "never-joined" }
-  /** The coordinator wants no more of this crawler: there is nobody to say goodbye to. */
-  | { readonly type: "refused"; readonly reason: string }
-  | { readonly type: "failed"; readonly reason: string }
-  /** A crawler has this folder, and could not be ended. */
-  | { readonly type: "still-runs"; readonly reason: string };
-
 interface LeaveTimes {
   /** For a running crawler to end, its requests and acknowledgements included. */
   readonly endMs: number;
@@ -150,7 +147,8 @@ export async function leaveCoordinator(
 /** SIGUSR2 is for docks and crawlers alike to leave for good. */
 async function endForGood(home: string, processId: number, { endMs }: LeaveTimes): Promise<LeaveOutcome> {
   if (isAnothers(processId, home)) {
-    const reason = `process ${processId}, which the folder names as its crawler, is not of the user whose folder it is: if it is no crawler, remove dock.pid and spool/lock`;
+    const named = `process ${processId}, which the folder names as its crawler`;
+    const reason = `${named}, is not of the user whose folder it is: if it is no crawler, remove dock.pid and spool/lock`;
     return { type: "still-runs", reason };
   }
   try {

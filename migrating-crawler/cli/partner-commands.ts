@@ -22,7 +22,7 @@ interface PartnerOptions {
 }
 
 /** --home wins over NEARCRAWL_CRAWLER_HOME, that over systemd's STATE_DIRECTORY, that over the default. */
-export function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
+function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
   const { env, defaultHome } = surroundings;
   const home = options.home ?? (env.NEARCRAWL_CRAWLER_HOME || env.STATE_DIRECTORY || defaultHome);
   return { ...surroundings, home: resolve(home), json: options.json ?? false };
@@ -116,7 +116,7 @@ const partnerCommands: readonly PartnerCommand[] = [
   {
     name: "status",
     description: "what the crawler does, each of your limits, what holds it back, and what went wrong",
-    options: [["--watch", "look again every few seconds"], json],
+    options: [json],
     after: ["Exit codes: 0 it runs, 2 this is no crawler's folder, 3 no crawler runs."],
     load: async () => (await import("./status-command.ts")).statusCommand,
   },
@@ -124,30 +124,20 @@ const partnerCommands: readonly PartnerCommand[] = [
     name: "pause",
     description: "contact no site until resume, also over restarts; the link to the coordinator stays",
     options: [reason, json],
-    load: async () => (await import("./pause-command.ts")).pauseCommand,
+    load: async () => (await import("./steer-commands.ts")).pauseCommand,
   },
   {
     name: "resume",
     description: "end a pause, and a drain that is not through",
     options: [json],
-    load: async () => (await import("./pause-command.ts")).resumeCommand,
+    load: async () => (await import("./steer-commands.ts")).resumeCommand,
   },
   {
     name: "drain",
     description: "finish what is open, ship all results, then leave for good: others get this crawler's work",
     options: [reason, ["--no-wait", "ask for it, and do not follow it"], json],
     after: ["Exit codes: 0 left (or asked for), 1 it was resumed meanwhile, 3 no crawler runs."],
-    load: async () => (await import("./drain-command.ts")).drainCommand,
-  },
-  {
-    name: "renew-signing-key",
-    description:
-      "sign requests to sites with another key, once the coordinator has published it (done by itself every 30 days)",
-    options: [json],
-    after: [
-      "Exit codes: 0 asked for, 1 it cannot be asked, 2 this is no crawler's folder, 3 no crawler runs.",
-    ],
-    load: async () => (await import("./renew-signing-key-command.ts")).renewSigningKeyCommand,
+    load: async () => (await import("./steer-commands.ts")).drainCommand,
   },
   {
     name: "log",

@@ -17,7 +17,6 @@ export function partnerSurroundings(given: {
     print: (line) => void process.stdout.write(`${line}\n`),
     complain: (line) => void process.stderr.write(`${line}\n`),
     ask: process.stdin.isTTY && process.stdout.isTTY ? askOnTerminal : null,
-    ...(process.stdout.isTTY ? { screen: { draw: drawOnTerminal } } : {}),
     now: () => new Date(),
     setExitCode: (code: PartnerExitCode) => {
       process.exitCode = code;
@@ -38,11 +37,4 @@ async function askOnTerminal(question: string): Promise<boolean> {
   } finally {
     terminal.close();
   }
-}
-
-/** Over what was there, cut to what the terminal has; nothing flickers, since nothing is cleared first. */
-function drawOnTerminal(lines: readonly string[]): void {
-  const { columns = 100, rows = 40 } = process.stdout;
-  const fitting = lines.slice(0, rows - 1).map((line) => `${line.slice(0, columns)}\x1b[K`);
-  process.stdout.write(`\x1b[H${fitting.join("\n")}\x1b[J`);
 }

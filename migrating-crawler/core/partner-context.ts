@@ -25,8 +25,6 @@ export interface PartnerContext {
   readonly ask: ((question: string) => Promise<boolean>) | null;
   readonly env: PartnerEnvironment;
   readonly now: () => Date;
-  /** A terminal that can be drawn over; absent where there is none. */
-  readonly screen?: { draw(lines: readonly string[]): void };
   /** The command line that starts this program, for words that tell the reader what to type. */
   readonly program: string;
   /** What Node is given to start this program, options included; absent where it cannot be started again. */

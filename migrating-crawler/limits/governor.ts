@@ -52,6 +52,7 @@ const lookForPauseEveryMs = 2000;
 
 export class Governor {
   readonly slots: ConnectionSlots;
+  readonly disk: DiskWatch;
   readonly workPace = new WorkPace();
   /** Told, with the reason, when the day's or month's bytes run out: what is under way is to be broken off. */
   onSpent: (reason: string) => void = () => {};
@@ -63,7 +64,6 @@ export class Governor {
   readonly #schedule: Schedule;
   readonly #idle: IdleWatch;
   readonly #memory: MemoryWatch;
-  readonly #disk: DiskWatch;
   readonly #wire: WireCount;
   readonly #queuedBytes: () => number;
   readonly #admission: Admission;
@@ -85,7 +85,7 @@ export class Governor {
       ownLoad: () => this.#cpu.recent(),
       ...(settings.machine ? { signs: settings.machine } : {}),
     });
-    this.#disk = new DiskWatch(limits, { home: kept.home, spoolBytes: settings.spoolBytes ?? (() => 0) });
+    this.disk = new DiskWatch(limits, { home: kept.home, spoolBytes: settings.spoolBytes ?? (() => 0) });
     this.slots = new ConnectionSlots(limits.openConnections);
     this.#wire = new WireCount(meter ?? { carriedBytes: () => 0, openConnections: 0 });
     this.#queuedBytes = settings.queuedBytes ?? (() => 0);
@@ -111,7 +111,7 @@ export class Governor {
     this.#schedule.apply(limits);
     this.#memory.apply(limits.memoryBytes);
     this.#idle.apply(limits.onlyWhenIdle);
-    this.#disk.apply(limits);
+    this.disk.apply(limits);
     this.slots.apply(limits.openConnections);
     this.settle();
   }
@@ -146,7 +146,7 @@ export class Governor {
     const silence = this.silence();
     if (silence !== "") return silence;
     if (!this.#caps.hasPages()) return this.#caps.spent();
-    return this.#disk.isFull() ? this.#disk.usage().holdingBack : "";
+    return this.disk.isFull() ? this.disk.usage().holdingBack : "";
   }
 
   mayFetch(): boolean {
@@ -232,15 +232,6 @@ export class Governor {
     return memoryBytes === null ? mostLeaseBytes : Math.min(mostLeaseBytes, memoryBytes / 64);
   }
 
-  spoolMostBytes(): number {
-    return this.#disk.spoolMostBytes();
-  }
-
-  /** Null: the system does not tell. */
-  get diskFreeBytes(): number | null {
-    return this.#disk.freeBytes;
-  }
-
   /** What the limits hold back right now, in words; empty when nothing. */
   holdingBack(openHosts: number): string[] {
     return this.usage(openHosts).flatMap(({ holdingBack }) => (holdingBack === "" ? [] : [holdingBack]));
@@ -261,7 +252,7 @@ export class Governor {
       this.slots.usage(),
       this.#cpuUsage(),
       this.#memory.usage(),
-      this.#disk.usage(),
+      this.disk.usage(),
       this.#schedule.usage(),
       this.#idle.usage(),
     ];
@@ -272,7 +263,7 @@ export class Governor {
     for (const timer of this.#timers) clearInterval(timer);
     this.#count(this.#wire.settle());
     this.#caps.close();
-    this.#disk.close();
+    this.disk.close();
     this.#admission.close();
     this.#rate.close();
     this.#cpu.close();

@@ -30,6 +30,13 @@ interface Stopped {
   readonly stop: SiteStop;
 }
 
+function forgetOldest(kept: Map<string, unknown>): void {
+  for (const oldest of kept.keys()) {
+    if (kept.size <= mostSites) return;
+    kept.delete(oldest);
+  }
+}
+
 export class StoppedSites {
   readonly #stops = new Map<string, Stopped>();
   /** By host. */
@@ -42,10 +49,7 @@ export class StoppedSites {
       this.#stops.delete(name);
       this.#stops.set(name, { untilMs: nowMs + keptMs, stop: new SiteStop(words) });
     }
-    for (const oldest of this.#stops.keys()) {
-      if (this.#stops.size <= mostSites) return;
-      this.#stops.delete(oldest);
-    }
+    forgetOldest(this.#stops);
   }
 
   stopParts(parts: readonly SitePart[], words: string, nowMs: number): void {
@@ -60,10 +64,7 @@ export class StoppedSites {
       const stopped = { part, untilMs: nowMs + keptMs, stop: new SiteStop(words) };
       this.#parts.set(host, [...others.slice(-(mostParts - 1)), stopped]);
     }
-    for (const oldest of this.#parts.keys()) {
-      if (this.#parts.size <= mostSites) return;
-      this.#parts.delete(oldest);
-    }
+    forgetOldest(this.#parts);
   }
 
   /** Whether a URL of the host, canonical, is not to be requested, though its host may be. */

@@ -53,8 +53,8 @@ export interface LinkSettings {
   readonly url: string;
   /** Several, and those that coordinators tell of. */
   readonly addresses?: CoordinatorAddresses;
-  /** Asked anew for every attempt; null: the coordinator wants nothing signed. */
-  readonly hello: (connection: ChallengedConnection | null) => CrawlerHello;
+  /** Asked anew for every attempt. */
+  readonly hello: (connection: ChallengedConnection) => CrawlerHello;
   /** Asked as often as the coordinator wants heartbeats. */
   readonly heartbeat: () => CrawlerHeartbeat;
   readonly handlers: LinkHandlers;

@@ -27,8 +27,8 @@ import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.t
 
 export interface ConnectionSettings {
   readonly url: string;
-  /** Asked once, when the connection stands; null: an older coordinator wants nothing signed. */
-  readonly hello: (connection: ChallengedConnection | null) => CrawlerHello;
+  /** Asked once, when the connection stands. */
+  readonly hello: (connection: ChallengedConnection) => CrawlerHello;
   readonly route: CoordinatorRoute;
   /** Signs results, where the hello has an identity. */
   readonly sign?: ((text: string) => string) | undefined;
@@ -141,7 +141,8 @@ export class LinkConnection {
 
   /**
    * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
-   * come in meanwhile. The welcome is waited for: only from it on does the coordinator read anything but a hello. Resolves when the socket is closed, within five seconds.
+   * come in meanwhile. The welcome is waited for: only from it on does the coordinator read anything but a hello.
+   * Resolves when the socket is closed, within five seconds.
    */
   async close(reason: string, forGood = false): Promise<void> {
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {
@@ -204,6 +205,8 @@ export class LinkConnection {
 
   #sayHello(): void {
     try {
+      if (this.#challenged === null)
+        throw new ProtocolError("this coordinator is too old: it challenges nobody");
       this.#hello = this.#settings.hello(this.#challenged);
       this.send(this.#hello);
     } catch (error) {

@@ -2,8 +2,8 @@
  * One session with the coordinator without a crawl: to join, or to say why nothing runs here, for as long as it takes
  * to be welcomed and to keep what the coordinator gives. It takes no work.
  */
-import { ProtocolError } from "#core/errors";
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
+import type { CrawlerHeartbeat } from "#protocol/messages";
 import { softwareVersion } from "#protocol/software-version";
 import type { CrawlerLog } from "../core/log.ts";
 import { isJoining } from "../core/membership.ts";
@@ -61,11 +61,7 @@ async function runSession(
   const link = new CoordinatorLink({
     url: config.coordinatorUrl,
     route: coordinatorRoute(config, member.membership),
-    hello: (connection) => {
-      if (connection === null)
-        throw new ProtocolError("this coordinator is too old: it knows no invitations");
-      return member.sign(helloOf(config, { spoolId, ipv6 }), connection);
-    },
+    hello: (connection) => member.sign(helloOf(config, { spoolId, ipv6 }), connection),
     heartbeat: () => idleHeartbeat,
     random: Math.random,
     log,
@@ -106,7 +102,7 @@ function helloOf(config: CrawlerConfig, known: { readonly spoolId: string; reado
   return crawlerHello(config, { softwareVersion, heldLeases: [], probeMethods, ...known });
 }
 
-const idleHeartbeat = {
+const idleHeartbeat: CrawlerHeartbeat = {
   type: "crawler:heartbeat",
   openHosts: 0,
   spooledResults: 0,
@@ -114,4 +110,4 @@ const idleHeartbeat = {
   fetchedBytes: 0,
   shippedBytes: 0,
   holdingBack: ["no crawler runs here yet"],
-} satisfies import("#protocol/messages").CrawlerHeartbeat;
+};

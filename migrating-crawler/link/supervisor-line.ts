@@ -6,6 +6,7 @@
 import { timerMs } from "#core/timer-ms";
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerLog } from "../core/log.ts";
 import {
   type CrawlerToDock,
   type DockGreeting,
@@ -19,6 +20,23 @@ export interface RefusedCrawler {
   readonly reason: string;
   /** The coordinator's; null: it was not the coordinator that ended it. */
   readonly code: CoordinatorRefuse["code"] | null;
+}
+
+/** What a crawler is given by whoever runs it, besides its settings. */
+export interface CrawlerSurroundings {
+  readonly log: CrawlerLog;
+  readonly softwareVersion: string;
+  /** The dock that runs this process, if one does. */
+  readonly dock?: DockLine;
+  /** Called when the coordinator refuses this crawler for good; it has stopped then. */
+  readonly onRefused?: (refused: RefusedCrawler) => void;
+  /** Called when it was drained by its host's word: it is to leave for good now. */
+  readonly onDrained?: () => void;
+  /**
+   * Called in a move to another host. `moved`: the coordinator has decided it, and the crawler has stopped; `failed`:
+   * it came to nothing. In both cases the crawler is to be begun anew from its folder.
+   */
+  readonly onMove?: (how: "moved" | "failed") => void;
 }
 
 /** `process` of a child that was started with an IPC channel. */

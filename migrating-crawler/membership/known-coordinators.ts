@@ -1,9 +1,10 @@
 /**
- * Other coordinators of the same fleet, as one told this crawler in a session: `coordinators.json` in its home, so that a
+ * Other coordinators of the same fleet, as one told this crawler in a session: `crawler/coordinators.json` in its home, so that a
  * crawler that starts while its first coordinator is away finds another. Nothing depends on it: a file that cannot be
  * read or written only costs that.
  */
-import { join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
@@ -14,7 +15,8 @@ const schema = z.object({
   urls: z.array(z.string().max(1000).refine(isCoordinatorUrl)).max(mostCoordinators),
 });
 
-const fileIn = (home: string) => join(home, "coordinators.json");
+/** In the folder that a supervisor lets any release write, also one that is older than this file. */
+const fileIn = (home: string) => join(home, "crawler", "coordinators.json");
 
 export function readKnownCoordinators(home: string, log: CrawlerLog): readonly string[] {
   try {
@@ -27,6 +29,7 @@ export function readKnownCoordinators(home: string, log: CrawlerLog): readonly s
 
 export function keepKnownCoordinators(home: string, urls: readonly string[], log: CrawlerLog): void {
   try {
+    mkdirSync(dirname(fileIn(home)), { recursive: true, mode: 0o700 });
     writePrivateJson(fileIn(home), { urls });
   } catch (error) {
     log.warn({ file: fileIn(home), error }, "the addresses of other coordinators cannot be kept");

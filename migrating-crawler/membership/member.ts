@@ -29,13 +29,9 @@ export class Member {
     return this.#membership;
   }
 
-  /**
-   * A hello under this membership. `connection`: null with a coordinator that challenges nobody, which
-   * knows nothing of identities either.
-   */
-  sign(hello: CrawlerHello, connection: ChallengedConnection | null): CrawlerHello {
+  /** A hello under this membership. */
+  sign(hello: CrawlerHello, connection: ChallengedConnection): CrawlerHello {
     const { name, key, ticket } = this.#membership;
-    if (connection === null) return { ...hello, name, key };
     const { instanceId } = this;
     const text = helloText({ ...connection, name, spoolId: hello.spoolId, instanceId, ticket });
     const { publicKey } = this.identity;

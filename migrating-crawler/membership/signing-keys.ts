@@ -111,19 +111,12 @@ export class SigningKeys {
     else this.#write(this.#held);
   }
 
-  /** Another key is made, and announced if there is somebody to hear it. In words, what comes of that. */
-  renew(): string {
-    if (!this.#isWanted) return "No key was made: this coordinator does not ask for signed requests.";
+  /** Another key is made and announced, or the one that is on its way again, once a second at most. */
+  renew(): void {
+    if (!this.#isWanted) return;
     const newest = this.#held.at(-1);
-    if (newest !== undefined && !this.#isUsable(newest)) {
-      // Whoever asks without end is not answered without end.
-      if (this.#now().getTime() - newest.announcedAtMs >= leastBetweenMs) this.#announce(newest);
-      if (newest.published === null && this.#lastRefusal !== "")
-        return `The coordinator did not publish the last one (${this.#lastRefusal}); it is announced again.`;
-      return "A new signing key is on its way already: it is used once sites can know it.";
-    }
-    if (this.#makeAndAnnounce() === null) return "No key was made: the log says why.";
-    return "A new signing key was made. It is used once the coordinator has published it and sites can know it.";
+    if (newest === undefined || this.#isUsable(newest)) this.#makeAndAnnounce();
+    else if (this.#now().getTime() - newest.announcedAtMs >= leastBetweenMs) this.#announce(newest);
   }
 
   /** By the clock: what was not answered, or refused for what may have passed, is announced again. */
@@ -158,10 +151,9 @@ export class SigningKeys {
     send({ type: "crawler:signing-key", publicKey: announced, at, signature, possession });
   }
 
-  #makeAndAnnounce(): Held | null {
+  #makeAndAnnounce(): void {
     const made = this.#make();
     if (made !== null) this.#announce(made);
-    return made;
   }
 
   /** Null when too many were made, or the disk does not take it: a key that could get lost is not announced. */

@@ -26,6 +26,7 @@ import { UsageError } from "#core/errors";
 import { crawlerName } from "#protocol/invitation";
 import { maxMoveBytes, movePartBytes } from "#protocol/move";
 import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
+import { isSegment } from "../spool/spool-folder.ts";
 
 export interface PackedFile {
   readonly name: string;
@@ -49,8 +50,9 @@ export function writePack(home: string, { withResults }: { readonly withResults:
   const list = Buffer.from(JSON.stringify(files));
   const bytes = files.reduce((sum, file) => sum + file.bytes, 4 + list.length);
   if (bytes > maxMoveBytes) {
+    const [waiting, most] = [bytes, maxMoveBytes].map((size) => Math.ceil(size / 1024 / 1024));
     throw new UsageError(
-      `${Math.ceil(bytes / 1024 / 1024)} MiB wait for the coordinator, and a move takes ${maxMoveBytes / 1024 / 1024} MiB at most: let the crawler ship its results first`,
+      `${waiting} MiB wait for the coordinator, and a move takes ${most} MiB at most: let the crawler ship its results first`,
     );
   }
   const length = Buffer.alloc(4);
@@ -84,17 +86,11 @@ export function readPart(home: string, index: number): string {
 
 /** A segment of the spool is read as a whole: it is 8 MiB long, and one result more. */
 function filesOf(home: string, withResults: boolean): PackedFile[] {
-  const results = withResults
-    ? readdirSync(join(home, "spool"))
-        .filter((name) => isSegment(name))
-        .sort()
-    : [];
+  const results = withResults ? readdirSync(join(home, "spool")).filter(isSegment).sort() : [];
   return ["spool/id", ...results.map((name) => `spool/${name}`), ...keptFiles]
     .filter((name) => existsSync(join(home, name)))
     .map((name) => ({ name, bytes: statSync(join(home, name)).size }));
 }
-
-export const isSegment = (name: string): boolean => /^results-\d{16}\.log$/.test(name);
 
 // How far a move has come on this machine, in `moving/journal.json` of the crawler's folder. Written before the
 // coordinator may hear of it, so that a crawler that is killed knows what a refusal with `moved` means for it.

@@ -9,13 +9,14 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ProtocolError } from "#core/errors";
 import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
-import { flushedWrite } from "../core/flushed-write.ts";
+import { flushedWrite, writeFlushed } from "../core/flushed-write.ts";
 import { jsonIn, jsonOf } from "../core/json.ts";
 import { robotsFrom } from "../fetch/robots.ts";
 import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
 import { lowerRate } from "../limits/tolerated-rate.ts";
 import { Spool } from "../spool/spool.ts";
-import { isSegment, keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
+import { isSegment } from "../spool/spool-folder.ts";
+import { keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
 
 /** What arrived, beside what this host has, until the coordinator has decided. */
 export const arrivedFolder = (home: string): string => join(movingFolder(home), "new");
@@ -162,12 +163,7 @@ function joinPaces(home: string): void {
   }
   const addresses = new Map([...own.addresses, ...arrived.addresses]);
   const text = JSON.stringify(keptPaces([...paces].reverse(), [...addresses].reverse()));
-  const file = openSync(join(arrivedFolder(home), name), flushedWrite, 0o600);
-  try {
-    writeSync(file, text);
-  } finally {
-    closeSync(file);
-  }
+  writeFlushed(join(arrivedFolder(home), name), text);
 }
 
 /** Rules that are none are left behind: they will be asked for again. */

@@ -93,7 +93,9 @@ export class WrongPin extends Error {
   constructor(shown: X509Certificate) {
     const issuer = shown.issuer.replaceAll("\n", ", ").slice(0, 200);
     super(
-      `the certificate shown is not the coordinator's pinned one (it was issued by ${issuer || "nobody named"}): a proxy or firewall of yours may open TLS on the way; ask for an exception for this host, or ask the operator whether the coordinator has a new certificate`,
+      `the certificate shown is not the coordinator's pinned one (it was issued by ${issuer || "nobody named"}): ` +
+        "a proxy or firewall of yours may open TLS on the way; ask for an exception for this host, " +
+        "or ask the operator whether the coordinator has a new certificate",
     );
     this.name = "WrongPin";
     this.issuer = issuer;

@@ -25,8 +25,13 @@ const mebibyte = 1024 * 1024;
 
 const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(\d{1,5})$/;
 
-const endpoint = (what: string) =>
-  z.string().refine((text) => parseEndpoint(text) !== null, { error: `must be ${what}, as address:port` });
+const dnsServer = z.string().refine(
+  (text) => {
+    const port = Number(hostAndPort.exec(text)?.[2]);
+    return port >= 1 && port <= 65_535;
+  },
+  { error: "must be a DNS server, as address:port" },
+);
 
 const addressRange = z
   .string()
@@ -88,20 +93,15 @@ const fetched = z.strictObject({
     .default(256 * mebibyte),
 });
 
+const coordinatorUrl = z.string().refine(isCoordinatorUrl, {
+  error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
+});
+
 const configSchema = z.strictObject({
   /** `ws://` on loopback, `wss://` elsewhere. */
-  coordinatorUrl: z.string().refine(isCoordinatorUrl, {
-    error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
-  }),
+  coordinatorUrl,
   /** Of the same fleet, tried when the first cannot be reached; coordinators tell of others by themselves. */
-  otherCoordinatorUrls: z
-    .array(
-      z.string().refine(isCoordinatorUrl, {
-        error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
-      }),
-    )
-    .max(16)
-    .default([]),
+  otherCoordinatorUrls: z.array(coordinatorUrl).max(16).default([]),
   key: z.string().min(16).max(200),
   name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, {
     error: "must be 1 to 63 of a-z, 0-9, '.', '_', '-', and begin with a letter or digit",
@@ -135,7 +135,7 @@ const configSchema = z.strictObject({
     .nullable()
     .default(null),
   /** DNS servers as `address:port`; empty: the system's. */
-  resolvers: z.array(endpoint("a DNS server")).max(8).default([]),
+  resolvers: z.array(dnsServer).max(8).default([]),
   limits: limitsSchema.prefault({}),
   timeouts: timeouts.prefault({}),
   politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
@@ -178,8 +178,7 @@ const configSchema = z.strictObject({
   /** Null: nothing is kept. */
   warc: warc.nullable().default(null),
   fetched: fetched.prefault({}),
-  /** A page for browsers on this machine alone, at http://127.0.0.1:PORT/; null: none. */
-  /** The local page; 0: none. */
+  /** A page for browsers on this machine alone, at http://127.0.0.1:PORT/; 0: none. */
   status: z.strictObject({ port: z.int().min(0).max(65_535).default(7412) }).prefault({}),
   /** For the dock, which reads it by itself. */
   releases: releasePolicy.prefault({}),
@@ -252,13 +251,6 @@ export function parseProxy(text: string): ProxyAddress | null {
   };
 }
 
-function parseEndpoint(text: string): { readonly host: string; readonly port: number } | null {
-  const match = hostAndPort.exec(text);
-  const port = Number(match?.[2]);
-  if (!match || port < 1 || port > 65_535) return null;
-  return { host: match[1]!.replace(/^\[(.*)\]$/, "$1"), port };
-}
-
 // Special-purpose addresses that a partner allows all the same: an address, a/prefix or first-last, and
 // after it a port or ports where only some are meant: `10.1.0.0/16`, `127.0.0.1:8080`, `127.0.0.1:8000-8099`,
 // `[fd00::/8]:443`.
@@ -289,35 +281,6 @@ function deepFreeze<T>(value: T): T {
     Object.freeze(value);
   }
   return value;
-}
-
-// The name that somebody probably meant: as few letters apart as possible (Levenshtein's distance).
-
-/** Null when none is near: over a third of its letters differ. */
-function nearestName(name: string, known: readonly string[]): string | null {
-  const asked = name.slice(0, 60).toLowerCase();
-  let nearest: string | null = null;
-  let least = Math.max(2, Math.floor(asked.length / 3)) + 1;
-  for (const candidate of known) {
-    const distance = lettersApart(asked, candidate.toLowerCase());
-    if (distance >= least) continue;
-    least = distance;
-    nearest = candidate;
-  }
-  return nearest;
-}
-
-function lettersApart(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const changed = row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
-      next.push(Math.min(changed, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[other.length]!;
 }
 
 // Settings of a crawler whose home has a membership: coordinator, name and key come from there, so that the
@@ -373,9 +336,11 @@ function faultsOf(issue: Issue, schema: Schema, settings: unknown): string[] {
   return [`${path.join(".") || "settings"}: ${issue.message}${shown(path, settings)}`];
 }
 
+/** Other spellings alone: `pages_per_day`. */
 function meant(key: string, known: readonly string[]): string {
-  const near = nearestName(key, known);
-  return near === null ? "" : `; is ${near} meant?`;
+  const bare = (name: string) => name.toLowerCase().replace(/[^a-z]/g, "");
+  const near = known.find((name) => bare(name) === bare(key));
+  return near === undefined ? "" : `; is ${near} meant?`;
 }
 
 function shown(path: Issue["path"], settings: unknown): string {

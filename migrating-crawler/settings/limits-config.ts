@@ -15,14 +15,9 @@ const hoursOfDay = z.string().refine((text) => parseHours(text) !== null, {
 });
 
 /** A day that is not named has no hours, once another is. */
+const day = hoursOfDay.default("never");
 const hours = z.strictObject({
-  monday: hoursOfDay.default("never"),
-  tuesday: hoursOfDay.default("never"),
-  wednesday: hoursOfDay.default("never"),
-  thursday: hoursOfDay.default("never"),
-  friday: hoursOfDay.default("never"),
-  saturday: hoursOfDay.default("never"),
-  sunday: hoursOfDay.default("never"),
+  ...{ monday: day, tuesday: day, wednesday: day, thursday: day, friday: day, saturday: day, sunday: day },
 }) satisfies z.ZodType<Week>;
 
 const onlyWhenIdle = z.strictObject({

@@ -12,74 +12,42 @@ const lookEveryMs = 3000;
 /** Editors write a file in several steps. */
 const settleMs = 200;
 
-interface SettingsWatchSettings {
-  readonly file: string;
-  /** Throws what is wrong with the settings. */
-  readonly read: () => CrawlerConfig;
-  readonly onChange: (config: CrawlerConfig) => void;
-  /** The settings from before stay in force. */
-  readonly onFault: (error: Error) => void;
-}
-
-/** Has a running crawler take over what is changed in its settings file. */
+/** Has a running crawler take over what is changed in its settings file. `read` throws what is wrong with the settings. */
 export function watchSettings(watched: {
   readonly file: string;
   readonly read: () => CrawlerConfig;
   readonly crawler: { change(config: CrawlerConfig): void };
   readonly log: CrawlerLog;
-}): SettingsWatch {
+}): { close(): void } {
   const { file, read, crawler, log } = watched;
-  return new SettingsWatch({
-    file,
-    read,
-    onChange: (config) => {
-      keepPriority(config.limits.priority, log);
-      crawler.change(config);
-    },
-    onFault: (error) =>
-      log.error({ file, error }, "changed settings are wrong: those from before stay in force"),
-  });
-}
-
-class SettingsWatch {
-  readonly #settings: SettingsWatchSettings;
-  readonly #timer: NodeJS.Timeout;
-  readonly #watcher: FSWatcher | null;
-  #seen: string;
-  #soon: NodeJS.Timeout | null = null;
-
-  constructor(settings: SettingsWatchSettings) {
-    this.#settings = settings;
-    this.#seen = stampOf(settings.file);
-    this.#timer = setInterval(() => this.look(), lookEveryMs).unref();
-    this.#watcher = watcherOf(settings.file, () => this.#lookSoon());
-  }
-
-  look(): void {
-    const stamp = stampOf(this.#settings.file);
-    if (stamp === this.#seen) return;
-    this.#seen = stamp;
-    const { read, onChange, onFault } = this.#settings;
+  let seen = stampOf(file);
+  let soon: NodeJS.Timeout | undefined;
+  const look = () => {
+    const stamp = stampOf(file);
+    if (stamp === seen) return;
+    seen = stamp;
     let config: CrawlerConfig;
     try {
       config = read();
     } catch (error) {
-      onFault(error instanceof Error ? error : new Error(String(error)));
+      log.error({ file, error }, "changed settings are wrong: those from before stay in force");
       return;
     }
-    onChange(config);
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-    if (this.#soon !== null) clearTimeout(this.#soon);
-    this.#watcher?.close();
-  }
-
-  #lookSoon(): void {
-    if (this.#soon !== null) clearTimeout(this.#soon);
-    this.#soon = setTimeout(() => this.look(), settleMs).unref();
-  }
+    keepPriority(config.limits.priority, log);
+    crawler.change(config);
+  };
+  const timer = setInterval(look, lookEveryMs).unref();
+  const watcher = watcherOf(file, () => {
+    clearTimeout(soon);
+    soon = setTimeout(look, settleMs).unref();
+  });
+  return {
+    close() {
+      clearInterval(timer);
+      clearTimeout(soon);
+      watcher?.close();
+    },
+  };
 }
 
 /** Of the folder: editors put a new file in the old one's place. Null where the system tells nothing. */

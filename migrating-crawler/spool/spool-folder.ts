@@ -19,7 +19,7 @@ export function openSpoolFolder(folder: string): SpoolFolder {
     mkdirSync(folder, { recursive: true });
     takeLock(join(folder, "lock"));
     const names = readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isFile() && /^results-\d{16}\.log$/.test(entry.name))
+      .filter((entry) => entry.isFile() && isSegment(entry.name))
       .map((entry) => entry.name);
     return { id: readOrMakeId(join(folder, "id")), files: names.sort().map((name) => join(folder, name)) };
   } catch (error) {
@@ -46,6 +46,8 @@ export function spoolHolder(home: string): number | null {
     return null;
   }
 }
+
+export const isSegment = (name: string): boolean => /^results-\d{16}\.log$/.test(name);
 
 export function segmentFile(folder: string, firstSequence: number): string {
   return join(folder, `results-${String(firstSequence).padStart(16, "0")}.log`);

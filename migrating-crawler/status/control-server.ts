@@ -3,7 +3,7 @@
  * else, and nothing over a network. A socket that was left behind is replaced only when nobody answers on it.
  *
  *   GET  /status.json   the report            GET /status.txt   the same for a terminal
- *   POST /pause?reason= · /resume · /drain?reason= · /renew-signing-key
+ *   POST /pause?reason= · /resume · /drain?reason=
  */
 import { closeSync, openSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -20,8 +20,6 @@ export interface Steered {
   pause(reason: string): void;
   resume(): void;
   drain(reason: string): void;
-  /** In words, what comes of it. */
-  renewSigningKey(): string;
 }
 
 interface ControlSettings {
@@ -129,8 +127,6 @@ function controlServer({ crawler, log, pageUrl = () => null }: ControlSettings):
     if (steer !== undefined) {
       steer(crawler, (query.get("reason") || byHand).slice(0, 300));
       replyJson(response, JSON.stringify(report()));
-    } else if (route === "POST /renew-signing-key") {
-      reply(response, 200, crawler.renewSigningKey());
     } else if (route === "GET /status.json") {
       replyJson(response, JSON.stringify(report()));
     } else if (route === "GET /status.txt") {

@@ -9,7 +9,7 @@ import type { AskedPace } from "../limits/work-pace.ts";
 import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import { type CrawlerStatus, crawlerStatus } from "../link/crawler-status.ts";
-import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
+import type { CrawlerSurroundings } from "../link/supervisor-line.ts";
 import type { Member } from "../membership/member.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { policyWords } from "../settings/release-policy.ts";
@@ -58,7 +58,7 @@ export class CrawlerView {
       shippedBytes: link.sentBytes,
       holdingBack: this.#holdingBack(),
       diskFault: spool.diskFault,
-      diskFreeBytes: governor.diskFreeBytes,
+      diskFreeBytes: governor.disk.freeBytes,
     };
     return crawlerStatus(known, record.tally);
   }
@@ -115,7 +115,7 @@ export class CrawlerView {
         ...{ pages, fetchedBytes, bodyBytes, shippedBytes, timesSmaller },
         waitingResults: status.spooledResults,
         spoolBytes: spool.bytes,
-        spoolMostBytes: governor.spoolMostBytes(),
+        spoolMostBytes: governor.disk.spoolMostBytes(),
       },
       errors: { today: story.blames, latest: story.errors },
       versions: {

@@ -56,7 +56,7 @@ export type ErrorReport = Readonly<z.infer<typeof errorReport>>;
 /** `day`: `2026-11-22`; `pages`: fetched, or found unchanged. */
 const dayCounted = z.object({ day: z.string().max(10), urls: count, pages: count });
 
-export type DayCounts = Readonly<z.infer<typeof dayCounted>>;
+type DayCounts = Readonly<z.infer<typeof dayCounted>>;
 
 export interface Contribution {
   /** Whole days in the host's time zone, the latest first, at most 60; without today. */

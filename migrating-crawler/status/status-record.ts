@@ -6,7 +6,7 @@ import type { FetchResult } from "#protocol/result";
 import { LocalTime } from "../core/local-time.ts";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { Tally } from "../link/crawler-status.ts";
-import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
+import type { CrawlerSurroundings } from "../link/supervisor-line.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import {
   type Blame,

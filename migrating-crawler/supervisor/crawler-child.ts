@@ -24,17 +24,13 @@ export interface ChildEnd {
   readonly livedMs: number;
 }
 
-export interface ChildHandlers {
-  onMessage(message: CrawlerToDock): void;
-  /** A line that it wrote, without its end. */
-  onLine(line: string): void;
-  /** Called once. */
-  onEnd(end: ChildEnd): void;
-}
-
-export interface ChildSettings {
+interface ChildSettings {
   readonly command: ChildCommand;
-  readonly handlers: ChildHandlers;
+  readonly onMessage: (message: CrawlerToDock) => void;
+  /** A line that it wrote, without its end. */
+  readonly onLine: (line: string) => void;
+  /** Called once. */
+  readonly onEnd: (end: ChildEnd) => void;
   /** Without a sign of life for so long it is stuck, and is ended. */
   readonly silenceMs: number;
   /** Asked to stop, it may take so long. */
@@ -103,10 +99,13 @@ export class CrawlerChild {
   }
 
   #listen(): void {
-    const { handlers } = this.#settings;
+    const { onLine } = this.#settings;
     const [output, errors] = [
-      new LineSplitter(handlers.onLine),
-      new LineSplitter((line) => this.#onError(line)),
+      new LineSplitter(onLine),
+      new LineSplitter((line) => {
+        this.#lastWords.add(line);
+        onLine(line);
+      }),
     ];
     this.#process.stdout?.on("data", (piece: Buffer) => output.add(piece));
     this.#process.stderr?.on("data", (piece: Buffer) => errors.add(piece));
@@ -117,7 +116,7 @@ export class CrawlerChild {
       await this.#readOut();
       output.end();
       errors.end();
-      this.#end(endWords({ code, signal }), {
+      this.#end(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`, {
         isWell: code === 0,
         isFromOutside: signal !== null && !ownSignals.has(signal),
       });
@@ -131,18 +130,10 @@ export class CrawlerChild {
     await Promise.all(pipes.map((pipe) => finished(pipe, { signal }).catch(() => {})));
   }
 
-  #onError(line: string): void {
-    this.#lastWords.add(line);
-    this.#settings.handlers.onLine(line);
-  }
-
   /** It could not be started, or a message to it was lost with it. */
   #onProcessError(error: Error): void {
     if (this.#process.pid === undefined)
-      this.#end(`it could not be started: ${error.message}`, {
-        isWell: false,
-        isFromOutside: true,
-      });
+      this.#end(`it could not be started: ${error.message}`, { isWell: false, isFromOutside: true });
   }
 
   #take(message: unknown): void {
@@ -150,7 +141,7 @@ export class CrawlerChild {
     if (data === undefined || this.#over) return;
     this.#missedLooks = 0;
     if (data.type === "refused") this.#refused = { reason: data.reason, isRemoved: data.code === "revoked" };
-    this.#settings.handlers.onMessage(data);
+    this.#settings.onMessage(data);
   }
 
   #look(): void {
@@ -165,7 +156,7 @@ export class CrawlerChild {
     clearInterval(this.#looking);
     const words = this.#lastWords.reason(this.#endedBecause ?? how);
     const isOurs = this.#endedBecause !== null;
-    this.#settings.handlers.onEnd({
+    this.#settings.onEnd({
       words,
       inOrder: !isOurs && (this.#asked || end.isWell),
       isFromOutside: !isOurs && (end.isFromOutside || wantOfRoom.test(words)),
@@ -223,11 +214,6 @@ const mostLineCharacters = 300;
 /** Of the protocol's `words`. */
 const mostReasonCharacters = 500;
 
-interface ProcessEnd {
-  readonly code: number | null;
-  readonly signal: string | null;
-}
-
 class LastWords {
   #lines: string[] = [];
 
@@ -245,10 +231,6 @@ class LastWords {
     const room = mostReasonCharacters - end.length - 2;
     return room < 20 ? end.slice(0, mostReasonCharacters) : `${end}: ${said.slice(-room)}`;
   }
-}
-
-function endWords({ code, signal }: ProcessEnd): string {
-  return signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
 }
 
 /** By which a process ends itself, as V8 does when its heap is full. Any other was sent: by people, the system, the kernel. */
@@ -271,7 +253,7 @@ interface ChildPlace {
   readonly bundle: string;
   /** Real path, as those below: links are not followed out of it. */
   readonly home: string;
-  /** Files and folders besides that may be read: certificates, what the host says of its load and battery. */
+  /** Files and folders besides that may be read: certificates. */
   readonly readable: readonly string[];
   /** Folders besides that may be written (and read): of WARC files. */
   readonly writable: readonly string[];
@@ -300,6 +282,16 @@ const written = [
   ],
 ] as const;
 
+/**
+ * What the system reveals of load, battery and users, for a host who wants the crawler to give way to them. Not all
+ * of /proc: other processes' environments are there, the dock's among them.
+ */
+const systemFacts = [
+  ...["/proc/loadavg", "/proc/self/task"],
+  ...["/sys/class/power_supply/", "/sys/devices/"],
+  ...["/run/utmp", "/var/run/utmp", "/dev/pts/", "/dev/tty1", "/dev/tty2"],
+];
+
 /** Neither secret nor of any power; the time zone is what the hours of a partner's schedule are in. */
 const passedOn = ["TZ", "LANG", "LC_ALL", "NODE_EXTRA_CA_CERTS"] as const;
 
@@ -317,7 +309,7 @@ export function childCommand(
     "--no-warnings",
     oneHelper,
     ...permissionFlags(nodeFlags),
-    ...disjoint([bundle, asFolder(home), ...folders, ...readable]).map(
+    ...disjoint([bundle, asFolder(home), ...folders, ...systemFacts, ...readable]).map(
       (path) => `--allow-fs-read=${statable(path)}`,
     ),
     ...own.map((name) => `--allow-fs-write=${statable(name)}*`),

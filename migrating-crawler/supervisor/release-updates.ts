@@ -24,8 +24,8 @@ import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */
   onRelease(release: KeptRelease): void;
-  /** A genuine manifest, signed by these keys. */
-  onSeen(manifest: Pick<ReleaseManifest, "sequence">, signers: readonly string[]): void;
+  /** A genuine manifest, signed by these keys, whether or not it is taken. */
+  readonly onSeen: (manifest: Pick<ReleaseManifest, "sequence">, signers: readonly string[]) => void;
   /** A release was left where it is. `done`: the offer with this digest need not be looked at again. */
   onLeft(report: ReleaseReport, done: string | null): void;
   /** There is no release to run. `words`: `It waits for …`; `isFound`: the coordinator was reached, and this is so. */
@@ -163,24 +163,16 @@ export class ReleaseUpdates {
 
   async #take(trust: Trust): Promise<Taken | null> {
     const { source, shelf, policy, state, isCutOff, now, handlers } = this.#settings;
-    const onSeen = handlers.onSeen.bind(handlers);
-    const tools = {
-      source,
-      shelf,
-      dockVersion,
-      policy: policy(),
-      trust,
-      now: now(),
-      onSeen,
-      wrongBundles: this.#wrongBundles,
-    };
+    const { onSeen } = handlers;
+    const looked = { policy: policy(), trust, now: now(), wrongBundles: this.#wrongBundles };
+    const tools = { source, shelf, onSeen, ...looked };
     const known = state();
     if (trust.newness.type === "stale") return failed(`no release is taken: ${trust.newness.reason}`);
     const { offered, current } = known;
     const isResting = offered !== null && isTriedLater(known, offered.digest, tools.now);
     if (offered !== null && offered.digest !== current?.digest && !isResting) {
-      const offer = { digest: offered.digest, firstAt: new Date(offered.firstAt) };
-      return await takeOffered(offer, known, tools);
+      const { digest, firstAt } = offered;
+      return await takeOffered({ digest, firstAt: new Date(firstAt), state: known }, tools);
     }
     return isCutOff() ? await takeCurrent(known, tools) : null;
   }
@@ -189,22 +181,26 @@ export class ReleaseUpdates {
 const coordinatorAway = (reason: string) =>
   `an answer of the coordinator, which is asked again by itself: ${reason}`;
 
+const withNewInvitation = "run join with it and --again";
+
 /** What is missing before anything can run, and who can do something about it. */
 function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Trust): string {
   if (roles.releases.keys.length === 0) {
-    return "a release key: the invitation pinned none, so no release can be believed. Ask the operator for a new invitation, and run join with it and --again";
+    const why = "the invitation pinned none, so no release can be believed";
+    return `a release key: ${why}. Ask the operator for a new invitation, and ${withNewInvitation}`;
   }
   if (taken === null) {
-    return "a release: the coordinator offers none to all crawlers. Its operator has to offer one (nearcrawl release list); it is taken by itself then";
+    const what = "Its operator has to offer one (nearcrawl release list); it is taken by itself then";
+    return `a release: the coordinator offers none to all crawlers. ${what}`;
   }
   if (taken.type === "failed") return coordinatorAway(taken.reason);
   const { version, state, reason } = taken.report;
   if (state !== "refused")
     return `this machine's administrator: release ${version} is offered, and by [releases] in settings.toml ${reason}`;
-  if (!reason.includes("not signed by a trusted key")) {
+  if (!reason.includes("not signed by a trusted key"))
     return `a release that may run: ${version} is refused here, ${reason}. Tell the operator`;
-  }
-  return `a release signed by a key that the invitation pinned: ${version} is not. Ask the operator whether the fleet has a new key, and for a new invitation; then run join with it and --again`;
+  const what = `Ask the operator whether the fleet has a new key, and for a new invitation; then ${withNewInvitation}`;
+  return `a release signed by a key that the invitation pinned: ${version} is not. ${what}`;
 }
 
 // From an offer to a verified bundle on the disk: manifest, keys and revocations, the partner's policy, then the
@@ -222,12 +218,10 @@ type Taken =
 interface TakingTools {
   readonly source: ReleaseSource;
   readonly shelf: ReleaseShelf;
-  readonly dockVersion: string;
   readonly policy: ReleasePolicy;
   readonly trust: Trust;
   readonly now: Date;
-  /** It is genuine, whether or not it is taken. */
-  readonly onSeen: (manifest: ReleaseManifest, signers: readonly string[]) => void;
+  readonly onSeen: UpdateHandlers["onSeen"];
   /** By digest, when what came under it was something else: megabytes each time, for as long as somebody offers it. */
   readonly wrongBundles: Map<string, number>;
 }
@@ -235,11 +229,11 @@ interface TakingTools {
 const wrongBundleMs = 86_400_000;
 
 /** The release with this digest; null: it runs already. Throws nothing of the network's: that is `failed`. */
-async function takeOffered(offer: Offer, state: ReleaseState, tools: TakingTools): Promise<Taken | null> {
+async function takeOffered(offer: Offer, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
     const text = await tools.source.text(`/releases/${offer.digest}/manifest.json`, maxEnvelopeBytes);
     // What was to be tried again has been held or revoked meanwhile: the coordinator knows already how it went here.
-    const before = state.bad.find(({ digest }) => digest === offer.digest);
+    const before = offer.state.bad.find(({ digest }) => digest === offer.digest);
     if (text === null && before !== undefined) {
       const { version, reason } = before;
       return { type: "left", report: { version, state: "returned", reason }, retry: false } as const;
@@ -247,7 +241,7 @@ async function takeOffered(offer: Offer, state: ReleaseState, tools: TakingTools
     if (text === null) return failed("the coordinator does not have the manifest of the release it offers");
     const signed = readEnvelope(text);
     if ("refused" in signed) return failed(`the manifest: ${signed.refused}`);
-    return await takeSigned(signed, { ...offer, state }, tools);
+    return await takeSigned(signed, offer, tools);
   });
 }
 
@@ -268,23 +262,21 @@ function isTriedLater(state: ReleaseState, digest: string, now: Date): boolean {
   return (badRelease(state, digest, now)?.againAt ?? null) !== null;
 }
 
-interface Offer {
-  readonly digest: string;
-  /** When it was first offered here. */
-  readonly firstAt: Date;
-}
-
 interface Wanted {
+  /** Null: whatever is offered to all. */
   readonly digest: string | null;
+  /** When it was first offered here. */
   readonly firstAt: Date;
   readonly state: ReleaseState;
 }
+
+type Offer = Wanted & { readonly digest: string };
 
 /** Null: it runs already, or nothing better is there. */
 async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools): Promise<Taken | null> {
   const { state, digest } = wanted;
   const { roles, revocations, newness } = tools.trust;
-  const { dockVersion, now } = tools;
+  const { now } = tools;
   const role = roles.releases;
   // Whoever never saw what is offered to all is not led to something older either.
   const stated = newness.type === "stated" ? (newness.timestamp.release?.sequence ?? 0) : 0;
@@ -313,16 +305,11 @@ async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools):
     const { state: what, reason } = answer;
     return { type: "left", report: { version, state: what, reason }, retry: true };
   }
-  return await fetchBundle({ signed, manifest }, tools);
-}
-
-interface Signed {
-  readonly signed: Envelope;
-  readonly manifest: ReleaseManifest;
+  return await fetchBundle(signed, manifest, tools);
 }
 
 /** The manifest stays beside the bundle: it is verified again whenever the bundle is started. */
-async function fetchBundle({ signed, manifest }: Signed, tools: TakingTools): Promise<Taken> {
+async function fetchBundle(signed: Envelope, manifest: ReleaseManifest, tools: TakingTools): Promise<Taken> {
   const { source, shelf } = tools;
   const { version, digest, sequence, bytes } = manifest;
   const release = { version, digest, sequence, bytes };

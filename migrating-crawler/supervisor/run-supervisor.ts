@@ -13,6 +13,7 @@ import { shortSession } from "../link/short-session.ts";
 import { homeSettings } from "../membership/home-settings.ts";
 import { openMember } from "../membership/member.ts";
 import { withRefusalAdvice } from "../membership/refusal-advice.ts";
+import { isSegment } from "../spool/spool-folder.ts";
 import { PageServer } from "../status/open-status.ts";
 import { DownloadAllowance } from "./download-allowance.ts";
 import { PingService } from "./ping-service.ts";
@@ -225,8 +226,7 @@ class SpoolFlusher {
   /** The newest segment is the one that is written. */
   async #flush(): Promise<void> {
     try {
-      const names = (await readdir(this.#folder)).filter((name) => /^results-\d{16}\.log$/.test(name));
-      const newest = names.sort().at(-1);
+      const newest = (await readdir(this.#folder)).filter(isSegment).sort().at(-1);
       if (newest === undefined) return;
       const path = join(this.#folder, newest);
       const { size, mtimeMs } = await stat(path);

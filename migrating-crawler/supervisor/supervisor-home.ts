@@ -7,15 +7,12 @@ import { ConfigError, UsageError } from "#core/errors";
 import { isRunning } from "#core/running-process";
 import { jsonIn } from "../core/json.ts";
 import type { Membership } from "../core/membership.ts";
-import type { KeptRelease, ReleaseState } from "../core/release-state.ts";
-import type { DockGreeting } from "../core/supervisor-messages.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { parseProxy } from "../settings/config.ts";
 import { limitsSchema } from "../settings/limits-config.ts";
-import { policyWords, type ReleasePolicy, releasePolicy } from "../settings/release-policy.ts";
+import { type ReleasePolicy, releasePolicy } from "../settings/release-policy.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
-import { type ChildHandlers, CrawlerChild, childCommand } from "./crawler-child.ts";
 import type { DownloadLimits } from "./download-allowance.ts";
 import { releasesFolder } from "./release-store.ts";
 
@@ -57,61 +54,8 @@ export async function outwaitOrphan(home: string, { withinMs = orphanMs } = {}):
   }
 }
 
-// Starts the crawler of one release, with what it may touch and what it has to know, and notes its process.
-
-interface CrawlerStart {
-  readonly release: KeptRelease;
-  readonly bundle: string;
-  readonly home: string;
-  readonly settings: DockedSettings;
-  readonly state: ReleaseState;
-  readonly mayPing: boolean;
-  readonly coordinatorDomains: readonly string[];
-  readonly timing: DockTiming;
-  readonly env: NodeJS.ProcessEnv;
-  readonly handlers: ChildHandlers;
-}
-
 /** Where the crawler's process is noted, for a dock that comes after one that was killed. */
 export const childMark = (home: string) => join(home, "releases", "child.pid");
-
-/**
- * What the system reveals of load, battery and users, for a host who wants the crawler to give way to them. Not all
- * of /proc: other processes' environments are there, the dock's among them.
- */
-const systemFacts = [
-  ...["/proc/loadavg", "/proc/self/task"],
-  ...["/sys/class/power_supply/", "/sys/devices/"],
-  ...["/run/utmp", "/var/run/utmp", "/dev/pts/", "/dev/tty1", "/dev/tty2"],
-];
-
-export function startCrawler(start: CrawlerStart): CrawlerChild {
-  const { bundle, home, settings, timing, env, handlers } = start;
-  const { readable, writable } = settings;
-  const child = new CrawlerChild({
-    command: childCommand(
-      { bundle, home, readable: [...systemFacts, ...readable], writable },
-      { env, nodeFlags: process.allowedNodeEnvironmentFlags },
-    ),
-    silenceMs: timing.silenceMs,
-    stopMs: timing.stopMs,
-    handlers,
-  });
-  // It opens nothing before it is greeted, and is not greeted before another dock would know of it.
-  if (child.pid !== undefined) writeMark(childMark(home), child.pid);
-  child.send(greeting(start));
-  return child;
-}
-
-function greeting({ release, settings, state, mayPing, coordinatorDomains }: CrawlerStart): DockGreeting {
-  const { version, digest } = release;
-  const { lastEnd, reports } = state;
-  const policy = policyWords(settings.policy);
-  return {
-    ...{ type: "dock", dockVersion, release: { version, digest }, policy, lastEnd, reports, mayPing },
-    coordinatorDomains: [...coordinatorDomains],
-  };
-}
 
 /** Of the dock's own code, which its host updates by hand; a release's manifest names the oldest dock that can run it. */
 export const dockVersion = "1.0.0";
@@ -193,8 +137,7 @@ const dockSettings = z.object({
 
 export interface DockedSettings {
   readonly policy: ReleasePolicy;
-  /** Of the local page; null: none is wanted. */
-  /** 0: no local page. */
+  /** Of the local page; 0: none is wanted. */
   readonly statusPort: number;
   readonly route: () => CoordinatorRoute;
   /** Those that its own downloads keep. */
@@ -218,8 +161,9 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
     checked.data;
   const { coordinatorUrl } = membership;
   if (warc !== null && reachesDockFiles(home, warc.folder)) {
+    const why = `in ${warc.folder} the crawler could write what its supervisor goes by`;
     throw new ConfigError([
-      `${file}: warc.folder: in ${warc.folder} the crawler could write what its supervisor goes by: choose a folder of its own, such as ${join(home, "archive")}`,
+      `${file}: warc.folder: ${why}: choose a folder of its own, such as ${join(home, "archive")}`,
     ]);
   }
   return {
@@ -246,7 +190,7 @@ function reachesDockFiles(home: string, folder: string): boolean {
 
 const processMark = z.object({ pid: z.int().min(1), startTicks: z.string().nullable() });
 
-function writeMark(path: string, pid: number): void {
+export function writeMark(path: string, pid: number): void {
   const mark: z.infer<typeof processMark> = { pid, startTicks: startTicks(pid) };
   writeFileSync(`${path}.draft`, JSON.stringify(mark), { mode: 0o600 });
   renameSync(`${path}.draft`, path);

@@ -15,7 +15,8 @@ import type { CrawlerLog } from "../core/log.ts";
 import { membershipFile } from "../core/membership.ts";
 import * as states from "../core/release-state.ts";
 import type { CrawlerToDock, ReleaseReport } from "../core/supervisor-messages.ts";
-import type { ChildEnd, CrawlerChild } from "./crawler-child.ts";
+import { policyWords } from "../settings/release-policy.ts";
+import { type ChildEnd, CrawlerChild, childCommand } from "./crawler-child.ts";
 import type { DownloadAllowance } from "./download-allowance.ts";
 import type { PingService } from "./ping-service.ts";
 import { ReleaseMemory } from "./release-memory.ts";
@@ -26,10 +27,11 @@ import {
   childMark,
   type DockedSettings,
   type DockTiming,
+  dockVersion,
   removeMark,
-  startCrawler,
+  writeMark,
 } from "./supervisor-home.ts";
-import { faultOfKept, fetchMissingManifests, type Trust } from "./verify-release.ts";
+import { faultOfKept, type Trust } from "./verify-release.ts";
 
 interface DockSettings {
   readonly home: string;
@@ -107,9 +109,7 @@ export class Dock {
   }
 
   async start(): Promise<void> {
-    const { shelf, source } = this.#settings;
     this.#memory.heed(this.#updates.keptTrust());
-    await fetchMissingManifests(states.keptReleases(this.#memory.state), { shelf, source });
     await this.#settle();
     this.#updates.look();
   }
@@ -175,27 +175,34 @@ export class Dock {
 
   #startChild(release: states.KeptRelease): void {
     const { home, shelf, settings, pings, env, timing, onLine } = this.#settings;
+    const { version, digest } = release;
     if (this.#memory.isWatched) {
       this.#memory.change((state) => ({ ...state, watchedStarts: state.watchedStarts + 1 }));
     }
-    const child: CrawlerChild = startCrawler({
-      ...{ release, home, timing, env },
-      bundle: shelf.bundlePath(release.digest),
-      settings: settings(),
-      state: this.#memory.state,
-      mayPing: pings.mayPing,
-      coordinatorDomains: this.#updates.keptTrust().roles.coordinators ?? [],
-      handlers: {
-        onMessage: (message) => this.#onMessage(child, message),
-        onLine,
-        onEnd: (end) => this.#onEnd(release, end),
-      },
+    const { policy, readable, writable } = settings();
+    const child: CrawlerChild = new CrawlerChild({
+      command: childCommand(
+        { bundle: shelf.bundlePath(digest), home, readable, writable },
+        { env, nodeFlags: process.allowedNodeEnvironmentFlags },
+      ),
+      ...{ silenceMs: timing.silenceMs, stopMs: timing.stopMs },
+      onMessage: (message) => this.#onMessage(child, message),
+      onLine,
+      onEnd: (end) => this.#onEnd(release, end),
+    });
+    // It opens nothing before it is greeted, and is not greeted before another dock would know of it.
+    if (child.pid !== undefined) writeMark(childMark(home), child.pid);
+    const { lastEnd, reports } = this.#memory.state;
+    child.send({
+      ...{ type: "dock", dockVersion, release: { version, digest }, policy: policyWords(policy) },
+      ...{ lastEnd, reports, mayPing: pings.mayPing },
+      coordinatorDomains: [...(this.#updates.keptTrust().roles.coordinators ?? [])],
     });
     this.#child = child;
     this.#runs = release;
     this.#told = null;
     this.#memory.waitFor(null);
-    this.#settings.log.info({ version: release.version, pid: child.pid }, "the crawler was started");
+    this.#settings.log.info({ version, pid: child.pid }, "the crawler was started");
     if (this.#memory.isWatched) this.#expectWelcome();
   }
 

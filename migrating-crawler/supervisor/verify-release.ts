@@ -44,23 +44,6 @@ export async function faultOfKept(
   return (await shelf.holds(release)) ? null : "its file is damaged or gone";
 }
 
-/** A dock before this one kept none: the coordinator has them. What comes is not believed before `faultOfKept`. */
-export async function fetchMissingManifests(
-  releases: readonly KeptRelease[],
-  { shelf, source }: { readonly shelf: ReleaseShelf; readonly source: ReleaseSource },
-): Promise<void> {
-  for (const { digest } of releases.filter((release) => shelf.readManifest(release.digest) === null)) {
-    try {
-      const text = await source.text(`/releases/${digest}/manifest.json`, maxEnvelopeBytes);
-      const signed = text === null ? null : readEnvelope(text);
-      if (signed !== null && !("refused" in signed)) shelf.writeManifest(digest, signed);
-    } catch (error) {
-      // Without a manifest it is not started; it is taken anew when the coordinator is reached.
-      if (!(error instanceof SourceFailure)) throw error;
-    }
-  }
-}
-
 // Whom the supervisor believes, what is never to run again, and how new what it knows is: the pinned keys carried on by
 // rotations and roots, the list of revoked releases, and the statement of what is newest. All are signed, kept on the
 // disk as they were served, and never go back to an older one.

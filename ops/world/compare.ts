@@ -2,11 +2,7 @@
  * What it takes to compare delegation policies on one world without running each: the world as an instance
  * for the simulator, and how long a download takes by the model that the emulated Internet's proxies follow.
  */
-import type {
-  SimulatedHost,
-  SimulatedTarget,
-  SimulationInstance,
-} from "#coordinator/delegation/simulation/simulation";
+import type { SimulatedHost, SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import { pathOf, type World } from "./model.ts";
 
 export interface Download {
@@ -48,7 +44,12 @@ export function worldInstance(world: World): SimulationInstance {
   return {
     crawlers: world.crawlers.map((crawler) => hostOf(world, crawler)),
     crawlerRtt: indices.map((a) => indices.map((b) => world.crawlerRttMs(a, b))),
-    targets: world.sites.map((site, index) => new WorldTarget(hostOf(world, site), world, index)),
+    targets: world.sites.map((site) => ({
+      ...hostOf(world, site),
+      get rtt() {
+        return Float64Array.from(indices, (crawler) => world.rttMs(crawler, site.address) ?? Number.NaN);
+      },
+    })),
   };
 }
 
@@ -62,28 +63,6 @@ function hostOf(
     org: holder === null ? "" : (world.holders[holder]?.name ?? ""),
     cc: host.country ?? "",
   };
-}
-
-class WorldTarget implements SimulatedTarget {
-  readonly path: readonly string[];
-  readonly org: string;
-  readonly cc: string;
-  readonly #world: World;
-  readonly #site: number;
-
-  constructor(host: SimulatedHost, world: World, site: number) {
-    this.path = host.path;
-    this.org = host.org;
-    this.cc = host.cc;
-    this.#world = world;
-    this.#site = site;
-  }
-
-  get rtt(): Float64Array {
-    const row = new Float64Array(this.#world.crawlers.length);
-    this.#world.rttRow(this.#site, row);
-    return row;
-  }
 }
 
 // When the bytes of a server's answer leave it: TCP slow start in rounds (RFC 5681, initial window of

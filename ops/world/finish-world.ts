@@ -67,7 +67,6 @@ function traitsOf(site: SiteDraft, { random }: WorldDraft) {
     pages: 3 + Math.floor(Math.min(9, random.exponential(2.5))),
     bandwidthKbps: Math.round(Math.min(100_000, Math.max(1_000, 10_000 * Math.exp(random.normal())))),
     serverDelayMs: Math.round(Math.min(80, 2 + random.exponential(8)) * 10) / 10,
-    anycast: site.instances.length === 0 ? null : site.instances.map(({ place }) => place),
   } as const;
 }
 

@@ -20,19 +20,17 @@ export interface WorldSettings {
 }
 
 /**
- * What live code must cope with besides ordinary organisations: addresses announced from several places, names
- * that resolve by who asks, ranges used in two places. Each as a share of the world's sites from 0 to 1.
+ * What live code must cope with besides ordinary organisations: names that resolve by who asks, ranges used in two
+ * places. Each as a share of the world's sites from 0 to 1.
  */
 interface WorldOddities {
-  /** At an address that is announced from several places; holders have whole ranges of them. */
-  readonly anycast: number;
   /** Under a name with two to four addresses in different subnets. */
   readonly geoDns: number;
   /** In a range whose halves are used in different cities. */
   readonly splitLeaves: number;
 }
 
-const noOddities: WorldOddities = { anycast: 0, geoDns: 0, splitLeaves: 0 };
+const noOddities: WorldOddities = { geoDns: 0, splitLeaves: 0 };
 
 /** Bounds of what the generator is asked for; far beyond them the planned /8s would not do. */
 export const worldLimits = { sites: 100_000, crawlers: 2_000 } as const;
@@ -115,10 +113,7 @@ function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean {
   const isDue = (kind: keyof typeof oddSites) =>
     oddSites[kind] < Math.floor(oddities[kind] * (sites.length + 1));
   const before = sites.length;
-  if (isDue("anycast")) {
-    drawAnycastHolder(draft);
-    oddSites.anycast += sites.length - before;
-  } else if (isDue("geoDns")) {
+  if (isDue("geoDns")) {
     drawGeoHost(draft);
     oddSites.geoDns += sites.length - before;
   } else if (isDue("splitLeaves")) {
@@ -126,26 +121,6 @@ function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean {
     oddSites.splitLeaves += sites.length - before;
   }
   return sites.length > before;
-}
-
-/** A content network: one to three ranges, each announced from the same six to twenty places. */
-function drawAnycastHolder(draft: WorldDraft): void {
-  const { random, plan, names } = draft;
-  const home = draft.drawPlace();
-  const provider = draft.providerFor(home);
-  const holder = plan.addHolder(names.organisation(), home.country, provider.registry);
-  const network = draft.newNetwork();
-  const cities = [home, ...drawPlaces(draft, random.integer(5, 19))];
-  const instances = cities.map((city) => draft.machineAt(city, network));
-  const [spot] = instances;
-  if (!spot) return;
-  for (let ranges = random.integer(1, 3); ranges > 0 && draft.sitesLeft > 0; ranges--) {
-    const hosts = Array.from(
-      { length: Math.min(draft.sitesLeft, random.integer(2, 6)) },
-      (_, position): PlannedHost => draft.addSite(spot, { offset: 1 + 3 * position, instances }),
-    );
-    plan.assign({ provider, city: home.name, holder, departments: [{ hosts, size: 256 }] });
-  }
 }
 
 /** One name with machines in two to four countries, each in a range of its own. */

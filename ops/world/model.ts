@@ -22,8 +22,6 @@ export interface World {
   readonly splitLeaves: readonly SplitLeaf[];
   /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
   rttMs(crawlerIndex: number, address: string): number | null;
-  /** The same from every crawler to the address of the site at that position, into the first places of `into`: many times as fast. */
-  rttRow(siteIndex: number, into: Float64Array): void;
   /** Undisturbed round-trip time in ms between two crawlers; 0 from a crawler to itself. */
   crawlerRttMs(a: number, b: number): number;
 }
@@ -77,11 +75,6 @@ export interface WorldSite {
   readonly bandwidthKbps: number;
   /** From the request's last byte at the server to the response's first. */
   readonly serverDelayMs: number;
-  /**
-   * Positions in `World.places` from which its address is announced: a crawler reaches the nearest. Null: the
-   * address is in one place.
-   */
-  readonly anycast: readonly number[] | null;
   /** Every address that its name has, `address` first. Several: each crawler is told the one nearest to it. */
   readonly addresses: readonly string[];
 }

@@ -34,8 +34,12 @@ ${furniture.foot}
 `;
 }
 
-const style =
-  "<style>body{font:1rem/1.5 serif;max-width:44rem;margin:auto;padding:1rem}nav ul{display:flex;gap:1rem;padding:0;list-style:none}h1,h2{line-height:1.2}footer{margin-top:3rem;color:#555}</style>";
+const style = `<style>${[
+  "body{font:1rem/1.5 serif;max-width:44rem;margin:auto;padding:1rem}",
+  "nav ul{display:flex;gap:1rem;padding:0;list-style:none}",
+  "h1,h2{line-height:1.2}",
+  "footer{margin-top:3rem;color:#555}",
+].join("")}</style>`;
 
 function titleOf(plan: SitePlan, page: PlannedPage): string {
   return page.title === plan.name ? plan.name : `${page.title} – ${plan.name}`;
@@ -124,7 +128,14 @@ function cssRule(random: SeededRandom, classes: readonly string[]): string {
 /** An icon and a box, without a word: menus must not add to the text. */
 function menuEntry(random: SeededRandom, classes: readonly string[]): string {
   const path = Array.from({ length: 8 }, () => `${random.integer(0, 24)}.${random.integer(0, 9)}`).join(" ");
-  return `<div class="${random.pick(classes)} ${random.pick(classes)}" data-id="${hex(random, 8)}"><span class="${random.pick(classes)}" aria-hidden="true"><svg viewBox="0 0 24 24"><path d="M${path}z"/></svg></span></div>`;
+  const [first, second, id, icon] = [
+    random.pick(classes),
+    random.pick(classes),
+    hex(random, 8),
+    random.pick(classes),
+  ];
+  const drawing = `<svg viewBox="0 0 24 24"><path d="M${path}z"/></svg>`;
+  return `<div class="${first} ${second}" data-id="${id}"><span class="${icon}" aria-hidden="true">${drawing}</span></div>`;
 }
 
 function stateItem(random: SeededRandom, classes: readonly string[]): string {

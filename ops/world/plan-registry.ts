@@ -215,16 +215,25 @@ export const registryNames: Readonly<Record<RegionalRegistry, string>> = {
 
 // Seeded names for the emulated Internet's organisations, hosts and crawlers; each is given once only.
 
-const adjectives =
-  "amber blue bright calm cedar clear copper coral crimson early eastern emerald fair golden granite green grey hazel high ivory jade large laurel little lunar maple marble merry mild misty new noble northern oaken olive opal pearl plain quiet rapid red river rosy round royal ruby sandy scarlet silver slate solar southern spring steady stone summer sunny swift tall teal upper vivid western white wide winter young";
+const adjectives = `
+amber blue bright calm cedar clear copper coral crimson early eastern emerald fair golden granite green grey hazel
+high ivory jade large laurel little lunar maple marble merry mild misty new noble northern oaken olive opal pearl
+plain quiet rapid red river rosy round royal ruby sandy scarlet silver slate solar southern spring steady stone
+summer sunny swift tall teal upper vivid western white wide winter young
+`;
 
-const nouns =
-  "academy archive arena bakery bank bay bridge brewery canal castle choir clinic coast college cottage council dairy depot farm ferry field forest forum foundry gallery garden gazette grove guild harbour hill hospital hotel institute island journal kitchen lake lantern library lighthouse market meadow mill museum nursery observatory orchard park pier pharmacy press quarry railway school shop society stadium station studio theatre tower valley village vineyard works workshop";
+const nouns = `
+academy archive arena bakery bank bay bridge brewery canal castle choir clinic coast college cottage council dairy
+depot farm ferry field forest forum foundry gallery garden gazette grove guild harbour hill hospital hotel institute
+island journal kitchen lake lantern library lighthouse market meadow mill museum nursery observatory orchard park
+pier pharmacy press quarry railway school shop society stadium station studio theatre tower valley village vineyard
+works workshop
+`;
 
 const kinds = ["Ltd", "Inc", "Group", "Foundation", "Cooperative", "Society", "Holding", "Services"];
 
-const adjectiveList = adjectives.split(" ");
-const nounList = nouns.split(" ");
+const adjectiveList = adjectives.trim().split(/\s+/);
+const nounList = nouns.trim().split(/\s+/);
 
 /** Hands out names that it has not given before. */
 export class NameGiver {

@@ -53,8 +53,8 @@ function publishing(
   return [...found.values()];
 }
 
-function placeOf(world: World, { place, anycast, subnet }: WorldSite): Place | null {
-  if (place === null || anycast !== null) return null;
+function placeOf(world: World, { place, subnet }: WorldSite): Place | null {
+  if (place === null) return null;
   const hash = hashText(world.seed, `published ${subnet}`);
   const isWrong = hash % 12 === 0;
   return world.places[isWrong ? hash % world.places.length : place] ?? null;

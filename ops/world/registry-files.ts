@@ -219,7 +219,13 @@ function holderElement(world: World, holder: number): string {
     country === null ? "" : `<iso3166-1><code2>${country}</code2><name>${country}</name></iso3166-1>`;
   const tag = isCustomer(holder) ? "customer" : "org";
   const handle = isCustomer(holder) ? customerHandle(holder) : arinHandle(world, holder);
-  return `<${tag}>${element("city", "Withheld")}${code}${element("handle", handle)}${element("name", name)}${element("registrationDate", `${fileDay}T00:00:00-04:00`)}</${tag}>`;
+  const facts = [
+    element("city", "Withheld") + code,
+    element("handle", handle),
+    element("name", name),
+    element("registrationDate", `${fileDay}T00:00:00-04:00`),
+  ];
+  return `<${tag}>${facts.join("")}</${tag}>`;
 }
 
 function netElement(world: World, subnets: readonly WorldSubnet[]): string {

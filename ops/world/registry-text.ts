@@ -72,7 +72,12 @@ export interface IanaRecord {
 function ianaRecordText({ prefix, designation, registry, status }: IanaRecord): string {
   const name = prefix.includes(":") ? "description" : "designation";
   const whois = registry === null ? "" : `\n    <whois>${whoisServers[registry]}</whois>`;
-  return `  <record>\n    <prefix>${prefix}</prefix>\n    <${name}>${designation}</${name}>\n    <date>2005-01</date>${whois}\n    <status>${status}</status>\n  </record>`;
+  return `  <record>
+    <prefix>${prefix}</prefix>
+    <${name}>${designation}</${name}>
+    <date>2005-01</date>${whois}
+    <status>${status}</status>
+  </record>`;
 }
 
 interface IanaFile {

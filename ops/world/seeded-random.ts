@@ -51,16 +51,7 @@ export class SeededRandom {
 
 /** Uniform in [0, 1), the same for the same three numbers. */
 export function hashUnit(seed: number, a: number, b: number): number {
-  return hashUnitOf(hashFirst(seed, a), b);
-}
-
-/** The part of `hashUnit` that the first two numbers settle, for many that differ in the third. */
-export function hashFirst(seed: number, a: number): number {
-  return mix32(mix32(seed) ^ Math.imul(a + 1, 0x9e3779b1));
-}
-
-/** `hashUnit` from that part and the third number. */
-export function hashUnitOf(first: number, b: number): number {
+  const first = mix32(mix32(seed) ^ Math.imul(a + 1, 0x9e3779b1));
   return mix32(first ^ Math.imul(b + 1, 0x85ebca6b)) / 2 ** 32;
 }
 

@@ -20,8 +20,6 @@ export interface CrawlerDraft extends HostDraft {
 
 export interface SiteDraft extends HostDraft {
   readonly host: string;
-  /** Where its address is announced besides; empty for nearly all. */
-  readonly instances: readonly HostDraft[];
 }
 
 /** A further address of a site's name. */
@@ -58,9 +56,8 @@ export class WorldDraft {
   readonly replicas: ReplicaDraft[] = [];
   readonly splits: SplitDraft[] = [];
   /** Sites drawn so far of each kind of odd organisation. */
-  readonly oddSites = { anycast: 0, geoDns: 0, splitLeaves: 0 };
+  readonly oddSites = { geoDns: 0, splitLeaves: 0 };
   readonly #wantedSites: number;
-  #networks = 0;
 
   constructor({ seed, sites }: { readonly seed: number; readonly sites: number }) {
     this.seed = seed;
@@ -84,11 +81,6 @@ export class WorldDraft {
     return this.random.pickWeighted(providers, ({ size }) => size);
   }
 
-  /** A network of its own, for hosts that are at no provider's. */
-  newNetwork(): number {
-    return this.plan.providers.length + this.#networks++;
-  }
-
   /** In the city or around it. */
   hostAt(place: Place, network: number): HostDraft {
     const { random } = this;
@@ -103,19 +95,11 @@ export class WorldDraft {
     };
   }
 
-  /** A machine beside an exchange of the city, with hardly a last mile. */
-  machineAt(place: Place, network: number): HostDraft {
-    return { ...this.hostAt(place, network), lastMileMs: 0.1 + this.random.exponential(lastMileMeanMs) };
-  }
-
   /** One more site at that spot; its host for the plan, `offset` addresses into its leaf. */
-  addSite(
-    spot: HostDraft,
-    { offset, instances = [] }: { readonly offset: number; readonly instances?: readonly HostDraft[] },
-  ): PlannedHost {
+  addSite(spot: HostDraft, { offset }: Pick<PlannedHost, "offset">): PlannedHost {
     const index = this.sites.length;
     const host = this.names.host(index);
-    this.sites.push({ ...spot, host, instances, lastMileMs: spot.lastMileMs + this.random.next() });
+    this.sites.push({ ...spot, host, lastMileMs: spot.lastMileMs + this.random.next() });
     return { type: "site", index, offset, unary: this.random.chance(0.1) };
   }
 

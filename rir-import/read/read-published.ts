@@ -242,7 +242,9 @@ async function readGeofeeds(
 ): Promise<FileReport> {
   const startedAt = performance.now();
   const report = new FileReportBuilder(dirname(files[0] as string), "geofeeds");
-  const claims = new GeofeedClaims(references);
+  const claimsOf = (family: 4 | 6) =>
+    new GeofeedClaims(references.filter(({ range }) => range.family === family));
+  const claims = { 4: claimsOf(4), 6: claimsOf(6) };
   const urls = new Map(references.map(({ url }) => [geofeedFileOf(url), url]));
   const hash = createHash("sha256");
   const sums = { bytes: 0, missing: new Set(urls.keys()) };
@@ -283,7 +285,7 @@ function addGeofeed(
   feed: { readonly url: string; readonly bytes: Buffer; readonly listDate: string },
   to: {
     readonly report: FileReportBuilder;
-    readonly claims: GeofeedClaims;
+    readonly claims: Readonly<Record<4 | 6, GeofeedClaims>>;
     readonly builder: PublishedRangesBuilder;
   },
 ): void {
@@ -304,7 +306,7 @@ function addGeofeed(
     ...{ listDate, version: null },
   });
   for (const { range, place, line } of ranges.values()) {
-    const claim = claims.of(range, url);
+    const claim = claims[range.family].of(range, url);
     if ("reason" in claim) named.malformed({ line, reason: claim.reason, value: formatRange(range) });
     else if (builder.count >= mostPublishedRanges) report.ignore(tooManyReason);
     else {
@@ -314,23 +316,8 @@ function addGeofeed(
   }
 }
 
-/** Which geofeed may speak of which range. */
+/** Which geofeed may speak of which range of a family. */
 class GeofeedClaims {
-  readonly #ipv4: FamilyClaims;
-  readonly #ipv6: FamilyClaims;
-
-  constructor(references: readonly GeofeedReference[]) {
-    this.#ipv4 = new FamilyClaims(references.filter(({ range }) => range.family === 4));
-    this.#ipv6 = new FamilyClaims(references.filter(({ range }) => range.family === 6));
-  }
-
-  /** The range of the object that lets the geofeed speak of this one, or why none does. */
-  of(range: IpRange, url: string): { readonly within: IpRange } | { readonly reason: string } {
-    return (range.family === 4 ? this.#ipv4 : this.#ipv6).of(range, url);
-  }
-}
-
-class FamilyClaims {
   readonly #references: readonly GeofeedReference[];
   readonly #columns: RangeColumns;
   readonly #holding: HoldingRanges;

@@ -18,7 +18,7 @@ import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { bearer, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -164,12 +164,8 @@ it("the page has the runbook's paragraph and forms for operators; what they writ
   const staff = await signIn(database, "staff");
   const page = async (by: typeof operator) =>
     (await app.inject({ url: "/alerts", headers: by.headers })).body;
-  const send = async (deed: string, values: Record<string, string>) => {
-    const payload = new URLSearchParams({ ...values, "form-token": operator.formToken }).toString();
-    const type = { "content-type": "application/x-www-form-urlencoded" };
-    const url = `/alerts/no-crawler-connected/${deed}`;
-    return await app.inject({ method: "POST", url, headers: { ...operator.headers, ...type }, payload });
-  };
+  const send = async (deed: string, values: Record<string, string>) =>
+    await app.inject(formBy(operator, `/alerts/no-crawler-connected/${deed}`, values));
 
   const before = await page(operator);
   const acknowledged = await send("acknowledge", { note: "<b>\u202eme" });

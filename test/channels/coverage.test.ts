@@ -96,7 +96,8 @@ it("is cut by budget where URLs are held back or left out, which a line for each
   expect(one!.fetched + one!.held).toBe(81);
   const { columns, rows } = coverageCsv(list!);
   const line = Object.fromEntries(columns.map((name, at) => [name, rows[0]![at]]));
-  expect(line).toMatchObject({ seed: "http://a.example/", state: "cut", cut_by: "budget", held: one!.held });
+  expect(line).toMatchObject({ seed: "http://a.example/", state: "cut", cut_by: "budget", left_out: 7 });
+  expect([line.fetched, line.held]).toEqual([one!.fetched, one!.held]);
 });
 
 it("tells a channel by its directories, and of a submission each seed's channel or host", async () => {

@@ -6,7 +6,7 @@ import { describeApi } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { bearer, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -59,12 +59,7 @@ it("a channel is added, listed, found contradictory beside another, and removed;
 it("an operator adds one with the form, and gets it back with what is wrong", async () => {
   const operator = await signIn(database, "operator");
   const send = async (fields: Record<string, string>) =>
-    await app.inject({
-      method: "POST",
-      url: "/channels",
-      headers: { ...operator.headers, "content-type": "application/x-www-form-urlencoded" },
-      payload: new URLSearchParams({ ...fields, "form-token": operator.formToken }).toString(),
-    });
+    await app.inject(formBy(operator, "/channels", fields));
 
   const wrong = await send({ prefixes: "b.example/docs/", seeds: "http://b.example/news/", maxDepth: "2" });
   const right = await send({

@@ -212,7 +212,8 @@ function outcomeText(outcome: ChaosOutcome): string {
     formatTable([{ title: "check" }, { title: "" }, { title: "what holds" }], checkRows),
     ...details,
     "",
-    `seed ${seed}: ${faults.length} faults, ${figures.urls} URLs, ${figures.fetches} fetches of ${figures.requests} requests, at rest after ${(restedMs / 1000).toFixed(0)} s; ${resultWords(outcome)}`,
+    `seed ${seed}: ${faults.length} faults, ${figures.urls} URLs, ${figures.fetches} fetches of ${figures.requests} ` +
+      `requests, at rest after ${(restedMs / 1000).toFixed(0)} s; ${resultWords(outcome)}`,
   ].join("\n");
 }
 

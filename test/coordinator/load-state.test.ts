@@ -1,7 +1,7 @@
 /** What a coordinator reads at its start, and how it follows the registry, over a real database. */
 import { rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { followRegistry, readWhatIsKnown } from "#coordinator/load-state";
@@ -10,21 +10,18 @@ import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { silentLog } from "#core/log";
 import { tell } from "#db/schema-channel";
-import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
-let world: FlowWorld;
+const world = await forThisFile(newFlowWorld());
 const following: { stop(): Promise<void> }[] = [];
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
 beforeEach(async () => await world.reset());
 afterEach(async () => {
   for (const { stop } of following.splice(0)) await stop();
 });
-afterAll(async () => await world.close());
 
 const told = async () => await tell(world.pool, "nearcrawl_registry", ["{}"]);
 const newGeneration = async () =>

@@ -11,7 +11,7 @@ import type { CrawlScope } from "#coordinator/frontier/frontier";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import type { RunningCoordinator } from "#coordinator/main";
 import { writeMembership } from "#crawler/core/membership";
-import type { CrawlerSurroundings } from "#crawler/link/crawler-surroundings";
+import type { CrawlerSurroundings } from "#crawler/link/supervisor-line";
 import { startCrawler } from "#crawler/main";
 import { openIdentity } from "#crawler/membership/identity";
 import type { Resident } from "#crawler/resident-crawler";

@@ -199,7 +199,8 @@ it.runIf(isLong)(
         .replace(/nc1\.\S+/g, "nc1.… (the token)")
         .replace(/ncl_\S+/g, "ncl_…");
     process.stdout.write(
-      `the evening: the first page ${firstPageSeconds.toFixed(1)} s after the join line was pasted, all of it in ${((performance.now() - beganMs) / 1000).toFixed(0)} s\n`,
+      `the evening: the first page ${firstPageSeconds.toFixed(1)} s after the join line was pasted, all of it in ` +
+        `${((performance.now() - beganMs) / 1000).toFixed(0)} s\n`,
     );
     const file = process.env.NEARCRAWL_TRANSCRIPT;
     if (file !== undefined) writeFileSync(file, recordingOf(transcript.join("\n")));

@@ -29,7 +29,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  partner.close();
   await until(async () => (await world.stateOf("athens")) !== "online", 10_000);
   await world.reset();
 });
@@ -114,7 +113,6 @@ it("a folder whose identity was replaced is refused for its signature, and an un
   const { home } = partner;
   const keys = join(home, "identity.json");
   const other = partnerConsole();
-  cleanups.push(() => other.close());
   await other.run("join", formatInvitation(await world.invite("sparta")));
   cpSync(join(other.home, "identity.json"), `${keys}.other`);
   cpSync(keys, `${keys}.own`);

@@ -96,7 +96,8 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     const opening = open(`postgresql://nearcrawl:secret@127.0.0.1:1,${address}/nearcrawl?sslmode=disable`);
 
     await expect(opening).rejects.toThrow(
-      `the database postgresql://nearcrawl@127.0.0.1:1,${address}/nearcrawl?sslmode=disable cannot be used: no server takes writes: 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1; ${address}: is in recovery (a standby)`,
+      `the database postgresql://nearcrawl@127.0.0.1:1,${address}/nearcrawl?sslmode=disable cannot be used: no server ` +
+        `takes writes: 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1; ${address}: is in recovery (a standby)`,
     );
     await expect(
       open(`postgresql://nearcrawl@${address}/nearcrawl?sslmode=disable&target_session_attrs=read-write`),

@@ -37,7 +37,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const stop of docks.splice(0)) await stop();
-  partner.close();
   await world.reset();
 });
 afterAll(async () => await world?.close());

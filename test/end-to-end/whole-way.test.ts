@@ -10,6 +10,13 @@ import { type EmulatedFleet, emulatedFleet, excessMs, frontPages } from "./emula
 
 const world = generateWorld({ seed: 11, sites: 22, crawlers: 4 });
 const politenessFloorMs = 50;
+const rttMs = (crawler: number, address: string) => world.rttMs(crawler, address) ?? Number.POSITIVE_INFINITY;
+/** What the first crawler's partner never lets it touch: the network of the site that is nearest to it, and a whole domain. */
+const nearest = world.sites.toSorted((a, b) => rttMs(0, a.address) - rttMs(0, b.address));
+const deniedSite = nearest[0]!;
+const deniedNetwork = `${deniedSite.address.replace(/\.\d+$/, "")}.0/24`;
+const deniedDomain = nearest.find(({ subnet }) => subnet !== deniedSite.subnet)!.host;
+const denials = { denyRanges: [deniedNetwork], denyDomains: [deniedDomain] };
 const scope = { pagesPerHost: 3, maxDepth: 10, admitNewHosts: true };
 
 let fleet: EmulatedFleet;
@@ -26,7 +33,7 @@ beforeAll(async () => {
     crawlerSettings: { politenessFloorMs },
   });
   ({ webUrl } = await fleet.addCoordinator());
-  await fleet.startAll();
+  await fleet.startAll((index) => (index === 0 ? denials : {}));
 }, 120_000);
 
 afterAll(async () => await fleet?.close(), 60_000);
@@ -93,6 +100,25 @@ describe("the whole way", { timeout: 120_000 }, () => {
     expect(strayed.pages).toBe(0);
   });
 
+  it("never asks a crawler for what its partner denies, nor lets it fetch that", async () => {
+    const touched = fleet.internet.requestLog
+      .entries()
+      .filter(
+        ({ host, crawlerIndex }) => crawlerIndex === 0 && [deniedSite.host, deniedDomain].includes(host),
+      );
+    const asked = await fleet.one<{ probes: number }>(
+      `select count(*)::int as probes
+       from probe p
+       join probe_round r using (round_id)
+       join crawler c on c.crawler_id = p.crawler_id
+       where c.name = $1 and r.target_address <<= $2::cidr`,
+      [world.crawlers[0]!.name, deniedNetwork],
+    );
+
+    expect(touched).toEqual([]);
+    expect(asked.probes).toBe(0);
+  });
+
   it("delegates four of five subnets at least to a crawler within 5 ms of the nearest, on processors however busy", async () => {
     const rows = await fleet.rows<{ address: string; crawler: string }>(
       `select host(r.target_address) as address, c.name as crawler
@@ -100,10 +126,13 @@ describe("the whole way", { timeout: 120_000 }, () => {
        join probe_round r on r.round_id = d.round_id
        join crawler c on c.crawler_id = d.crawler_id`,
     );
-    const excess = rows.map(({ address, crawler }) => excessMs(world, crawler, () => address));
+    const denied = world.sites.filter(({ host }) => [deniedSite.host, deniedDomain].includes(host));
+    const excess = rows
+      .filter(({ address }) => denied.every((site) => site.address !== address))
+      .map(({ address, crawler }) => excessMs(world, crawler, () => address));
 
-    expect(rows.length).toBeGreaterThan(15);
-    expect(excess.filter((ms) => ms <= 5).length / rows.length).toBeGreaterThanOrEqual(0.8);
+    expect(excess.length).toBeGreaterThan(15);
+    expect(excess.filter((ms) => ms <= 5).length / excess.length).toBeGreaterThanOrEqual(0.8);
   });
 
   it("leaves the stated pause between two pages of a host", () => {

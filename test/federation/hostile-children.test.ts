@@ -90,6 +90,8 @@ describe("what a child sends", () => {
     const { body } = await send([entry(1, "http://a.gr/"), entry(2, "http://x.com/")]);
 
     expect(body.urls?.map(({ url }) => url)).toEqual(["http://a.gr/"]);
+    // Under way until it says that it has them.
+    expect((await top.store.list(noon)).children).toMatchObject([{ waiting: 1 }]);
     expect(Object.keys(await top.frontier())).toEqual(["http://x.com/"]);
   });
 

@@ -9,7 +9,7 @@ import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { bearer, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -67,14 +67,10 @@ describe("over HTTP", () => {
   });
 
   it("the page works by forms alone, says how things stand, and shows what was wrong beside what was typed", async () => {
-    const { headers, formToken } = await signIn(database, "operator");
+    const operator = await signIn(database, "operator");
+    const { headers } = operator;
     const submit = async (name: string) =>
-      await app.inject({
-        method: "POST",
-        url: "/coordinators/invite",
-        headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
-        payload: new URLSearchParams({ "form-token": formToken, name }).toString(),
-      });
+      await app.inject(formBy(operator, "/coordinators/invite", { name }));
 
     const empty = await app.inject({ url: "/coordinators", headers });
     const made = await submit("athens");

@@ -20,13 +20,13 @@ import { silentLog } from "#core/log";
 import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
+  batchOf,
   keyOf,
   newWorld,
   noon,
   secondsAfterNoon,
   seeds,
   scope as shallow,
-  spoolId,
 } from "../support/store-world.ts";
 import { webServer } from "../support/web-server.ts";
 
@@ -88,8 +88,7 @@ export async function newCoordinator() {
   async function crawl(linksOf: LinksOf): Promise<string[]> {
     const fetched: string[] = [];
     for (;;) {
-      for (const host of await world.frontier.hostsToResolve(500, secondsAfterNoon(second)))
-        await world.resolve(host, "198.51.100.7", subnetId);
+      await resolveAll();
       second += 10;
       const leases = await world.lease(crawlerId, secondsAfterNoon(second));
       if (leases.length === 0) return fetched;
@@ -98,8 +97,7 @@ export async function newCoordinator() {
       );
       fetched.push(...results.map(({ key }) => key.url));
       const now = secondsAfterNoon(second);
-      const lastSequence = sequence;
-      await world.results.take({ crawlerId, spoolId, results, scope, now, lastSequence });
+      await world.results.take(batchOf(crawlerId, results, { scope, now }));
       await world.applyOutbox(now);
     }
   }

@@ -378,7 +378,8 @@ describe("who URL", () => {
 
     expect(waits).toEqual([
       "Another coordinator crawls this",
-      `It belongs to another coordinator: this one owns .gr, and its parent ${top.url} knows whose it is. It waits to be sent up, since 2030-01-01 12:00:10 UTC.`,
+      `It belongs to another coordinator: this one owns .gr, and its parent ${top.url} knows whose it is. ` +
+        "It waits to be sent up, since 2030-01-01 12:00:10 UTC.",
     ]);
     expect((await answer(low, "http://x.com/"))[1]).toMatch(/It was sent up at 2030-01-01 12:00:00 UTC\.$/);
     expect(await answer(top, "http://b.gr/")).toEqual([

@@ -13,7 +13,7 @@ import { testDatabase } from "../support/database.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
-import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -58,11 +58,7 @@ const api = async (url: string) => await get(url, program);
 const post = async (url: string, payload: object = {}) =>
   await app.inject({ method: "POST", url, headers: program, payload });
 const form = async (url: string, fields: Record<string, string> = {}, by: SignedIn = operator) =>
-  await app.inject({
-    ...{ method: "POST", url },
-    headers: { ...by.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({ ...fields, "form-token": by.formToken }).toString(),
-  });
+  await app.inject(formBy(by, url, fields));
 const changes = async () =>
   (await database.pool.query("select action, actor, via, target from audit_entry order by entry_id desc"))
     .rows;
@@ -163,6 +159,7 @@ describe("what is shown", () => {
 
     expect(fleet.crawlers[0]).not.toHaveProperty("identity");
     expect(one).toMatchObject({ inside: null, operation: { standing: { state: "online" } } });
+    expect(one.operation).not.toHaveProperty("identity");
     expect(page).not.toContain("ops@tokyo.example");
     expect(mainOf(page)).not.toContain('<form method="post"');
     expect((await get("/fleet/incidents", staff.headers)).statusCode).toBe(403);

@@ -1,7 +1,6 @@
 /** Over the whole fleet, an address is asked by one crawler at a time, whoever has the hosts that are behind it: turns are taken, given back or run out. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Pool, PoolClient } from "pg";
 import { describe, expect, it } from "vitest";
 import { forgetTurns } from "#coordinator/frontier/address-turn-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
@@ -10,13 +9,14 @@ import { asLeaseId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
+  batchOf,
   noon,
   scope,
   secondsAfterNoon,
   seeds,
-  spoolId,
   storeWorld,
 } from "../support/store-world.ts";
+import { watched } from "../support/watched-pool.ts";
 
 const world = storeWorld();
 
@@ -233,9 +233,8 @@ describe("turns", () => {
     const [lease] = await leased(north);
 
     const arrived = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: lease!.urls[0]!.url });
-    const batch = { crawlerId: north, spoolId, results: [arrived], lastSequence: 1, scope };
-    const results = createResultStore(world.pool, null);
-    const taken = await results.take({ ...batch, now: secondsAfterNoon(2) });
+    const batch = batchOf(north, [arrived], { now: secondsAfterNoon(2) });
+    const taken = await createResultStore(world.pool, null).take(batch);
 
     expect(taken.stored).toBe(1);
     expect([hostsOf(await leased(south, 6)), hostsOf(await leased(south, 7))]).toEqual([[], ["b"]]);
@@ -318,7 +317,10 @@ describe("of turns", () => {
         await host(name, north, "192.0.2.1", address);
       }
       const statements: string[] = [];
-      const pool = counting(world.pool, statements);
+      // Without looks for hosts, of which there are more where few subnets have many.
+      const pool = watched(world.pool, async (_client, text) => {
+        if (!/ as asked \(/.test(text)) statements.push(text);
+      });
       const frontier = createFrontierStore(pool);
       const terms = { urlsPerHost: 1, leaseSeconds: 60, addressRestSeconds: 0, now: noon };
       const numbers: number[] = [];
@@ -335,8 +337,7 @@ describe("of turns", () => {
       const [{ leaseId, urls }] = leases as [Lease];
       sequence += 1;
       const arrived = arrivedResult({ sequence, leaseId, url: urls[0]!.url });
-      const batch = { crawlerId: north, spoolId, results: [arrived], lastSequence: sequence, scope };
-      await createResultStore(pool, null).take({ ...batch, now: noon });
+      await createResultStore(pool, null).take(batchOf(north, [arrived]));
       since();
       await world.rows("update frontier_host set not_before = 'infinity'");
       return numbers;
@@ -348,23 +349,6 @@ describe("of turns", () => {
     expect(Math.max(...many)).toBeLessThan(60);
   });
 });
-
-/** The same pool; what it is asked is noted, without looks for hosts, of which there are more where few subnets have many. */
-function counting(pool: Pool, statements: string[]): Pool {
-  const connect = async () => {
-    const client = await pool.connect();
-    const query = (first: unknown, ...more: unknown[]) => {
-      const text = typeof first === "string" ? first : (first as { text: string }).text;
-      if (!/ as asked \(/.test(text)) statements.push(text);
-      return (client.query as (...all: unknown[]) => unknown).call(client, first, ...more);
-    };
-    return Object.assign(Object.create(client) as PoolClient, {
-      query,
-      release: (broken?: boolean) => client.release(broken),
-    });
-  };
-  return Object.assign(Object.create(pool) as Pool, { connect });
-}
 
 it("a turn of a clock that went back since is over after a rest", async () => {
   const { north, south, host } = await fleet();

@@ -27,7 +27,7 @@ test("a link to a known URL counts as a back-link and changes nothing else of it
   ]);
 });
 
-test("a host never gets more URLs than the scope allows, the shallowest first", async () => {
+test("a host never gets more URLs than the scope allows, the shallowest first; the rest is counted", async () => {
   const urls = [3, 1, 2].map((depth) => ({ key: keyOf(`http://a.example/${depth}`), depth }));
 
   const { newUrls } = await world.frontier.admit(urls, { ...scope, pagesPerHost: 2 }, noon);
@@ -37,7 +37,9 @@ test("a host never gets more URLs than the scope allows, the shallowest first", 
     { depth: 1 },
     { depth: 2 },
   ]);
-  expect(await world.rows("select url_count from frontier_host")).toEqual([{ url_count: 2 }]);
+  expect(await world.rows("select url_count, held_urls, left_out_urls from frontier_host")).toEqual([
+    { url_count: 2, held_urls: 0, left_out_urls: "1" },
+  ]);
 });
 
 test("a URL that is too deep is not admitted, nor its host", async () => {
@@ -273,15 +275,12 @@ test("a host that has to rest is not leased before, though no result of its leas
   expect(await world.lease(crawlerId, new Date(noon.getTime() + 61_000))).toHaveLength(1);
 });
 
-test("nobody gives back another crawler's lease", async () => {
-  const north = await world.delegatedHost("north", "http://a.example/");
-  const south = await world.crawler("south");
-  const [lease] = await world.lease(north);
+test("a crawler that comes back keeps the leases that it still holds; the others are due again", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+  const held = (await world.lease(north)).find(({ host }) => host === "a.example")!;
 
-  expect(
-    await world.frontier.returnLease({ leaseId: asLeaseId(lease!.leaseId), crawlerId: south }, noon),
-  ).toBe(false);
-  expect(await world.rows("select closed_at from lease")).toEqual([{ closed_at: null }]);
+  expect(await world.frontier.returnLeasesOf(north, noon, [asLeaseId(held.leaseId)])).toBe(1);
+  expect((await world.lease(north)).map(({ host }) => host)).toEqual(["b.example"]);
 });
 
 test("a lease returns by itself when its time is over, once, however many look", async () => {
@@ -343,23 +342,26 @@ test("after the tree changed, hosts get the subnets of their addresses", async (
 test("progress counts hosts, URLs and subnets by what is still to be done", async () => {
   await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
   await world.frontier.admit(
-    seeds("http://b.example/", "http://c.example/", "http://d.example/"),
+    seeds("http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/"),
     scope,
     noon,
   );
   await world.resolve("b.example", "203.0.113.9", await world.subnet("203.0.113.0", "203.0.113.255"));
   await world.frontier.saveResolutions(
-    [{ type: "refused", host: "c.example", addresses: ["10.0.0.1"], reason: "private" }],
+    [
+      { type: "refused", host: "c.example", addresses: ["10.0.0.1"], reason: "private" },
+      { type: "failed", host: "e.example", reason: "NXDOMAIN" },
+    ],
     noon,
   );
 
   expect(await world.frontier.progress()).toEqual({
-    hosts: 4,
+    hosts: 5,
     hostsUnresolved: 1,
     hostsRefused: 1,
     hostsDelegated: 1,
     hostsFetched: 0,
-    urls: 5,
+    urls: 6,
     urlsPending: 4,
     linksWaiting: 0,
     subnetsWaiting: 1,

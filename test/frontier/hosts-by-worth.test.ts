@@ -1,6 +1,7 @@
 /** Hosts that go by what their best new URL is worth, and the mix of new and old URLs over many small leases. */
 import { setTimeout } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { LeaseRequest } from "#coordinator/frontier/frontier";
 import { firstCarry, owedAfter } from "#coordinator/frontier/order/mix";
 import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/frontier/order/order-sql";
 import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
@@ -8,14 +9,9 @@ import { scheduleHostWorths } from "#coordinator/frontier/start";
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import type { Lease } from "#protocol/lease";
-import { newWorld, noon, secondsAfterNoon } from "../support/store-world.ts";
+import { noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: Awaited<ReturnType<typeof newWorld>>;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const order: FrontierOrder = { name: "back-links", newShare: 0.9, worthShare: 0.75 };
 const later = secondsAfterNoon(60);
@@ -37,21 +33,8 @@ async function hostsWith(links: Readonly<Record<string, readonly number[]>>): Pr
   return crawlerId;
 }
 
-async function lease(
-  crawlerId: CrawlerId,
-  given: Partial<{ hosts: number; urls: number; order: FrontierOrder }> = {},
-) {
-  return await world.frontier.leaseHosts({
-    ...{
-      crawlerId,
-      hosts: given.hosts ?? 1,
-      urlsPerHost: given.urls ?? 10,
-      leaseSeconds: 60,
-      addressRestSeconds: 0,
-    },
-    ...{ now: later, order: given.order ?? order },
-  });
-}
+const lease = async (crawlerId: CrawlerId, given: Partial<LeaseRequest> = {}) =>
+  await world.lease(crawlerId, later, { hosts: 1, order, ...given });
 
 /** "b 9 5": the host, and the links to its leased URLs. */
 async function told(leases: readonly Lease[]): Promise<string[]> {
@@ -259,8 +242,8 @@ it("of a host with new and old URLs nine in ten of the leased are new, in leases
 
   let [leased, fresh] = [0, 0];
   for (let turn = 0; turn < 40; turn++) {
-    const urls = 1 + Math.floor(random() * 5);
-    const [granted] = await lease(crawlerId, { urls, order: { ...order, worthShare: 0 } });
+    const urlsPerHost = 1 + Math.floor(random() * 5);
+    const [granted] = await lease(crawlerId, { urlsPerHost, order: { ...order, worthShare: 0 } });
     leased += granted!.urls.length;
     fresh += granted!.urls.filter(({ url }) => isNew.get(url)).length;
     await world.frontier.returnLeasesOf(crawlerId, later);

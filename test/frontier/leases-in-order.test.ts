@@ -1,15 +1,10 @@
 /** Leases in the order that the operator chose: what a crawler is handed first, of new and of old URLs. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
 import type { CrawlerId } from "#core/ids";
-import { newWorld, noon, secondsAfterNoon } from "../support/store-world.ts";
+import { noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
-let world: Awaited<ReturnType<typeof newWorld>>;
-beforeAll(async () => {
-  world = await newWorld();
-});
-beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
+const world = storeWorld();
 
 const root = "http://a.example/";
 
@@ -33,15 +28,8 @@ async function leased(order: FrontierOrder | undefined, urlsPerHost: number) {
 }
 
 async function lease(crawlerId: CrawlerId, order: FrontierOrder | undefined, urlsPerHost: number) {
-  const [granted] = await world.frontier.leaseHosts({
-    crawlerId,
-    hosts: 1,
-    urlsPerHost,
-    leaseSeconds: 60,
-    addressRestSeconds: 0,
-    now: secondsAfterNoon(1),
-    ...(order ? { order } : {}),
-  });
+  const terms = { hosts: 1, urlsPerHost, ...(order && { order }) };
+  const [granted] = await world.lease(crawlerId, secondsAfterNoon(1), terms);
   return granted?.urls.map(({ url }) => url.slice(root.length));
 }
 

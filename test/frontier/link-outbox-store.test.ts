@@ -1,5 +1,4 @@
 /** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
-import type { Pool, PoolClient } from "pg";
 import { describe, expect, it } from "vitest";
 import { inTransaction } from "#coordinator/database/transaction";
 import { effectsOf, packEffects } from "#coordinator/frontier/link-outbox";
@@ -16,6 +15,7 @@ import { seededRandom } from "#core/random";
 import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,
+  batchOf,
   keyOf,
   noon,
   scope,
@@ -24,37 +24,11 @@ import {
   spoolOf,
   storeWorld,
 } from "../support/store-world.ts";
+import { watched } from "../support/watched-pool.ts";
 
 const world = storeWorld();
 
 const settings = { ...defaultOutboxBounds, scope };
-
-/** Does with each statement of the pool's transactions what `before` says, and then the statement. */
-function watched(pool: Pool, before: (client: PoolClient, text: string) => Promise<unknown>): Pool {
-  const connect = async () => {
-    const client = await pool.connect();
-    const query = (statement: string | { text: string; submit?: unknown }, values?: unknown[]) => {
-      const ready = before(client, typeof statement === "string" ? statement : statement.text);
-      if (typeof statement === "string" || statement.submit === undefined)
-        return ready.then(async () => await client.query(statement as string, values));
-      // COPY is a stream, and comes back at once; what `before` asked for stands in front of it.
-      ready.catch(() => {});
-      return client.query(statement as unknown as string);
-    };
-    return new Proxy(client, {
-      get: (target, name) => {
-        const value: unknown = name === "query" ? query : Reflect.get(target, name, target);
-        return typeof value === "function" && name !== "query" ? value.bind(target) : value;
-      },
-    });
-  };
-  return new Proxy(pool, {
-    get: (target, name) => {
-      const value: unknown = name === "connect" ? connect : Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
 
 interface Page {
   readonly url: string;
@@ -70,14 +44,8 @@ const resultsOf = (leases: readonly Lease[], pages: readonly Page[]): ArrivedRes
   });
 
 let spools = 1;
-const batchOf = (crawlerId: CrawlerId, results: readonly ArrivedResult[], now = noon) => ({
-  crawlerId,
-  spoolId: spoolOf(++spools),
-  results,
-  scope,
-  now,
-  lastSequence: results.at(-1)?.sequence ?? 0,
-});
+const ofOwnSpool = (crawlerId: CrawlerId, results: readonly ArrivedResult[], now = noon) =>
+  batchOf(crawlerId, results, { spoolId: spoolOf(++spools), now });
 
 /** All that links change. */
 const counted = async () => ({
@@ -96,7 +64,7 @@ describe("a batch of results", () => {
     await world.frontier.admit(seeds("http://popular.example/"), scope, noon);
     const leases = await world.lease(crawlerId);
     const linking = (from: string, to: string) =>
-      batchOf(
+      ofOwnSpool(
         crawlerId,
         resultsOf(leases, [{ url: from, links: [to, "http://popular.example/", "http://new.example/"] }]),
       );
@@ -149,7 +117,7 @@ describe("a batch of results", () => {
     const links = ["http://a.example/x", "http://b.example/", "http://b.example/y", "http://c.example/"];
 
     const taken = await world.results.take(
-      batchOf(
+      ofOwnSpool(
         crawlerId,
         resultsOf(await world.lease(crawlerId), [
           { url: "http://a.example/", links },
@@ -191,7 +159,7 @@ describe("a batch of results", () => {
       }),
     );
 
-    await expect(broken.take(batchOf(crawlerId, results))).rejects.toThrow("division by zero");
+    await expect(broken.take(ofOwnSpool(crawlerId, results))).rejects.toThrow("division by zero");
 
     expect(await outboxBacklog(world.pool)).toMatchObject({ rows: 0 });
   });
@@ -205,7 +173,7 @@ describe("the outbox", () => {
     await Promise.all(
       urls.map(async (url) => {
         const results = resultsOf(leases, [{ url, links: ["http://new.example/"] }]);
-        await world.results.take(batchOf(crawlerId, results));
+        await world.results.take(ofOwnSpool(crawlerId, results));
       }),
     );
 
@@ -243,7 +211,7 @@ describe("the outbox", () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
     const visit = async (links: string[], at: Date) =>
       await world.results.take(
-        batchOf(
+        ofOwnSpool(
           crawlerId,
           resultsOf(await world.lease(crawlerId, at), [{ url: "http://a.example/", links }]),
           at,
@@ -279,7 +247,7 @@ describe("the outbox", () => {
     const leases = await world.lease(crawlerId);
     for (const [index, url] of hosts.entries()) {
       const links = Array.from({ length: index === 2 ? 9 : 2 }, (_, n) => `http://t${index}.example/${n}`);
-      await world.results.take(batchOf(crawlerId, resultsOf(leases, [{ url, links }])));
+      await world.results.take(ofOwnSpool(crawlerId, resultsOf(leases, [{ url, links }])));
     }
 
     const first = await applyLinks(world.pool, { ...settings, biteEffects: 3 }, noon);
@@ -300,7 +268,7 @@ describe("the outbox", () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
     const links = ["http://out.example/", "http://c.example/"];
     await world.results.take(
-      batchOf(crawlerId, resultsOf(await world.lease(crawlerId), [{ url: "http://a.example/", links }])),
+      ofOwnSpool(crawlerId, resultsOf(await world.lease(crawlerId), [{ url: "http://a.example/", links }])),
     );
     await world.pool.query(
       `insert into opt_out (site, source, token, created_at, in_force_at)
@@ -363,7 +331,7 @@ function twoVisits(hosts: number, seed: number): readonly (readonly Page[])[] {
 /** The pages come in batches of one host each; `take` says how they are taken. */
 async function crawl(
   visits: readonly (readonly Page[])[],
-  take: (batches: ReturnType<typeof batchOf>[], at: Date) => Promise<void>,
+  take: (batches: ReturnType<typeof ofOwnSpool>[], at: Date) => Promise<void>,
 ) {
   await world.reset();
   const crawlerId = await world.delegatedHost("north", ...visits[0]!.map(({ url }) => url));
@@ -372,7 +340,7 @@ async function crawl(
     await world.pool.query("update frontier_url set next_fetch_at = $1 where url like 'http://h%'", [noon]);
     await world.pool.query("update frontier_host set due_at = $1 where host like 'h%'", [noon]);
     const leases = await world.lease(crawlerId, at);
-    const batches = leases.map((lease) => batchOf(crawlerId, resultsOf([lease], pages), at));
+    const batches = leases.map((lease) => ofOwnSpool(crawlerId, resultsOf([lease], pages), at));
     expect(batches.flatMap(({ results }) => results).length).toBe(pages.length);
     await take(batches, at);
   }
@@ -386,7 +354,7 @@ const applyAll = async (at: Date) => {
   expect(await outboxBacklog(world.pool)).toMatchObject({ rows: 0 });
 };
 
-const oneByOne = async (batches: ReturnType<typeof batchOf>[], at: Date) => {
+const oneByOne = async (batches: ReturnType<typeof ofOwnSpool>[], at: Date) => {
   for (const batch of batches) {
     await world.results.take(batch);
     await applyAll(at);

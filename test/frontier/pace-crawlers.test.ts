@@ -1,5 +1,5 @@
 /** Crawlers are told their pace by the work that they have. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
 import { partitionOf } from "#coordinator/domain-sets/partition";
 import { PaceOfFleet } from "#coordinator/frontier/pace";
@@ -7,7 +7,7 @@ import { createPaceStore, type ToldPace } from "#coordinator/frontier/pace-store
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
+import { noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
 const narrow = { slowDownUnder: 4, hurryUpOver: 8 };
 
@@ -133,12 +133,7 @@ describe("a crawler", () => {
 });
 
 describe("due work", () => {
-  let world: World;
-  beforeAll(async () => {
-    world = await newWorld();
-  });
-  beforeEach(async () => await world.reset());
-  afterAll(async () => await world.close());
+  const world = storeWorld();
 
   it("leaves out what the coordinator's own domain sets do not hold", async () => {
     const north = await world.delegatedHost("north", "http://a.com/", "http://b.gr/", "http://c.gr/");

@@ -72,13 +72,17 @@ export const targets: readonly Target[] = [
   {
     name: "html",
     seeds: [
-      '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A &amp; B</title><base href="/x/"><link rel="canonical" href="y"><meta name="description" content="what it is"></head><body><nav><a href="/">home</a></nav><h1>Head</h1><p>Some <b>text</b> with a <a href="page?q=1#f" rel="nofollow">link</a>.</p><img alt="picture" src=x></body></html>',
-      '<title>x</title><script type="application/ld+json">{"@type":"Article","name":"n","datePublished":"2026-01-02"}</script><p>one<p>two<table><tr><td>cell</table><textarea><a href=no></textarea><!-- c --><svg><a xlink:href="/s">s</a></svg>',
+      '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A &amp; B</title><base href="/x/"><link ' +
+        'rel="canonical" href="y"><meta name="description" content="what it is"></head><body><nav><a href="/">home</a>' +
+        '</nav><h1>Head</h1><p>Some <b>text</b> with a <a href="page?q=1#f" rel="nofollow">link</a>.</p><img ' +
+        'alt="picture" src=x></body></html>',
+      '<title>x</title><script type="application/ld+json">' +
+        '{"@type":"Article","name":"n","datePublished":"2026-01-02"}</script><p>one<p>two<table><tr><td>cell</table>' +
+        '<textarea><a href=no></textarea><!-- c --><svg><a xlink:href="/s">s</a></svg>',
     ],
     tokens: [
-      ...`< > </ <b> <p> " ' <!-- --> <![CDATA[ ]]> <script> </script> <title> <plaintext> & &#x &#1114112; &amp = /> <table> <svg> <template> <div> </div> { [`.split(
-        " ",
-      ),
+      ...`< > </ <b> <p> " ' <!-- --> <![CDATA[ ]]> <script> </script> <title> <plaintext>`.split(" "),
+      ..."& &#x &#1114112; &amp = /> <table> <svg> <template> <div> </div> { [".split(" "),
       "<a href=",
       "\u0301\u0316",
       "<meta ",
@@ -99,8 +103,12 @@ export const targets: readonly Target[] = [
   {
     name: "gate",
     seeds: [
-      '<!doctype html><html><head><title>Making sure you\'re not a bot!</title><meta name="robots" content="noindex"><script id="anubis_version" type="application/json">"v1"</script></head><body><h1>Wait</h1><noscript>Scripts</noscript></body></html>',
-      '<html><head><meta http-equiv="refresh" content="5; URL=\'/?bm-verify=A\'"></head><body><div id="root"></div><script src="/app.js"></script><iframe src="/_Incapsula_Resource?SWUDNSAI=1">Incapsula incident ID: 1</iframe></body></html>',
+      '<!doctype html><html><head><title>Making sure you\'re not a bot!</title><meta name="robots" content="noindex">' +
+        '<script id="anubis_version" type="application/json">"v1"</script></head><body><h1>Wait</h1><noscript>' +
+        "Scripts</noscript></body></html>",
+      '<html><head><meta http-equiv="refresh" content="5; URL=\'/?bm-verify=A\'"></head><body><div id="root"></div>' +
+        '<script src="/app.js"></script><iframe src="/_Incapsula_Resource?SWUDNSAI=1">Incapsula incident ID: 1</iframe>' +
+        "</body></html>",
     ],
     tokens: [
       ..."< > <script> </script> <noscript> <title> noindex document.cookie= location.reload( &amp;".split(
@@ -125,7 +133,8 @@ export const targets: readonly Target[] = [
   {
     name: "sitemap",
     seeds: [
-      '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://site.example/1</loc><lastmod>2026-01-02</lastmod></url></urlset>',
+      '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>' +
+        "http://site.example/1</loc><lastmod>2026-01-02</lastmod></url></urlset>",
       "<sitemapindex><sitemap><loc><![CDATA[http://site.example/s.xml]]></loc></sitemap></sitemapindex>",
       '<rss version="2.0"><channel><item><link>http://site.example/n</link><pubDate>Mon, 02 Jan 2026 00:00:00 GMT</pubDate></item></channel></rss>',
       '<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="/e"/><updated>2026-01-02T00:00:00Z</updated></entry></feed>',
@@ -270,7 +279,9 @@ export const targets: readonly Target[] = [
       'train-ai=n;x="y", ai-use=(a b);q=1.5, search=?0, s=:YQ==:',
       '</l.xml>; rel="license"; type="application/rsl+xml", </a>; rel=preload',
       '[{"location":"/a/*.jpg$","tdm-reservation":1,"tdm-policy":"https://s.example/p"},{"location":"/","tdm-reservation":0}]',
-      '<rsl xmlns="https://rslstandard.org/rsl"><content url="/" server="x"><license><permits type="usage">search,all</permits><prohibits type="usage">ai-train</prohibits><payment type="crawl"/></license></content></rsl>',
+      '<rsl xmlns="https://rslstandard.org/rsl"><content url="/" server="x"><license><permits type="usage">' +
+        'search,all</permits><prohibits type="usage">ai-train</prohibits><payment type="crawl"/></license></content></rsl>' +
+        "",
       "User-agent: *\nContent-Signal: /a search=no\nContent-Usage: search=n\nLicense: https://s.example/l\n",
     ],
     tokens: [

@@ -9,6 +9,7 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import { currentEpoch } from "#coordinator/journal/epoch-store";
 import { type JournalEntry, JournalFolder } from "#coordinator/journal/journal-file-store";
 import { forgetEntries, Journal } from "#coordinator/journal/journal-store";
+import { replayEntries } from "#coordinator/journal/replay-store";
 import { replayByHand } from "#coordinator/journal/went-back-store";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { asCrawlerId } from "#core/ids";
@@ -232,6 +233,17 @@ describe("a replay", () => {
       { outdated: 1, replayed: {} },
     ]);
     expect(await tokens()).toEqual(["a good"]);
+  });
+
+  it("of what a clock that was ahead has written is done by hand alone", async () => {
+    const entries = [{ ...token("a", 3), at: later(700 * 86_400).toISOString() }];
+    const client = await database.pool.connect();
+
+    const byItself = await replayEntries(client, entries, noon).finally(() => client.release());
+    const byHand = await replayByHand(database.pool, { entries, faults: [] }, noon);
+
+    expect(byItself.failed).toMatchObject([{ key: "a", words: expect.stringContaining("which is not yet") }]);
+    expect([byItself.replayed, byHand.replayed]).toEqual([{}, { operator_token: 1 }]);
   });
 
   it("says what it cannot put back, and puts back the rest", async () => {

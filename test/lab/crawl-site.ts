@@ -1,25 +1,30 @@
 /**
  * The sites of the crawl benchmark, in a process of their own, on one port of many loopback addresses:
- *   127.0.1.1 … 127.0.2.250   500 good sites: robots.txt, gzipped 40 KB pages with 101 links: typical ones below
- *                             /p/, the same without a stated language below /u/, all text below /t/; where the
- *                             shared data is at hand, real pages below /r/ and where their links lead on the site
+ *   127.0.1.1 … 127.0.2.250   500 good sites: robots.txt, gzipped pages of the emulated Internet below /p/, the same
+ *                             without a stated language below /u/; where the shared data is at hand, real pages
+ *                             below /r/ and where their links lead on the site
  * Tells its port over the IPC channel, or says why it could not listen. Told an edition there, it serves the real pages
  * with a few words changed.
  */
 import { createServer as createHttpServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import { gzipSync } from "node:zlib";
-import { benchPages } from "./crawl/page-markup.ts";
+import { generateWorld } from "#ops/world/generate-world";
+import { pageHtml, siteFurniture } from "#ops/world/page-html";
+import { planSite } from "#ops/world/site-plan";
 import { realPages } from "./crawl/real-pages.ts";
 import { goodHosts } from "./crawl/site-hosts.ts";
 
 const distinctPages = 400;
 
-const { typical, undeclared, wordy } = benchPages(distinctPages);
+const world = generateWorld({ seed: 42, sites: distinctPages, crawlers: 1 });
+const plans = world.sites.map((site) => planSite(world, site));
+const made = (saysLanguage: boolean) =>
+  plans.map((plan, index) => pageHtml({ ...plan, saysLanguage }, plan.pages[0]!, siteFurniture(index)));
+const typical = made(true);
 const packed = {
   p: typical.map((page) => gzipSync(page)),
-  u: undeclared.map((page) => gzipSync(page)),
-  t: wordy.map((page) => gzipSync(page)),
+  u: made(false).map((page) => gzipSync(page)),
 };
 const real = realPages();
 /** Of the real pages, as they were asked for. */
@@ -41,8 +46,8 @@ function realPage(path: string, host: number) {
 }
 
 const answer: RequestListener = (request, response) => {
-  const [, kind, number] = /^\/([put])\/(\d+)$/.exec(request.url ?? "") ?? [];
-  if (kind !== "p" && kind !== "u" && kind !== "t") {
+  const [, kind, number] = /^\/([pu])\/(\d+)$/.exec(request.url ?? "") ?? [];
+  if (kind !== "p" && kind !== "u") {
     const page = realPage(request.url ?? "", hostNumber(request.socket.localAddress));
     if (page !== null) return send(response, page.bytes, page.contentType);
     const isRobots = request.url === "/robots.txt";

@@ -2,7 +2,8 @@
  * CPU a page of our one-file bundle (robots, fetching, extraction, lexemes, digest, simhash, spool, compression, everything) in
  * a process of its own; the sites and the coordinator's side are in other processes. First on real pages, at first sight
  * (hosts that the process has never asked, pages that it has never seen) and later (the same URLs once more, a twentieth of
- * the long words changed); then on made-up ones of 40 KB. How others fare on the same sites is in test/bench/results/crawl.md. Run: npm run bench -- crawl
+ * the long words changed); then on those of the emulated Internet. How others fare on the same sites is in
+ * test/bench/results/crawl.md. Run: npm run bench -- crawl
  * With the word `short` after it, a quick one; with `real` or `made`, that part alone.
  */
 import { availableParallelism } from "node:os";
@@ -27,7 +28,7 @@ const madePagesPerHost = 5;
 const leastShare = 0.5;
 
 const inOneThread = { limits: { extractionThreads: 0 } };
-const kindNames = { p: "", u: ", language not stated", t: ", pages all of text" };
+const kindNames = { p: "", u: ", language not stated" };
 
 const ground = await crawlGround();
 console.log(`${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParallelism()} cores`);
@@ -94,17 +95,13 @@ async function compareOnReal(here: CrawlGround): Promise<void> {
 
 async function compareOnMade(here: CrawlGround): Promise<void> {
   console.log(
-    `\nmade-up pages: ${madeHosts.length} hosts, ${madePagesPerHost} pages each of ${Math.round(here.pageBytes)} bytes and 101 links`,
+    `\nmade-up pages: ${madeHosts.length} hosts, ${madePagesPerHost} pages each of ${Math.round(here.pageBytes)} bytes`,
   );
   const sides = await startSides(here);
   const [, inOne] = sides.ours;
   const runs = [
     ...sides.all.map((side) => ({ ...side, kind: "p" as const })),
-    ...(["u", "t"] as const).map((kind) => ({
-      ...inOne,
-      name: `Nearcrawl, extraction in the main thread${kindNames[kind]}`,
-      kind,
-    })),
+    { ...inOne, name: `Nearcrawl, extraction in the main thread${kindNames.u}`, kind: "u" as const },
   ];
   const ms = runs.map((): number[] => []);
   for (let round = 0; round <= rounds; round++) {

@@ -96,8 +96,9 @@ async function measureCpu(count: number): Promise<void> {
     ({ crawlerId, answersMs }) =>
       answersMs[crawlerId - 1]! - answersMs.reduce((least, ms) => Math.min(least, ms)),
   );
+  const meanMs = off.reduce((sum, ms) => sum + ms, 0) / off.length;
   console.log(
-    `probes per decision ${(probes / decisions).toFixed(2)}; slower than the best by ${(off.reduce((sum, ms) => sum + ms, 0) / off.length).toFixed(2)} ms on average, ` +
+    `probes per decision ${(probes / decisions).toFixed(2)}; slower than the best by ${meanMs.toFixed(2)} ms on average, ` +
       `within 5 ms of it ${((100 * off.filter((ms) => ms <= 5).length) / off.length).toFixed(1)} %`,
   );
   const matrix = state.peerRtts;

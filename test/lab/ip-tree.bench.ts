@@ -77,7 +77,8 @@ function measureBuild(name: string, columns: RangeColumns): SubnetTree {
     `rows ${(building - filling).toFixed(0)} ms, tree ${(built - building).toFixed(0)} ms of CPU time`,
   );
   console.log(
-    `bytes a range: ranges and parents ${per(ipv4, ipv6)}, label ${per(labels)}, id ${per(ids)}, holder ${per(holderIds)}, names ${per(nameIds)} and the texts`,
+    `bytes a range: ranges and parents ${per(ipv4, ipv6)}, label ${per(labels)}, id ${per(ids)}, ` +
+      `holder ${per(holderIds)}, names ${per(nameIds)} and the texts`,
   );
   return tree;
 }

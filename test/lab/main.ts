@@ -44,7 +44,8 @@ side: figure, unit, there, here, ratio here / there of the medians with least an
   worse?   by more than 5 % in the medians, within what the rounds differ by
   better   by more than 5 %, in every round
 The other commit is checked out into a temporary folder, with its own packages where its package-lock.json differs, and
-measured by the benches of this checkout. What does not run on it cannot be compared, and is said. The folder and its git worktree are removed in the end, after Ctrl-C too.
+measured by the benches of this checkout. What does not run on it cannot be compared, and is said. The folder and its git
+worktree are removed in the end, after Ctrl-C too.
 
 Exit codes: 0 done, and nothing is worse; 1 a figure got worse; 2 wrong usage: no such bench, no such commit; 3 a bench
 failed in this checkout; 130 interrupted. With NAME: 0 or 1, as the benches ended.

@@ -52,7 +52,12 @@ function chosen(fleet: ChosenFleet, source: { instance(seed: number): Parameters
     .map((side) => {
       const runs = told.map((sides) => sides[side]!);
       const sum = (of: keyof LiarFigures) => runs.reduce((total, run) => total + run[of], 0);
-      return `${side === 0 ? "base" : "now"}: keeps ${sum("kept")} of ${sum("chosen")}, ${mean(sum("keptMs"), sum("kept"))} ms farther; ${mean(sum("probes"), sum("targets"))} probes; ${mean(sum("honestExcessMs"), sum("honestTargets"))} ms off the nearest; accused ${sum("accusedLiars")} liars, ${sum("accusedHonest")} of ${seeds * (crawlers - liars)} honest`;
+      return (
+        `${side === 0 ? "base" : "now"}: keeps ${sum("kept")} of ${sum("chosen")}, ${mean(sum("keptMs"), sum("kept"))} ms ` +
+        `farther; ${mean(sum("probes"), sum("targets"))} probes; ${mean(sum("honestExcessMs"), sum("honestTargets"))} ms ` +
+        `off the nearest; accused ${sum("accusedLiars")} liars, ${sum("accusedHonest")} of ${seeds * (crawlers - liars)} ` +
+        "honest"
+      );
     })
     .join(" | ");
 }

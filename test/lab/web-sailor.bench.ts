@@ -25,7 +25,9 @@ const parts = [
   { name: "with the third client", from: thirdClientAt + settleSeconds, to: totalSeconds },
 ];
 
-const beginning = `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "?"}, load average ${load()} at the beginning`;
+const beginning =
+  `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} x ` +
+  `${cpus()[0]?.model ?? "?"}, load average ${load()} at the beginning`;
 console.log(beginning);
 await sail();
 print([`${beginning} and ${load()} at the end; ${Math.round(process.uptime())} s in all.`]);

@@ -36,8 +36,12 @@ function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore", log: "pipe" 
   return { child, output: () => output, ended: once(child, "exit").then(([code]) => code as number | null) };
 }
 
-async function gateway(): Promise<LoopbackGateway> {
-  return startGateway({ zlibSync: null });
+/** A crawler process with a gateway, which it has reached. */
+async function online(...how: [stdio?: "ipc" | "ignore", log?: "pipe" | number]) {
+  const world = await startGateway({ zlibSync: null });
+  const crawler = run(amber(world), ...how);
+  await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+  return { world, crawler };
 }
 
 const amber = (world: LoopbackGateway) => ({ coordinatorUrl: world.url, key: keyOf("amber"), name: "amber" });
@@ -45,9 +49,7 @@ const soon = { timeout: 20_000 };
 
 describe("a crawler process", () => {
   it("connects, and on SIGTERM says goodbye and ends with 0", async () => {
-    const world = await gateway();
-    const crawler = run(amber(world));
-    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+    const { world, crawler } = await online();
 
     crawler.child.kill("SIGTERM");
 
@@ -57,9 +59,7 @@ describe("a crawler process", () => {
   });
 
   it("on SIGUSR2 says that it leaves for good and ends with 0", async () => {
-    const world = await gateway();
-    const crawler = run(amber(world));
-    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+    const { world, crawler } = await online();
 
     crawler.child.kill("SIGUSR2");
 
@@ -68,9 +68,7 @@ describe("a crawler process", () => {
   });
 
   it("stops by itself when its supervisor is gone", async () => {
-    const world = await gateway();
-    const crawler = run(amber(world), "ipc");
-    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+    const { crawler } = await online("ipc");
 
     crawler.child.disconnect();
 
@@ -78,11 +76,9 @@ describe("a crawler process", () => {
   });
 
   it("crawls on when its log cannot be written", async () => {
-    const world = await gateway();
     const disk = openSync("/dev/full", "w");
     atEnd(() => closeSync(disk));
-    const crawler = run(amber(world), "ignore", disk);
-    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+    const { crawler } = await online("ignore", disk);
 
     crawler.child.kill("SIGTERM");
 
@@ -90,7 +86,7 @@ describe("a crawler process", () => {
   });
 
   it("with a wrong key ends with 1 and says what the coordinator said", async () => {
-    const world = await gateway();
+    const world = await startGateway({ zlibSync: null });
     const crawler = run({ ...amber(world), key: "0123456789abcdef" });
 
     expect(await crawler.ended).toBe(1);

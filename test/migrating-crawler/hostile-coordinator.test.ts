@@ -3,9 +3,8 @@
  * a third party, and the real gateway, which sends whatever it is told to send.
  */
 import type { ServerResponse } from "node:http";
-import net, { type AddressInfo } from "node:net";
+import net from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { ProbeBudget } from "#coordinator/delegation/probe-pacing";
 import { asCrawlerId } from "#core/ids";
 import { requestSigner } from "#crawler/fetch/sign-request";
 import type { Grant } from "#crawler/limits/admission";
@@ -23,7 +22,9 @@ import { type Lease, lease as leaseSchema } from "#protocol/lease";
 import type { ProbeOutcome } from "#protocol/messages";
 import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../support/at-end.ts";
-import { closedPort, html, startOrigin, startRawOrigin } from "./support/origin.ts";
+import { leaseOf } from "./support/leasing-gateway.ts";
+import { onLoopback } from "./support/loopback.ts";
+import { closedPort, html, startOrigin } from "./support/origin.ts";
 import { sliceRunner } from "./support/slices.ts";
 import { testConfig } from "./support/test-config.ts";
 
@@ -33,22 +34,14 @@ const unspied = net.Socket.prototype.connect;
 /** Somebody who has nothing to do with the crawl: what came over each connection, and how many there were. */
 async function startVictim(answer = "") {
   const victim = { port: 0, connections: 0, bytes: "" };
-  const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     victim.connections += 1;
-    sockets.add(socket);
-    socket.on("error", () => {});
     socket.on("data", (piece) => {
       victim.bytes += piece.toString("latin1");
       if (answer !== "") socket.write(answer);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  victim.port = (server.address() as AddressInfo).port;
-  atEnd(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
+  victim.port = (await onLoopback(server)).port;
   return victim;
 }
 
@@ -75,16 +68,8 @@ const patient = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalM
 const wait = { timeout: 20_000, interval: 10 };
 
 const probeOf = (changes: object): CoordinatorMessage => ({
-  type: "coordinator:probe",
-  requestId: 1,
-  host: "site.example",
-  address: "127.0.0.1",
-  port: 80,
-  secure: false,
-  method: "head",
-  tries: 1,
-  deadlineMs: 1000,
-  ...changes,
+  ...{ type: "coordinator:probe", requestId: 1, host: "site.example", address: "127.0.0.1", port: 80 },
+  ...{ secure: false, method: "head", tries: 1, deadlineMs: 1000, ...changes },
 });
 
 const smuggled =
@@ -92,16 +77,11 @@ const smuggled =
 const mail = "x\r\nHELO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA";
 
 describe("bytes of a coordinator's choice", () => {
-  it.each([
-    ["a second request", smuggled],
-    ["lines of SMTP", mail],
-    ["a line feed alone", "x\nX-Evil: 1"],
-    ["a space", "x y"],
-  ])("do not reach a third party in a probe's host: %s", async (_what, host) => {
+  it("do not reach a third party in a probe's host: a second request", async () => {
     const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     const { world } = await crawlerUnder();
 
-    world.gateway.send(amber, probeOf({ host, port: victim.port }));
+    world.gateway.send(amber, probeOf({ host: smuggled, port: victim.port }));
     await vi.waitFor(() => expect(world.seen.leaves.length + victim.connections).toBeGreaterThan(0), wait);
 
     expect(victim).toMatchObject({ connections: 0, bytes: "" });
@@ -184,6 +164,9 @@ describe("bytes of a coordinator's choice", () => {
   });
 
   it.each([
+    ["host", probeOf({ host: mail })],
+    ["host", probeOf({ host: "x\nX-Evil: 1" })],
+    ["host", probeOf({ host: "x y" })],
     ["address", probeOf({ address: "-I eth0" })],
     ["address", probeOf({ address: "127.0.0.1;reboot" })],
     ["host", probeOf({ host: `${"a".repeat(64)}.example` })],
@@ -201,16 +184,9 @@ describe("bytes of a coordinator's choice", () => {
   });
 
   it("are none in hosts as the web has them", () => {
-    const hosts = [
-      "site.example",
-      "a_b.site.example",
-      "-a.example",
-      "xn--bcher-kva.example",
-      "127.0.0.1",
-      "2001:db8::1",
-    ];
+    const hosts = "site.example a_b.site.example -a.example xn--bcher-kva.example 127.0.0.1 2001:db8::1";
 
-    for (const host of hosts) {
+    for (const host of hosts.split(" ")) {
       expect(decodeCoordinatorMessage(JSON.stringify(probeOf({ host })))).toMatchObject({ host });
     }
   });
@@ -226,18 +202,12 @@ describe("bytes of a coordinator's choice", () => {
       urls,
     };
 
-    expect(leaseSchema.parse(lease).urls).toEqual([
-      { url: "http://site.example/", etag: null, lastModified: null },
-    ]);
+    expect(leaseSchema.parse(lease).urls).toEqual([{ ...urls[0], etag: null, lastModified: null }]);
   });
 
   it("do not steer the administrator's terminal by a reason", () => {
-    const refuse = {
-      type: "coordinator:refuse",
-      code: "revoked",
-      reason: "\x1b]0;x\x07gone\u202e\u009b2J",
-      retry: false,
-    };
+    const reason = "\x1b]0;x\x07gone\u202e\u009b2J";
+    const refuse = { type: "coordinator:refuse", code: "revoked", reason, retry: false };
 
     expect(decodeCoordinatorMessage(JSON.stringify(refuse))).toMatchObject({ reason: " ]0;x gone 2J" });
   });
@@ -297,12 +267,7 @@ it("opens every connection at the door that checks where it leads", async () => 
   );
   world.gateway.send(amber, {
     ...{ type: "coordinator:tasks", askAgainMs: 60_000, reason: "" },
-    leases: [
-      {
-        ...{ leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0 },
-        urls: [{ url: `http://127.0.0.1:${site.port}/`, etag: null, lastModified: null }],
-      },
-    ],
+    leases: [leaseOf("1", [`http://127.0.0.1:${site.port}/`])],
   });
   await vi.waitFor(() => expect(world.seen.batches.length).toBe(1), wait);
 
@@ -337,38 +302,20 @@ describe("probes without end", () => {
     return addresses(count).map((address) => target({ address, port, ...changes }));
   };
 
-  it.each(["connect", "head"] as const)(
-    "reach one address three times a second: %s; the others are told whose limit it is",
-    async (method) => {
-      const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-      const { world } = await crawlerUnder();
-      const one = target({ port: victim.port, method });
+  it("reach one address three times a second; the others are told whose limit it is", async () => {
+    const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    const { world } = await crawlerUnder();
+    const one = target({ port: victim.port, method: "head" });
 
-      const startedMs = performance.now();
-      const first = await world.gateway.probe(amber, one);
-      const others = await flood(
-        world,
-        Array.from({ length: 999 }, () => one),
-      );
-      const outcomes = [first, ...others.outcomes];
-      const seconds = (performance.now() - startedMs) / 1000;
+    const startedMs = performance.now();
+    const first = await world.gateway.probe(amber, one);
+    const others = await flood(world, Array<Target>(999).fill(one));
+    const mostProbes = 3 * (Math.ceil((performance.now() - startedMs) / 1000) + 1);
 
-      expect(victim.connections).toBeLessThanOrEqual(3 * (Math.ceil(seconds) + 1));
-      expect(victim.bytes.split("HEAD ").length - 1).toBeLessThanOrEqual(3 * (Math.ceil(seconds) + 1));
-      expect(outcomes.filter(({ type }) => type === "measured").length).toBeGreaterThanOrEqual(1);
-      expect(areAnswered(outcomes)).toBe(true);
-    },
-  );
-
-  it("reach many addresses as often a second as the partner allows", async () => {
-    const { world } = await crawlerUnder({}, { limits: { probesPerSecond: 10 } });
-
-    const { outcomes, seconds } = await flood(world, await everywhere(500));
-
-    const measured = outcomes.filter(({ type }) => type === "measured").length;
-    expect(measured).toBeLessThanOrEqual(10 * (Math.ceil(seconds) + 1));
-    expect(measured).toBeGreaterThanOrEqual(10);
-    expect(areAnswered(outcomes)).toBe(true);
+    expect(victim.connections).toBeLessThanOrEqual(mostProbes);
+    expect(victim.bytes.split("HEAD ").length - 1).toBeLessThanOrEqual(mostProbes);
+    expect(first.type).toBe("measured");
+    expect(areAnswered(others.outcomes)).toBe(true);
   });
 
   it("carry no more than the bytes of a second, connections that carry nothing with them", async () => {
@@ -394,46 +341,7 @@ describe("probes without end", () => {
     });
   });
 
-  it("are as many at a time as there are places for hosts", async () => {
-    const silent = await Promise.all(addresses(4).map((address) => startRawOrigin(() => {}, address)));
-    atEnd(() => Promise.all(silent.map((origin) => origin.close())));
-    const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 1 } });
-    const targets = silent.map(({ port }, at) =>
-      target({ address: addresses(4)[at]!, port, method: "head", deadlineMs: 1000 }),
-    );
-
-    const { outcomes } = await flood(world, targets);
-
-    expect(outcomes.map(({ type }) => type)).toEqual(["timed-out", "failed", "failed", "failed"]);
-    expect(outcomes.slice(1).every(heldBack)).toBe(true);
-    expect(silent.map((origin) => origin.connections())).toEqual([1, 0, 0, 0]);
-  });
-
-  it("start no more than eight pings at a time", async () => {
-    const connector = new Connector(testConfig());
-    atEnd(() => connector.close());
-    const pings: (() => void)[] = [];
-    const echoes = {
-      canPing: async () => true,
-      timeEchoes: () => new Promise<number[]>((resolve) => pings.push(() => resolve([1]))),
-    };
-    const prober = new Prober({
-      ...{ connector, probeMethods: ["icmp"], userAgent: () => "Nearcrawl/test", echoes },
-    });
-    await prober.start();
-    const asked = addresses(40).map((address) => prober.probe(target({ address, method: "icmp" })));
-    await new Promise(setImmediate);
-    const atOnce = pings.length;
-
-    const all = Promise.all(asked);
-    const answering = setInterval(() => pings.splice(0).forEach((answer) => void answer()), 5);
-    await all;
-    clearInterval(answering);
-
-    expect(atOnce).toBe(8);
-  });
-
-  it("ask DNS no more often than that either", async () => {
+  it("ask DNS no more often than the partner allows", async () => {
     let asked = 0;
     const dns = await startDns(() => {
       asked += 1;
@@ -462,8 +370,7 @@ describe("probes without end", () => {
 
     const before = [await ask(25), await ask(6379), await ask(8080), await ask(443), await ask(80)];
     const named = [await ask(2525), await ask(2525, "198.41.0.5")];
-    const urls = [{ url: `http://${host}:8080/`, etag: null, lastModified: null }];
-    const lease = { leaseId: "1", host, addresses: [host], expiresInSeconds: 60, waitMs: 0, urls };
+    const lease = leaseOf("1", [`http://${host}:8080/`], { host, addresses: [host] });
     world.gateway.send(amber, { type: "coordinator:tasks", leases: [lease], askAgainMs: 50, reason: "" });
     await vi.waitFor(() => expect(proxy.bytes).toContain(`CONNECT ${host}:8080 `), wait);
     // At another address of the host: the page has the turn of the first.
@@ -478,51 +385,24 @@ describe("probes without end", () => {
       new Set([`${host}:443`, `${host}:80`, "198.41.0.5:2525", `${host}:8080`, "198.41.0.6:8080"]),
     );
   });
-
-  it("of an honest coordinator are all measured: eight at a time, twenty a second, six tries", async () => {
-    const { world } = await crawlerUnder();
-    const targets = await everywhere(60, { tries: 6, deadlineMs: 3000 });
-    const outcomes: ProbeOutcome[] = [];
-    const budget = new ProbeBudget({
-      ...{ perCrawlerAtOnce: 8, perCrawlerPerSecond: 20, perTargetPerSecond: 3 },
-      ...{ perNetworkPerSecond: 1000, atOnce: 256, perSecond: 500 },
-    });
-
-    await Promise.all(
-      targets.map((each) =>
-        budget.run({ crawlerId: amber, address: each.address }, async () => {
-          outcomes.push(await world.gateway.probe(amber, each));
-        }),
-      ),
-    );
-
-    expect(outcomes.filter(({ type }) => type !== "measured")).toEqual([]);
-  });
 });
 
 describe("leases nobody asked for", () => {
   const hostOf = (index: number) => `h${index}.localhost`;
   const leasesOf = (count: number, port: number, first = 1): Lease[] =>
-    Array.from({ length: count }, (_, at) => ({
-      leaseId: `${first + at}`,
-      host: hostOf(first + at),
-      addresses: ["127.0.0.1"],
-      expiresInSeconds: 300,
-      waitMs: 0,
-      urls: [{ url: `http://${hostOf(first + at)}:${port}/`, etag: null, lastModified: null }],
-    }));
+    Array.from({ length: count }, (_, at) => {
+      const host = hostOf(first + at);
+      return leaseOf(`${first + at}`, [`http://${host}:${port}/`], { host, expiresInSeconds: 300 });
+    });
   const tasks = (leases: readonly Lease[]): CoordinatorMessage => ({
-    type: "coordinator:tasks",
-    leases: [...leases],
-    askAgainMs: 50,
-    reason: "",
+    ...{ type: "coordinator:tasks", leases: [...leases], askAgainMs: 50, reason: "" },
   });
   const givenBack = ({ seen }: LoopbackGateway) =>
     seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message] : []));
   const asks = ({ seen }: LoopbackGateway) =>
     seen.messages.flatMap(({ message }) => (message.type === "crawler:ready" ? [message.freeHosts] : []));
 
-  /** Pages that are not answered before the test says so; robots.txt is, at once. */
+  /** Its pages wait; robots.txt does not. */
   async function holdingSite() {
     const held: ServerResponse[] = [];
     const origin = await startOrigin((request, response) => {
@@ -532,11 +412,18 @@ describe("leases nobody asked for", () => {
     return { origin, held };
   }
 
+  /** Beside it, a crawler that has asked for so many hosts. Before it stops, the pages come. */
+  async function asked(concurrentHosts: number, more: { readonly memoryBytes?: number } = {}) {
+    const site = await holdingSite();
+    const limits = { concurrentHosts, ...more };
+    const made = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
+    atEnd(() => site.held.forEach((response) => void response.end()));
+    await vi.waitFor(() => expect(asks(made.world)).toEqual([concurrentHosts]), wait);
+    return { ...site, ...made };
+  }
+
   it("go back, and no more is begun than there are places", async () => {
-    const { origin, held } = await holdingSite();
-    const limits = { concurrentHosts: 2 };
-    const { world, crawler } = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
-    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
+    const { origin, held, world, crawler } = await asked(2);
 
     world.gateway.send(amber, tasks(leasesOf(200, origin.port)));
     await vi.waitFor(() => expect(givenBack(world)).toHaveLength(198), wait);
@@ -547,14 +434,10 @@ describe("leases nobody asked for", () => {
       Array.from({ length: 198 }, (_, at) => at + 3),
     );
     expect(new Set(givenBack(world).map(({ reason }) => reason))).toEqual(new Set(["nobody asked for it"]));
-    for (const response of held) response.end();
   });
 
   it("go back when the same question is answered a second time", async () => {
-    const { origin, held } = await holdingSite();
-    const limits = { concurrentHosts: 2 };
-    const { world } = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
-    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
+    const { origin, held, world } = await asked(2);
 
     world.gateway.send(amber, tasks(leasesOf(1, origin.port)));
     world.gateway.send(amber, tasks(leasesOf(1, origin.port, 2)));
@@ -563,13 +446,10 @@ describe("leases nobody asked for", () => {
     await vi.waitFor(() => expect(held).toHaveLength(2), wait);
 
     expect(givenBack(world)).toMatchObject([{ leaseId: "3" }]);
-    for (const response of held) response.end();
   });
 
   it("are not looked into, and one that cannot be read goes back alone, its host for a day", async () => {
-    const { origin, held } = await holdingSite();
-    const { world, crawler } = await crawlerUnder({}, { limits: { concurrentHosts: 2 } });
-    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
+    const { origin, held, world, crawler } = await asked(2);
     const [first, second] = leasesOf(2, origin.port);
     const unread = { leaseId: "3", host: "x\r\ny", urls: "none of ours" } as unknown as Lease;
 
@@ -582,7 +462,6 @@ describe("leases nobody asked for", () => {
       { leaseId: "1", reason: "the lease cannot be read: host: is no host's name", hostWaitMs: 86_400_000 },
     ]);
     expect(crawler.status().connected).toBe(true);
-    for (const response of held) response.end();
   });
 
   it("ask no site for more than the day has, robots.txt included, however many hosts are at work", async () => {
@@ -608,25 +487,17 @@ describe("leases nobody asked for", () => {
   });
 
   it("hold no more text than there is room for, within the memory that is allowed", async () => {
-    const { origin, held } = await holdingSite();
-    const limits = { concurrentHosts: 40, memoryBytes: 1024 * 1024 * 1024 };
-    const { world, crawler } = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
-    await vi.waitFor(() => expect(asks(world)).toEqual([40]), wait);
+    const { origin, world, crawler } = await asked(40, { memoryBytes: 1024 * 1024 * 1024 });
     const path = "a".repeat(1900);
-    const long = (one: Lease): Lease => ({
-      ...one,
-      urls: Array.from({ length: 1000 }, (_, at) => ({
-        ...{ url: `http://${one.host}:${origin.port}/${at}${path}`, etag: null, lastModified: null },
-      })),
-    });
-    for (const [at, one] of leasesOf(16, origin.port).entries()) {
-      world.gateway.send(amber, tasks([long(one)]));
+    for (let at = 0; at < 16; at++) {
+      const host = hostOf(at);
+      const urls = Array.from({ length: 1000 }, (_, page) => `http://${host}:${origin.port}/${page}${path}`);
+      world.gateway.send(amber, tasks([leaseOf(`${at + 1}`, urls, { host })]));
       await vi.waitFor(() => expect(givenBack(world).length + crawler.status().openHosts).toBe(at + 1), wait);
     }
 
     // A sixty-fourth of the memory is for such text: 16 MiB, eight of these.
     expect(crawler.status().openHosts).toBe(8);
-    for (const response of held) response.end();
   });
 });
 
@@ -649,17 +520,10 @@ describe("memory", () => {
     return { governor, begun, settled: () => new Promise(setImmediate) };
   };
 
-  it("is taken before a request begins: as many begin at once as fit", async () => {
-    const { begun, settled } = fullGovernor();
-
-    await settled();
-
-    expect(begun).toHaveLength(4);
-  });
-
-  it("is taken by a page that was read until it is extracted, too", async () => {
+  it("is taken before a request begins, and by a page that was read until it is extracted, too", async () => {
     const { governor, begun, settled } = fullGovernor();
     await settled();
+    const atOnce = begun.length;
 
     const releases = begun.map((grant) => {
       const release = governor.holdPage();
@@ -671,7 +535,7 @@ describe("memory", () => {
     releases[0]!();
     await settled();
 
-    expect([whileHeld, begun.length]).toEqual([4, 5]);
+    expect([atOnce, whileHeld, begun.length]).toEqual([4, 4, 5]);
   });
 
   it("is not filled with pages that wait to be extracted: no request begins beside so many of them", async () => {

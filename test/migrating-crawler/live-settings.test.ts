@@ -9,37 +9,30 @@ import type { Resident } from "#crawler/resident-crawler";
 import type { CrawlerConfig } from "#crawler/settings/config";
 import { settingsFileConfig } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
-import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
+import type { LoopbackGateway } from "../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../support/at-end.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { leaseOf, leasingGateway } from "./support/leasing-gateway.ts";
 import { html, startOrigin } from "./support/origin.ts";
 import { testConfig } from "./support/test-config.ts";
 
 const wait = { timeout: 15_000, interval: 20 };
 
 /** A coordinator with one lease of these URLs. */
-async function coordinator(urls: readonly string[] = []): Promise<LoopbackGateway> {
-  const leases = [urls].filter(({ length }) => length > 0);
-  const world: LoopbackGateway = await startGateway({
-    zlibSync: null,
-    handlers: {
-      async onMessage(crawlerId, message, { wireBytes }) {
-        world.seen.messages.push({ crawlerId, message, wireBytes });
-        if (message.type !== "crawler:ready") return;
-        const next = leases.splice(0, 1).map((each) => ({
-          ...{ leaseId: "7", host: "127.0.0.1", addresses: ["127.0.0.1"], expiresInSeconds: 60, waitMs: 0 },
-          urls: each.map((url) => ({ url, etag: null, lastModified: null })),
-        }));
-        world.gateway.send(crawlerId, {
-          type: "coordinator:tasks",
-          leases: next,
-          askAgainMs: 50,
-          reason: "",
-        });
-      },
-    },
+const coordinator = (urls: readonly string[] = []) =>
+  leasingGateway(urls.length === 0 ? [] : [leaseOf("7", urls)]);
+
+/** One that is crawled slowly: nine pages, the first of which is fetched when this resolves. */
+async function slowCrawl() {
+  const origin = await startOrigin((request, response) => {
+    if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
+    html(response, "<p>page");
   });
-  return world;
+  const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
+  const config = testConfig({ coordinatorUrl: world.url });
+  const crawler = await run(config);
+  await vi.waitFor(() => expect(origin.requests).toContain("GET /0"), wait);
+  return { origin, world, config, crawler };
 }
 
 async function run(config: CrawlerConfig, log: CrawlerLog = quietLog): Promise<Resident> {
@@ -99,14 +92,7 @@ describe("changed settings", () => {
   });
 
   it("that forbid a domain end what is open to it, and the rest goes back", async () => {
-    const origin = await startOrigin((request, response) => {
-      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
-      html(response, "<p>page");
-    });
-    const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
-    const config = testConfig({ coordinatorUrl: world.url });
-    const crawler = await run(config);
-    await vi.waitFor(() => expect(origin.requests).toContain("GET /0"), wait);
+    const { origin, world, config, crawler } = await slowCrawl();
 
     crawler.change({ ...config, denyRanges: ["127.0.0.1"] });
     await vi.waitFor(() => expect(world.seen.arrivals).toHaveLength(2), wait);
@@ -120,13 +106,7 @@ describe("changed settings", () => {
 
 describe("a pause", () => {
   it("ends the crawl until it is resumed, with the reason told to the coordinator", async () => {
-    const origin = await startOrigin((request, response) => {
-      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
-      html(response, "<p>page");
-    });
-    const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
-    const crawler = await run(testConfig({ coordinatorUrl: world.url }));
-    await vi.waitFor(() => expect(origin.requests).toContain("GET /0"), wait);
+    const { world, crawler } = await slowCrawl();
 
     crawler.pause("the backup runs");
     await vi.waitFor(

@@ -1,7 +1,7 @@
 /** The folders of both hosts after the coordinator's word, also when a process is killed in the middle of it. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
 import { readMembership } from "#crawler/core/membership";
 import { folderKind } from "#crawler/membership/home-folder";
@@ -15,7 +15,6 @@ let ground: MoveGround;
 beforeEach(() => {
   ground = newMoveGround();
 });
-afterEach(() => ground.close());
 
 /** A process that is killed after so many of the steps; false: it was through before. */
 function killedAfter(steps: number, home: string): boolean {

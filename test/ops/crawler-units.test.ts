@@ -57,7 +57,6 @@ describe("the crawler's systemd unit", () => {
 
     const { code, text } = await partner.run("unit", "--program", "/opt/near/nearcrawl-crawler.mjs");
     const refused = await partner.run("unit", "--program", "/opt/with blank/nearcrawl-crawler.mjs");
-    partner.close();
 
     expect(code).toBe(0);
     expect(text).toContain(
@@ -78,7 +77,6 @@ describe("the crawler's systemd unit", () => {
       "--home",
       "/home/ann/near",
     );
-    partner.close();
     const file = join(temporaryFolder("units-"), "nearcrawl-crawler.service");
     writeFileSync(file, text);
     const verify = hasSystemd
@@ -135,7 +133,6 @@ describe("the crawler's systemd unit", () => {
     const partner = partnerConsole();
 
     const { code, text } = await partner.run("unit", "--program", "/tmp/nearcrawl-crawler.mjs");
-    partner.close();
 
     expect([code, text]).toEqual([2, expect.stringContaining("temporary folder")]);
   });

@@ -67,7 +67,8 @@ it("each host is counted under the first thing in its way, and the longest waiti
   expect(hosts.map((host) => waitWords(host, noon))).toEqual([
     "nothing is in the way; in-line will ask for it",
     "crawler-full holds back: its disk is full",
-    "the host is left alone for another 20 s: its robots.txt asks for 30 s between requests (Crawl-delay); and it tolerates 1.5 requests per minute: it answered 429 or 503 at 3 requests per minute, 2 hours ago",
+    "the host is left alone for another 20 s: its robots.txt asks for 30 s between requests (Crawl-delay); " +
+      "and it tolerates 1.5 requests per minute: it answered 429 or 503 at 3 requests per minute, 2 hours ago",
     "budget has fetched today what its partner allows",
     "crawler-draining is being emptied; the subnet goes to another",
     "crawler-offline is offline",

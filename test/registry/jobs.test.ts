@@ -147,7 +147,8 @@ describe("over all coordinators", () => {
     await until(async () => (await stateOf(jobId)) === "broken-off", 5000);
     await until(() => one.commands.stops === 1, 5000);
 
-    expect((await other.store.find(jobId))?.words).toBe("the coordinator that ran it is gone");
+    const [endedAt, words] = [at.toISOString(), "the coordinator that ran it is gone"];
+    expect(await other.store.find(jobId)).toMatchObject({ endedAt, words });
     const next = await other.jobs.start(fetchAll, anna);
     expect(next).toEqual({ jobId: jobId + 1 });
     expect((await other.store.list(2)).map(({ state }) => state)).toEqual(["running", "broken-off"]);

@@ -2,8 +2,9 @@
  * A quarter's refresh as an operator clicks through it: plan, preview, apply, rollback. These jobs are real processes
  * of the command, over a real database, with generated registries; the fetch alone is in the test's hands.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RegistryCommands } from "#coordinator/registry/jobs";
@@ -37,7 +38,9 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     const files = join(home, "files");
     mkdirSync(files);
     const generated = { objects: 150, changedShare: 0.1 };
-    await generateRegistry({ ...generated, faults: true, folder: join(files, "2026-q1") }, () => {});
+    await generateRegistry({ ...generated, folder: join(files, "2026-q1") }, () => {});
+    const refused = "inetnum:        forty-five\nnetname:        BROKEN\nsource:         AFRINIC\n\n";
+    appendFileSync(join(files, "2026-q1", "afrinic.db.gz"), gzipSync(refused));
     await generateRegistry({ ...generated, generation: 1, folder: join(files, "2026-q2") }, () => {});
     database = await testDatabase();
     const now = new Date();

@@ -15,7 +15,7 @@ import { delegate } from "../rir-import/tree-in-force.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
-import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { until } from "../support/until.ts";
 import { mainOf, webServer } from "../support/web-server.ts";
 
@@ -31,6 +31,8 @@ let app: FastifyInstance;
 let operator: SignedIn;
 let staff: SignedIn;
 let program: { readonly authorization: string };
+/** The job that applied a plan. */
+let applied: number;
 
 beforeAll(async () => {
   database = await testDatabase();
@@ -81,12 +83,7 @@ const send = async (what: string, body: object, headers = program) =>
   });
 
 const form = async (what: string, fields: Record<string, string>, who: SignedIn, formToken = who.formToken) =>
-  await app.inject({
-    method: "POST",
-    url: `/registry/${what}`,
-    headers: { ...who.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({ "form-token": formToken, ...fields }).toString(),
-  });
+  await app.inject(formBy({ ...who, formToken }, `/registry/${what}`, fields));
 
 const words = (answer: { json(): { error?: { message: string } } }) => answer.json().error?.message ?? "";
 
@@ -211,9 +208,11 @@ describe("what is asked for", () => {
     expect([unconfirmed.statusCode, words(unconfirmed)]).toEqual([422, expect.stringContaining("ripencc")]);
     expect(commands.orders).toHaveLength(before);
     expect((await read(`/registry/plans/${planId}`, operator)).body).toContain("Suspicious shrinkage");
-    const { jobId } = (await send("apply", { planId, confirmShrinkage: true })).json();
-    commands.end({});
-    await endOf(jobId);
+    ({ jobId: applied } = (await send("apply", { planId, confirmShrinkage: true })).json());
+    const result = { generation: 1, isNew: true, plan: { changes: { removed: 5 } }, seconds: { total: 2 } };
+    commands.end({ result });
+    await endOf(applied);
+    expect((await read(`/registry/jobs/${applied}`, operator)).body).toMatch(/is in force; .*, in 2\.0 s/);
   });
 
   it("is refused when the tree has changed since the plan, or another generation is meant", async () => {
@@ -228,6 +227,9 @@ describe("what is asked for", () => {
     expect((await read(`/registry/plans/${planId}`, operator)).body).not.toContain("Apply this plan");
     expect((await send("rollback", { generation: 1 })).statusCode).toBe(409);
     expect((await send("apply", { planId: 999_999 })).statusCode).toBe(404);
+    const former = (await read(`/registry/jobs/${applied}`, operator)).body;
+    expect(former).toContain("was in force, and is no more");
+    expect(former).not.toContain("Roll it back");
   });
 
   it("rolls back what was confirmed by typing, and what a program asks for", async () => {

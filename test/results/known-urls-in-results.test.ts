@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { KnownUrls } from "#coordinator/frontier/known-urls";
 import { createResultStore } from "#coordinator/results/result-store";
 import type { CrawlerId } from "#core/ids";
-import { arrivedResult, keyOf, noon, scope, spoolId, storeWorld } from "../support/store-world.ts";
+import { arrivedResult, batchOf, keyOf, noon, scope, storeWorld } from "../support/store-world.ts";
 
 const world = storeWorld();
 
@@ -30,21 +30,11 @@ async function visit(
     [noon, root],
   );
   const [lease] = await world.lease(crawlerId, at);
-  const result = arrivedResult({
-    sequence,
-    leaseId: lease!.leaseId,
-    url: root,
-    links,
-    result: { fetchedAt: at.toISOString() },
-  });
-  await createResultStore(world.pool, known).take({
-    crawlerId,
-    spoolId,
-    results: [result],
-    scope: { ...scope, pagesPerHost },
-    now: at,
-    lastSequence: sequence,
-  });
+  const result = { fetchedAt: at.toISOString() };
+  const arrived = arrivedResult({ sequence, leaseId: lease!.leaseId, url: root, links, result });
+  await createResultStore(world.pool, known).take(
+    batchOf(crawlerId, [arrived], { scope: { ...scope, pagesPerHost }, now: at }),
+  );
   await world.applyOutbox(at, { known });
 }
 

@@ -133,24 +133,6 @@ describe("two coordinators at once", () => {
   });
 });
 
-describe("a host with URLs without end", () => {
-  it("has as many rows as its limit allows, and the rest is counted", async () => {
-    const batches = 5;
-    const perBatch = 1000;
-    for (let batch = 0; batch < batches; batch++) {
-      const urls = Array.from({ length: perBatch }, (_, i) => `${root}${batch * perBatch + i}`);
-      await world.frontier.admit(seeds(...urls), scope, noon);
-    }
-
-    expect(await world.rows("select count(*)::int as rows from frontier_url")).toEqual([{ rows: 100 }]);
-    expect(await world.hostRow("a.example")).toMatchObject({
-      url_count: 100,
-      held_urls: 0,
-      left_out_urls: String(batches * perBatch - 100),
-    });
-  });
-});
-
 describe("a page with a million links", () => {
   it("brings in what its host's budget allows, holds a thousand, and the rest is counted", async () => {
     const north = await world.delegatedHost("north", root);

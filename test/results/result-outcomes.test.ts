@@ -1,19 +1,11 @@
 /** What a result leaves behind: the state of its URL, its page, its links, and the fetches of its host. */
 import { expect, test } from "vitest";
-import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
 import { arrivedResult, keyOf, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
 
 const world = storeWorld();
 
 const root = "http://a.example/";
-
-/** `north` with a lease of the given URLs of a.example. */
-async function leased(...urls: string[]): Promise<{ crawlerId: CrawlerId; leaseId: string }> {
-  const crawlerId = await world.delegatedHost("north", ...urls);
-  const [lease] = await world.lease(crawlerId);
-  return { crawlerId, leaseId: lease!.leaseId };
-}
 
 const counted = async (table: string) =>
   (await world.rows<{ n: number }>(`select count(*)::int n from ${table}`))[0]?.n;
@@ -40,7 +32,7 @@ test("each outcome leaves the URL in the state that follows from it", async () =
     [{ type: "failed", blame: "network", code: "timeout", reason: "10 s" }, "due", 1, "timeout: 10 s"],
   ];
   const urls = outcomes.map((_, i) => `http://a.example/${i}`);
-  const { crawlerId, leaseId } = await leased(...urls);
+  const { crawlerId, leaseId } = await world.leased(...urls);
 
   await world.take(
     crawlerId,
@@ -64,7 +56,7 @@ test("each outcome leaves the URL in the state that follows from it", async () =
 });
 
 test("failures in a row are counted until an answer comes", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   const outcome: FetchOutcome = { type: "failed", blame: "target", code: "reset", reason: "" };
   await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: root, outcome })]);
   const tomorrow = secondsAfterNoon(86_400);
@@ -83,7 +75,7 @@ test("failures in a row are counted until an answer comes", async () => {
 });
 
 test("a second visit replaces the page's links and their back-links", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   const before = ["http://a.example/stays", "http://a.example/goes"];
   await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: root, links: before })]);
   await world.rows("update frontier_url set state = 'gone' where url <> 'http://a.example/'");
@@ -108,7 +100,7 @@ test("a second visit replaces the page's links and their back-links", async () =
 });
 
 test("a page that is gone leaves the index, with its links and validators", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x"] }),
   ]);
@@ -139,7 +131,7 @@ test("a page that is gone leaves the index, with its links and validators", asyn
 });
 
 test("an unchanged page stays, and so do its validators", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://b.example/"] }),
   ]);
@@ -162,7 +154,7 @@ test("an unchanged page stays, and so do its validators", async () => {
 });
 
 test("a crawler whose clock is ahead does not keep its host waiting", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   const result = { fetchedAt: "2099-01-01T00:00:00Z", address: "not an address" };
 
   await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: root, result })]);
@@ -177,7 +169,7 @@ test("a crawler whose clock is ahead does not keep its host waiting", async () =
 
 test("the latest fetches of a host come oldest first, and a day's fetches are counted by crawler", async () => {
   const urls = ["http://a.example/1", "http://a.example/2", "http://a.example/3"];
-  const { crawlerId, leaseId } = await leased(...urls);
+  const { crawlerId, leaseId } = await world.leased(...urls);
   await world.take(
     crawlerId,
     urls.map((url, i) =>
@@ -201,7 +193,7 @@ test("the latest fetches of a host come oldest first, and a day's fetches are co
 });
 
 test("the failures before a result decide when it is fetched again, and whether it is gone", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   const asked: number[] = [];
   const again = (failuresBefore: number) => {
     asked.push(failuresBefore);
@@ -229,7 +221,7 @@ test("the failures before a result decide when it is fetched again, and whether 
 
 test("URLs that robots.txt or their address refused, and those that are gone, are due again when their wait is over", async () => {
   const urls = [root, "http://a.example/private", "http://a.example/gone"] as const;
-  const { crawlerId, leaseId } = await leased(...urls);
+  const { crawlerId, leaseId } = await world.leased(...urls);
   const robots: FetchOutcome = { type: "refused-by-robots", rule: "Disallow: /private" };
   const address: FetchOutcome = { type: "refused-address", address: "10.0.0.1", block: "Private-Use" };
   await world.take(crawlerId, [

@@ -1,14 +1,14 @@
 /** Results: exactly once, only under a lease, and what they change in the frontier. */
 import { expect, test } from "vitest";
 import { createResultStore } from "#coordinator/results/result-store";
-import { asLeaseId, type CrawlerId } from "#core/ids";
+import { asLeaseId } from "#core/ids";
 import { createPool } from "#db/server-database";
 import {
   arrivedResult,
+  batchOf,
   noon,
   scope,
   secondsAfterNoon,
-  spoolId,
   spoolOf,
   storeWorld,
 } from "../support/store-world.ts";
@@ -17,20 +17,13 @@ const world = storeWorld();
 
 const root = "http://a.example/";
 
-/** `north` with a lease of the given URLs of a.example. */
-async function leased(...urls: string[]): Promise<{ crawlerId: CrawlerId; leaseId: string }> {
-  const crawlerId = await world.delegatedHost("north", ...urls);
-  const [lease] = await world.lease(crawlerId);
-  return { crawlerId, leaseId: lease!.leaseId };
-}
-
 const acknowledged = async () =>
   (await world.rows<{ n: string }>("select acknowledged_sequence n from spool"))[0]?.n;
 const counted = async (table: string) =>
   (await world.rows<{ n: number }>(`select count(*)::int n from ${table}`))[0]?.n;
 
 test("a fetched page is stored with its links, and the last URL closes the lease", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
 
   const taken = await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x", "http://b.example/"] }),
@@ -68,7 +61,7 @@ test("a fetched page is stored with its links, and the last URL closes the lease
 });
 
 test("the host waits as long as it asked for, and then its new link is due", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
 
   await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x"] }),
@@ -85,7 +78,7 @@ test("the host waits as long as it asked for, and then its new link is due", asy
 });
 
 test("links are one step deeper than their page, and stop at the depth of the scope", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   await world.rows(`update frontier_url set depth = ${scope.maxDepth - 1}`);
   const first = arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x"] });
 
@@ -107,19 +100,20 @@ test("links are one step deeper than their page, and stop at the depth of the sc
 });
 
 test("a result that arrives twice counts once", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   const result = arrivedResult({ sequence: 1, leaseId, url: root });
 
-  await world.take(crawlerId, [result]);
+  const first = await world.take(crawlerId, [result, result]);
   const again = await world.take(crawlerId, [result]);
 
+  expect(first).toMatchObject({ stored: 1, duplicates: 1, withoutLease: 0 });
   expect(again).toEqual({ stored: 0, duplicates: 1, withoutLease: 0, newUrls: 0 });
   expect(await counted("page_fetch")).toBe(1);
 });
 
 test("the same batch twenty times at once counts once", async () => {
   const urls = Array.from({ length: 10 }, (_, i) => `http://a.example/${i}`);
-  const { crawlerId, leaseId } = await leased(...urls);
+  const { crawlerId, leaseId } = await world.leased(...urls);
   const batch = urls.map((url, i) =>
     arrivedResult({ sequence: i + 1, leaseId, url, links: ["http://b.example/"] }),
   );
@@ -146,23 +140,11 @@ test("twenty spools at once whose pages link to each other's hosts do not stand 
   const leases = await world.lease(north, noon, { hosts: 20, urlsPerHost: 5 });
 
   const answers = await Promise.all(
-    leases.map(async (lease, i) =>
-      world.results.take({
-        crawlerId: north,
-        spoolId: spoolOf(i),
-        results: [
-          arrivedResult({
-            sequence: 1,
-            leaseId: lease.leaseId,
-            url: lease.urls[0]!.url,
-            links: [...hosts.slice(i), ...hosts.slice(0, i)].map((host) => `${host}${i % 4}`),
-          }),
-        ],
-        scope,
-        now: noon,
-        lastSequence: 1,
-      }),
-    ),
+    leases.map(async (lease, i) => {
+      const links = [...hosts.slice(i), ...hosts.slice(0, i)].map((host) => `${host}${i % 4}`);
+      const given = { sequence: 1, leaseId: lease.leaseId, url: lease.urls[0]!.url, links };
+      return world.results.take(batchOf(north, [arrivedResult(given)], { spoolId: spoolOf(i) }));
+    }),
   );
 
   expect(answers.map((one) => one.stored)).toEqual(hosts.map(() => 1));
@@ -171,7 +153,7 @@ test("twenty spools at once whose pages link to each other's hosts do not stand 
 });
 
 test("a result after the lease returned is dropped and acknowledged", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   await world.frontier.returnExpired(secondsAfterNoon(61));
 
   const taken = await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: root })]);
@@ -183,7 +165,7 @@ test("a result after the lease returned is dropped and acknowledged", async () =
 });
 
 test("a result past the deadline counts as long as nobody took the lease back", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
 
   const taken = await world.take(
     crawlerId,
@@ -202,14 +184,13 @@ test("a result and the lease's expiry at once: either counts, never both", async
   const [taken, expired] = await Promise.all([
     Promise.all(
       leases.map(async (lease, i) =>
-        world.results.take({
-          crawlerId,
-          spoolId: spoolOf(i),
-          results: [arrivedResult({ sequence: 1, leaseId: lease.leaseId, url: lease.urls[0]!.url })],
-          scope,
-          now: secondsAfterNoon(61),
-          lastSequence: 1,
-        }),
+        world.results.take(
+          batchOf(
+            crawlerId,
+            [arrivedResult({ sequence: 1, leaseId: lease.leaseId, url: lease.urls[0]!.url })],
+            { spoolId: spoolOf(i), now: secondsAfterNoon(61) },
+          ),
+        ),
       ),
     ),
     world.frontier.returnExpired(secondsAfterNoon(61)),
@@ -241,7 +222,7 @@ test("nobody's result counts under another crawler's lease, nor for a URL that t
 });
 
 test("a lease's number that no lease can have is no lease", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const { crawlerId, leaseId } = await world.leased(root);
   const tooLarge = "9".repeat(19);
 
   const taken = await world.take(crawlerId, [
@@ -255,7 +236,7 @@ test("a lease's number that no lease can have is no lease", async () => {
 });
 
 test("two results for one URL in a batch: the first counts", async () => {
-  const { crawlerId, leaseId } = await leased(root, "http://a.example/x");
+  const { crawlerId, leaseId } = await world.leased(root, "http://a.example/x");
 
   const taken = await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root }),
@@ -269,7 +250,7 @@ test("two results for one URL in a batch: the first counts", async () => {
 });
 
 test("a result that the database cannot hold fails alone, to the crawler's blame", async () => {
-  const { crawlerId, leaseId } = await leased(root, "http://a.example/x", "http://a.example/y");
+  const { crawlerId, leaseId } = await world.leased(root, "http://a.example/x", "http://a.example/y");
 
   const taken = await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root }),
@@ -290,11 +271,9 @@ test("a result that the database cannot hold fails alone, to the crawler's blame
 });
 
 test("sequences without a result are acknowledged, and the acknowledgement never goes back", async () => {
-  const { crawlerId } = await leased(root);
-  const nothing = { crawlerId, spoolId, results: [], scope, now: noon };
+  const { crawlerId } = await world.leased(root);
 
-  await world.results.take({ ...nothing, lastSequence: 7 });
-  await world.results.take({ ...nothing, lastSequence: 3 });
+  for (const lastSequence of [7, 3]) await world.results.take(batchOf(crawlerId, [], { lastSequence }));
 
   expect(await acknowledged()).toBe("7");
 });
@@ -304,11 +283,12 @@ test("whatever the batches, each connection prepares the same statements, and pl
   const store = createResultStore(pool);
   const urls = Array.from({ length: 9 }, (_, at) => `${root}${at}`);
   // Its last URL gets no result: the end of a lease takes a statement more.
-  const { crawlerId, leaseId } = await leased(...urls, `${root}last`);
+  const { crawlerId, leaseId } = await world.leased(...urls, `${root}last`);
   const plans = async () =>
     (
       await pool.query(
-        `select count(*)::int as statements, bool_or(statement like '%into page_fetch%') as "ofFetches", sum(custom_plans)::int as anew, sum(generic_plans)::int > 0 as once
+        `select count(*)::int as statements, bool_or(statement like '%into page_fetch%') as "ofFetches",
+           sum(custom_plans)::int as anew, sum(generic_plans)::int > 0 as once
          from pg_prepared_statements`,
       )
     ).rows;
@@ -317,7 +297,7 @@ test("whatever the batches, each connection prepares the same statements, and pl
       const links = Array.from({ length: (from + at) % 4 }, (_, link) => `${root}of-${from + at}/${link}`);
       return arrivedResult({ sequence: from + at + 1, leaseId, url, links });
     });
-    await store.take({ crawlerId, spoolId, results, scope, now: noon, lastSequence: to });
+    await store.take(batchOf(crawlerId, results));
   };
 
   await take(0, 1);

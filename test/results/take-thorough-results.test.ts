@@ -273,6 +273,15 @@ describe("sitemaps and feeds", () => {
   });
 });
 
+it("a result whose URL has no key is acknowledged and dropped", async () => {
+  const north = await world.delegatedHost("north", root);
+
+  await world.ship(north, { [root]: { result: { url: "http://a..b/" } } }, noon);
+
+  expect(await world.rows("select from page_fetch")).toEqual([]);
+  expect(await world.rows("select from spool where acknowledged_sequence > 0")).toHaveLength(1);
+});
+
 describe("links with rel=nofollow", () => {
   const links = [{ url: `${root}paid`, anchor: "", nofollow: true }];
 
@@ -286,6 +295,17 @@ describe("links with rel=nofollow", () => {
     expect(unfollowed).toEqual([root]);
     expect(await world.urls()).toEqual([root, `${root}paid`]);
     expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: true }]);
+  });
+
+  it("are followed where the page links to the same URL without it; to itself a page has no link", async () => {
+    const north = await world.delegatedHost("north", root);
+    const link = (url: string, nofollow = false) => ({ url, anchor: "", nofollow });
+    const both = [link(`${root}x`, true), link(`${root}x`), link(`${root}x`, true)];
+
+    await world.ship(north, { [root]: { page: { links: [...both, link(`${root}#top`)] } } }, noon);
+
+    expect(await world.urls()).toEqual([root, `${root}x`]);
+    expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: false }]);
   });
 
   it("are never followed where the page itself forbids it for all its links", async () => {

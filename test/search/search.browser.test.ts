@@ -86,7 +86,9 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
 /** A page with everything, five others that match, and links between them. */
 async function seedHarbour({ pool }: Database): Promise<void> {
   const text =
-    "The ferry leaves the harbour every morning at seven and reaches the islands before noon. Tickets are sold at the quay; dogs travel free, bicycles cost extra. When the wind blows the ferry stays in the harbour until it calms down again.";
+    "The ferry leaves the harbour every morning at seven and reaches the islands before noon. Tickets are sold at the " +
+    "quay; dogs travel free, bicycles cost extra. When the wind blows the ferry stays in the harbour until it calms " +
+    "down again.";
   await seedUrl(pool, { url: harbour });
   await seedPage(pool, { url: harbour, title: "Harbour timetable", text });
   await pool.query(

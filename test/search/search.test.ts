@@ -200,7 +200,8 @@ describe("search", () => {
       const url = `https://www.example.org/${word}`;
       await seedPage(pool, { url, title: word, text: "boats" });
       const copied =
-        "host_hash, host, crawler_id, fetched_at, status, content_type, language, text_search_config, title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, lexemes";
+        "host_hash, host, crawler_id, fetched_at, status, content_type, language, text_search_config, title, description, " +
+        "excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, lexemes";
       await pool.query(
         `insert into page (url_hash, url, ${copied})
        select url_hash + n, url || '/' || n, ${copied} from page, generate_series(1, $2::int - 1) n where url = $1`,

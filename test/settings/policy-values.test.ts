@@ -69,55 +69,89 @@ it("puts changes over the file's values and leaves those alone", () => {
 });
 
 describe("refuses what contradicts itself", () => {
-  const faults = (
-    changes: readonly (readonly [Parameters<typeof valueIn>[1], number | string | boolean])[],
-  ) =>
+  type Name = Parameters<typeof valueIn>[1];
+  const stated = (settings: object, ...asked: string[]) =>
+    contradictionsIn(policiesOf(readCoordinatorConfig(settings)), asked);
+  const changed = (...changes: (readonly [Name, number | string | boolean])[]) =>
     contradictionsIn(
       withChanges(file, new Map(changes)),
       changes.map(([name]) => name),
     );
+  const recrawl = (settings: object) =>
+    stated({ recrawl: settings }, "recrawl.strategy", "recrawl.smallestMultiple", "recrawl.shortestHours");
+  const leaseWords =
+    "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 19 s";
 
-  it("a lease that is shorter than its URLs take", () => {
-    const of = (lease: object) =>
-      contradictionsIn(policiesOf(readCoordinatorConfig({ lease })), ["lease.seconds"]);
-
-    expect(of({ seconds: 19 })).toEqual([
-      "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 19 s",
-    ]);
-    expect(of({ seconds: 19, urlsPerHost: 19 })).toEqual([]);
+  it.each([
+    [
+      "a lease that is shorter than its URLs take",
+      stated({ lease: { seconds: 19 } }, "lease.seconds"),
+      leaseWords,
+    ],
+    [
+      "a limit that another one never lets be reached",
+      changed(["probe.pace.perTargetPerSecond", 6]),
+      "perNetworkPerSecond is 5",
+    ],
+    [
+      "new hosts that are admitted, and none a day",
+      changed(["scope.admitNewHosts", true], ["scope.newHostsPerCrawlerAndDay", 0]),
+      "scope.",
+    ],
+    [
+      "checks of links' types that outlast a lease",
+      stated({ frontier: { linkTypeChecks: 20 } }, "frontier.linkTypeChecks"),
+      "take 420 s",
+    ],
+    [
+      "a crawler that is to slow down and to hurry up at once",
+      changed(["pace.slowDownUnder", 64]),
+      "to slow down and to hurry up at once",
+    ],
+    [
+      "multiples that exclude each other",
+      recrawl({ smallestMultiple: 5, biggestMultiple: 2 }),
+      "no interval is within both",
+    ],
+    ["intervals that exclude each other", recrawl({ shortestHours: 100, longestDays: 2 }), "48 h"],
+    ["an interval shorter than a lease", recrawl({ shortestHours: 0.01 }), "before the lease on them ends"],
+    [
+      "an interval beyond the bounds",
+      recrawl({ strategy: "optimal", intervalHours: 2000 }),
+      "nothing is left to divide",
+    ],
+    [
+      "a total without effect",
+      recrawl({ strategy: "iir", total: "capacity" }),
+      "no effect under recrawl.strategy iir",
+    ],
+  ])("%s", (_what, faults, words) => {
+    expect(faults).toEqual([expect.stringContaining(words)]);
   });
 
-  it("a limit that another one never lets be reached", () => {
-    expect(faults([["probe.pace.perTargetPerSecond", 6]])[0]).toContain("perNetworkPerSecond is 5");
+  it.each([
+    ["what just fits", stated({ lease: { seconds: 19, urlsPerHost: 19 } }, "lease.seconds")],
+    [
+      "as many checks as a lease has room for",
+      stated({ frontier: { linkTypeChecks: 14 } }, "frontier.linkTypeChecks"),
+    ],
+    ["a pace that is reached", changed(["pace.hurryUpOver", 5])],
+    [
+      "an interval that capacity decides",
+      recrawl({ strategy: "optimal", total: "capacity", intervalHours: 2000 }),
+    ],
+    [
+      "the defaults of every strategy",
+      ["fixed", "iir", "icr", "optimal"].flatMap((strategy) => recrawl({ strategy })),
+    ],
+    ["what nobody touched", stated({ lease: { seconds: 1 } }, "trust.share")],
+  ])("and not %s", (_what, faults) => {
+    expect(faults).toEqual([]);
   });
+});
 
-  it("new hosts that are admitted, and none a day", () => {
-    expect(
-      faults([
-        ["scope.admitNewHosts", true],
-        ["scope.newHostsPerCrawlerAndDay", 0],
-      ]),
-    ).toHaveLength(1);
-  });
+it("reads the file of a crawl that was set up before hints and the strategy ncis went: ncis is optimal", () => {
+  const former = { recrawl: { strategy: "ncis", intervalHours: 24 }, hints: { webSub: true } };
 
-  it("checks of links' types that outlast a lease", () => {
-    const of = (linkTypeChecks: number) =>
-      contradictionsIn(policiesOf(readCoordinatorConfig({ frontier: { linkTypeChecks } })), [
-        "frontier.linkTypeChecks",
-      ]);
-
-    expect(of(20)[0]).toContain("take 420 s");
-    expect(of(14)).toEqual([]);
-  });
-
-  it("a crawler that is to slow down and to hurry up at once", () => {
-    expect(faults([["pace.slowDownUnder", 64]])[0]).toContain("to slow down and to hurry up at once");
-    expect(faults([["pace.hurryUpOver", 5]])).toEqual([]);
-  });
-
-  it("and not what nobody touched", () => {
-    expect(
-      contradictionsIn(policiesOf(readCoordinatorConfig({ lease: { seconds: 1 } })), ["trust.share"]),
-    ).toEqual([]);
-  });
+  expect(readCoordinatorConfig(former).recrawl).toMatchObject({ strategy: "optimal", intervalHours: 24 });
 });

@@ -32,6 +32,16 @@ async function begin(nowMs?: () => number, name?: string): Promise<CoordinatorPr
   return presence;
 }
 
+/** Crawlers by name, each of the coordinator with this number. */
+const online = async (crawlers: Record<string, number>) =>
+  await world.pool.query(
+    `insert into crawler (name, state, coordinator_number)
+     select name, 'online', number from unnest($1::text[], $2::int[]) as given (name, number)`,
+    [Object.keys(crawlers), Object.values(crawlers)],
+  );
+const crawlers = async () =>
+  await world.rows("select name, state, coordinator_number as number from crawler order by name");
+
 it("of twenty that start at once, one leads", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, async () => await begin()));
 
@@ -40,16 +50,10 @@ it("of twenty that start at once, one leads", async () => {
 
 it("crawlers of coordinators that run stay theirs when another starts, those of others are its own", async () => {
   const [running, starting] = [await begin(), await begin()];
-  await world.pool.query(
-    `insert into crawler (name, state, coordinator_number) values ('kept', 'online', $1), ('left', 'online', 999999)`,
-    [running.number],
-  );
+  await online({ kept: running.number, left: 999_999 });
   await takeOverAtStart(world.pool, starting.number, { reason: "started again", now: noon });
 
-  const { rows } = await world.pool.query(
-    `select name, state, coordinator_number as number from crawler where name in ('kept', 'left') order by name`,
-  );
-  expect(rows).toEqual([
+  expect(await crawlers()).toEqual([
     { name: "kept", state: "online", number: running.number },
     { name: "left", state: "offline", number: starting.number },
   ]);
@@ -202,11 +206,7 @@ it("one that goes silent is named to people until it is back at its place, and o
 
 it("who takes the lead takes crawlers of nobody that is known, and leaves those of coordinators that run", async () => {
   const [first, second, third] = [await begin(), await begin(), await begin()];
-  await world.pool.query(
-    `insert into crawler (name, state, coordinator_number)
-     values ('own', 'online', $1), ('kept', 'online', $2), ('left', 'online', 999999)`,
-    [second.number, third.number],
-  );
+  await online({ own: second.number, kept: third.number, left: 999_999 });
   const taken: number[] = [];
   second.follow({
     ...{ onOthers: () => {}, onRegained: async () => {}, onLead: async () => {}, now: () => noon },
@@ -216,12 +216,8 @@ it("who takes the lead takes crawlers of nobody that is known, and leaves those 
   await first.end();
   await until(async () => second.look().then(() => second.leads), 5000);
 
-  const { rows } = await world.pool.query(
-    `select name, state, coordinator_number as number from crawler
-     where name in ('own', 'kept', 'left') order by name`,
-  );
   expect(taken).toEqual([1]);
-  expect(rows).toEqual([
+  expect(await crawlers()).toEqual([
     { name: "kept", state: "online", number: third.number },
     { name: "left", state: "offline", number: second.number },
     { name: "own", state: "online", number: second.number },

@@ -157,6 +157,7 @@ describe("its parts", () => {
     const { overview } = await json();
 
     expect(overview?.urls).toMatchObject({ due: 2, scheduled: 3, failing: 1, blockedByRobots: 1, gone: 1 });
+    expect(overview?.urls).toMatchObject({ counted: 7, more: false, inProgress: 0 });
     expect(overview?.freshness).toMatchObject({
       pages: 3,
       withinDay: 1,

@@ -40,7 +40,8 @@ beforeAll(async () => {
   await seedHost(pool, { host: "203.0.113.9", subnet: "1.2.0.0", address: "203.0.113.9" });
   await seedHost(pool, { host: "gone.example.com", subnet: "1.2.0.0", address: "1.2.77.3" });
   await sql(
-    "insert into delegation select s.subnet_id, c.crawler_id, null, 'probe-round', true, 8, null, null, $1 from subnet s, crawler c where s.first_address = '1.2.3.0' and c.name = 'athens'",
+    "insert into delegation select s.subnet_id, c.crawler_id, null, 'probe-round', true, 8, null, null, $1 " +
+      "from subnet s, crawler c where s.first_address = '1.2.3.0' and c.name = 'athens'",
     [worldNow],
   );
   for (let page = 1; page <= 3; page++) await seedUrl(pool, { url: `https://shop.example.com/${page}` });
@@ -266,7 +267,8 @@ it("sends all that match as CSV, in which nothing is run by a spreadsheet", asyn
 
   expect(headers["content-disposition"]).toBe('attachment; filename="nearcrawl-sites.csv"');
   expect(head).toBe(
-    "host,name,state,reason,due_at,crawler,in_progress_by,subnet,language,country,organisation,tld,channels,pages,urls,due_urls,failures_7_days,fetches_7_days,fetched_at,added_at,rtt_ms,bytes",
+    "host,name,state,reason,due_at,crawler,in_progress_by,subnet,language,country,organisation,tld,channels," +
+      "pages,urls,due_urls,failures_7_days,fetches_7_days,fetched_at,added_at,rtt_ms,bytes",
   );
   expect(line).toMatch(
     /^www\.example\.org,www\.example\.org,due,,.*,athens,,1\.2\.3\.0\/24,en,.*,'=cmd\(\),org,0,9,1,1,1,2,/,
@@ -321,7 +323,8 @@ it("follows what results, delegations and the clock change, and lets go of hosts
     worldNow,
   ]);
   await sql(
-    "update delegation set crawler_id = (select crawler_id from crawler where name = 'berlin'), rtt_ms = 21 where crawler_id = (select crawler_id from crawler where name = 'athens')",
+    "update delegation set crawler_id = (select crawler_id from crawler where name = 'berlin'), rtt_ms = 21 " +
+      "where crawler_id = (select crawler_id from crawler where name = 'athens')",
   );
   await sql("delete from frontier_host where host_hash = $1", [hashOf("gone.example.com")]);
   await turn(at(1));

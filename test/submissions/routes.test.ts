@@ -9,7 +9,7 @@ import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";
-import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
+import { bearer, formBy, type SignedIn, signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const config = readCoordinatorConfig({});
@@ -33,12 +33,7 @@ const post = async (headers: object, payload: object) =>
   await app.inject({ method: "POST", url: "/api/urls", headers: { ...headers }, payload });
 
 const send = async (by: SignedIn, fields: Record<string, string>) =>
-  await app.inject({
-    method: "POST",
-    url: "/submit",
-    headers: { ...by.headers, "content-type": "application/x-www-form-urlencoded" },
-    payload: new URLSearchParams({ ...fields, "form-token": by.formToken }).toString(),
-  });
+  await app.inject(formBy(by, "/submit", fields));
 
 it("a token of its own scope hands in URLs, and reads the receipt; the audit log has it", async () => {
   const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };

@@ -186,7 +186,8 @@ const delegationRows = `
   insert into probe_round (subnet_id, cause, policy, parameters, target_url, target_address, started_at, decided_at,
     crawler_id, runner_up_id, reason) values
     (2, 'new-subnet', 'nearest', '{"lambdaMs": 0.1}', 'https://www.example.org/', '1.2.3.4',
-      '2026-03-01T11:10:00Z', '2026-03-01T11:10:01Z', 1, 2, '{"type": "expected-gain", "stop": "all-ruled-out", "rttMs": 12.5, "lambdaMs": 0.1, "costMs": 0.1, "next": null,
+      '2026-03-01T11:10:00Z', '2026-03-01T11:10:01Z', 1, 2, '{"type": "expected-gain", "stop": "all-ruled-out", "rttMs": 12.5,
+        "lambdaMs": 0.1, "costMs": 0.1, "next": null,
         "certainty": 0.97, "askedCount": 2, "ruledOutCount": 1,
         "asked": [{"crawlerId": 2, "rttMs": 48.25, "failed": null}, {"crawlerId": 1, "rttMs": 12.5, "failed": null}],
         "ruledOut": [{"crawlerId": 3, "lowerBoundMs": 140, "by": 1, "byRttMs": 12.5, "peerRttMs": 212.5}],

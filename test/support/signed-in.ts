@@ -66,3 +66,10 @@ export async function bearer(
   await createOperatorTokenStore(pool).create({ name, tokenHash, scopes, createdAt: worldNow, expiresAt });
   return { authorization: `Bearer ${secret}` };
 }
+
+/** For `inject`: a form of a page of ours, filled in by somebody who has signed in. */
+export const formBy = (by: SignedIn, url: string, fields: Record<string, string>) => ({
+  ...{ method: "POST" as const, url },
+  headers: { ...by.headers, "content-type": "application/x-www-form-urlencoded" },
+  payload: new URLSearchParams({ ...fields, "form-token": by.formToken }).toString(),
+});

@@ -54,8 +54,6 @@ export interface SimulatedSettings {
   readonly roundsPerDay: number;
   readonly retention: PolicySettings["retention"];
   readonly changes: PolicySettings["changes"];
-  /** Called around each run of a job. */
-  readonly onJob?: (name: string, run: () => Promise<void>) => Promise<void>;
 }
 
 const firstDay = Date.UTC(2031, 0, 1);
@@ -63,15 +61,12 @@ const dayMs = 86_400_000;
 const scope = { pagesPerHost: 10_000, maxDepth: 8, admitNewHosts: true };
 const leaseSeconds = 300;
 const rankEveryDays = 7;
-const registryEveryDays = 91;
-
-type Job = { readonly name: string; readonly work: () => Promise<unknown> };
 
 export class SimulatedDays {
   readonly #database: Database;
   readonly #settings: SimulatedSettings;
   readonly #random = seededRandom(19);
-  readonly #jobs: Job[] = [];
+  readonly #jobs: (() => Promise<unknown>)[] = [];
   readonly #incidents: IncidentLog;
   readonly #stores;
   #nowMs = firstDay;
@@ -79,7 +74,6 @@ export class SimulatedDays {
   #away: CrawlerId | null = null;
   #subnets: SubnetId[] = [];
   #sequence = 0;
-  #urls = 0;
   #day = 0;
 
   constructor(database: Database, settings: SimulatedSettings) {
@@ -103,10 +97,6 @@ export class SimulatedDays {
     return new Date(this.#nowMs);
   }
 
-  get urls(): number {
-    return this.#urls;
-  }
-
   /** The registry, the crawlers, the first URLs, and the jobs. */
   async begin(): Promise<void> {
     const { crawlers: count, hosts, urlsPerHost } = this.#settings;
@@ -115,7 +105,12 @@ export class SimulatedDays {
       "select subnet_id from subnet where first_address >= '5.1.0.0' and last_address < '5.1.255.255' order by first_address",
     );
     this.#subnets = rows.map((row) => asSubnetId(row.subnet_id));
-    for (let number = 1; number <= count; number++) await this.#newCrawler(`crawler-${number}`);
+    for (let number = 1; number <= count; number++) {
+      const name = `crawler-${number}`;
+      const crawlerId = await this.#stores.crawlers.register({ name, keyHash: `key of ${name}` });
+      await this.#arrive(crawlerId, name);
+      this.#crawlers.push(crawlerId);
+    }
     for (let host = 0; host < hosts; host++) {
       await this.#admit(Array.from({ length: urlsPerHost }, (_, page) => urlOf(host, page)));
       const subnetId = this.#subnets[host]!;
@@ -137,7 +132,6 @@ export class SimulatedDays {
   async nextDay(): Promise<void> {
     const { roundsPerDay, newUrlsPerDay, hosts } = this.#settings;
     await this.#comeAndGo();
-    if (this.#day > 0 && this.#day % registryEveryDays === 0) await this.#importRegistry();
     for (const half of [0, 1]) {
       this.#nowMs = firstDay + this.#day * dayMs + (half * dayMs) / 2 + 3_600_000;
       await this.#fetchWhatIsDue();
@@ -145,7 +139,7 @@ export class SimulatedDays {
         await this.#round(this.#subnets[this.#below(hosts)]!, "refresh");
       await this.#noteFigures();
       this.#nowMs += 2 * leaseSeconds * 1000;
-      await this.#runJobs();
+      for (const job of this.#jobs) await job();
     }
     const added = Array.from({ length: newUrlsPerDay }, (_, index) =>
       urlOf(this.#below(hosts), 100_000 + this.#day * newUrlsPerDay + index),
@@ -155,12 +149,10 @@ export class SimulatedDays {
     await this.#samples();
     this.#day++;
     if (this.#day % rankEveryDays === 0)
-      await this.#run("rank-pages", async () => {
-        await rankLocally(this.#database.pool, {
-          settings: defaultPageRankSettings,
-          write: true,
-          at: this.now,
-        });
+      await rankLocally(this.#database.pool, {
+        settings: defaultPageRankSettings,
+        write: true,
+        at: this.now,
       });
   }
 
@@ -172,13 +164,7 @@ export class SimulatedDays {
 
   async #admit(urls: readonly string[]): Promise<void> {
     const keyed = urls.map((url) => ({ key: keyOf(url), depth: 0 }));
-    this.#urls += (await this.#stores.frontier.admit(keyed, scope, this.now)).newUrls;
-  }
-
-  async #newCrawler(name: string): Promise<void> {
-    const crawlerId = await this.#stores.crawlers.register({ name, keyHash: `key of ${name}` });
-    await this.#arrive(crawlerId, name);
-    this.#crawlers.push(crawlerId);
+    await this.#stores.frontier.admit(keyed, scope, this.now);
   }
 
   async #arrive(crawlerId: CrawlerId, name: string): Promise<void> {
@@ -190,7 +176,7 @@ export class SimulatedDays {
     await this.#stores.crawlers.saveRtts(rtts, this.now);
   }
 
-  /** One is away for two days of every ten, and its subnets go to another; every 60 days there is a new one. */
+  /** One is away for two days of every ten, and its subnets go to another. */
   async #comeAndGo(): Promise<void> {
     const { crawlers, delegations } = this.#stores;
     const now = this.now;
@@ -215,7 +201,6 @@ export class SimulatedDays {
       this.#crawlers.push(this.#away);
       this.#away = null;
     }
-    if (this.#day % 60 === 59) await this.#newCrawler(`crawler-of-day-${this.#day}`);
   }
 
   /** Of ten leases one runs out and one is returned; of ten pages one has changed, and one fetch fails. */
@@ -370,14 +355,12 @@ export class SimulatedDays {
     );
   }
 
-  /** Every time some ranges are named anew, and one is added. */
   async #importRegistry(): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), "nearcrawl-days-"));
-    const quarter = Math.floor(this.#day / registryEveryDays);
     try {
       const file = join(folder, "a.db");
-      writeFileSync(file, registryOf(this.#settings.hosts, quarter));
-      await this.#run("import-registry", async () => void (await applyImport(this.#database, [file])));
+      writeFileSync(file, registryOf(this.#settings.hosts));
+      await applyImport(this.#database, [file]);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -392,8 +375,7 @@ export class SimulatedDays {
     const now = () => this.now;
     const nowMs = () => performance.now();
     const timekeeper = {
-      every: (name: string, _every: unknown, work: () => Promise<unknown>) =>
-        void this.#jobs.push({ name, work }),
+      every: (_name: string, _every: unknown, work: () => Promise<unknown>) => void this.#jobs.push(work),
       // Every job runs on every simulated day anyway.
       hurry: () => {},
     } as unknown as Timekeeper;
@@ -430,15 +412,6 @@ export class SimulatedDays {
     const metrics = createMetrics();
     timekeeper.every("observe-operation", 0, async () => await observeOperation({ reads, metrics, now }));
   }
-
-  async #runJobs(): Promise<void> {
-    for (const { name, work } of this.#jobs) await this.#run(name, async () => void (await work()));
-  }
-
-  async #run(name: string, work: () => Promise<void>): Promise<void> {
-    const { onJob = async (_name, run) => await run() } = this.#settings;
-    await onJob(name, work);
-  }
 }
 
 const urlOf = (host: number, page: number) => `http://s${host}.example/${page}`;
@@ -468,12 +441,10 @@ const helloOf = (name: string): CrawlerHello => ({
   limits: { pagesPerDay: 1_000_000, bytesPerDay: 1e12, concurrentHosts: 1000 },
 });
 
-function registryOf(hosts: number, quarter: number): string {
+function registryOf(hosts: number): string {
   const net = (range: string, name: string) =>
     `inetnum: ${range}\nnetname: ${name}\ncountry: NL\norg: ORG-EX1-RIPE\nsource: RIPE\n\n`;
   const organisation = "organisation: ORG-EX1-RIPE\norg-name: Example Holdings\nsource: RIPE\n\n";
-  const ranges = Array.from({ length: hosts }, (_, host) =>
-    net(`5.1.${host}.0/24`, host % 10 === quarter % 10 ? `RENAMED-${quarter}` : `NET-${host}`),
-  );
-  return `${organisation}${net("5.1.0.0/16", "WHOLE")}${ranges.join("")}${net(`45.10.${quarter}.0/24`, "NEW")}`;
+  const ranges = Array.from({ length: hosts }, (_, host) => net(`5.1.${host}.0/24`, `NET-${host}`));
+  return `${organisation}${net("5.1.0.0/16", "WHOLE")}${ranges.join("")}`;
 }

@@ -17,7 +17,7 @@ import {
   outboxBacklog,
 } from "#coordinator/frontier/link-outbox-store";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
-import { createResultStore } from "#coordinator/results/result-store";
+import { createResultStore, type ResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
@@ -79,14 +79,7 @@ export async function newWorld() {
 
   /** Its links count at once. */
   const take = async (crawlerId: CrawlerId, arrived: readonly ArrivedResult[], at: Date = noon) => {
-    const taken = await results.take({
-      crawlerId,
-      spoolId,
-      results: arrived,
-      scope,
-      now: at,
-      lastSequence: arrived.at(-1)?.sequence ?? 0,
-    });
+    const taken = await results.take(batchOf(crawlerId, arrived, { now: at }));
     await applyOutbox(at);
     return taken;
   };
@@ -103,6 +96,13 @@ export async function newWorld() {
     return crawlerId;
   };
 
+  /** `north` with a lease of the given URLs of one host. */
+  const leased = async (...urls: string[]): Promise<{ crawlerId: CrawlerId; leaseId: string }> => {
+    const crawlerId = await delegatedHost("north", ...urls);
+    const [held] = await lease(crawlerId);
+    return { crawlerId, leaseId: held!.leaseId };
+  };
+
   return {
     database,
     pool,
@@ -117,6 +117,7 @@ export async function newWorld() {
     take,
     applyOutbox,
     delegatedHost,
+    leased,
     rows: async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows,
     /** Everything as it was on the first day. Cheaper than a new schema for each test. */
     reset: async () => await reset(pool),
@@ -255,6 +256,17 @@ export function roundOf(
     ...differences,
   };
 }
+
+/** What a crawler ships at once. */
+export const batchOf = (
+  crawlerId: CrawlerId,
+  results: readonly ArrivedResult[],
+  differences: Partial<Parameters<ResultStore["take"]>[0]> = {},
+) => ({
+  ...{ crawlerId, spoolId, results, scope, now: noon },
+  lastSequence: results.at(-1)?.sequence ?? 0,
+  ...differences,
+});
 
 const fetched: FetchOutcome = { type: "fetched", status: 200, truncated: false };
 

@@ -5,13 +5,17 @@
 import type { FastifyInstance } from "fastify";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { numberChanges } from "#coordinator/changes/change-writes";
+import { changeKinds } from "#coordinator/changes/changes-api";
+import { readChannel } from "#coordinator/channels/channel";
+import { createChannelStore } from "#coordinator/channels/channel-store";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { publishedRelease } from "../support/releases.ts";
-import { seedChange } from "../support/seed-changes.ts";
+import { seedChange, seenAt } from "../support/seed-changes.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
@@ -103,6 +107,12 @@ describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () =>
       text: "The ferry leaves at seven.",
     });
     await seedChange(pool, { url: `https://${host}/ferry`, title: "Ferry" });
+    for (const kind of changeKinds)
+      await seedChange(pool, { url: `https://a.example/docs/${"long-".repeat(30)}${kind}`, kind });
+    await numberChanges(pool, seenAt);
+    const docs = { prefixes: ["a.example/docs/", "a.example/news/"], seeds: ["https://a.example/docs/"] };
+    const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
+    await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
     await publishedRelease(pool, { version: "1.4.0", stage: "percent" });
     app = webServer(database, { parts: everyPart(database) });
     shown = await browserSite(app, executable!);

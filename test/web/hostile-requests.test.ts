@@ -50,7 +50,7 @@ async function openPage(): Promise<void> {
 
 async function openSocket(): Promise<void> {
   const home = temporaryFolder("nearcrawl-hostile-");
-  const nothing = { pause() {}, resume() {}, drain() {}, renewSigningKey: () => "" };
+  const nothing = { pause() {}, resume() {}, drain() {} };
   const control = await openControl({ home, crawler: { report: sampleReport, ...nothing }, log: quietLog });
   cleanups.push(() => control.close());
   servers.set("the control socket", {

@@ -43,7 +43,8 @@ it("the host's pace is told with its reasons, while it is left alone and after",
     code: "politeness",
     stops: true,
     words:
-      "Politeness: no request to the host before 2030-01-01 12:01:00 UTC, in 30 s: it had too much (status 429 or 503) 30 s ago, and is backed off from for 10 min; and its robots.txt asks for 7.5 s between requests (Crawl-delay).",
+      "Politeness: no request to the host before 2030-01-01 12:01:00 UTC, in 30 s: it had too much (status 429 or 503) 30 s ago, " +
+      "and is backed off from for 10 min; and its robots.txt asks for 7.5 s between requests (Crawl-delay).",
   });
   expect(later.standing.find(({ code }) => code === "slow-pace")?.words).toBe(
     "The host is asked slowly: its robots.txt asks for 7.5 s between requests (Crawl-delay).",

@@ -64,10 +64,9 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
       },
     ],
     basis:
-      `${howMany(rounds.length, "decided round")} ` +
-      `${which} ` +
-      `and ${howMany(sample.crawlers.length, "crawler")}: each round played under both values in ` +
-      `the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that ` +
+      `${howMany(rounds.length, "decided round")} ${which} and ${howMany(sample.crawlers.length, "crawler")}: ` +
+      "each round played under both values in the same order. " +
+      `${percent(1 - difference.predictedShare)} of the probes got the answer that ` +
       `was measured then; ${percent(difference.predictedShare)} went to crawlers that were not ` +
       "asked then, and got what the crawlers' distances to each other predict.",
     limits: [

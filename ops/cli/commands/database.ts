@@ -110,11 +110,9 @@ function restoredCommand(): Command {
     .addHelpText(
       "after",
       `
-Coordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its
-write-ahead log, and by the
-journal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's numbers
-jump, the journal
-is replayed, and running coordinators start over.
+Coordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its write-ahead
+log, and by the journal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's
+numbers jump, the journal is replayed, and running coordinators start over.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.`,
     )

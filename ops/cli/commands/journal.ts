@@ -47,9 +47,8 @@ export function journalCommand(): Command {
       .addHelpText(
         "after",
         `
-A coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of
-one that was
-lost without a backup (--folder), or after clocks were corrected. Later changes stay as they are.
+A coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of one
+that was lost without a backup (--folder), or after clocks were corrected. Later changes stay as they are.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 4 some entries could not be restored.
 

@@ -102,12 +102,11 @@ Example:
           ...(bundle === undefined ? {} : { bundle: readBundle(bundle).bytes }),
         });
         if ("refused" in verified) process.exitCode = 1;
-        const words =
-          "refused" in verified
-            ? `not genuine: ${verified.refused}`
-            : `genuine: release ${verified.manifest.version}, number ${verified.manifest.sequence}, built ` +
-              "of " +
-              `${verified.manifest.builtFrom ?? "sources that were not committed"}${bundle === undefined ? "; the bundle was not checked" : ""}`;
+        if ("refused" in verified) return printAnswer(options, verified, `not genuine: ${verified.refused}`);
+        const { version, sequence, builtFrom } = verified.manifest;
+        const from = builtFrom ?? "sources that were not committed";
+        const unchecked = bundle === undefined ? "; the bundle was not checked" : "";
+        const words = `genuine: release ${version}, number ${sequence}, built of ${from}${unchecked}`;
         printAnswer(options, verified, words);
       },
     );

@@ -1,7 +1,7 @@
 /** What is done where the key is, with no coordinator at hand: keys, bundles, signatures. */
 
 import { createHash } from "node:crypto";
-import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
@@ -10,7 +10,14 @@ import { type Envelope, formatEnvelope, maxEnvelopeBytes, readEnvelope } from "#
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { buildBundle, notedCommit, projectFolder } from "./build-bundle.ts";
-import { askNewPassphrase, readPassphrase, readSigningKey, writeNewKey } from "./release-key-file.ts";
+import {
+  askNewPassphrase,
+  readBounded,
+  readPassphrase,
+  readSigningKey,
+  unusable,
+  writeNewKey,
+} from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest, signRotation } from "./sign-release.ts";
 
 interface Json {
@@ -201,15 +208,6 @@ export function writeEnvelope(file: string, signed: Envelope): void {
     writeFileSync(`${file}.new`, formatEnvelope(signed));
     renameSync(`${file}.new`, file);
   } catch (error) {
-    throw new UsageError(`${file}: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-function readBounded(file: string, most: number): Buffer {
-  try {
-    if (statSync(file).size > most) throw new Error(`it has more than ${most} bytes`);
-    return readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`${file}: ${(error as Error).message}`, { cause: error });
+    throw unusable(file, error);
   }
 }

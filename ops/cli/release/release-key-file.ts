@@ -86,16 +86,19 @@ function parseKey<Key>(file: string, parse: () => Key): Key {
   }
 }
 
-function readSmallFile(file: string): string {
+const readSmallFile = (file: string) => readBounded(file, maxKeyFileBytes).toString("utf8");
+
+/** Throws a UsageError that names the file: it is not there, cannot be read, or is larger than such a file ever is. */
+export function readBounded(file: string, most: number): Buffer {
   try {
-    if (statSync(file).size > maxKeyFileBytes) throw new Error(`it has more than ${maxKeyFileBytes} bytes`);
-    return readFileSync(file, "utf8");
+    if (statSync(file).size > most) throw new Error(`it has more than ${most} bytes`);
+    return readFileSync(file);
   } catch (error) {
     throw unusable(file, error);
   }
 }
 
-function unusable(file: string, error: unknown): UsageError {
+export function unusable(file: string, error: unknown): UsageError {
   return new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`, {
     cause: error,
   });

@@ -1,6 +1,5 @@
 /** Who signs what: the root that says so, more signatures on what others have signed, and statements of what is newest. */
 import type { KeyObject } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { maxTimestampMs } from "#protocol/release";
@@ -11,7 +10,7 @@ import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { newestIn, withReleases } from "./automatic-releases.ts";
 import { readSignedFile, writeEnvelope } from "./offline-commands.ts";
-import { readSigningKey } from "./release-key-file.ts";
+import { readBounded, readSigningKey, unusable } from "./release-key-file.ts";
 import { kindOf, signRoot, signTimestamp } from "./sign-release.ts";
 
 interface KeyOptions {
@@ -162,11 +161,11 @@ function readRoles(file: string) {
 }
 
 function jsonIn(file: string): unknown {
+  const text = readBounded(file, maxRolesBytes).toString("utf8");
   try {
-    if (statSync(file).size > maxRolesBytes) throw new Error(`it has more than ${maxRolesBytes} bytes`);
-    return JSON.parse(readFileSync(file, "utf8"));
+    return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`${file}: ${(error as Error).message}`, { cause: error });
+    throw unusable(file, error);
   }
 }
 

@@ -33,18 +33,7 @@ const parametersSchema = z.object({
   allow: z.array(z.string()).default([]),
 });
 
-export interface RealWebParameters {
-  readonly crawlers: number;
-  readonly pagesPerSite: number;
-  readonly policy: string;
-  readonly urls: readonly string[];
-  /** What was asked for and can never be crawled. */
-  readonly refused: readonly RejectedUrl[];
-  /** Whom webmasters can reach. */
-  readonly contact: string | undefined;
-  /** Private networks that may be crawled. */
-  readonly allow: readonly string[];
-}
+export type RealWebParameters = ReturnType<typeof realWebParameters>;
 
 /** So many are named. */
 const namedUrls = 20;
@@ -52,14 +41,15 @@ const namedUrls = 20;
 /** A list of URLs larger than this is no seed list. */
 const maxUrlFileBytes = 64 * 1024 * 1024;
 
-export function realWebParameters(values: Record<string, unknown>): RealWebParameters {
+/** `refused`: what was asked for and can never be crawled. Throws a UsageError. */
+export function realWebParameters(values: Record<string, unknown>) {
   const checked = parametersSchema.safeParse(values);
   if (!checked.success) {
     throw new UsageError(
       checked.error.issues.map((issue) => `--${String(issue.path[0])}: ${issue.message}`).join("\n"),
     );
   }
-  const { crawlers, pagesPerSite, policy, url, urlFile, contact } = checked.data;
+  const { url, urlFile, contact, ...plain } = checked.data;
   const allow = checkedRanges(checked.data.allow);
   const urls = [...url, ...(urlFile === undefined ? [] : readUrlFile(urlFile))];
   if (urls.length === 0)
@@ -70,15 +60,7 @@ export function realWebParameters(values: Record<string, unknown>): RealWebParam
   );
   if (refused.length === urls.length) throw new UsageError(notCrawled(refused).join("\n"));
   const accepted = judged.flatMap(({ url, reason }) => (reason === null ? [url] : []));
-  const parameters = {
-    crawlers,
-    pagesPerSite,
-    policy,
-    urls: accepted,
-    refused,
-    contact: checkedContact(contact),
-    allow,
-  };
+  const parameters = { ...plain, urls: accepted, refused, contact: checkedContact(contact), allow };
   requireContact(coordinatorSettings(parameters, 0));
   return parameters;
 }

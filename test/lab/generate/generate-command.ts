@@ -21,10 +21,9 @@ export function generateCommand(): Command {
     .option("--seed <number>", "another registry of the same size", boundedInteger(0, 0xffffffff), 1)
     .option("--generation <k>", "the same registry, k quarters later", boundedInteger(0, 100), 0)
     .option("--changed <share>", "share of the objects that change from quarter to quarter", share, 0.01)
-    .option("--faults", "add malformed records to each file")
     .addHelpText("after", help)
-    .action(async ({ objects, seed, out, generation, changed, faults = false }) => {
-      const options = { objects, seed, folder: out, generation, changedShare: changed, faults };
+    .action(async ({ objects, seed, out, generation, changed }) => {
+      const options = { objects, seed, folder: out, generation, changedShare: changed };
       await generateRegistry(options, (name) => process.stdout.write(`${name}\n`));
     });
 }

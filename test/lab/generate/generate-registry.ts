@@ -37,8 +37,6 @@ export interface GenerateOptions {
   readonly generation?: number;
   /** Of the objects, those that come, go or change from one generation to the next. */
   readonly changedShare?: number;
-  /** Malformed records in each file. */
-  readonly faults?: boolean;
 }
 
 export const mostObjects = 10_000_000;
@@ -80,7 +78,7 @@ const registries: readonly Registry[] = [
 type Settings = Required<Omit<GenerateOptions, "folder">>;
 
 export async function generateRegistry(options: GenerateOptions, onFile = (_name: string) => {}) {
-  const settings = { seed: 0, generation: 0, changedShare: 0.01, faults: false, ...options };
+  const settings = { seed: 0, generation: 0, changedShare: 0.01, ...options };
   await mkdir(options.folder, { recursive: true });
   if ((await readdir(options.folder)).length > 0)
     throw new UsageError(`${options.folder} is not empty: name another folder`);
@@ -109,10 +107,8 @@ function inBlocks(texts: Iterable<string>): Readable {
 
 function* filesOf(settings: Settings): Generator<[name: string, texts: Iterable<string>]> {
   const day = new Date(Date.UTC(2026, 3 * settings.generation, 1)).toISOString().slice(0, 10);
-  const part = (objects: Iterable<string>, faults: readonly string[]) =>
-    withFaults(objects, settings, faults);
-  yield ["ipv4-address-space.xml", [ianaText(4, day, settings)]];
-  yield ["ipv6-unicast-address-assignments.xml", [ianaText(6, day, settings)]];
+  yield ["ipv4-address-space.xml", [ianaText(4, day)]];
+  yield ["ipv6-unicast-address-assignments.xml", [ianaText(6, day)]];
   for (const registry of registries) {
     const networks = (families: readonly (4 | 6)[], text: NetworkText) =>
       mapped(networksOf(registry, settings, families), (network) => text(registry, network, holders));
@@ -131,23 +127,24 @@ function* filesOf(settings: Settings): Generator<[name: string, texts: Iterable<
         const customers = numbered(holders, (at) => arinHolder("customer", customerHandle(at), at));
         yield [
           "arin_db.xml.gz",
-          chained(['<bulkwhois xmlns="http://www.arin.net/bulkwhois/core/v1">\n'], organisations, customers, [
-            ...part(networks([4, 6], arinNet), arinFaults),
-            "</bulkwhois>\n",
-          ]),
+          chained(
+            ['<bulkwhois xmlns="http://www.arin.net/bulkwhois/core/v1">\n'],
+            ...[organisations, customers, networks([4, 6], arinNet)],
+            ["</bulkwhois>\n"],
+          ),
         ];
         break;
       }
       case "lacnic":
-        yield ["lacnic.db.gz", part(networks([4, 6], lacnicNetwork), rpslFaults)];
+        yield ["lacnic.db.gz", networks([4, 6], lacnicNetwork)];
         break;
       case "afrinic":
-        yield ["afrinic.db.gz", part(chained(organisations, networks([4, 6], rpslNetwork)), rpslFaults)];
+        yield ["afrinic.db.gz", chained(organisations, networks([4, 6], rpslNetwork))];
         break;
       default: {
         const name = registry.source.toLowerCase();
-        yield [`${name}.db.inetnum.gz`, part(networks([4], rpslNetwork), rpslFaults)];
-        yield [`${name}.db.inet6num.gz`, part(networks([6], rpslNetwork), rpslFaults)];
+        yield [`${name}.db.inetnum.gz`, networks([4], rpslNetwork)];
+        yield [`${name}.db.inet6num.gz`, networks([6], rpslNetwork)];
         yield [`${name}.db.organisation.gz`, organisations];
       }
     }
@@ -164,11 +161,6 @@ function* mapped<From>(values: Iterable<From>, to: (value: From) => string): Gen
 
 function* numbered(count: number, text: (at: number) => string): Generator<string> {
   for (let at = 0; at < count; at++) yield text(at);
-}
-
-function* withFaults(texts: Iterable<string>, { faults }: Settings, malformed: readonly string[]) {
-  yield* texts;
-  if (faults) yield* malformed;
 }
 
 /** An object, as it is in the generation that is written. */
@@ -327,7 +319,10 @@ const arinNet: NetworkText = (registry, network, holders) => {
   const holder = isOfOrganisation(network)
     ? element("orgHandle", orgHandle(registry, number))
     : element("customerHandle", customerHandle(number));
-  return `<net>\n  <handle>NET-${hash}</handle>\n  <name>NET-${hash}</name>\n  <netBlocks>${block}</netBlocks>\n  ${holder}\n  <version>${family}</version>\n</net>\n`;
+  return (
+    `<net>\n  <handle>NET-${hash}</handle>\n  <name>NET-${hash}</name>\n  <netBlocks>${block}</netBlocks>\n  ` +
+    `${holder}\n  <version>${family}</version>\n</net>\n`
+  );
 };
 
 function arinHolder(tag: "org" | "customer", handle: string, number: number): string {
@@ -359,46 +354,23 @@ function* statistics(
       }),
     );
   }
-  const faults = settings.faults
-    ? [`${name}|NL|ipv4|45.0.0.0\n`, `${name}|NL|ipv5|45.0.0.0|256|${day}|allocated|X\n`]
-    : [];
   yield versionLine({ registry: name, day, records: lines[4].length + lines[6].length });
   yield summaryLine(name, "ipv4", lines[4].length);
   yield summaryLine(name, "ipv6", lines[6].length);
-  yield* chained(lines[4], lines[6], faults);
+  yield* chained(lines[4], lines[6]);
 }
 
-const rpslFaults = [
-  "45.255.255.255 - 45.0.0.0",
-  "45.0.0.0/33",
-  "45.0.0.256 - 45.0.1.0",
-  "forty-five",
-  "",
-].map((range) => `${attribute("inetnum", range)}netname:        BROKEN\nsource:         RIPE\n\n`);
-
-const arinFaults = [
-  "",
-  "<netBlocks><netBlock><startAddress>045.000.000.000</startAddress><type>S</type></netBlock></netBlocks>",
-  "<netBlocks><netBlock></netBlocks>",
-].map((inside) => `<net><handle>NET-BROKEN</handle><name>BROKEN</name>${inside}</net>\n`);
-
-function ianaText(family: 4 | 6, updated: string, { faults }: Settings): string {
+function ianaText(family: 4 | 6, updated: string): string {
   const status = "ALLOCATED" as const;
-  const given = registries.flatMap(({ name, octets, ipv6 }): IanaRecord[] =>
+  const records = registries.flatMap(({ name, octets, ipv6 }): IanaRecord[] =>
     family === 6
       ? [{ prefix: `${ipv6}::/12`, designation: name, registry: name, status }]
       : octetsOf(octets).map((octet) => ({
           ...{ prefix: `${String(octet).padStart(3, "0")}/8`, designation: name, registry: name, status },
         })),
   );
-  const nowhere = {
-    prefix: family === 4 ? "300/8" : "2a00::/200",
-    designation: "Nowhere",
-    registry: null,
-    status,
-  };
   const id = family === 4 ? "ipv4-address-space" : "ipv6-unicast-address-assignments";
-  return ianaFileText({ id, title: id, updated, records: [...given, ...(faults ? [nowhere] : [])] });
+  return ianaFileText({ id, title: id, updated, records });
 }
 
 /** `2 77-79` → 2, 77, 78, 79. */

@@ -20,7 +20,9 @@ export interface MadeHost {
 }
 
 export const pageColumns =
-  "host_hash, url_hash, url, host, crawler_id, fetched_at, status, content_type, language, text_search_config, title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, published_at, text_group, duplicate_host_hash, duplicate_url_hash, popularity, tier, lexemes";
+  "host_hash, url_hash, url, host, crawler_id, fetched_at, status, content_type, language, text_search_config, " +
+  "title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, " +
+  "published_at, text_group, duplicate_host_hash, duplicate_url_hash, popularity, tier, lexemes";
 
 const day = 86_400_000;
 /** A page in so many has nearly the text of the host's first. */

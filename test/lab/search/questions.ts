@@ -3,27 +3,21 @@ import type { Pool } from "pg";
 import type { Language } from "./made-pages.ts";
 import { byShare } from "./vocabulary.ts";
 
-export const kinds = [
-  "one word",
-  "two words",
-  "three words",
-  "four words",
-  "words of a title",
-  "phrase",
-  "with a filter",
-] as const;
-export type Kind = (typeof kinds)[number];
-
-/** Out of 100 questions. */
-const shares: Readonly<Record<Kind, number>> = {
-  "one word": 25,
-  "two words": 22,
-  "three words": 13,
-  "four words": 8,
-  "words of a title": 12,
-  phrase: 6,
-  "with a filter": 14,
-};
+/** Out of 100 questions, and what is asked for; `title`: words of a title that there is. */
+const asked = {
+  "one word": { share: 25, words: (asking) => drawn(asking, 1) },
+  "two words": { share: 22, words: (asking) => drawn(asking, 2) },
+  "three words": { share: 13, words: (asking) => drawn(asking, 3) },
+  "four words": { share: 8, words: (asking) => drawn(asking, 4) },
+  "words of a title": { share: 12, words: (_, title) => title.slice(0, 3).join(" ") },
+  phrase: { share: 6, words: (_, [first, second]) => `"${first} ${second}"` },
+  "with a filter": { share: 14, words: (asking) => drawn(asking, 1 + Math.floor(2 * asking.random())) },
+} as const satisfies Record<
+  string,
+  { readonly share: number; readonly words: (asking: Asking, title: readonly string[]) => string }
+>;
+export type Kind = keyof typeof asked;
+export const kinds = Object.keys(asked) as readonly Kind[];
 
 export interface Question {
   readonly kind: Kind;
@@ -45,45 +39,17 @@ export async function someTitles(pool: Pool): Promise<string[]> {
 }
 
 export function nextQuestion(asking: Asking): Question {
-  const kind = kindOf(asking.random() * 100);
-  return { kind, words: wordsOf(kind, asking), filters: kind === "with a filter" ? filterOf(asking) : {} };
+  const { kind } = byShare(
+    kinds.map((kind) => ({ kind, share: asked[kind].share })),
+    asking.random() * 100,
+  );
+  const words = asked[kind].words(asking, one(asking, asking.titles).split(" "));
+  return { kind, words, filters: kind === "with a filter" ? filterOf(asking) : {} };
 }
 
-function kindOf(place: number): Kind {
-  return byShare(
-    kinds.map((kind) => ({ kind, share: shares[kind] })),
-    place,
-  ).kind;
-}
-
-function wordsOf(kind: Kind, asking: Asking): string {
-  const title = () => one(asking, asking.titles).split(" ");
-  const [first = "", second = "", third = ""] = title();
-  switch (kind) {
-    case "one word":
-      return drawn(asking, 1);
-    case "two words":
-      return drawn(asking, 2);
-    case "three words":
-      return drawn(asking, 3);
-    case "four words":
-      return drawn(asking, 4);
-    case "words of a title":
-      return [first, second, third].join(" ");
-    case "phrase":
-      return `"${first} ${second}"`;
-    case "with a filter":
-      return drawn(asking, 1 + Math.floor(2 * asking.random()));
-  }
-}
-
-function drawn(asking: Asking, count: number): string {
-  const { vocabulary } = languageOf(asking);
+function drawn({ languages, random }: Asking, count: number): string {
+  const { vocabulary } = byShare(languages, random());
   return Array.from({ length: count }, () => vocabulary.words[vocabulary.draw()]).join(" ");
-}
-
-function languageOf({ languages, random }: Asking): Language {
-  return byShare(languages, random());
 }
 
 function filterOf(asking: Asking): Record<string, string> {

@@ -5,30 +5,7 @@
  */
 
 const shift = 100;
-const onsets = [
-  "",
-  "b",
-  "br",
-  "c",
-  "d",
-  "f",
-  "g",
-  "gr",
-  "h",
-  "k",
-  "l",
-  "m",
-  "n",
-  "p",
-  "pl",
-  "r",
-  "s",
-  "st",
-  "t",
-  "tr",
-  "v",
-  "w",
-];
+const onsets = ["", ..."b br c d f g gr h k l m n p pl r s st t tr v w".split(" ")];
 const nuclei = ["a", "e", "i", "o", "u", "ai", "ea", "ou"];
 const codas = ["", "", "l", "m", "n", "r", "rk", "s", "t", "nd"];
 

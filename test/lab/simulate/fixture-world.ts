@@ -217,7 +217,6 @@ function siteOf(
   return {
     host: `site-${String(index + 1).padStart(4, "0")}.example`,
     ...where,
-    anycast: null,
     addresses: [where.address],
     place: null,
     language: random.pick(["en", "en", "de", "fr", "es"]),
@@ -236,17 +235,12 @@ function rttsOf(
   instance: Fixture,
   crawlers: readonly WorldCrawler[],
   sites: readonly WorldSite[],
-): Pick<World, "rttMs" | "rttRow" | "crawlerRttMs"> {
+): Pick<World, "rttMs" | "crawlerRttMs"> {
   const siteAt = new Map(sites.map((site, index) => [site.address, index]));
   const crawlerAt = new Map(crawlers.map((crawler, index) => [crawler.address, index]));
   const crawlerRttMs = (a: number, b: number) => (a === b ? 0 : (instance.crawlerRtt[a]?.[b] ?? 0));
   return {
     crawlerRttMs,
-    rttRow: (siteIndex, into) => {
-      const target = instance.targets[siteIndex];
-      if (!target) throw new RangeError(`no site ${siteIndex}: the world has ${sites.length}`);
-      into.set(target.rtt);
-    },
     rttMs: (crawlerIndex, address) => {
       const site = siteAt.get(address);
       if (site !== undefined) return instance.targets[site]?.rtt[crawlerIndex] ?? null;

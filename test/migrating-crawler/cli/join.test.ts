@@ -25,8 +25,8 @@ import { atEnd } from "../../support/at-end.ts";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";
 import { testReleaseKey } from "../../support/releases.ts";
 import { until } from "../../support/until.ts";
-import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
-import { startConnectPasswordProxy, startSocksPasswordProxy } from "../support/password-proxies.ts";
+import { partnerConsole } from "../support/partner-console.ts";
+import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import {
   inviteSecret,
   keyGiven,
@@ -35,15 +35,15 @@ import {
   startSmallCoordinator,
 } from "../support/small-coordinator.ts";
 
-async function coordinator(settings: SmallSettings = {}): Promise<SmallCoordinator> {
-  const world = await startSmallCoordinator(settings);
-  atEnd(() => world.close());
-  return world;
+/** A coordinator with an invitation, and a partner's machine. */
+async function invited(settings?: SmallSettings, changes?: Partial<PartnerSurroundings>) {
+  return { world: await startSmallCoordinator(settings), ...partnerConsole(changes) };
 }
 
-function partner(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
-  const made = partnerConsole(changes);
-  atEnd(() => made.close());
+/** The same, joined. */
+async function joined() {
+  const made = await invited();
+  await made.run("join", made.world.invitation());
   return made;
 }
 
@@ -53,8 +53,7 @@ const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
 describe("join", () => {
   it("refuses an invitation that pins no release key, before anything is made or redeemed", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
 
@@ -64,8 +63,7 @@ describe("join", () => {
   });
 
   it("leaves a folder of the owner's alone, with identity, key and limits, and says what comes next", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation());
 
@@ -85,9 +83,7 @@ describe("join", () => {
   });
 
   it("run again changes nothing, and with --again becomes a new member", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const before = readFileSync(join(home, "membership.json"), "utf8");
     const { publicKey } = openIdentity(home);
 
@@ -106,8 +102,7 @@ describe("join", () => {
   });
 
   it("takes a link for the folder that it leads to, as systemd's state folders are", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(`${home}-private`);
     symlinkSync(`${home}-private`, home);
 
@@ -118,8 +113,7 @@ describe("join", () => {
   });
 
   it("tells programs in JSON where everything is", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { text } = await run("join", world.invitation(), "--json");
 
@@ -135,8 +129,7 @@ describe("join", () => {
 
   // Issue 41: 50 GiB a day at any speed, of which nobody was told.
   it("proposes limits by what it measured, says what they come to, and has them in force; nobody has to be asked", async () => {
-    const world = await coordinator({ program: Buffer.alloc(1_000_000) });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ program: Buffer.alloc(1_000_000) });
 
     const { code, text } = await run("join", world.invitation());
 
@@ -151,8 +144,8 @@ describe("join", () => {
   });
 
   it("takes the limits that are named, and lifts those that may be; what cannot be is refused before anything is made", async () => {
-    const world = await coordinator();
-    const [named, wrong] = [partner(), partner()];
+    const world = await startSmallCoordinator();
+    const [named, wrong] = [partnerConsole(), partnerConsole()];
     const flags = ["--kilobytes-per-second", "300.5", "--cpu-share", "0.25", "--memory-bytes", "none"];
 
     const { code } = await named.run("join", world.invitation(), ...flags);
@@ -176,9 +169,9 @@ describe("join", () => {
   });
 
   it("makes nothing where a person does not agree to the limits, and says how others are named", async () => {
-    const world = await coordinator();
+    const world = await startSmallCoordinator();
     const questions: string[] = [];
-    const { home, run } = partner({ ask: async (question) => questions.push(question) > 99 });
+    const { home, run } = partnerConsole({ ask: async (question) => questions.push(question) > 99 });
 
     const { code, text } = await run("join", world.invitation());
 
@@ -188,8 +181,7 @@ describe("join", () => {
   });
 
   it("keeps the settings that somebody has put there before", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(home);
     writeFileSync(join(home, "settings.toml"), "[limits]\npagesPerDay = 77\n");
 
@@ -232,8 +224,7 @@ describe("a join that was cut short", () => {
     ["after the settings", ["identity.json", "settings.toml"]],
     ["after the invitation's secret", ["identity.json", "settings.toml", "membership.json"]],
   ])("%s goes on, as whom it began", async (_when, left) => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(home);
     if (left.includes("identity.json.4711.new")) writeFileSync(join(home, "identity.json.4711.new"), '{"pub');
     const identity = left.includes("identity.json") ? openIdentity(home).publicKey : null;
@@ -249,8 +240,7 @@ describe("a join that was cut short", () => {
   });
 
   it("by a lost link between welcome and key says so, and goes on when it is run again", async () => {
-    const world = await coordinator({ cutsAfterWelcome: 1 });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ cutsAfterWelcome: 1 });
 
     const first = await run("join", world.invitation());
     const second = await run("join", world.invitation());
@@ -265,8 +255,7 @@ describe("a join that was cut short", () => {
   });
 
   it("by a kill while it waits for its key goes on when it is run again", async () => {
-    const world = await coordinator({ keyNeverFirst: true });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ keyNeverFirst: true });
     await builtDoors();
     const child = spawnJoin(world.invitation(), home);
     await until(() => world.hellos.length === 1, 20_000);
@@ -306,9 +295,7 @@ describe("a join with --again", () => {
     ["identity.json", "membership.json"].map((name) => readFileSync(join(home, name), "utf8"));
 
   it("that is refused leaves the crawler who it was", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const before = filesOf(home);
     writeFileSync(join(home, "releases/state.json"), "what its dock knows");
 
@@ -324,9 +311,7 @@ describe("a join with --again", () => {
     ["the membership was set aside", ["membership.json"]],
     ["both were set aside", ["membership.json", "identity.json"]],
   ])("cut short when %s goes on as a new member", async (_when, asideFiles) => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const { publicKey } = openIdentity(home);
     writeFileSync(join(home, "releases/state.json"), "what the dock of the old one knows");
     for (const name of asideFiles) renameSync(join(home, name), join(home, `${name}.before`));
@@ -340,9 +325,7 @@ describe("a join with --again", () => {
   });
 
   it("waits for nobody: a crawler that runs is to be stopped first", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const spool = new Spool({ home, maxBytes: 1024 * 1024 });
 
     const { code, text } = await run("join", world.invitation(), "--again");
@@ -355,8 +338,7 @@ describe("a join with --again", () => {
 
 describe("join refuses", () => {
   it("an invitation that has run out, and makes nothing", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation({ expiresAt: "2026-01-02T03:04:05.000Z" }));
 
@@ -366,9 +348,7 @@ describe("join refuses", () => {
   });
 
   it("a folder that belongs to another crawler, and leaves it as it is", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     const before = readFileSync(join(home, "membership.json"), "utf8");
 
     const { code, text } = await run("join", world.invitation({ name: "birch" }));
@@ -381,9 +361,7 @@ describe("join refuses", () => {
   });
 
   it("a folder with a torn membership, and does not write over it", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
-    await run("join", world.invitation());
+    const { world, home, run } = await joined();
     writeFileSync(join(home, "membership.json"), '{"coordinatorUrl": "ws');
 
     const { code, text } = await run("join", world.invitation());
@@ -394,8 +372,7 @@ describe("join refuses", () => {
   });
 
   it("a folder with somebody's files in it", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
     mkdirSync(home);
     writeFileSync(join(home, "thesis.tex"), "years of work");
 
@@ -408,8 +385,7 @@ describe("join refuses", () => {
   });
 
   it("a folder in another that does not exist, and makes neither", async () => {
-    const world = await coordinator();
-    const { home, run } = partner();
+    const { world, home, run } = await invited();
 
     const { code, text } = await run("join", world.invitation(), "--home", join(home, "crawler"));
 
@@ -429,8 +405,7 @@ describe("join refuses", () => {
   ] as const)(
     "what the coordinator refuses as %s, with what to do, and exit code 4",
     async (refuse, advice) => {
-      const world = await coordinator({ refuse });
-      const { run } = partner();
+      const { world, run } = await invited({ refuse });
 
       const { code, text } = await run("join", world.invitation());
 
@@ -444,8 +419,7 @@ describe("join over TLS", () => {
   const certificatePin = pinOf(tls.cert);
 
   it("trusts a self-signed certificate that the invitation pins", async () => {
-    const world = await coordinator({ tls });
-    const { run } = partner();
+    const { world, run } = await invited({ tls });
 
     const { code, text } = await run("join", world.invitation({ certificatePin }));
 
@@ -454,8 +428,7 @@ describe("join over TLS", () => {
   });
 
   it("says no word to another certificate than the pinned one, and names who issued it", async () => {
-    const world = await coordinator({ tls });
-    const { home, run } = partner();
+    const { world, home, run } = await invited({ tls });
 
     const { code, text } = await run("join", world.invitation({ certificatePin: "A".repeat(43) }));
 
@@ -468,15 +441,14 @@ describe("join over TLS", () => {
   });
 
   it.each([
-    ["HTTP CONNECT", startConnectPasswordProxy, "HTTPS_PROXY"],
-    ["SOCKS5", startSocksPasswordProxy, "ALL_PROXY"],
+    ["HTTP CONNECT", startConnectProxy, "HTTPS_PROXY"],
+    ["SOCKS5", startSocks5Proxy, "ALL_PROXY"],
   ])(
     "finds a %s proxy with a password in the environment, uses it and keeps it",
     async (_kind, start, variable) => {
-      const world = await coordinator({ tls });
-      const proxy = await start();
-      atEnd(() => proxy.close());
-      const { home, run } = partner({ env: { [variable]: proxy.url } });
+      const world = await startSmallCoordinator({ tls });
+      const proxy = await start({ wantsPassword: true });
+      const { home, run } = partnerConsole({ env: { [variable]: proxy.url } });
       const coordinatorUrl = `wss://coordinator.invalid:${world.port}/crawler`;
 
       const joined = await run("join", world.invitation({ coordinatorUrl, certificatePin }));
@@ -495,10 +467,9 @@ describe("join over TLS", () => {
   );
 
   it("says which proxy did not let it through", async () => {
-    const world = await coordinator({ tls });
-    const proxy = await startConnectPasswordProxy();
-    atEnd(() => proxy.close());
-    const { home, run } = partner();
+    const world = await startSmallCoordinator({ tls });
+    const proxy = await startConnectProxy({ wantsPassword: true });
+    const { home, run } = partnerConsole();
     mkdirSync(home);
     writeFileSync(join(home, "settings.toml"), `coordinatorProxy = "${proxy.urlWithout}"\n`);
 

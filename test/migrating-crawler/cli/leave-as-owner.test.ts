@@ -43,10 +43,6 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 async function nobodysFolder(): Promise<PartnerConsole & { readonly world: SmallCoordinator }> {
   const world = await startSmallCoordinator();
   const partner = partnerConsole({ self });
-  atEnd(
-    () => world.close(),
-    () => partner.close(),
-  );
   const { code, text } = await partner.run("join", world.invitation());
   if (code !== 0) throw new Error(text);
   for (const name of ["", ...readdirSync(partner.home, { recursive: true, encoding: "utf8" })])

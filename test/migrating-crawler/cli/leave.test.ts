@@ -19,9 +19,7 @@ interface Joined extends PartnerConsole {
 
 async function joined(changes: Partial<PartnerSurroundings> = {}): Promise<Joined> {
   const world = await startSmallCoordinator();
-  atEnd(() => world.close());
   const partner = partnerConsole(changes);
-  atEnd(() => partner.close());
   const { code, text } = await partner.run("join", world.invitation());
   if (code !== 0) throw new Error(text);
   return { ...partner, world };
@@ -74,10 +72,6 @@ describe("uninstall", () => {
   it("leaves nothing on the file system of what was there before the join", async () => {
     const world = await startSmallCoordinator();
     const partner = partnerConsole();
-    atEnd(
-      () => world.close(),
-      () => partner.close(),
-    );
     const before = everythingBelow(dirname(partner.home));
     await partner.run("join", world.invitation());
     const between = everythingBelow(dirname(partner.home));
@@ -98,7 +92,7 @@ describe("uninstall", () => {
     const { home, run } = await joined({ ask });
 
     const no = await run("uninstall");
-    const nobody = await partnerLike(home).run("uninstall", "--home", home);
+    const nobody = await partnerConsole().run("uninstall", "--home", home);
 
     expect([no.code, nobody.code]).toEqual([1, 2]);
     expect(asked).toEqual([`Remove ${home} with everything in it, after the crawler has left for good?`]);
@@ -160,10 +154,4 @@ describe("uninstall", () => {
     expect(code).toBe(0);
     expect(readdirSync(dirname(home))).toEqual([]);
   });
-
-  function partnerLike(home: string): PartnerConsole {
-    const partner = partnerConsole();
-    atEnd(() => partner.close());
-    return { ...partner, home };
-  }
 });

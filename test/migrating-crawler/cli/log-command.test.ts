@@ -1,7 +1,7 @@
 /** `log`: the end of what the dock wrote, in words, over files that follow each other. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { readable } from "#crawler/cli/log-command";
 import { RotatingLog } from "#crawler/supervisor/run-supervisor";
 import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
@@ -11,7 +11,6 @@ beforeEach(() => {
   partner = partnerConsole();
   mkdirSync(join(partner.home, "spool"), { recursive: true });
 });
-afterEach(() => partner.close());
 
 const line = (msg: string) =>
   JSON.stringify({ level: "warn", time: "2026-11-22T12:00:00.000Z", name: "amber", host: "a.example", msg });

@@ -22,19 +22,13 @@ import { sliceRunner } from "../support/slices.ts";
 const noise = randomBytes(20_000).toString("base64url");
 const pageBytes = (path: string) => 2000 + ((Number(path.replace(/\D/g, "")) * 7919) % 12_000);
 
-async function relayTo(port: number): Promise<CountingRelay> {
-  const relay = await startCountingRelay(port);
-  atEnd(() => relay.close());
-  return relay;
-}
-
 async function sites(): Promise<CountingRelay> {
   const origin = await startOrigin((request, response) => {
     if (request.url === "/robots.txt") return void response.writeHead(404).end();
     const { url } = request;
     html(response, `<title>${url}</title><p>${noise.slice(0, 300)}<!--${noise.slice(0, pageBytes(url!))}-->`);
   });
-  return relayTo(origin.port);
+  return startCountingRelay(origin.port);
 }
 
 const pagesOf = (host: string, port: number, count: number) =>
@@ -69,7 +63,7 @@ describe("the day's bytes", () => {
     const cap = 3_000_000;
     const [relay, home] = [await sites(), temporaryFolder("nearcrawl-caps-")];
     const world = await coordinator(relay.port);
-    const link = await relayTo(world.port);
+    const link = await startCountingRelay(world.port);
     const settings = {
       coordinatorUrl: `ws://127.0.0.1:${link.port}/crawler`,
       ...{ key: keyOf("amber"), name: "amber", home, allowRanges: ["127.0.0.0/8"] },
@@ -100,8 +94,7 @@ describe("the day's bytes", () => {
       response.writeHead(200, { "content-type": "text/html" });
       response.end(`<p>${noise.slice(0, 20_000)}`);
     });
-    atEnd(() => secure.close());
-    const relay = await relayTo(secure.port);
+    const relay = await startCountingRelay(secure.port);
     const runner = sliceRunner({ certificateFile: certificate.file });
 
     const { results } = await runner.crawl([

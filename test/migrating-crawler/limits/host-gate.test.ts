@@ -1,7 +1,7 @@
 /** What is known of hosts outlives the process, and a damaged file does no harm. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { steadyNowMs } from "#crawler/core/steady-time";
 import { HostGates } from "#crawler/limits/host-gate";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -12,7 +12,6 @@ beforeEach(() => {
   home = temporaryFolder("nearcrawl-gates-");
   warnings = [];
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const warn = (_fields: object, words: string) => void warnings.push(words);
 const newGates = () => new HostGates({ floorMs: 1000, responseTimeFactor: 5, kept: { home, warn } });

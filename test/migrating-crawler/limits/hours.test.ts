@@ -12,17 +12,11 @@ const at = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3
 
 describe("hours of the week", () => {
   it.each([
-    ["22:00-06:00", [[1320, 1800]]],
-    [
-      "00:00-06:00, 20:00-24:00",
-      [
-        [0, 360],
-        [1200, 1440],
-      ],
-    ],
+    ["22:00-06:00", [1320, 1800]],
+    ["00:00-06:00, 20:00-24:00", [0, 360, 1200, 1440]],
     ["Never", []],
-    ["always", [[0, 1440]]],
-    ["9:30-10:00", [[570, 600]]],
+    ["always", [0, 1440]],
+    ["9:30-10:00", [570, 600]],
     ["10:00-10:00", null],
     ["24:00-10:00", null],
     ["25:00-26:00", null],
@@ -31,9 +25,9 @@ describe("hours of the week", () => {
     ["", null],
     ["10:00-11:00,".repeat(30), null],
   ])("are read: %s", (text, spans) => {
-    const expected = spans?.map(([fromMinute, untilMinute]) => ({ fromMinute, untilMinute })) ?? null;
+    const read = parseHours(text)?.flatMap(({ fromMinute, untilMinute }) => [fromMinute, untilMinute]);
 
-    expect(parseHours(text)).toEqual(expected);
+    expect(read ?? null).toEqual(spans);
   });
 
   it("that begin in the evening last into the next morning, also from Sunday to Monday", () => {
@@ -71,15 +65,8 @@ describe("hours of the week", () => {
 });
 
 describe("when hours open or close next, on nights when clocks change", () => {
-  const every = (hours: string) =>
-    weekOf(
-      Object.fromEntries(
-        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"].map((day) => [
-          day,
-          hours,
-        ]),
-      ),
-    );
+  const days = "monday tuesday wednesday thursday friday saturday sunday".split(" ");
+  const every = (hours: string) => weekOf(Object.fromEntries(days.map((day) => [day, hours])));
 
   it.each([
     ["Europe/Athens", "22:00-06:00", "2026-10-24T21:00:00Z", "2026-10-25T04:00:00Z"],
@@ -107,19 +94,15 @@ describe("when hours open or close next, on nights when clocks change", () => {
   it("is the first minute at which it does, in a hundred nights of zones and hours drawn at random", () => {
     const random = seededRandom(41);
     const zones = ["Europe/Athens", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "UTC"];
-    const nights = [
-      "2026-10-24T20:00:00Z",
-      "2027-03-27T20:00:00Z",
-      "2026-11-01T02:00:00Z",
-      "2026-10-03T12:00:00Z",
-    ];
+    const nights = "2026-10-24T20 2027-03-27T20 2026-11-01T02 2026-10-03T12".split(" ");
     for (let round = 0; round < 100; round++) {
       const time = () =>
         `${String(Math.floor(random() * 24)).padStart(2, "0")}:${random() < 0.5 ? "00" : "30"}`;
       const [from, until] = [time(), time()];
       const timeZone = zones[Math.floor(random() * zones.length)]!;
       const startMs =
-        Date.parse(nights[Math.floor(random() * nights.length)]!) + Math.floor(random() * 600) * 60_000;
+        Date.parse(`${nights[Math.floor(random() * nights.length)]}:00Z`) +
+        Math.floor(random() * 600) * 60_000;
       if (from === until) continue;
       let nowMs = startMs;
       const schedule = new Schedule({ hours: every(`${from}-${until}`), timeZone }, () => new Date(nowMs));

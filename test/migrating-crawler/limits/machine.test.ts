@@ -1,7 +1,7 @@
 /** What a machine tells of itself: memory, idleness, power, users, connections, disk, its own networks. */
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ConnectionSlots } from "#crawler/limits/connection-slots";
 import { DiskWatch } from "#crawler/limits/disk-watch";
 import { IdleWatch, type MachineSigns, readMachineSigns } from "#crawler/limits/idle-watch";
@@ -14,7 +14,6 @@ let folder: string;
 beforeEach(() => {
   folder = temporaryFolder("nearcrawl-machine-");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function put(path: string, content: string | Buffer): string {
   mkdirSync(dirname(join(folder, path)), { recursive: true });

@@ -4,9 +4,9 @@ import { asCrawlerId } from "#core/ids";
 import { StoppedSites } from "#crawler/limits/stopped-sites";
 import { startCrawler } from "#crawler/main";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { Lease } from "#protocol/lease";
 import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../../support/at-end.ts";
+import { leaseOf } from "../support/leasing-gateway.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
@@ -44,12 +44,8 @@ async function crawlerAtWork() {
   const asks = () => gateway.seen.messages.filter(({ message }) => message.type === "crawler:ready");
   await vi.waitFor(() => expect(asks()).toHaveLength(1), 20_000);
   const grant = (leaseId: string, host: string, paths: readonly string[]) => {
-    const urls = paths.map((path) => ({
-      url: `http://${host}:${origin.port}${path}`,
-      etag: null,
-      lastModified: null,
-    }));
-    const lease: Lease = { leaseId, host, addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
+    const urls = paths.map((path) => `http://${host}:${origin.port}${path}`);
+    const lease = leaseOf(leaseId, urls, { host, addresses: [] });
     gateway.gateway.send(amber, { type: "coordinator:tasks", leases: [lease], askAgainMs: 50, reason: "" });
   };
   const endOf = async (leaseId: string) =>

@@ -1,11 +1,16 @@
-import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
 import { Carrier } from "#crawler/link/carrier";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { packResult } from "#protocol/packed/message-frames";
 import { unpackMessage } from "#protocol/packed/unpack-message";
-import { type FetchOutcome, type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
+import {
+  type FetchOutcome,
+  type FetchResult,
+  failedResult,
+  fetchResultSchema,
+  type PageExtract,
+} from "#protocol/result";
 import { generatedResults } from "../../protocol/generated-results.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -22,17 +27,8 @@ class RecordingLink {
 }
 
 const notFound: FetchResult = {
-  url: "http://site.example/missing",
-  fetchedAt: "2026-01-01T00:00:00.000Z",
+  ...failedResult({ url: "http://site.example/missing", fetchedAt: "2026-01-01T00:00:00.000Z" }, ""),
   outcome: { type: "http-error", status: 404, retryAfterSeconds: null },
-  address: null,
-  timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 5 },
-  wireBytes: 0,
-  bodyBytes: 0,
-  etag: null,
-  lastModified: null,
-  hostDelayMs: 0,
-  page: null,
 };
 
 let home: string;
@@ -47,10 +43,7 @@ beforeEach(() => {
   carrier = new Carrier({ spool, link, log: quietLog });
 });
 
-afterEach(() => {
-  spool.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => spool.close());
 
 describe("the carrier", () => {
   it("ships results in order and each once in a session", () => {
@@ -181,7 +174,7 @@ describe("a result that the coordinator would not take", () => {
     expect(shipped).toMatchObject([
       { leaseId: "7", result: bad },
       { leaseId: "7", result: bad },
-      { leaseId: "7", result: notFound },
+      { leaseId: "7", result: { url: notFound.url, outcome: notFound.outcome } },
       { leaseId: "0", result: { outcome: { code: "bad-result" } } },
     ]);
     carrier.onAcknowledge(4);

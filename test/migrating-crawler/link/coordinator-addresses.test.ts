@@ -6,11 +6,8 @@ import { CoordinatorLink } from "#crawler/link/coordinator-link";
 import { helloOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { atEnd } from "../../support/at-end.ts";
 
-const [athens, berlin, cairo] = ["a", "b", "c"].map((host) => `wss://${host}.fleet.example/crawler`) as [
-  string,
-  string,
-  string,
-];
+const at = (host: string) => `wss://${host}.fleet.example/crawler`;
+const [athens, berlin, cairo] = [at("a"), at("b"), at("c")];
 
 describe("which coordinator is next", () => {
   test("each of the others in turn, then the first again", () => {
@@ -49,37 +46,14 @@ describe("who may name a coordinator", () => {
     expect(addresses.all).toEqual([athens, cairo]);
   });
 
+  const coUk = "wss://a.fleet.example.co.uk/crawler";
   test.each([
-    [
-      "of the same registrable domain",
-      "wss://a.fleet.example.co.uk/crawler",
-      [],
-      "wss://b.other.example.co.uk/crawler",
-      true,
-    ],
-    [
-      "of another below the same public suffix",
-      "wss://a.example.co.uk/crawler",
-      [],
-      "wss://b.evil.co.uk/crawler",
-      false,
-    ],
-    [
-      "of another tenant of one platform",
-      "wss://a.github.io/crawler",
-      [],
-      "wss://b.github.io/crawler",
-      false,
-    ],
+    ["of the same registrable domain", coUk, [], "wss://b.other.example.co.uk/crawler", true],
+    ["of another below the same public suffix", coUk, [], "wss://b.evil.co.uk/crawler", false],
+    ["of another tenant of a platform", "wss://a.github.io/crawler", [], "wss://b.github.io/crawler", false],
     ["in the partner's network, by name", athens, [], "wss://router.lan/crawler", false],
     ["in the partner's network, by address", athens, [], "wss://192.168.1.1/crawler", false],
-    [
-      "another port of the given address",
-      "wss://203.0.113.7:7411/crawler",
-      [],
-      "wss://203.0.113.7:7412/crawler",
-      true,
-    ],
+    ["another port of an address", "wss://203.0.113.7:1/crawler", [], "wss://203.0.113.7:2/crawler", true],
     ["another address", "wss://203.0.113.7/crawler", [], "wss://203.0.113.8/crawler", false],
     ["of a domain that root keys signed", athens, ["fleet.example.net"], "wss://c.example.net/crawler", true],
   ])("%s: %s, %j → %s %s", (_what, given, domains, named, isTaken) => {

@@ -13,11 +13,13 @@ import type {
   CoordinatorRefuse,
   CoordinatorWelcome,
 } from "#protocol/coordinator-messages";
+import { challengeHeader } from "#protocol/identity";
 import { packResult } from "#protocol/packed/message-frames";
 import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "../../protocol/generated-results.ts";
 import { atEnd } from "../../support/at-end.ts";
 import { makeGate } from "../../support/gate.ts";
+import { onLoopback } from "../support/loopback.ts";
 import { closedPort } from "../support/origin.ts";
 
 const trusting = (trust: Partial<CoordinatorRoute>): CoordinatorRoute => ({
@@ -78,7 +80,7 @@ async function welcomed(options: Parameters<typeof start>[0] = {}, changes: Part
   const world = await start(options);
   const made = makeLink(world.url, changes);
   made.link.start();
-  await vi.waitFor(() => expect(made.heard.welcomes.length).toBe(1));
+  await vi.waitFor(() => expect(made.heard.welcomes.length).toBe(1), 10_000);
   return { ...world, ...made };
 }
 
@@ -273,9 +275,7 @@ describe("when the coordinator says when to come back", () => {
     server.on("upgrade", (_request, socket) => {
       socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nmany wait");
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    atEnd(() => new Promise((resolve) => server.close(resolve)));
-    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
+    const url = `ws://127.0.0.1:${(await onLoopback(server)).port}/crawler`;
 
     expect(await downReason(url)).toBe("the connection was refused (HTTP 503): many wait");
     expect(await waitsFor(url)).toEqual([7000, 7699]);
@@ -397,10 +397,7 @@ describe("over TLS", () => {
 
 describe("a coordinator that misbehaves", () => {
   test("and never answers the upgrade is given up", async () => {
-    const silent = createServer((socket) => void socket.resume());
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    atEnd(() => new Promise((resolve) => silent.close(resolve)));
-    const { port } = silent.address() as AddressInfo;
+    const { port } = await onLoopback(createServer((socket) => void socket.resume()));
 
     expect(await downReason(`ws://127.0.0.1:${port}/crawler`, { welcomeTimeoutMs: 30 })).toMatch(
       /nothing heard|timed out/,
@@ -408,14 +405,15 @@ describe("a coordinator that misbehaves", () => {
   });
 
   test.each([
-    ["never welcomes", () => {}, /^nothing heard from the coordinator for 0\.05 s$/],
+    ["never welcomes", () => {}, /^nothing heard from the coordinator for 0\.5 s$/],
+    ["sends text", (send: (data: string) => void) => send("{}"), /it is a text frame$/],
     [
       "sends garbage",
-      (send: (bytes: Buffer) => void) => send(Buffer.alloc(100, 0xff)),
+      (send: (data: Buffer | string) => void) => send(Buffer.alloc(100, 0xff)),
       /^on a message of the coordinator: the deflate stream is corrupt/,
     ],
   ])("and %s is left", async (_what, greet, words) => {
-    expect(await downReason(await serverThat(greet), { welcomeTimeoutMs: 50 })).toMatch(words);
+    expect(await downReason(await serverThat(greet), { welcomeTimeoutMs: 500 })).toMatch(words);
   });
 });
 
@@ -430,9 +428,10 @@ test("a URL that would send the key in the clear is refused at once", () => {
 });
 
 /** A WebSocket server that greets every client in its own way. */
-async function serverThat(greet: (send: (bytes: Buffer) => void) => void): Promise<string> {
+async function serverThat(greet: (send: (data: Buffer | string) => void) => void): Promise<string> {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
-  server.on("connection", (socket) => greet((bytes) => socket.send(bytes)));
+  server.on("headers", (headers) => void headers.push(`${challengeHeader}: ${"c".repeat(43)}`));
+  server.on("connection", (socket) => greet((data) => socket.send(data)));
   await new Promise((resolve) => server.once("listening", resolve));
   atEnd(async () => {
     for (const client of server.clients) client.terminate();

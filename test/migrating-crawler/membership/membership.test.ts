@@ -1,6 +1,6 @@
 /** A crawler's private files: who may read them, what a crash or a stranger does to them, who the crawler is. */
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
 import { quietLog } from "#crawler/core/log";
 import { type Membership, membershipFile, readMembership, writeMembership } from "#crawler/core/membership";
@@ -25,7 +25,6 @@ let home = "";
 beforeEach(() => {
   home = temporaryFolder("nearcrawl-member-");
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const modeOf = (file: string) => statSync(file).mode & 0o777;
 
@@ -158,12 +157,6 @@ describe("a member", () => {
     expect(isSignedBy(publicKey, helloText({ challenge: "d".repeat(43), ...said }), signature)).toBe(false);
     for (const binding of ["d".repeat(43), null, undefined])
       expect(isSignedBy(publicKey, helloText({ challenge, ...said, binding }), signature)).toBe(false);
-  });
-
-  it("shows no identity to a coordinator that gives nothing to sign", () => {
-    writeMembership(home, membership);
-
-    expect(openMember(home)?.sign(helloOf("amber"), null).identity).toBeUndefined();
   });
 
   it("has tickets and keys on the disk before they count", () => {

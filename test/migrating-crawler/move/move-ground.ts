@@ -1,6 +1,6 @@
 /** Folders of two hosts: one whose crawler moves, with results that wait, and one that takes it in. */
 
-import { realpathSync, rmSync, writeFileSync } from "node:fs";
+import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeMembership } from "#crawler/core/membership";
 import { openIdentity } from "#crawler/membership/identity";
@@ -15,14 +15,13 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 export interface MoveGround {
   readonly from: string;
   readonly to: string;
-  close(): void;
 }
 
 const soonMs = 3_600_000;
 
 export function paceOf(host: string, notBeforeMs: number) {
   const pace = { notBeforeMs, crawlDelayMs: 0, backOffMs: 0, backedOffAtMs: 0, usualMs: 0 };
-  return { host, ...pace, answers: 1, lastMs: 1, stretch: 1, failures: 0 };
+  return { host, ...pace, answers: 1, lastMs: 1, failures: 0 };
 }
 
 export function newMoveGround(): MoveGround {
@@ -51,7 +50,7 @@ export function newMoveGround(): MoveGround {
     join(to, "host-paces.json"),
     paces(paceOf("a.example", now + 2 * soonMs), paceOf("b.example", now)),
   );
-  return { from, to, close: () => rmSync(folder, { recursive: true, force: true }) };
+  return { from, to };
 }
 
 function fillSpool(home: string, results: number): void {

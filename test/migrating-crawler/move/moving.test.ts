@@ -1,6 +1,4 @@
-/** What the coordinator may ask of a crawler in a move, and in which order. */
-import { rmSync } from "node:fs";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
 import { Moving, type MovingSettings } from "#crawler/move/moving";
 import type { CrawlerMove } from "#protocol/move";
@@ -13,7 +11,6 @@ beforeEach(() => {
   home = temporaryFolder("nearcrawl-moving-");
   said = [];
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function moving(): Moving {
   const idle: Pick<MovingSettings, "tools" | "loop" | "carrier" | "spool"> = {

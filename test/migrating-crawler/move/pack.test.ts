@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { pacesFrom } from "#crawler/limits/host-gate";
 import { readPart, writePack } from "#crawler/move/pack";
 import { arrivedFolder, PackReceiver } from "#crawler/move/receive-pack";
@@ -13,7 +13,6 @@ let ground: MoveGround;
 beforeEach(() => {
   ground = newMoveGround();
 });
-afterEach(() => ground.close());
 
 describe("a pack", () => {
   it("brings the spool under its own id, and of both hosts' paces the one that waits longer", () => {

@@ -1,11 +1,12 @@
 /** Names with several addresses, some of them forbidden or dead, and names that change where they point. */
 import dgram from "node:dgram";
-import { createServer, type Server } from "node:net";
+import { createServer } from "node:net";
 import { decode, encode } from "dns-packet";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Failure } from "#crawler/core/failure";
 import { Connector } from "#crawler/net/connector";
 import { atEnd } from "../../support/at-end.ts";
+import { onLoopback } from "../support/loopback.ts";
 import { testConfig } from "../support/test-config.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -35,12 +36,7 @@ async function connectorFor(records: () => Records, changes: Parameters<typeof t
   return made;
 }
 
-async function listening(address: string): Promise<number> {
-  const server: Server = createServer((socket) => socket.on("error", () => {}));
-  await new Promise<void>((resolve) => server.listen(0, address, resolve));
-  atEnd(() => server.close());
-  return (server.address() as { port: number }).port;
-}
+const listening = async (address: string) => (await onLoopback(createServer(), address)).port;
 
 const to = (port: number) => ({ host: "many.example", port, secure: false, timeoutMs: 5000 });
 

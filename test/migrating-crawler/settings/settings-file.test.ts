@@ -1,7 +1,7 @@
 /** A settings file that a person edits: what it says is taken, and what is wrong is told with its line. */
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
 import { settingsTemplate } from "#crawler/cli/join";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
@@ -13,7 +13,6 @@ let folder: string;
 beforeEach(() => {
   folder = temporaryFolder("nearcrawl-settings-");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const connection = {
   coordinatorUrl: "wss://search.example/crawler",

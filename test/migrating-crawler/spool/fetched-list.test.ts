@@ -1,7 +1,7 @@
 /** What a crawler asked of whom, for a partner who gets a complaint: the list on disk, and the command that reads it. */
 import { appendFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { FetchedList } from "#crawler/spool/fetched-list";
 import { until } from "../../support/until.ts";
 import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
@@ -17,7 +17,6 @@ beforeEach(() => {
   mkdirSync(join(partner.home, "spool"), { recursive: true });
   folder = join(partner.home, "crawler", "fetched");
 });
-afterEach(() => partner.close());
 
 const listOf = (wanted = { days: 30, maxBytes: mebibyte }) =>
   new FetchedList({ kept: { home: partner.home, warn: () => {} }, wanted: () => wanted, now: () => now });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
+import { readKnownCoordinators } from "#crawler/membership/known-coordinators";
 import { askCrawler } from "#crawler/status/ask-crawler";
 import { openControl } from "#crawler/status/control-server";
 import { childCommand } from "#crawler/supervisor/crawler-child";
@@ -23,7 +24,6 @@ const steered = (name = "amber") => ({
   pause() {},
   resume() {},
   drain() {},
-  renewSigningKey: () => "A new signing key was made.",
 });
 
 async function open(home: string, { name = "amber", log = quietLog as CrawlerLog } = {}) {
@@ -97,13 +97,15 @@ describe("the control socket", () => {
     },
   );
 
-  it("works in the dock's sandbox, out of which a drained crawler asks its dock to leave", async () => {
+  it("works in the dock's sandbox, in which addresses of coordinators are kept, and a drained crawler asks to leave", async () => {
     const home = folder();
     const bundle = join(folder(), "bundle.mjs");
     const source = `import { askToLeave } from "./drain.ts";
       import { openControl } from "./control-server.ts";
+      import { keepKnownCoordinators } from "../membership/known-coordinators.ts";
       process.on("message", () => {});
       const log = { debug() {}, info() {}, warn: console.error, error: console.error };
+      keepKnownCoordinators(process.argv[2], ["wss://search.example/crawler"], log);
       await openControl({ home: process.argv[2], log, crawler: {
         report: () => ({ crawler: { name: "boxed" } }),
         drain: () => askToLeave(true),
@@ -122,6 +124,7 @@ describe("the control socket", () => {
     await once(child.stdout!, "data");
 
     expect(await nameAt(home)).toBe("boxed");
+    expect(readKnownCoordinators(home, quietLog)).toEqual(["wss://search.example/crawler"]);
     await askCrawler(home, { method: "POST", path: "/drain" });
     expect(await asked).toContain("SIGUSR2");
   });

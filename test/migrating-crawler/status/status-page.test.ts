@@ -1,6 +1,5 @@
 /** The local page over a real socket: what it shows, and who cannot read or use it. */
 import { createServer, type IncomingHttpHeaders, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { parse } from "node-html-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
@@ -9,6 +8,7 @@ import { statusPage } from "#crawler/status/status-page";
 import type { StatusReport } from "#crawler/status/status-report";
 import { atEnd } from "../../support/at-end.ts";
 import { until } from "../../support/until.ts";
+import { onLoopback } from "../support/loopback.ts";
 import { failure, sampleReport } from "./sample-report.ts";
 
 /** The first thread in a run is bundled from sources. */
@@ -212,14 +212,9 @@ describe("the local page", () => {
   });
 
   it("takes the next port where another crawler keeps the first", async () => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const { port } = other.address() as AddressInfo;
+    const { port } = await onLoopback(createServer());
     const page = new PageServer({ port, report: sampleReport, log: quietLog, retryMs: 5 });
-    atEnd(
-      () => page.close(),
-      () => new Promise((resolve) => other.close(resolve)),
-    );
+    atEnd(() => page.close());
 
     await until(() => page.port !== null, soonMs);
 
@@ -227,13 +222,12 @@ describe("the local page", () => {
   });
 
   it("waits for a port that the process before it still holds", async () => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const { port } = other.address() as AddressInfo;
+    const other = await onLoopback(createServer());
+    const { port } = other;
     const page = new PageServer({ port, report: sampleReport, log: quietLog, retryMs: 20 });
     atEnd(() => page.close());
 
-    await new Promise((resolve) => other.close(resolve));
+    await other.close();
     await until(() => page.port !== null, soonMs);
 
     expect((await ask(port, "/")).status).toBe(200);

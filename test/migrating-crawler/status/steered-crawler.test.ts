@@ -1,11 +1,4 @@
-/**
- * A crawler at work against a real gateway and a real site, looked at and steered by the partner's commands over its
- * control socket. One crawler for all; the tests follow its life to the end.
- */
-import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { partnerContext } from "#crawler/cli/partner-commands";
-import { watchStatus } from "#crawler/cli/status-command";
 import { quietLog } from "#crawler/core/log";
 import { startCrawler } from "#crawler/main";
 import type { Resident } from "#crawler/resident-crawler";
@@ -14,8 +7,9 @@ import { askCrawler } from "#crawler/status/ask-crawler";
 import { openStatus } from "#crawler/status/open-status";
 import type { StatusReport } from "#crawler/status/status-report";
 import type { Lease } from "#protocol/lease";
-import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+import type { LoopbackGateway } from "../../gateway/gateway-on-loopback.ts";
 import { until } from "../../support/until.ts";
+import { leaseOf, leasingGateway } from "../support/leasing-gateway.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
 import { testConfig } from "../support/test-config.ts";
@@ -37,19 +31,9 @@ beforeAll(async () => {
     if (request.url === "/cut") return void request.socket.destroy();
     html(response, `<title>Amber</title><p>${"ships sail northwards ".repeat(400)}`);
   });
-  world = await startGateway({
-    zlibSync: null,
-    settings: { userAgent: "Nearcrawl/0.1 (+https://crawl.example/about-crawler)" },
-    handlers: {
-      async onMessage(crawlerId, message) {
-        if (message.type !== "crawler:ready") return;
-        const leases = waiting.splice(0, 1);
-        const reason = leases.length === 0 ? "nothing is due" : "";
-        world.gateway.send(crawlerId, { type: "coordinator:tasks", leases, askAgainMs: 50, reason });
-      },
-    },
-  });
-  waiting = [leaseOf("1", ["/", "/secret/a", "/cut", "/b"])];
+  waiting = [pagesOf("1", ["/", "/secret/a", "/cut", "/b"])];
+  const userAgent = "Nearcrawl/0.1 (+https://crawl.example/about-crawler)";
+  world = await leasingGateway(waiting, { settings: { userAgent } });
   config = testConfig({ coordinatorUrl: world.url, limits: { extractionThreads: 0 } });
   partner = partnerConsole({ defaultHome: config.home });
   crawler = await startCrawler(config, {
@@ -58,24 +42,23 @@ beforeAll(async () => {
     },
   });
   const status = await openStatus({ config, crawler, log: quietLog });
-  await until(() => crawler.report().work?.today.urls === 4, 10_000);
-});
+  await until(() => crawler.report().work?.today.urls === 4, 60_000);
+}, 90_000);
 afterAll(async () => {
   await ended;
   await crawler.stop();
   await world.close();
   await origin.close();
-  partner.close();
-  rmSync(config.home, { recursive: true, force: true });
 });
 
-function leaseOf(leaseId: string, paths: readonly string[]): Lease {
-  const urls = paths.map((path) => ({ url: origin.url + path, etag: null, lastModified: null }));
-  return { leaseId, host: "127.0.0.1", addresses: ["127.0.0.1"], expiresInSeconds: 60, waitMs: 0, urls };
-}
+const pagesOf = (leaseId: string, paths: readonly string[]) =>
+  leaseOf(
+    leaseId,
+    paths.map((path) => origin.url + path),
+  );
 
 async function openSlowPage(leaseId: string): Promise<void> {
-  waiting = [leaseOf(leaseId, [`/slow/${leaseId}`])];
+  waiting.push(pagesOf(leaseId, [`/slow/${leaseId}`]));
   await until(() => held.length === 1, 10_000);
 }
 
@@ -117,36 +100,6 @@ describe("a crawler at work", () => {
     expect(code).toBe(0);
     expect(text).toContain("4 URLs: 2 fetched, 1 forbidden by robots.txt, 1 failed");
     expect(text).toContain("Errors today: 0 of sites, 1 of the network");
-  });
-
-  it("is watched on a terminal by drawing over, elsewhere by lines", async () => {
-    const drawn: string[][] = [];
-    const printed: string[] = [];
-    const times = { drawMs: 5, lineMs: 5 };
-    const surroundings = {
-      ...{
-        env: {},
-        program: "nearcrawl-crawler",
-        defaultHome: config.home,
-        ask: null,
-        now: () => new Date(),
-      },
-      ...{ complain: () => {}, setExitCode: () => {}, print: (line: string) => void printed.push(line) },
-    };
-    const context = partnerContext(surroundings, {});
-    const ends = [new AbortController(), new AbortController()] as const;
-    const screen = { draw: (lines: readonly string[]) => void drawn.push([...lines]) };
-
-    const watches = [
-      watchStatus({ ...context, screen }, ends[0].signal, times),
-      watchStatus(context, ends[1].signal, times),
-    ];
-    await until(() => drawn.length >= 2 && printed.length >= 2, 5000);
-    for (const end of ends) end.abort();
-
-    expect(await Promise.all(watches)).toEqual([0, 0]);
-    expect(drawn[1]?.[0]).toMatch(/^amber: /);
-    expect(printed[1]).toMatch(/UTC {2}amber: Connected, /);
   });
 
   it("is paused at once, with the reason, and goes on when it is resumed", async () => {
@@ -201,7 +154,7 @@ describe("a crawler at work", () => {
 
     const drained = run("drain", "--reason", "the machine goes away");
     await until(() => crawler.report().drain !== null, 5000);
-    waiting = [leaseOf("4", ["/never"])];
+    waiting.push(pagesOf("4", ["/never"]));
     releasePages();
     const { code, text } = await drained;
 
@@ -221,13 +174,8 @@ describe("a crawler at work", () => {
     const { code, text } = await run("status");
     const drain = await run("drain");
     const pause = await run("pause");
-    const renew = await run("renew-signing-key");
 
     expect(code).toBe(3);
-    expect(renew).toMatchObject({
-      code: 3,
-      text: expect.stringContaining("only a running one can announce"),
-    });
     expect(text).toContain("No crawler runs in this folder. Start it: nearcrawl-crawler.mjs run");
     expect(text).toContain("Errors today: 0 of sites, 1 of the network");
     expect(text).toContain("its settings are not in this folder");

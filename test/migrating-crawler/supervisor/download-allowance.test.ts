@@ -1,7 +1,6 @@
 /** What the supervisor's own downloads may take: a real server that gives whatever is asked for, as fast as it can. */
 import { readFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { limitsSchema } from "#crawler/settings/limits-config";
@@ -9,9 +8,10 @@ import { DownloadAllowance } from "#crawler/supervisor/download-allowance";
 import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
+import { onLoopback } from "../support/loopback.ts";
 
 const bundle = Buffer.alloc(400 * 1024, "x");
-let server: Server;
+let server: Awaited<ReturnType<typeof onLoopback>>;
 let home: string;
 let asked: (string | undefined)[];
 let sentBytes: number;
@@ -19,25 +19,21 @@ beforeEach(async () => {
   home = temporaryFolder("nearcrawl-allowance-");
   asked = [];
   sentBytes = 0;
-  server = createServer((request, answer) => {
+  const serving = createServer((request, answer) => {
     asked.push(request.headers.range);
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
     const body = first === undefined ? bundle : bundle.subarray(Number(first), Number(last) + 1);
     sentBytes += body.length;
     answer.writeHead(first === undefined ? 200 : 206, { "content-length": body.length }).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  server = await onLoopback(serving);
 });
-afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
+afterEach(() => server.close());
 
 function source(limits: object) {
   const allowance = new DownloadAllowance({ home, limits: () => limitsSchema.parse(limits) });
-  const { port } = server.address() as AddressInfo;
   const from = new ReleaseSource({
-    coordinatorUrl: `ws://127.0.0.1:${port}/crawler`,
+    coordinatorUrl: `ws://127.0.0.1:${server.port}/crawler`,
     route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
     allowance,
   });

@@ -1,9 +1,9 @@
 /** What a partner says of releases is kept, over real processes. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { judgeByPolicy, releasePolicy } from "#crawler/settings/release-policy";
 import { until } from "../../support/until.ts";
 import { offer, startDock, writeSettings } from "./release-world.ts";
 import {
-  type Docked,
   docked,
   publish,
   reasonOf,
@@ -17,43 +17,59 @@ import {
 useReleaseWorld();
 
 describe("the partner's policy", () => {
-  let dock: Docked;
-  beforeAll(async () => {
-    dock = await docked();
-    running.splice(running.indexOf(dock), 1);
-  });
-  afterAll(() => dock.dock.stop());
-
+  const [firstOfferedAt, now] = [new Date("2026-11-01T00:00:00Z"), new Date("2026-11-01T03:00:00Z")];
+  /** Why a release is not taken; null: it is. */
+  const judged = (version: string, policy: object, hasRelease: boolean) => {
+    const answer = judgeByPolicy(version, {
+      policy: releasePolicy.parse(policy),
+      now,
+      firstOfferedAt,
+      hasRelease,
+    });
+    return answer.take ? null : answer.reason;
+  };
   it.each([
-    ["pin", `[releases]\npolicy = "pin"`, "pinned", "the partner stays with what runs"],
-    ["ask", `[releases]\npolicy = "ask"`, "pinned", "the partner has not accepted this version yet"],
-    [
-      "delay",
-      `[releases]\npolicy = "delay"\ndelayHours = 2`,
-      "delayed",
-      expect.stringMatching(/takes it at 20/),
-    ],
-  ])("%s keeps what runs, and says so", async (_policy, settings, state, reason) => {
-    writeSettings(dock.home.path, settings);
+    [{}, "1.5.0", null],
+    [{ refuse: ["1.5.0"] }, "1.5.0", "the partner refuses this version"],
+    [{ refuse: ["1.4.0"] }, "1.5.0", null],
+    [{ policy: "pin" }, "1.5.0", "the partner stays with what runs"],
+    [{ policy: "pin", pin: "1.4.0" }, "1.5.0", "the partner stays with 1.4.0"],
+    [{ policy: "pin", pin: "1.5.0" }, "1.5.0", null],
+    [{ policy: "ask" }, "1.5.0", "the partner has not accepted this version yet"],
+    [{ policy: "ask", accept: ["1.5.0"] }, "1.5.0", null],
+    [{ policy: "delay", delayHours: 3.001 }, "1.5.0", "the partner takes it at 2026-11-01T03:00:03.600Z"],
+    [{ policy: "delay", delayHours: 3 }, "1.5.0", null],
+  ])("%j keeps %s out with the words: %s", (policy, version, words) => {
+    expect(judged(version, policy, true)).toBe(words);
+  });
+
+  it("has nothing to stay with, and nothing to wait for, where nothing runs", () => {
+    const policies = [
+      { policy: "pin" },
+      { policy: "delay" },
+      { policy: "pin", pin: "1.4.0" },
+      { policy: "ask" },
+    ];
+
+    expect(policies.map((policy) => judged("1.5.0", policy, false) === null)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("is told of in the report, and what runs goes on", async () => {
+    const dock = await docked();
+    writeSettings(dock.home.path, `[releases]\npolicy = "pin"`);
     const next = publish();
 
     offer(dock.home, next);
 
     await until(() => reasonOf(dock, next) !== undefined, soonMs);
-    expect(dock.state().reports.at(-1)).toEqual({ version: next.version, state, reason });
+    const reason = "the partner stays with what runs";
+    expect(dock.state().reports.at(-1)).toEqual({ version: next.version, state: "pinned", reason });
     expect(dock.state().current?.digest).toBe(dock.first.digest);
-  });
-
-  it("refuse keeps one version out and lets the next one in", async () => {
-    const [unwanted, wanted] = [publish(), publish()];
-    writeSettings(dock.home.path, `[releases]\nrefuse = ["${unwanted.version}"]`);
-
-    offer(dock.home, unwanted);
-    await until(() => reasonOf(dock, unwanted) !== undefined, soonMs);
-    offer(dock.home, wanted);
-
-    await until(() => dock.state().good?.digest === wanted.digest, soonMs);
-    expect(reasonOf(dock, unwanted)).toBe("the partner refuses this version");
   });
 
   it("delay takes the release when its time has come", async () => {

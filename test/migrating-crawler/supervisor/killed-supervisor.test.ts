@@ -128,7 +128,7 @@ describe("a dock that is killed", () => {
     const version = `1.${moments.findIndex(([name]) => name === what)}`;
     const first = world.publish(version, ofFirst(bundleText(version)));
     const next = world.publish(`${version}.1`, ofNext(bundleText(`${version}.1`)));
-    settle(home, first);
+    settle(home, world, first);
     offer(home, next);
 
     let dock = startProcess(home);
@@ -161,7 +161,7 @@ describe("a dock that is killed", () => {
     const home = world.newHome();
     const first = world.publish("2.0", bundleText("2.0"));
     const next = world.publish("2.1", bundleText("2.1"));
-    settle(home, first);
+    settle(home, world, first);
     offer(home, next);
     const dock = startProcess(home);
     world.handlers.set(`/releases/${next.digest}`, (_request, answer) => {
@@ -180,10 +180,11 @@ describe("a dock that is killed", () => {
 });
 
 /** The first release is good on this home's disk. */
-function settle(home: Home, { version, digest, bytes }: Published): void {
+function settle(home: Home, { files }: ReleaseWorld, { version, digest, bytes }: Published): void {
   const shelf = new ReleaseShelf({ home: home.path, warn: () => {} });
   const first = { version, digest, sequence: 1, bytes: bytes.length };
   writeFileSync(shelf.bundlePath(digest), bytes);
+  shelf.writeManifest(digest, JSON.parse(files.get(`/releases/${digest}/manifest.json`) as string));
   shelf.saveState({ ...emptyState, current: first, good: first });
 }
 

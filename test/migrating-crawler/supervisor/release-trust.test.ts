@@ -7,7 +7,7 @@ import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { ReleaseShelf } from "#crawler/supervisor/release-store";
 import { takeCurrent } from "#crawler/supervisor/release-updates";
 import { faultOfKept, keptTrust, refreshTrust } from "#crawler/supervisor/verify-release";
-import { anyOf, rawPublicKey, readEnvelope, signBody } from "#protocol/release-envelope";
+import { anyOf, formatEnvelope, rawPublicKey, readEnvelope, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
@@ -28,6 +28,12 @@ const [product, createdAt] = ["nearcrawl-crawler", "2026-11-01T00:00:00Z"] as co
 const [first, second, third] = [newKey(), newKey(), newKey()];
 const pinned = anyOf([rawPublicKey(first)]);
 const now = () => new Date();
+
+const sourceOf = ({ port }: ReleaseWorld) =>
+  new ReleaseSource({
+    coordinatorUrl: `ws://127.0.0.1:${port}/crawler`,
+    route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
+  });
 
 const rotation = (sequence: number, from: typeof first, to: typeof first) => {
   const [newOne, retires] = [rawPublicKey(to), rawPublicKey(from)];
@@ -78,22 +84,35 @@ test("a statement of what is newest is asked for on, and goes stale, whatever th
   expect([-400, 0, 6, 8].map(newness)).toEqual(["stated", "stated", "stated", "stale"]);
 });
 
+test("a statement that is older, good for longer than any is, or withheld takes the place of none", async () => {
+  const source = sourceOf(world);
+  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  let [days, served] = [0, 0];
+  const newness = async (said: object | null) => {
+    const stated = { product, createdAt: day(0), release: null, revocations: 0, ...said };
+    const path = "/releases/timestamp.json";
+    if (said === null) world.files.delete(path);
+    else world.files.set(path, formatEnvelope(signBody("timestamp", stated, first)));
+    served += 1;
+    const trust = await refreshTrust({ shelf, pinned, now: () => new Date(day(days)), source });
+    return "reason" in trust.newness ? trust.newness.reason : trust.newness.type;
+  };
+
+  expect(await newness({ sequence: 2, expiresAt: day(1) })).toBe("stated");
+  days = 2;
+  expect(await newness({ sequence: 1, expiresAt: day(30) })).toContain("has number 1, 2 is known");
+  expect(await newness({ sequence: 3, expiresAt: day(400) })).toContain("longer than 60 days");
+  expect(await newness(null)).toMatch(/^what is newest was last stated until .*Z$/);
+  expect(await newness({ sequence: 3, expiresAt: day(30) })).toBe("stated");
+  expect(served).toBe(5);
+});
+
 test("of lists without end no more is read than they can have", async () => {
   world.files.set("/releases/keys.json", `{"rotations":[${" ".repeat(1024 * 1024)}]}`);
   world.files.set("/releases/current.json", `{"manifest":null${" ".repeat(3 * 1024 * 1024)}}`);
-  const source = new ReleaseSource({
-    coordinatorUrl: `ws://127.0.0.1:${world.port}/crawler`,
-    route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
-  });
+  const source = sourceOf(world);
   const tools = {
-    ...{
-      source,
-      shelf,
-      dockVersion: "1.0.0",
-      now: new Date(),
-      onSeen: () => {},
-      wrongBundles: new Map<string, number>(),
-    },
+    ...{ source, shelf, now: new Date(), onSeen: () => {}, wrongBundles: new Map<string, number>() },
     policy: releasePolicy.parse({}),
     trust: keptTrust({ shelf, pinned, now }),
   };

@@ -5,8 +5,7 @@
  */
 import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { lineLog } from "#crawler/core/log";
 import { type Membership, writeMembership } from "#crawler/core/membership";
@@ -19,6 +18,7 @@ import { type DockTiming, readDockSettings } from "#crawler/supervisor/superviso
 import type { ReleaseManifest } from "#protocol/release";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { onLoopback } from "../support/loopback.ts";
 
 export const quickTiming: DockTiming = {
   watchMs: 150,
@@ -138,7 +138,7 @@ export async function startReleaseWorld(): Promise<ReleaseWorld> {
     const file = files.get(path);
     answer.writeHead(file === undefined ? 404 : 200).end(file ?? "");
   });
-  const port = await listening(server);
+  const { port, close } = await onLoopback(server);
   let sequence = 0;
   let homes = 0;
   const serveCurrent = (manifest: string | undefined) => {
@@ -182,8 +182,7 @@ export async function startReleaseWorld(): Promise<ReleaseWorld> {
       return makeHome(path, settings, { port, key });
     },
     async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
       rmSync(scratch, { recursive: true, force: true });
     },
   };
@@ -282,11 +281,6 @@ function linesOf(path: string): string[] {
   } catch {
     return [];
   }
-}
-
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
 }
 
 const today = () => new Date().toISOString();

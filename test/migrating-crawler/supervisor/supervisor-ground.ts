@@ -25,7 +25,7 @@ export function useReleaseWorld(): void {
   });
   afterEach(async () => {
     await Promise.all(running.splice(0).map(({ dock }) => dock.stop()));
-    world.files.delete("/releases/revocations.json");
+    for (const list of ["revocations", "timestamp"]) world.files.delete(`/releases/${list}.json`);
     world.files.set("/releases/keys.json", `{"rotations":[]}`);
     world.handlers.clear();
   });
@@ -43,11 +43,15 @@ export function publish(behaviour: Behaviour = "well"): Published {
 export type Docked = RunningDock & { readonly home: Home; readonly first: Published };
 
 /** A dock whose first release runs and is good. */
-export async function docked(timing: Partial<DockTiming> = {}, settings = ""): Promise<Docked> {
+export async function docked(
+  timing: Partial<DockTiming> = {},
+  settings = "",
+  now?: () => Date,
+): Promise<Docked> {
   const home = world.newHome(settings);
   const first = publish();
   world.offerToAll(first);
-  const dock = { ...(await startDock(home, timing)), home, first };
+  const dock = { ...(await startDock(home, timing, now)), home, first };
   running.push(dock);
   await until(() => dock.state().good?.digest === first.digest, soonMs);
   return dock;
@@ -56,5 +60,5 @@ export async function docked(timing: Partial<DockTiming> = {}, settings = ""): P
 export const reports = ({ state }: RunningDock) =>
   state().reports.map(({ version, state: what }) => [version, what]);
 
-export const reasonOf = ({ state }: RunningDock, { version }: Published, what?: string) =>
+export const reasonOf = ({ state }: RunningDock, { version }: Pick<Published, "version">, what?: string) =>
   state().reports.findLast((one) => one.version === version && (what ?? one.state) === one.state)?.reason;

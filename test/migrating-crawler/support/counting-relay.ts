@@ -1,5 +1,6 @@
 /** A relay on loopback that counts every byte that a client's TCP connections carry, both ways: the outside truth. */
-import net, { type AddressInfo } from "node:net";
+import net from "node:net";
+import { onLoopback } from "./loopback.ts";
 
 export interface CountingRelay {
   readonly port: number;
@@ -12,12 +13,10 @@ export async function startCountingRelay(
   targetPort: number,
   targetAddress = "127.0.0.1",
 ): Promise<CountingRelay> {
-  const sockets = new Set<net.Socket>();
   let carried = 0;
   const server = net.createServer((client) => {
     const target = net.connect({ port: targetPort, host: targetAddress });
     for (const socket of [client, target]) {
-      sockets.add(socket);
       socket.setNoDelay(true);
       socket.on("error", () => {});
     }
@@ -37,13 +36,5 @@ export async function startCountingRelay(
     client.on("close", () => target.destroy());
     target.on("close", () => client.end());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    port: (server.address() as AddressInfo).port,
-    carriedBytes: () => carried,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { ...(await onLoopback(server)), carriedBytes: () => carried };
 }

@@ -12,6 +12,9 @@ const page = (head: string, body: string) =>
   `<!doctype html><html><head>${head}</head><body>${body}</body></html>`;
 const noindex = '<meta name="robots" content="noindex,nofollow">';
 
+const why =
+  "The administrator of this website protects it from being read by machines at a pace that takes it down. ";
+
 /** By the provider that is to be told. */
 export const challenges = {
   cloudflare: {
@@ -51,7 +54,8 @@ export const challenges = {
     status: 200,
     body: page(
       `<title>Making sure you're not a bot!</title>${noindex}<script id="anubis_version" type="application/json">"v1.25.0"</script>`,
-      `<h1>Making sure you're not a bot!</h1><p>Loading...</p><details><summary>Why am I seeing this?</summary><p>${"The administrator of this website protects it from being read by machines at a pace that takes it down. ".repeat(6)}</p></details><p>Protected by <a href="https://anubis.example/">Anubis</a> from <a href="https://techaro.example">Techaro</a>.</p>`,
+      `<h1>Making sure you're not a bot!</h1><p>Loading...</p><details><summary>Why am I seeing this?</summary><p>${why.repeat(6)}
+</p></details><p>Protected by <a href="https://anubis.example/">Anubis</a> from <a href="https://techaro.example">Techaro</a>.</p>`,
     ),
   },
   datadome: {

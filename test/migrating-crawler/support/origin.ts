@@ -1,7 +1,7 @@
 /** A web site on loopback: normal pages through node:http, and raw sockets for what no server should do. It ends with the test. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import net, { type AddressInfo } from "node:net";
-import { atEnd } from "../../support/at-end.ts";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import net from "node:net";
+import { onLoopback } from "./loopback.ts";
 
 export interface Origin {
   readonly port: number;
@@ -23,9 +23,7 @@ export async function startOrigin(handle: Handle): Promise<Origin> {
     headers.push(request.headers);
     handle(request, response);
   });
-  const port = await listen(server);
-  const close = () => closeServer(server);
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `http://127.0.0.1:${port}`, requests, headers, close };
 }
 
@@ -44,13 +42,9 @@ export async function startRawOrigin(
   readonly connections: () => number;
   close(): Promise<void>;
 }> {
-  const sockets = new Set<net.Socket>();
   let connections = 0;
   const server = net.createServer((socket) => {
     connections++;
-    sockets.add(socket);
-    socket.on("error", () => {});
-    socket.on("close", () => sockets.delete(socket));
     let head = "";
     socket.on("data", (chunk) => {
       head += chunk.toString("latin1");
@@ -60,12 +54,7 @@ export async function startRawOrigin(
       behave(socket, whole);
     });
   });
-  const port = await listen(server, address);
-  const close = async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server, address);
   return { port, url: `http://${address}:${port}`, connections: () => connections, close };
 }
 
@@ -81,18 +70,7 @@ export function startRawPages(
 
 /** A port on which nothing listens. */
 export async function closedPort(): Promise<number> {
-  const server = net.createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
+  const { port, close } = await onLoopback(net.createServer());
+  await close();
   return port;
-}
-
-async function listen(server: net.Server | Server, address = "127.0.0.1"): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, address, resolve));
-  return (server.address() as AddressInfo).port;
-}
-
-async function closeServer(server: Server): Promise<void> {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
 }

@@ -1,5 +1,4 @@
 /** A partner's command as its user runs it: a folder, answers to questions, and what is read on the screen. */
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { runPartnerProgram } from "#crawler/cli/partner-program";
@@ -10,7 +9,6 @@ export interface PartnerConsole {
   readonly home: string;
   /** Exit code, and all that was printed since. */
   run(...args: string[]): Promise<{ readonly code: number; readonly text: string }>;
-  close(): void;
 }
 
 export function partnerConsole(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
@@ -39,6 +37,5 @@ export function partnerConsole(changes: Partial<PartnerSurroundings> = {}): Part
       );
       return { code, text: lines.join("\n") };
     },
-    close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

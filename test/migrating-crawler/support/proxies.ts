@@ -1,78 +1,93 @@
-/** Tiny forward proxies on loopback: HTTP CONNECT and SOCKS5 (RFC 1928), connecting where they are told. */
-import net, { type AddressInfo } from "node:net";
+/**
+ * Forward proxies on loopback, HTTP CONNECT and SOCKS5 (RFC 1928), which may want user and password (RFC 7617, RFC 1929).
+ * Every name leads to this machine, as behind a company's proxy names do that the machine itself cannot resolve.
+ */
+import { once } from "node:events";
+import net from "node:net";
+import { onLoopback } from "./loopback.ts";
 
 export interface TestProxy {
+  /** With user and password, where they are wanted. */
   readonly url: string;
-  /** What was asked for, as `address:port`. */
+  readonly urlWithout: string;
+  /** What was asked for, as `host:port`. */
   readonly asked: string[];
   close(): Promise<void>;
 }
 
+const [user, password] = ["crawler", "p@ss:word"];
+
 /** Answers a failed connect with 502 and `X-Proxy-Error`, as our emulated Internet's proxies do. */
-export function startConnectProxy(): Promise<TestProxy> {
-  return startProxy("http", (client, asked) => {
+export function startConnectProxy({ wantsPassword = false } = {}): Promise<TestProxy> {
+  const login = `Proxy-Authorization: Basic ${Buffer.from(`${user}:${password}`).toString("base64")}\r\n`;
+  return startProxy("http", wantsPassword, async ({ next, end, goOn }) => {
     let head = "";
-    const onData = (chunk: Buffer) => {
-      head += chunk.toString("latin1");
-      if (!head.includes("\r\n\r\n")) return;
-      client.off("data", onData);
-      const target = /^CONNECT (\S+) HTTP\/1\.1\r\n/.exec(head)?.[1] ?? "";
-      asked.push(target);
-      const at = target.lastIndexOf(":");
-      const onward = net.connect({ host: target.slice(0, at), port: Number(target.slice(at + 1)) });
-      onward.once("connect", () => {
-        client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-        join(client, onward);
-      });
-      onward.once("error", () => client.end("HTTP/1.1 502 Bad Gateway\r\nX-Proxy-Error: refused\r\n\r\n"));
-    };
-    client.on("data", onData);
+    while (!head.includes("\r\n\r\n")) head += (await next()).toString("latin1");
+    if (wantsPassword && !head.includes(login))
+      return end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+    const [, host = "", port = ""] = /^CONNECT (\S+):(\d+) HTTP\/1\.1\r\n/.exec(head) ?? [];
+    const failed = "HTTP/1.1 502 Bad Gateway\r\nX-Proxy-Error: refused\r\n\r\n";
+    goOn(host, Number(port), { opened: "HTTP/1.1 200 Connection established\r\n\r\n", failed });
   });
 }
 
-export function startSocks5Proxy(): Promise<TestProxy> {
-  return startProxy("socks5", (client, asked) => {
-    client.once("data", () => {
-      client.write(Buffer.from([5, 0]));
-      client.once("data", (request: Buffer) => {
-        const address = [...request.subarray(4, 8)].join(".");
-        const port = request.readUInt16BE(8);
-        asked.push(`${address}:${port}`);
-        const onward = net.connect({ host: address, port });
-        const reply = (code: number) => Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
-        onward.once("connect", () => {
-          client.write(reply(0));
-          join(client, onward);
-        });
-        onward.once("error", () => client.end(reply(5)));
-      });
-    });
+export function startSocks5Proxy({ wantsPassword = false } = {}): Promise<TestProxy> {
+  const login = [user, password].map((part) => Buffer.from([part.length, ...Buffer.from(part)]));
+  return startProxy("socks5", wantsPassword, async ({ next, write, end, goOn }) => {
+    const greeting = await next();
+    if (wantsPassword && !greeting.subarray(2).includes(2)) return end(Buffer.from([5, 0xff]));
+    write(Buffer.from([5, wantsPassword ? 2 : 0]));
+    if (wantsPassword) {
+      if (!(await next()).equals(Buffer.from([1, ...Buffer.concat(login)]))) return end(Buffer.from([1, 1]));
+      write(Buffer.from([1, 0]));
+    }
+    const request = await next();
+    const portAt = request.length - 2;
+    const isName = request[3] === 3;
+    const host = isName ? request.toString("latin1", 5, portAt) : request.subarray(4, 8).join(".");
+    const reply = (code: number) => Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
+    goOn(host, request.readUInt16BE(portAt), { opened: reply(0), failed: reply(5) });
   });
 }
 
-function join(client: net.Socket, onward: net.Socket): void {
-  client.pipe(onward);
-  onward.pipe(client);
-  client.on("close", () => onward.destroy());
-  onward.on("close", () => client.destroy());
+interface Client {
+  /** The next bytes that it sends. */
+  readonly next: () => Promise<Buffer>;
+  readonly write: (bytes: Buffer) => void;
+  readonly end: (bytes: string | Buffer) => void;
+  readonly goOn: (
+    host: string,
+    port: number,
+    say: { readonly opened: string | Buffer; readonly failed: string | Buffer },
+  ) => void;
 }
 
 async function startProxy(
   scheme: string,
-  serve: (client: net.Socket, asked: string[]) => void,
+  wantsPassword: boolean,
+  serve: (client: Client) => Promise<void>,
 ): Promise<TestProxy> {
   const asked: string[] = [];
-  const clients = new Set<net.Socket>();
-  const server = net.createServer((client) => {
-    clients.add(client);
-    client.on("error", () => {});
-    client.on("close", () => clients.delete(client));
-    serve(client, asked);
+  const server = net.createServer((socket) => {
+    const goOn: Client["goOn"] = (host, port, { opened, failed }) => {
+      asked.push(`${host}:${port}`);
+      const onward = net.connect({ host: net.isIP(host) === 0 ? "127.0.0.1" : host, port });
+      onward.once("error", () => socket.end(failed));
+      onward.once("connect", () => {
+        socket.write(opened);
+        socket.pipe(onward).pipe(socket);
+        onward.on("error", () => socket.destroy());
+        onward.on("close", () => socket.destroy());
+        socket.on("close", () => onward.destroy());
+      });
+    };
+    const next = async () => ((await once(socket, "data")) as [Buffer])[0];
+    const client = { next, write: (bytes: Buffer) => void socket.write(bytes), goOn };
+    // A client that goes away in between is no fault of anybody's.
+    serve({ ...client, end: (bytes) => void socket.end(bytes) }).catch(() => {});
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const close = async () => {
-    for (const client of clients) client.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  return { url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, close };
+  const { port, close } = await onLoopback(server);
+  const login = wantsPassword ? `${user}:${encodeURIComponent(password)}@` : "";
+  const [url, urlWithout] = [login, ""].map((who) => `${scheme}://${who}127.0.0.1:${port}`);
+  return { url: url!, urlWithout: urlWithout!, asked, close };
 }

@@ -4,11 +4,10 @@ import { readFileSync, rmSync } from "node:fs";
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
-import { atEnd } from "../../support/at-end.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { onLoopback } from "./loopback.ts";
 
 export interface TestCertificate {
   readonly file: string;
@@ -21,18 +20,14 @@ export function makeCertificate(name = "right.example"): TestCertificate {
   const folder = temporaryFolder("nearcrawl-tls-");
   const file = (part: string) => join(folder, part);
   const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name},IP:127.0.0.1`];
-  const key = [
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-keyout",
-    file("key.pem"),
-  ];
-  execFileSync("openssl", ["req", "-x509", ...key, "-out", file("cert.pem"), ...subject, "-days", "2"], {
-    stdio: "ignore",
-  });
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout".split(" ");
+  execFileSync(
+    "openssl",
+    ["req", "-x509", ...key, file("key.pem"), "-out", file("cert.pem"), ...subject, "-days", "2"],
+    {
+      stdio: "ignore",
+    },
+  );
   return {
     file: file("cert.pem"),
     key: readFileSync(file("key.pem"), "utf8"),
@@ -56,7 +51,6 @@ export async function startHttp2Origin(
 ): Promise<SecureOrigin & { readonly sessions: ServerHttp2Session[] }> {
   const agreed: string[] = [];
   const sessions: ServerHttp2Session[] = [];
-  const sockets = new Set<Socket>();
   const server = createSecureServer({ key, cert: certificate, allowHTTP1: true });
   server.on("request", handle as never);
   server.on("session", (session) => {
@@ -66,17 +60,9 @@ export async function startHttp2Origin(
   server.on("sessionError", () => {});
   server.on("secureConnection", (socket) => {
     agreed.push(socket.alpnProtocol || "none");
-    sockets.add(socket);
     socket.on("error", () => {});
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    for (const session of sessions) session.destroy();
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `https://127.0.0.1:${port}`, agreed, sessions, close };
 }
 
@@ -93,13 +79,7 @@ export async function startHttps1Origin(
     handle(request, response);
   });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `https://127.0.0.1:${port}`, requests, headers, close };
 }
 
@@ -110,20 +90,12 @@ export async function startRawTlsOrigin(
   behave: (socket: tls.TLSSocket) => void,
 ): Promise<SecureOrigin> {
   const agreed: string[] = [];
-  const sockets = new Set<tls.TLSSocket>();
   const server = tls.createServer({ key, cert: certificate, ALPNProtocols: [...protocols] }, (socket) => {
     agreed.push(socket.alpnProtocol || "none");
-    sockets.add(socket);
     socket.on("error", () => {});
     behave(socket);
   });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  atEnd(close);
+  const { port, close } = await onLoopback(server);
   return { port, url: `https://127.0.0.1:${port}`, agreed, close };
 }

@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { decodeHello, decodePackedMessage, encodeMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
@@ -15,6 +14,7 @@ import { formatInvitation, type Invitation } from "#protocol/invitation";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameReader, splitFrame } from "#protocol/packed/message-frames";
 import { testReleaseKey } from "../../support/releases.ts";
+import { onLoopback } from "./loopback.ts";
 
 export interface SmallCoordinator {
   readonly url: string;
@@ -53,8 +53,7 @@ export async function startSmallCoordinator(settings: SmallSettings = {}): Promi
     response.writeHead(404, { Date: date }).end();
   };
   const server = settings.tls ? createSecureServer(settings.tls, answer) : createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await onLoopback(server);
   const url = `${settings.tls ? "wss" : "ws"}://127.0.0.1:${port}/crawler`;
   const world: SmallCoordinator = {
     url,
@@ -64,9 +63,9 @@ export async function startSmallCoordinator(settings: SmallSettings = {}): Promi
     goodbyes: [],
     keysKept: 0,
     invitation: (changes) => formatInvitation({ ...plainInvitation(url), ...changes }),
-    close: () => closeServer(server, sockets),
+    close,
   };
-  const sockets = acceptSessions(server, world, settings);
+  acceptSessions(server, world, settings);
   return world;
 }
 
@@ -83,7 +82,7 @@ function plainInvitation(coordinatorUrl: string): Invitation {
   };
 }
 
-function acceptSessions(server: Server, world: SmallCoordinator, settings: SmallSettings): WebSocketServer {
+function acceptSessions(server: Server, world: SmallCoordinator, settings: SmallSettings): void {
   const sockets = new WebSocketServer({ server, perMessageDeflate: false });
   let cuts = settings.cutsAfterWelcome ?? 0;
   let challenge = "";
@@ -108,7 +107,6 @@ function acceptSessions(server: Server, world: SmallCoordinator, settings: Small
       });
     });
   });
-  return sockets;
 }
 
 interface Greeting {
@@ -173,9 +171,3 @@ const welcome = (ticket: string): CoordinatorMessage => ({
   ticket,
   time: new Date().toISOString(),
 });
-
-async function closeServer(server: Server, sockets: WebSocketServer): Promise<void> {
-  for (const client of sockets.clients) client.terminate();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-}

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   commandContext,
   contextOfStart,
@@ -11,7 +11,7 @@ import {
   readCurrentRun,
   writeCurrentRun,
 } from "#ops/cli/command-context";
-import { formatTable, ProgressLine, printJson } from "#ops/cli/output";
+import { formatTable, ProgressLine } from "#ops/cli/output";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const root = temporaryFolder("nearcrawl-context-");
@@ -127,28 +127,20 @@ describe("a command's context", () => {
     ).toBeNull();
   });
 
-  it("keeps what the latest run said of itself", () => {
-    writeCurrentRun({ home, databaseUrl: null }, { ...run, schema: "first" });
-    writeCurrentRun({ home, databaseUrl: null }, run);
-
-    expect(readCurrentRun(home)).toEqual(run);
-  });
-
-  it("passes over a broken record of a run", () => {
+  it.each([
+    ...["", "{", "null", "[]", '{"schema":1,"pid":2}', '{"schema":"world"}'].map(
+      (text) => [text, null] as const,
+    ),
+    [
+      '{"schema":"world","pid":1,"webUrl":5,"resolvers":"127.0.0.1"}',
+      { schema: "world", pid: 1, webUrl: null, resolvers: [], settingsFile: null, database: null },
+    ],
+    [JSON.stringify(run), run],
+  ] as const)("takes of the record of a run %j what is right", (text, expected) => {
     mkdirSync(home, { recursive: true });
-    for (const text of ["", "{", "null", "[]", '{"schema":1,"pid":2}', '{"schema":"world"}']) {
-      writeFileSync(join(home, "current-run.json"), text);
+    writeFileSync(join(home, "current-run.json"), text);
 
-      expect(readCurrentRun(home)).toBeNull();
-    }
-  });
-
-  it("takes nothing for resolvers or an address that is none", () => {
-    mkdirSync(home, { recursive: true });
-    const broken = { schema: "world", pid: 1, webUrl: 5, resolvers: "127.0.0.1" };
-    writeFileSync(join(home, "current-run.json"), JSON.stringify(broken));
-
-    expect(readCurrentRun(home)).toMatchObject({ schema: "world", pid: 1, webUrl: null, resolvers: [] });
+    expect(readCurrentRun(home)).toEqual(expected);
   });
 });
 
@@ -174,16 +166,6 @@ describe("what a command prints", () => {
       "athens    4 ms",
       "rio     152 ms  far",
     ]);
-  });
-
-  it("is one JSON value with a line end", () => {
-    const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-    printJson({ a: 1 });
-    const printed = write.mock.calls.flat().join("");
-    write.mockRestore();
-
-    expect(JSON.parse(printed)).toEqual({ a: 1 });
-    expect(printed.endsWith("}\n")).toBe(true);
   });
 
   it("is one line that is rewritten on a terminal, cut to its width, and ended once", () => {

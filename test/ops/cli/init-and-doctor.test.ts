@@ -151,7 +151,7 @@ describe("init", () => {
   it("asks nobody for the real web's contact where none is given, and says what is missing", async () => {
     const home = newHome();
 
-    const { code, err } = await nearcrawl(["init", "--home", home]);
+    const { code, err } = await inProcess(initCommand(), ["--home", home]);
 
     expect([code, err]).toEqual([2, expect.stringContaining("--contact is missing")]);
     expect(existsSync(home)).toBe(false);

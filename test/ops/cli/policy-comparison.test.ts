@@ -19,26 +19,32 @@ beforeAll(() => {
   world = worldFromFixture({ json: fixture });
 });
 
-const [athens, berlin, tokyo] = [0, 1, 2];
+const [athens, berlin, tokyo] = [0, 1, 2] as const;
 
 describe("how near the choices came", () => {
-  it("is all of it where every subnet went to its best crawler, and a tie is as good", () => {
-    const best = { crawlerOfSite: [athens, athens, berlin, berlin, tokyo, berlin], probes: 12 };
+  it.each([
+    [
+      "all of it where every subnet went to its best, a tie too",
+      [athens, athens, berlin, berlin, tokyo, berlin],
+      100,
+    ],
+    ["without a subnet that nobody has", [athens, athens, berlin, null, null, null], 50],
+    ["a sixth where all went far off, but for one", Array(6).fill(tokyo), 100 / 6],
+    ["nothing where nothing was chosen", Array(6).fill(null), 0],
+  ])("is %s", (_what, crawlerOfSite, pct) => {
+    const near = nearness(world, { crawlerOfSite, probes: 12 });
 
-    const near = nearness(world, best);
-
-    expect(near).toMatchObject({ bestPct: 100, within5msPct: 100, probesPerUrl: 2 });
-    expect(near.meanRttMs).toBeCloseTo((4 + 6 + 3 + 3 + 9 + 7) / 6);
+    expect([near.bestPct, near.within5msPct]).toEqual([pct, pct]);
+    expect(near.probesPerUrl).toBe(2);
   });
 
-  it("counts a subnet that nobody has as one that did not go to the best", () => {
-    const half = { crawlerOfSite: [athens, athens, berlin, null, null, null], probes: 6 };
+  it("has the mean RTT of what was chosen", () => {
+    const meanOf = (crawlerOfSite: (number | null)[]) =>
+      nearness(world, { crawlerOfSite, probes: 0 }).meanRttMs;
 
-    const near = nearness(world, half);
-
-    expect(near.bestPct).toBeCloseTo(near.within5msPct);
-    expect(near.bestPct).toBeLessThanOrEqual(50);
-    expect(near.meanRttMs).toBeCloseTo((4 + 6 + 3) / 3);
+    expect(meanOf([athens, athens, berlin, berlin, tokyo, berlin])).toBeCloseTo((4 + 6 + 3 + 3 + 9 + 7) / 6);
+    expect(meanOf([athens, athens, berlin, null, null, null])).toBeCloseTo((4 + 6 + 3) / 3);
+    expect(meanOf([null])).toBe(0);
   });
 
   it("tells a choice that is a few milliseconds off from the best, and from one that is far off", () => {
@@ -54,21 +60,6 @@ describe("how near the choices came", () => {
     expect(near.subnets).toBe(3);
     expect(near.bestPct).toBeCloseTo(100 / 3);
     expect(near.within5msPct).toBeCloseTo(200 / 3);
-  });
-
-  it("counts a choice that is far off", () => {
-    const all = { crawlerOfSite: world.sites.map(() => tokyo), probes: 0 };
-
-    const near = nearness(world, all);
-
-    expect(near.within5msPct).toBeCloseTo(100 / near.subnets);
-    expect(near.probesPerUrl).toBe(0);
-  });
-
-  it("is nothing where nothing was chosen", () => {
-    const none = { crawlerOfSite: world.sites.map(() => null), probes: 0 };
-
-    expect(nearness(world, none)).toMatchObject({ bestPct: 0, within5msPct: 0, meanRttMs: 0 });
   });
 });
 

@@ -4,7 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
+import { upCommand } from "#ops/cli/commands/up";
 import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -18,6 +20,10 @@ afterAll(async () => await database.close());
 const run = async (...args: string[]) =>
   await nearcrawl([...args, "--home", temporaryFolder("nearcrawl-real-"), "--database-url", database.url]);
 
+/** What is refused before anything is started. */
+const refused = async (...args: string[]) =>
+  await inProcess(upCommand(), [...args, "--home", temporaryFolder("nearcrawl-real-")]);
+
 /** What the coordinator that ran last was told. */
 const crawledBy = async () =>
   (
@@ -26,7 +32,8 @@ const crawledBy = async () =>
     )
   ).rows;
 
-const up = ["up", "--no-world", "--port", "0", "--exit", "--json"];
+const real = ["--no-world", "--port", "0", "--exit", "--json"];
+const up = ["up", ...real];
 const contact = ["--contact", "me@example.org"];
 
 it.each([
@@ -46,20 +53,15 @@ it.each([
 );
 
 it("a contact that nobody can reach is none", async () => {
-  const { code, err } = await run(...up, "--url", "https://example.org/", "--contact", "http://127.0.0.1/me");
+  const url = ["--url", "https://example.org/"];
+  const { code, err } = await refused(...real, ...url, "--contact", "http://127.0.0.1/me");
 
   expect([code, err]).toEqual([2, expect.stringContaining("--contact http://127.0.0.1/me: must be")]);
 });
 
 it("begins nothing where no URL can be crawled, and names each with its reason", async () => {
-  const { code, err } = await run(
-    ...up,
-    ...contact,
-    "--url",
-    "ftp://x/",
-    "http://10.1.2.3/a",
-    "http://[::1]/",
-  );
+  const urls = ["--url", "ftp://x/", "http://10.1.2.3/a", "http://[::1]/"];
+  const { code, err } = await refused(...real, ...contact, ...urls);
 
   expect([code, err.trimEnd().split("\n")]).toEqual([
     2,
@@ -82,7 +84,7 @@ it("crawls one's own network where it is allowed, and no other", { timeout: 120_
   const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
 
   const crawled = await run(...up, ...contact, "--allow", "127.0.0.0/8", "--url", url, "http://10.1.2.3/");
-  const wrong = await run(...up, ...contact, "--allow", "mine", "--url", url);
+  const wrong = await refused(...real, ...contact, "--allow", "mine", "--url", url);
   site.close();
 
   expect(JSON.parse(crawled.out).pages).toBe(1);

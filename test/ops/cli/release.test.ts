@@ -250,9 +250,10 @@ describe("who signs what", () => {
   });
 
   test.each([
-    ["{", "JSON"],
-    ['{"root":{"keys":[],"threshold":1}}', "root.keys"],
-  ])("roles %s are refused with the file and the field", async (text, words) => {
+    ["cut off", "{", "JSON"],
+    ["without a key", '{"root":{"keys":[],"threshold":1}}', "root.keys"],
+    ["of 64 KiB and a byte", " ".repeat(65_537), "it has more than 65536 bytes"],
+  ])("roles %s are refused with the file and the field", async (_what, text, words) => {
     await newKey("key.pem");
     writeFileSync(at("roles.json"), text);
 

@@ -8,75 +8,30 @@ import { distanceKm } from "#ops/world/places";
 
 /** Some of everything. */
 const someOddities = {
-  anycast: 0.04,
   geoDns: 0.04,
   splitLeaves: 0.04,
 };
 const size = { seed: 5, sites: 800, crawlers: 20 } as const;
 const world = generateWorld({ ...size, oddities: someOddities });
 const crawlers = world.crawlers.map((_, index) => index);
-const rtts = (address: string) => crawlers.map((crawler) => world.rttMs(crawler, address)!);
 const leafOf = (address: string) =>
   world.subnets.findLastIndex(({ range }) => !isUnary(range) && rangeHolds(range, parseAddress(address)!));
-const shareOf = (isOne: (site: WorldSite) => boolean) =>
-  world.sites.filter(isOne).length / world.sites.length;
-
-it("a row of round trips holds those of every crawler to the site, to the last digit", () => {
-  const row = new Float64Array(crawlers.length);
-
-  for (const [index, { address }] of world.sites.entries()) {
-    world.rttRow(index, row);
-    expect([...row]).toEqual(rtts(address));
-  }
-  expect(() => world.rttRow(world.sites.length, row)).toThrow(/no site 800/);
-});
 
 describe("a world without oddities", () => {
   const plain = generateWorld(size);
 
   it("has none of them, and is the world that no oddities were asked of", () => {
-    const none = generateWorld({ ...size, oddities: { anycast: 0 } });
+    const none = generateWorld({ ...size, oddities: { geoDns: 0 } });
 
     expect([none.sites, none.subnets]).toEqual([plain.sites, plain.subnets]);
     expect(plain.splitLeaves).toEqual([]);
     for (const site of plain.sites) {
-      expect(site).toMatchObject({ anycast: null, addresses: [site.address] });
+      expect(site.addresses).toEqual([site.address]);
     }
   });
 
   it("refuses shares that are none", () => {
     expect(() => generateWorld({ ...size, oddities: { geoDns: 2 } })).toThrow(/geoDns is 2/);
-  });
-});
-
-describe("an anycast address", () => {
-  const anycast = world.sites.filter((site) => site.anycast !== null);
-
-  it("is announced from several places, by holders that have whole ranges of such addresses", () => {
-    const leaves = new Set(anycast.map((site) => site.subnet));
-    const ordinary = world.sites.filter((site) => site.anycast === null && leaves.has(site.subnet));
-
-    expect(shareOf((site) => site.anycast !== null)).toBeCloseTo(someOddities.anycast, 1);
-    expect(anycast.length).toBeGreaterThan(leaves.size);
-    expect(ordinary).toEqual([]);
-    for (const { anycast: places } of anycast) expect(new Set(places).size).toBeGreaterThanOrEqual(6);
-  });
-
-  it("is near to far-apart crawlers, nearer than light could go between them from one place", () => {
-    const isFasterThanLight = anycast.filter(({ address }) => {
-      const rttsMs = rtts(address);
-      return crawlers.some((a) =>
-        crawlers.some((b) => {
-          const [from, to] = [
-            world.places[world.crawlers[a]!.place!]!,
-            world.places[world.crawlers[b]!.place!]!,
-          ];
-          return 100 * (rttsMs[a]! + rttsMs[b]!) < distanceKm(from, to) - 300;
-        }),
-      );
-    });
-
-    expect(isFasterThanLight.length / anycast.length).toBeGreaterThan(0.9);
   });
 });
 

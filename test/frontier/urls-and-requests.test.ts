@@ -1,24 +1,14 @@
-/** URLs from people and from pages: what comes into the frontier, where it lies, and what is refused and why. */
+/** URLs from people: what comes into the frontier, where it lies, what is refused and why; and what crawlers get of it. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
 import { resolveHosts } from "#coordinator/frontier/resolve-hosts";
 import { refreshTree } from "#coordinator/load-state";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
-import { takeResults } from "#coordinator/results/take-results";
-import { asLeaseId, type CrawlerId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import type { NameResolver } from "#core/name-resolver";
-import type { FetchOutcome } from "#protocol/result";
-import { hello, newFlowWorld } from "../support/flow-world.ts";
-import {
-  arrivedResult,
-  noon,
-  scope,
-  secondsAfterNoon,
-  spoolId,
-  worldOfFile,
-} from "../support/store-world.ts";
+import { newFlowWorld } from "../support/flow-world.ts";
+import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 
 const world = worldOfFile(newFlowWorld);
 beforeEach(async () => {
@@ -98,11 +88,7 @@ describe("hosts", () => {
     const unary = await world.subnet("5.1.1.7", "5.1.1.7");
     await world.pool.query("update subnet set parent_id = $1 where subnet_id = $2", [subnetId, unary]);
     const state = await world.state();
-    await world.frontier.admit(
-      [{ key: arrivedResult({ sequence: 1, leaseId: "1", url: "http://a.example/" }).key, depth: 0 }],
-      scope,
-      noon,
-    );
+    await world.frontier.admit(seeds("http://a.example/"), scope, noon);
     const ports = {
       ...world,
       resolver: { resolve: async () => answer },
@@ -190,104 +176,13 @@ describe("hosts", () => {
   });
 });
 
-describe("results", () => {
-  const settings = { scope, recrawl: defaultRecrawlSettings };
-
-  /** A crawler that holds a lease of http://a.example/, and ships this for it. */
-  async function shipped(given: {
-    outcome?: FetchOutcome;
-    links?: { url: string; nofollow?: boolean }[];
-    url?: string;
-  }) {
-    const crawlerId = await world.delegatedHost("north", "http://a.example/");
-    const [lease] = await world.lease(crawlerId);
-    const { result } = arrivedResult({
-      sequence: 1,
-      leaseId: lease!.leaseId,
-      url: "http://a.example/",
-      ...(given.outcome ? { outcome: given.outcome } : {}),
-      page: {
-        links: (given.links ?? []).map(({ url, nofollow = false }) => ({ url, anchor: "words", nofollow })),
-        robots: { noindex: false, nofollow: false },
-      },
-    });
-    const wire = { sequence: 1, leaseId: asLeaseId(lease!.leaseId), wireBytes: 100 };
-    const batch = {
-      crawlerId,
-      spoolId,
-      results: [{ ...wire, result: { ...result, url: given.url ?? result.url } }],
-    };
-    await world.crawlers.arrive({
-      crawlerId,
-      hello: hello("north", { spoolId }),
-      address: null,
-      subnetId: null,
-      now: noon,
-    });
-    const taken = await takeResults(batch, world.results, settings, noon);
-    await world.applyOutbox();
-    return taken;
-  }
-
-  it("bring the page's links in, one deeper, and not the page itself again", async () => {
-    const taken = await shipped({
-      links: [
-        { url: "http://b.example/" },
-        { url: "http://a.example/#top" },
-        { url: "mailto:x@example.org" },
-      ],
-    });
-
-    expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 0, posted: 1 });
-    expect(await urlsByDepth()).toEqual([
-      { url: "http://a.example/", depth: 0 },
-      { url: "http://b.example/", depth: 1 },
-    ]);
-    expect(await world.rows("select from link")).toHaveLength(1);
-  });
-
-  it("bring the location of a redirect in, as deep as the URL that leads there", async () => {
-    await shipped({ outcome: { type: "redirected", status: 301, location: "https://a.example/new" } });
-
-    expect(await urlsByDepth()).toEqual([
-      { url: "http://a.example/", depth: 0 },
-      { url: "https://a.example/new", depth: 0 },
-    ]);
-  });
-
-  it("bring a URL in that the page links to both with nofollow and without", async () => {
-    await shipped({
-      links: [
-        { url: "http://b.example/", nofollow: true },
-        { url: "http://b.example/" },
-        { url: "http://b.example/", nofollow: true },
-      ],
-    });
-
-    expect(await urlsByDepth()).toHaveLength(2);
-    expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: false }]);
-  });
-
-  it("whose URL has no key are acknowledged and dropped", async () => {
-    expect(await shipped({ url: "http://a..b/" })).toEqual({
-      stored: 0,
-      duplicates: 0,
-      withoutLease: 0,
-      newUrls: 0,
-    });
-    expect(await world.rows("select acknowledged_sequence::int as sequence from spool")).toEqual([
-      { sequence: 1 },
-    ]);
-  });
-});
-
 describe("a crawler that asks for work", () => {
-  const settings = { leaseSeconds: 60, urlsPerHost: 20, hostsPerRequest: 5 };
-  const asks = async (crawlerId: CrawlerId, differences: object = {}) =>
+  const settings = { leaseSeconds: 60, urlsPerHost: 20, hostsPerRequest: 5, linkTypeChecks: 0 };
+  const asks = async (crawlerId: CrawlerId, differences: object = {}, given = settings) =>
     await handOutTasks(
       { crawlerId, freeHosts: 10, draining: false, pagesLeftToday: 1000, ...differences },
       world.frontier,
-      settings,
+      given,
       noon,
     );
   const pagesOf = (tasks: Awaited<ReturnType<typeof asks>>) =>
@@ -323,6 +218,21 @@ describe("a crawler that asks for work", () => {
 
     expect((await asks(crawlerId, { freeHosts: 2 })).leases).toHaveLength(2);
     expect((await asks(crawlerId)).leases).toHaveLength(5);
+  });
+
+  /** Anansi, section 4.2 */
+  it("is told with every lease how many links of a page to ask for their type, where that is some", async () => {
+    const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+    const checks = async (linkTypeChecks: number) => {
+      const { leases } = await asks(crawlerId, {}, { ...settings, linkTypeChecks });
+      await world.frontier.returnLeasesOf(crawlerId, noon);
+      return leases.map((lease) => lease.linkTypeChecks);
+    };
+
+    expect([await checks(3), await checks(0)]).toEqual([
+      [3, 3],
+      [undefined, undefined],
+    ]);
   });
 
   it("gets no more pages than its day has left, over all hosts together", async () => {
