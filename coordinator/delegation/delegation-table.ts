@@ -32,11 +32,6 @@ export class DelegationTable {
     return this.#size;
   }
 
-  /** Of the columns. */
-  get bytes(): number {
-    return Object.values(this.#columns).reduce((sum, column) => sum + column.byteLength, 0);
-  }
-
   get(subnetId: SubnetId): WholeDelegation | null {
     const row = this.rowOf(subnetId);
     return row === noRow ? null : this.#delegationAt(row);

@@ -1,6 +1,15 @@
 /** The API of opt-outs and complaints: what it takes and answers. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer, get, post } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  orNull,
+  post,
+  record,
+} from "../web/api-operation.ts";
 
 export const optOutScopes = ["url", "prefix", "host", "subdomains", "network"] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
@@ -19,79 +28,73 @@ const covered = {
   pages: z.int().describe("Pages in the index."),
 };
 
-export const fleetOptOut = z
-  .strictObject({
-    optOutId: z.int(),
-    target: z
-      .string()
-      .describe(
-        "By scope: https://host/page, https://host/part/*, https://host/*, a site's name, or a network.",
-      ),
-    scope,
-    site: z.string().nullable().describe("The host that it is of, which confirms it; null: a network."),
-    kind: z.enum(["site", "network"]),
-    state: optOutState,
-    source: z.enum(["form", "operator"]),
-    token: z.string(),
-    words: z.string(),
-    replyTo: z.string().nullable(),
-    requester: z.string().nullable(),
-    createdAt: dateTime(),
-    inForceAt: dateTime().nullable(),
-    lapsesAt: dateTime().nullable(),
-    deletesAt: dateTime()
-      .nullable()
-      .describe(
-        "From then on its pages are deleted; until then they are hidden. null: they are not deleted.",
-      ),
-    confirmedAt: dateTime().nullable(),
-    confirmedBy: z.enum(["site", "operator"]).nullable(),
-    endedAt: dateTime().nullable(),
-    endingWords: z.string(),
-    erasedAt: dateTime().nullable().describe("When its page was erased, not merely deleted from the index."),
-    ...covered,
-  })
-  .meta({ id: "FleetOptOut" });
+export const fleetOptOut = record("FleetOptOut", {
+  optOutId: z.int(),
+  target: z
+    .string()
+    .describe(
+      "By scope: https://host/page, https://host/part/*, https://host/*, a site's name, or a network.",
+    ),
+  scope,
+  site: orNull(z.string(), "The host that it is of, which confirms it; null: a network."),
+  kind: z.enum(["site", "network"]),
+  state: optOutState,
+  source: z.enum(["form", "operator"]),
+  token: z.string(),
+  words: z.string(),
+  replyTo: z.string().nullable(),
+  requester: z.string().nullable(),
+  createdAt: dateTime(),
+  inForceAt: dateTime().nullable(),
+  lapsesAt: dateTime().nullable(),
+  deletesAt: orNull(
+    dateTime(),
+    "From then on its pages are deleted; until then they are hidden. null: they are not deleted.",
+  ),
+  confirmedAt: dateTime().nullable(),
+  confirmedBy: z.enum(["site", "operator"]).nullable(),
+  endedAt: dateTime().nullable(),
+  endingWords: z.string(),
+  erasedAt: orNull(dateTime(), "When its page was erased, not merely deleted from the index."),
+  ...covered,
+});
 
-export const optOutReport = z
-  .strictObject({
-    target: z.string().describe("What opted out, by its scope."),
-    kind: z.enum(["site", "network"]),
-    scope: z.enum(optOutScopes),
-    state: z.enum(["unconfirmed", "confirmed"]),
-    since: dateTime(),
-    lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),
-  })
-  .meta({ id: "OptOutReport" });
+export const optOutReport = record("OptOutReport", {
+  target: z.string().describe("What opted out, by its scope."),
+  kind: z.enum(["site", "network"]),
+  scope: z.enum(optOutScopes),
+  state: z.enum(["unconfirmed", "confirmed"]),
+  since: dateTime(),
+  lapsesAt: orNull(dateTime(), "An unconfirmed one ends then."),
+});
 
-export const complaintLine = z
-  .strictObject({ complaintId: z.int(), target: z.string(), at: dateTime(), open: z.boolean() })
-  .meta({ id: "ComplaintLine" });
+export const complaintLine = record("ComplaintLine", {
+  complaintId: z.int(),
+  target: z.string(),
+  at: dateTime(),
+  open: z.boolean(),
+});
 
-export const optOutPreview = z
-  .strictObject({
-    target: z.string(),
-    scope,
-    ...covered,
-    dueUrls: z.int().describe("URLs that are due."),
-    wide: z.string().nullable().describe("Why removePages has to say how many pages go; null: it need not."),
-    known: z
-      .strictObject({ optOutId: z.int(), state: optOutState, deletesAt: dateTime().nullable() })
-      .nullable()
-      .describe("The open opt-out of just that."),
-  })
-  .meta({ id: "OptOutPreview" });
+export const optOutPreview = record("OptOutPreview", {
+  target: z.string(),
+  scope,
+  ...covered,
+  dueUrls: z.int().describe("URLs that are due."),
+  wide: orNull(z.string(), "Why removePages has to say how many pages go; null: it need not."),
+  known: z
+    .strictObject({ optOutId: z.int(), state: optOutState, deletesAt: dateTime().nullable() })
+    .nullable()
+    .describe("The open opt-out of just that."),
+});
 
-export const erasedPage = z
-  .strictObject({
-    optOutId: z.int().describe("The opt-out that keeps the URL out."),
-    host: z.string(),
-    urlDigest: z.string().describe("SHA-256 of the URL with https:, hex: what the audit log names it by."),
-    rows: z.record(z.string(), z.int()).describe("Rows that went or were cleared, by table."),
-  })
-  .meta({ id: "ErasedPage" });
+export const erasedPage = record("ErasedPage", {
+  optOutId: z.int().describe("The opt-out that keeps the URL out."),
+  host: z.string(),
+  urlDigest: z.string().describe("SHA-256 of the URL with https:, hex: what the audit log names it by."),
+  rows: z.record(z.string(), z.int()).describe("Rows that went or were cleared, by table."),
+});
 
-const fleetOptOuts = z.strictObject({ optOuts: z.array(fleetOptOut) }).meta({ id: "FleetOptOuts" });
+const fleetOptOuts = record("FleetOptOuts", { optOuts: z.array(fleetOptOut) });
 
 export const deeds = z.strictObject({
   since: dateTime(),
@@ -110,7 +113,7 @@ export const deeds = z.strictObject({
         name: z.string(),
         address: z.string().nullable(),
         place: z.string().nullable(),
-        contact: z.string().nullable().describe("Of the partner who hosts it, as stated by the crawler."),
+        contact: orNull(z.string(), "Of the partner who hosts it, as stated by the crawler."),
         requests: z.int(),
         lastAt: dateTime(),
       }),
@@ -120,30 +123,26 @@ export const deeds = z.strictObject({
     .array(z.strictObject({ outcome: z.string(), status: z.int().nullable(), requests: z.int() }))
     .describe("What it answered, the most frequent first."),
   robots: z.record(z.string(), z.int()).describe("Hosts by the last state of their robots.txt."),
-  crawlDelayMs: z.number().nullable().describe("The longest that any of its hosts requests."),
-  backOffMs: z.number().nullable().describe("The longest after a 429 or 503."),
+  crawlDelayMs: orNull(z.number(), "The longest that any of its hosts requests."),
+  backOffMs: orNull(z.number(), "The longest after a 429 or 503."),
   atWork: z.array(z.string()).describe("Crawlers that held leases on it."),
 });
 
-export const fleetComplaint = z
-  .strictObject({
-    complaintId: z.int(),
-    target: z.string(),
-    source: z.enum(["form", "operator"]),
-    reporter: z.string(),
-    words: z.string(),
-    requester: z.string().nullable(),
-    createdAt: dateTime(),
-    deeds: deeds.describe("Our requests to the target in the 24 hours before."),
-    closedAt: dateTime().nullable(),
-    closingWords: z.string().nullable(),
-    answer: z.string().describe("A paragraph to forward as is.").optional(),
-  })
-  .meta({ id: "FleetComplaint" });
+export const fleetComplaint = record("FleetComplaint", {
+  complaintId: z.int(),
+  target: z.string(),
+  source: z.enum(["form", "operator"]),
+  reporter: z.string(),
+  words: z.string(),
+  requester: z.string().nullable(),
+  createdAt: dateTime(),
+  deeds: deeds.describe("Our requests to the target in the 24 hours before."),
+  closedAt: dateTime().nullable(),
+  closingWords: z.string().nullable(),
+  answer: z.string().describe("A paragraph to forward as is.").optional(),
+});
 
-const fleetComplaints = z
-  .strictObject({ complaints: z.array(fleetComplaint) })
-  .meta({ id: "FleetComplaints" });
+const fleetComplaints = record("FleetComplaints", { complaints: z.array(fleetComplaint) });
 
 const words = z.string().max(1000);
 const target = z.string().min(1).max(253);
@@ -263,84 +262,74 @@ export const optOutsApi = {
   },
 } satisfies ApiOperations;
 
-const formError = z
-  .strictObject({ error: z.strictObject({ status: z.int(), message: z.string() }) })
-  .meta({ id: "FormError" });
+const formError = record("FormError", { error: z.strictObject({ status: z.int(), message: z.string() }) });
 
-const optOutTaken = z
-  .strictObject({
-    site: z.string().describe("What has opted out, by its scope."),
-    scope,
-    state: z
-      .enum(["waiting", "unconfirmed", "confirmed"])
-      .describe(
-        "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or " +
-          "1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or " +
-          "a network is answered with 400.",
-      ),
-    createdAt: dateTime(),
-    deletesAt: dateTime().nullable().describe("Its pages are hidden until then, and deleted then."),
-    lapsesAt: dateTime().nullable(),
-    confirmation: z
-      .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string(), file: z.string() })
-      .describe(
-        "What proves it: the record in DNS, or its value in the file; then the form again with proof=file.",
-      ),
-  })
-  .meta({ id: "OptOutTaken" });
-
-const reportTaken = z.strictObject({ complaintId: z.int(), target: z.string() }).meta({ id: "ReportTaken" });
-
-const fleetAddresses = z
-  .strictObject({
-    synctoken: z.string().describe("Changes whenever a prefix is added or removed."),
-    creationTime: dateTime(),
-    prefixes: z.array(
-      z.union([z.strictObject({ ipv4Prefix: z.string() }), z.strictObject({ ipv6Prefix: z.string() })]),
+const optOutTaken = record("OptOutTaken", {
+  site: z.string().describe("What has opted out, by its scope."),
+  scope,
+  state: z
+    .enum(["waiting", "unconfirmed", "confirmed"])
+    .describe(
+      "waiting: takes effect when it is proven or an operator confirms it: more than 100 hosts or " +
+        "1,000 indexed pages, too many in a day, or lifted before. A public suffix (publicsuffix.org) or " +
+        "a network is answered with 400.",
     ),
-  })
-  .meta({ id: "FleetAddresses" });
-
-const keyDirectory = z
-  .strictObject({
-    keys: z.array(
-      z.strictObject({
-        kty: z.enum(["OKP"]),
-        crv: z.enum(["Ed25519"]),
-        kid: z.string().describe("The JWK thumbprint (RFC 7638)."),
-        x: z.string(),
-        use: z.enum(["sig"]),
-        nbf: z
-          .int()
-          .optional()
-          .describe("Published since, in seconds since 1970; absent for the identity of an older crawler."),
-        exp: z.int().optional().describe("No signature is good for longer."),
-      }),
+  createdAt: dateTime(),
+  deletesAt: orNull(dateTime(), "Its pages are hidden until then, and deleted then."),
+  lapsesAt: dateTime().nullable(),
+  confirmation: z
+    .strictObject({ type: z.enum(["TXT"]), name: z.string(), value: z.string(), file: z.string() })
+    .describe(
+      "What proves it: the record in DNS, or its value in the file; then the form again with proof=file.",
     ),
-  })
-  .meta({ id: "KeyDirectory" });
+});
 
-const agentCard = z
-  .strictObject({
-    client_id: z.string().describe("Where this card is."),
-    client_name: z.string(),
-    client_uri: z.string(),
-    contacts: z.array(z.string()).optional(),
-    jwks_uri: z.string().optional().describe("Absent if requests are not signed."),
-    web_bot_auth: z.strictObject({
-      "expected-user-agent": z.string(),
-      "rfc9309-product-token": z.string(),
-      "rfc9309-compliance": z.boolean(),
-      trigger: z.enum(["crawler"]),
-      purpose: z.string(),
-      "targeted-content": z.string(),
-      "rate-control": z.string(),
-      "rate-expectation": z.string().optional(),
-      "known-urls": z.array(z.string()),
-      ips_uri: z.string().describe("The fleet's addresses (JAFAR)."),
+const reportTaken = record("ReportTaken", { complaintId: z.int(), target: z.string() });
+
+const fleetAddresses = record("FleetAddresses", {
+  synctoken: z.string().describe("Changes whenever a prefix is added or removed."),
+  creationTime: dateTime(),
+  prefixes: z.array(
+    z.union([z.strictObject({ ipv4Prefix: z.string() }), z.strictObject({ ipv6Prefix: z.string() })]),
+  ),
+});
+
+const keyDirectory = record("KeyDirectory", {
+  keys: z.array(
+    z.strictObject({
+      kty: z.enum(["OKP"]),
+      crv: z.enum(["Ed25519"]),
+      kid: z.string().describe("The JWK thumbprint (RFC 7638)."),
+      x: z.string(),
+      use: z.enum(["sig"]),
+      nbf: z
+        .int()
+        .optional()
+        .describe("Published since, in seconds since 1970; absent for the identity of an older crawler."),
+      exp: z.int().optional().describe("No signature is good for longer."),
     }),
-  })
-  .meta({ id: "SignatureAgentCard" });
+  ),
+});
+
+const agentCard = record("SignatureAgentCard", {
+  client_id: z.string().describe("Where this card is."),
+  client_name: z.string(),
+  client_uri: z.string(),
+  contacts: z.array(z.string()).optional(),
+  jwks_uri: z.string().optional().describe("Absent if requests are not signed."),
+  web_bot_auth: z.strictObject({
+    "expected-user-agent": z.string(),
+    "rfc9309-product-token": z.string(),
+    "rfc9309-compliance": z.boolean(),
+    trigger: z.enum(["crawler"]),
+    purpose: z.string(),
+    "targeted-content": z.string(),
+    "rate-control": z.string(),
+    "rate-expectation": z.string().optional(),
+    "known-urls": z.array(z.string()),
+    ips_uri: z.string().describe("The fleet's addresses (JAFAR)."),
+  }),
+});
 
 export const contactApi = {
   fleetAddresses: {

@@ -1,6 +1,14 @@
 /** The API of releases: the files that crawlers fetch, and who runs which version. */
 import { z } from "zod";
-import { type ApiOperations, answer, dateTime, errorAnswer, get, post } from "../web/api-operation.ts";
+import {
+  type ApiOperations,
+  answer,
+  dateTime,
+  errorAnswer,
+  get,
+  post,
+  record,
+} from "../web/api-operation.ts";
 import { defaultSoakMinutes } from "./decide-stage.ts";
 
 const releaseDigest = z
@@ -8,60 +16,56 @@ const releaseDigest = z
   .regex(/^[0-9a-f]{64}$/)
   .describe("SHA-256 of the bundle, hex.");
 
-const fleetVersions = z
-  .strictObject({
-    releases: z.array(
-      z.strictObject({
-        version: z.string(),
-        sequence: z.int(),
-        digest: z.string(),
-        expiresAt: dateTime(),
-        publishedAt: dateTime(),
-        revoked: z.boolean(),
-        trusted: z.boolean(),
-        stage: z.enum(["none", "one", "percent", "all"]),
-        percent: z.number().nullable(),
-        stageSince: dateTime().nullable(),
-        stageWords: z.string(),
-        soakMinutes: z.int().nullable(),
-        firstCrawler: z.string().nullable(),
-        crawlers: z.strictObject({
-          offered: z.int(),
-          refused: z.int(),
-          pinned: z.int(),
-          delayed: z.int(),
-          running: z.int(),
-          returned: z.int(),
-        }),
-        standing: z.string().nullable(),
+const fleetVersions = record("FleetVersions", {
+  releases: z.array(
+    z.strictObject({
+      version: z.string(),
+      sequence: z.int(),
+      digest: z.string(),
+      expiresAt: dateTime(),
+      publishedAt: dateTime(),
+      revoked: z.boolean(),
+      trusted: z.boolean(),
+      stage: z.enum(["none", "one", "percent", "all"]),
+      percent: z.number().nullable(),
+      stageSince: dateTime().nullable(),
+      stageWords: z.string(),
+      soakMinutes: z.int().nullable(),
+      firstCrawler: z.string().nullable(),
+      crawlers: z.strictObject({
+        offered: z.int(),
+        refused: z.int(),
+        pinned: z.int(),
+        delayed: z.int(),
+        running: z.int(),
+        returned: z.int(),
       }),
-    ),
-    docks: z.array(
-      z.strictObject({
-        crawlerId: z.int(),
-        name: z.string(),
-        online: z.boolean(),
-        digest: z.string(),
-        runsVersion: z.string(),
-        dockVersion: z.string(),
-        policy: z.string(),
-        reports: z.record(z.string(), z.string().nullable()),
-      }),
-    ),
-  })
-  .meta({ id: "FleetVersions" });
+      standing: z.string().nullable(),
+    }),
+  ),
+  docks: z.array(
+    z.strictObject({
+      crawlerId: z.int(),
+      name: z.string(),
+      online: z.boolean(),
+      digest: z.string(),
+      runsVersion: z.string(),
+      dockVersion: z.string(),
+      policy: z.string(),
+      reports: z.record(z.string(), z.string().nullable()),
+    }),
+  ),
+});
 
-const signedText = z
-  .strictObject({
-    body: z.string().describe("JSON, signed as is."),
-    signatures: z.array(
-      z.strictObject({
-        key: z.string().describe("Raw Ed25519 public key in base64url."),
-        signature: z.string().describe("Base64url."),
-      }),
-    ),
-  })
-  .meta({ id: "SignedText" });
+const signedText = record("SignedText", {
+  body: z.string().describe("JSON, signed as is."),
+  signatures: z.array(
+    z.strictObject({
+      key: z.string().describe("Raw Ed25519 public key in base64url."),
+      signature: z.string().describe("Base64url."),
+    }),
+  ),
+});
 
 export const releasesApi = {
   releaseBundle: {

@@ -1,18 +1,15 @@
 /** The crawler registry: keys, arrivals, departures, and the distances between crawlers. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import { type CrawlerHello, crawlerHello } from "#protocol/messages";
-import { newWorld, noon, secondsAfterNoon, spoolId, type World } from "../support/store-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
+import { newWorld, noon, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await newWorld();
-});
+const world = await forThisFile(newWorld());
 beforeEach(async () => await world.reset());
-afterAll(async () => await world.close());
 
 const hello: CrawlerHello = crawlerHello.parse({
   type: "crawler:hello",

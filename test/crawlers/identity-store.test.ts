@@ -1,6 +1,6 @@
 /** Invitations, keys and tickets as they are stored, and what collides. */
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import type { Redemption, RedemptionFault } from "#coordinator/crawlers/identity";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
@@ -9,18 +9,13 @@ import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { distrustCrawler } from "#coordinator/trust/distrust-writes";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { forThisFile } from "../support/for-this-file.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";
-import { type IdentityWorld, newIdentityWorld } from "./identity-world.ts";
+import { newIdentityWorld } from "./identity-world.ts";
 
-let world: IdentityWorld;
-let identities: IdentityWorld["identities"];
-let invitations: IdentityWorld["invitations"];
-beforeAll(async () => {
-  world = await newIdentityWorld();
-  ({ identities, invitations } = world);
-});
+const world = await forThisFile(newIdentityWorld());
+const { identities, invitations } = world;
 afterEach(async () => await world.forget());
-afterAll(async () => await world.close());
 
 const hour = 3600;
 

@@ -1,6 +1,6 @@
 /** Signing keys at the coordinator: announced, published, replaced, refused in words, gone with their crawler. */
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createSigningKeyStore } from "#coordinator/crawlers/signing-key-store";
@@ -10,16 +10,14 @@ import type { Incident } from "#core/incidents";
 import { silentLog } from "#core/log";
 import { type SigningKeyAnnouncement, signingKeyText } from "#protocol/signing-key";
 import type { CrawlerFolder } from "../gateway/crawler-folder.ts";
-import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
+import { newJoiningWorld } from "../gateway/joining-world.ts";
 import { type TestIdentity, testIdentity } from "../gateway/sealing-crawler.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { until } from "../support/until.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld({ publicUrl: "https://crawl.example.org", signRequests: true });
-});
+const signing = { publicUrl: "https://crawl.example.org", signRequests: true };
+const world = await forThisFile(newJoiningWorld(signing));
 afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
 
 const noon = new Date("2026-03-01T12:00:00Z");
 const later = (seconds: number) => new Date(noon.getTime() + seconds * 1000);

@@ -1,5 +1,5 @@
 import type { PoolClient } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
@@ -22,11 +22,11 @@ import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 
-let database: Database;
-let stores: ReturnType<typeof storesOf>;
+const database = await forThisFile(testDatabase());
 const storesOf = ({ pool }: Database) => ({
   optOuts: createOptOutStore(pool),
   marks: createOptOutMarks(pool),
@@ -36,9 +36,8 @@ const storesOf = ({ pool }: Database) => ({
 const scope = { pagesPerHost: 10, maxDepth: 5, admitNewHosts: true };
 const later = (days: number) => new Date(worldNow.getTime() + days * 86_400_000);
 
+const stores = storesOf(database);
 beforeAll(async () => {
-  database = await testDatabase();
-  stores = storesOf(database);
   await seedWorld(database.pool);
   await seedHost(database.pool, { host: "shop.www.example.org", subnet: "1.2.3.0", address: "1.2.3.9" });
   // Berlin has the range of the first, Athens that of the second by inheritance: one row of its own.
@@ -47,7 +46,6 @@ beforeAll(async () => {
      select subnet_id, 1, 'operator', true, now() from subnet where first_address = '1.2.3.0'`,
   );
 });
-afterAll(async () => await database?.close());
 beforeEach(async () => {
   await database.pool.query(
     "update lease set closed_at = now(), ending = 'returned' where closed_at is null",

@@ -4,31 +4,25 @@ import { get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { DownloadLimits } from "#coordinator/releases/download-routes";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore, dockFile } from "#coordinator/releases/release-store";
-import type { Database } from "#db/server-database";
 import { currentRelease, verifyManifest } from "#protocol/release";
 import { anyOf, readEnvelope } from "#protocol/release-envelope";
 import { keysFile } from "#protocol/release-roles";
 import { testDatabase } from "../support/database.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import { publishedRelease, releaseNow, signedRevocations, testReleaseKey } from "../support/releases.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { webServer } from "../support/web-server.ts";
 
-let database: Database;
-let app: FastifyInstance;
-let folder: string;
-beforeAll(async () => {
-  database = await testDatabase();
-  folder = temporaryFolder("nearcrawl-dock-");
-  app = releaseServer();
-});
+const database = await forThisFile(testDatabase());
+const folder = temporaryFolder("nearcrawl-dock-");
+const app = releaseServer();
 afterAll(async () => {
-  await app?.close();
-  await database?.close();
+  await app.close();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -1,5 +1,5 @@
 /** Releases and the fleet, on the database: who is offered what, what reports do, and how a release moves by itself. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { advanceReleases, holdRelease, ReleaseOffers, stageRelease } from "#coordinator/releases/move-stage";
@@ -9,7 +9,8 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { signBody } from "#protocol/release-envelope";
-import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { hello, newFlowWorld } from "../support/flow-world.ts";
+import { forThisFile } from "../support/for-this-file.ts";
 import {
   manifestOf,
   newReleaseKey,
@@ -23,17 +24,13 @@ import { until } from "../support/until.ts";
 
 const minutes = (count: number) => secondsAfterNoon(count * 60);
 
-let world: FlowWorld;
-beforeAll(async () => {
-  world = await newFlowWorld();
-});
+const world = await forThisFile(newFlowWorld());
 beforeEach(async () => {
   await world.reset();
   await world.pool.query(
     "truncate release_key, release_key_rotation, release_revocation, release_timestamp, release_bundle, release, release_offer",
   );
 });
-afterAll(async () => await world?.close());
 
 describe("an offer", () => {
   test("goes once a session to crawlers in the stage that have a dock", async () => {
