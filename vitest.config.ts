@@ -25,11 +25,11 @@ const all = ["test/**/*.test.ts"];
 /**
  * Whole journeys whose every step has a test of its own, or a shorter journey beside it: `npm run test:long` runs them each night.
  * The first crawler's and the second partner's order is in small-internet and balance/second-partner, anycast in test/delegation,
- * denials and first fetches as well, recrawl rates in test/recrawl, a swap in the supervisor's tests, what follows a restore in
+ * first fetches and changed routes as well, recrawl rates in test/recrawl, a swap in the supervisor's tests, what follows a restore in
  * test/journal.
  */
 const journeys =
-  "test/end-to-end/{second-partner,anycast-address,changing-pages,swapped-fleet,restore-drill,live-rounds}.test.ts";
+  "test/end-to-end/{second-partner,anycast-address,changing-pages,swapped-fleet,restore-drill,route-change}.test.ts";
 const nightly = process.env.NEARCRAWL_LONG === "1" ? [] : [journeys];
 
 /** A third of a minute and more: one that began last would be waited for by itself. A run that knows how long they took knows better. */
@@ -46,7 +46,7 @@ class LongFirst extends BaseSequencer {
 }
 /** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; two wait together. */
 const alone = [
-  "test/end-to-end/{changing-pages,hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
+  "test/end-to-end/{changing-pages,hosts-and-parts,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
   "test/ops/world/running-world.test.ts",
 ];
 /** Compares distances within five milliseconds: when nothing else runs. */

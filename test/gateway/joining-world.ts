@@ -98,7 +98,7 @@ export async function newJoiningWorld(
     /** Until the coordinator has seen it. */
     leave: async (crawler: RawCrawler, name: string): Promise<void> => {
       crawler.disconnect();
-      await until(async () => (await stateOf(name)) === "offline", 5000);
+      await until(async () => (await stateOf(name)) === "offline", 20_000);
     },
     /** Keys that were kept and not revoked. */
     keptKeys: async (name: string): Promise<number> =>
