@@ -238,7 +238,8 @@ async function foldersOf(
 /**
  * `keyId` null: the newest, if it was not kept yet; else nothing happens. What a crawler
  * shows is on its disk, what it said to have kept may have been another: so the kept one has no end any more, unless
- * a newer one was used since, and newer ones that were not stay good, and count as kept once they are shown.
+ * a newer one was used since, and newer ones that were not stay good, and count as kept once they are shown. A
+ * replacement that was asked for since that key was made is still to come.
  */
 async function keepKey(
   pool: Pool,
@@ -261,7 +262,7 @@ async function keepKey(
                where crawler_id = $1 and kept_at is not null and revoked_at is null
              ), 0)
          ))
-       returning key_id, crawler_id
+       returning key_id, crawler_id, created_at
      ),
      replaced as (
        update crawler_key k
@@ -286,7 +287,7 @@ async function keepKey(
      update crawler c
      set rotation_asked_at = null, rotation_grace_hours = null
      from kept
-     where c.crawler_id = kept.crawler_id`,
+     where c.crawler_id = kept.crawler_id and c.rotation_asked_at <= kept.created_at`,
     [kept.crawlerId, kept.keyId, kept.now, defaultGraceHours],
   );
 }

@@ -165,6 +165,16 @@ test("an old key ends after the grace, counted from when the new one was kept or
   expect(await ends()).toEqual(secondsAfterNoon(10 + 2 * hour));
 });
 
+test("a replacement asked for after a key was made is not forgotten as that key is said to be kept", async () => {
+  const { crawlerId } = await redeemed("athens");
+  await createFleetKeys(world.pool).askRotation("athens", { graceHours: 2, now: secondsAfterNoon(1) });
+
+  await identities.keyKept(crawlerId, secondsAfterNoon(2));
+
+  const asked = { maxAgeDays: 90, resendMs: 60_000, now: secondsAfterNoon(3) };
+  expect(await identities.dueRotations([crawlerId], asked)).toMatchObject([{ crawlerId, graceHours: 2 }]);
+});
+
 test("a key is due when somebody asked or it is old, not while one is under way, and not without an identity", async () => {
   const { crawlerId } = await redeemed("athens");
   await identities.keyKept(crawlerId, noon);

@@ -73,10 +73,9 @@ it("a new key is on the disk before the coordinator hears so, and the next sessi
 
   await createFleetKeys(world.pool).askRotation("athens", { graceHours: 0, now: new Date() });
   await until(() => readMembership(home)!.key !== old, soonMs);
-  await until(
-    async () => (await world.rows("select from crawler where rotation_asked_at is null")).length === 1,
-    soonMs,
-  );
+  const newestIsKept =
+    "select from crawler_key where kept_at is not null and key_id = (select max(key_id) from crawler_key)";
+  await until(async () => (await world.rows(newestIsKept)).length === 1, soonMs);
   await crawler.stop();
   await world.rows("update crawler_key set expires_at = now() where expires_at is not null");
   const next = await run(home);
