@@ -280,11 +280,12 @@ export function keptPaces(
   shiftMs = 0,
 ): unknown {
   const shifted = (ms: number) => (ms === 0 ? 0 : Math.max(0, ms + shiftMs));
-  const hosts: (HostPace & { readonly host: string })[] = [];
+  const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
+    // Release 0.2.0, which may have to take over again, reads no pace without a stretch.
     hosts.push({
-      ...{ host, ...pace, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
+      ...{ host, ...pace, stretch: 1, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
       ...{ notBeforeMs: shifted(pace.notBeforeMs), endedAtMs: shifted(pace.endedAtMs) },
       backedOffAtMs: shifted(pace.backedOffAtMs),
     });

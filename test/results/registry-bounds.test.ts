@@ -162,15 +162,19 @@ describe("a page with a million links", () => {
     ).toEqual([{ rows: open!, held: 1000 }]);
   });
 
-  it("that ships more of them than any crawler of ours is dropped whole, and told", async () => {
+  const links = Array.from({ length: maxPageLinks + 1 }, (_, i) => ({
+    url: `${root}${i}`,
+    anchor: "",
+    nofollow: false,
+  }));
+  it.each([
+    ["ships more of them than any crawler of ours", { links }, {}],
+    ["says that it took more bytes on the wire than any is read", { links: [] }, { wireBytes: 2 ** 26 + 1 }],
+  ])("that %s is dropped whole, and told", async (_, ofPage, sizes) => {
     const north = await world.delegatedHost("north", root);
     const [held] = await lease(north, 1);
-    const links = Array.from({ length: maxPageLinks + 1 }, (_, i) => ({
-      url: `${root}${i}`,
-      anchor: "",
-      nofollow: false,
-    }));
-    const { result } = arrivedResult({ sequence: 1, leaseId: held!.leaseId, url: root, page: { links } });
+    const shipped = { sequence: 1, leaseId: held!.leaseId, url: root, page: ofPage };
+    const result = { ...arrivedResult(shipped).result, ...sizes };
 
     const taken = await takeResults(
       {

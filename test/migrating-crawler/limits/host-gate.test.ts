@@ -65,6 +65,8 @@ describe("after a restart", () => {
       begun.push(host);
       end();
     });
+    // All three stand in the line before the address is free.
+    await new Promise(setImmediate);
     hold();
     await Promise.all(waiting);
     after.close();
@@ -89,11 +91,28 @@ describe("after a restart", () => {
     expect(report!.tolerated).toMatchObject({ ...told, refusedMsAgo: expect.any(Number) });
     expect(Date.now() - startMs).toBeGreaterThan(450);
     expect(after.slowHosts(10)).toEqual([]);
-    after.enter("a.example");
+    expect(after.enter("a.example")).toBe(true);
+    expect(after.enter("a.example")).toBe(false);
     expect(after.slowHosts(10)[0]!.words).toMatch(
       /^30 requests per minute at most: it answered 429 or 503 at 60 requests per minute$/,
     );
     after.close();
+  });
+
+  it("the file of release 0.2.0, which knew no rates, is read, and this one's by it", () => {
+    const old = {
+      notBeforeMs: Date.now() + 3_600_000,
+      crawlDelayMs: 0,
+      backOffMs: 60_000,
+      backedOffAtMs: Date.now(),
+    };
+    const times = { usualMs: 40, answers: 5, lastMs: 40, stretch: 1, failures: 0 };
+    writeFileSync(file(), JSON.stringify({ version: 1, hosts: [{ host: "a.example", ...old, ...times }] }));
+
+    const gates = newGates();
+    expect(gates.waitMs("a.example", Date.now())).toBeGreaterThan(3_590_000);
+    gates.close();
+    expect(JSON.parse(readFileSync(file(), "utf8")).hosts).toMatchObject([{ stretch: 1 }]);
   });
 
   it("a clock that is a day ahead for a moment, or goes back, keeps no host waiting, nor does what was kept meanwhile", async () => {
