@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Pool } from "pg";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { EmailSettings } from "#coordinator/alerts/alert-settings";
+import { alertsSettings, type EmailSettings } from "#coordinator/alerts/alert-settings";
 import { channelStates, createAlertStore, notedAlerts } from "#coordinator/alerts/alert-store";
 import { emailChannel, webhookChannel } from "#coordinator/alerts/channel-client";
 import type { AlertMessage, Delivery } from "#coordinator/alerts/message";
@@ -97,6 +97,20 @@ const message: AlertMessage = {
     },
   ],
 };
+
+it.each([
+  ["mail.example.org", false],
+  ["127.0.0.1", true],
+])("mail without TLS goes to this machine alone: %s", (host, isTaken) => {
+  const email = {
+    host,
+    tls: "none",
+    from: "nearcrawl@example.org",
+    to: ["ops@example.org"],
+    least: "warning",
+  };
+  expect(alertsSettings.safeParse({ email }).success).toBe(isTaken);
+});
 
 describe("a webhook", () => {
   it("gets who, what, since when and what to do, signed", async () => {

@@ -247,6 +247,18 @@ describe("the form for reports", () => {
     expect(who.complaints).toMatchObject([{ target: "1.2.3.0/24", open: true }, { target: "example.org" }]);
   });
 
+  it("takes fifty a day from one network, and more from others", async () => {
+    const came = `insert into complaint (site, target, source, reporter, words, requester, created_at, deeds)
+      select 'example.org', 'example.org', 'form', 'a', 'b', $1::inet, '2100-01-01', '{}' from generate_series(1, 50)`;
+    const report = { site: "example.org", reply: "admin@example.org", words: "too fast" };
+    await database.pool.query(came, ["198.51.100.9"]);
+    const ofAnother = await post("/about-crawler/report", report, asJson);
+    await database.pool.query(came, ["127.0.0.9"]);
+    const ofTheSame = await post("/about-crawler/report", report, asJson);
+
+    expect([ofAnother.status, ofTheSame.status]).toEqual([201, 429]);
+  });
+
   it("wants to know who reports what", async () => {
     const anonymous = await post("/about-crawler/report", { site: "www.example.org", words: "x" }, asJson);
     const silent = await post("/about-crawler/report", { site: "www.example.org", reply: "me" }, asJson);
