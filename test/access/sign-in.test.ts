@@ -217,6 +217,8 @@ it("ends one's own other sessions and nobody else's", async () => {
     await signIn(database, "operator"),
     await signIn(database, "staff"),
   ];
+  // An anna of the staff is somebody else.
+  await signIn(database, "staff", { name: "anna" });
   const sessions = async () => (await look("/api/account", here.headers)).json().sessions;
   const idOf = async (who: SignedIn) =>
     (await look("/api/account", who.headers))
