@@ -199,7 +199,7 @@ interface HostRow {
   readonly leased: boolean;
 }
 
-/** The hosts are locked. `leased`: somebody else's, and under a lease. */
+/** Callers hold the row locks of the hosts. `leased`: the hosts belong to another coordinator, and some of their URLs are leased. */
 async function handOverHosts(
   client: PoolClient,
   hosts: readonly HostHash[],

@@ -57,7 +57,7 @@ export function createOptOutStore(pool: Pool) {
     /** `open`: without what has ended. The latest first; at most `most`. */
     list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<OptOut[]> =>
       await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
-    /** Null when it is not open. */
+    /** Null: there is no open request of that number. */
     async confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null> {
       await change(
         pool,
@@ -69,7 +69,7 @@ export function createOptOutStore(pool: Pool) {
       const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
-    /** Null when it is not open. */
+    /** Null: there is no open request of that number. */
     async lift(optOutId: number, words: string, now: Date): Promise<OptOut | null> {
       const lifted = await change(
         pool,

@@ -19,7 +19,7 @@ import {
 interface AlertRule {
   readonly name: string;
   readonly severity: AlertSeverity;
-  /** The page with what is behind it. */
+  /** Path of the page that shows the details. */
   readonly link: string;
   /** From where on something is an alert, in the unit of `find`'s second argument, with where it comes from; left out: it asks yes or no. */
   readonly threshold?: number;

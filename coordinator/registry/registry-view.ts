@@ -169,7 +169,7 @@ export interface RegistryHost {
 export type RegistryValue = ToldOf<typeof registryOverview>;
 type CacheValue = NonNullable<RegistryValue["cache"]>;
 export type PastGeneration = RegistryValue["history"][number];
-/** Who asked is for those who may read the audit log. */
+/** The name of whoever asked for a job is shown only to people who may read the audit log. */
 export type SeenJob = ToldOf<typeof registryJob>;
 export type KnownPlan = Omit<ToldOf<typeof registryPlan>, "plan"> & { readonly plan: ImportPlan };
 

@@ -54,7 +54,7 @@ export function createTrustStore(pool: Pool) {
       const text = "update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1";
       await pool.query(text, [crawlerId, pages]);
     },
-    /** Counts pages that a crawler fetched under leases; what its sampling depends on, before them. */
+    /** Counts the pages that a crawler fetched under leases, and returns the counts of before, by which pages are sampled. */
     countPages: async (crawlerId: CrawlerId, pages: number) => await countPages(pool, crawlerId, pages),
     /** Hosts of these on which a comparison would say nothing. */
     silentHosts: async (hosts: readonly HostHash[]) => await silentHosts(pool, hosts),
