@@ -20,14 +20,14 @@ import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { reportsApi } from "./reports/reports-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
-import { siteCapsApi } from "./site-caps/site-caps-api.ts";
+import { siteCapOperations } from "./site-caps/site-caps-ask.ts";
 import { siteApi } from "./sites/site-api.ts";
 import { sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphApi } from "./web-graph/web-graph-api.ts";
-import { whoApi } from "./who/who-api.ts";
+import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
@@ -38,7 +38,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   coordinators: [federationApi],
   explore: [exploreApi],
   find: [findApi],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
+  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapOperations],
   graph: [graphApi],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],
@@ -51,7 +51,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   sites: [sitesApi, siteApi],
   storage: [storageApi],
   urls: [submissionsApi],
-  who: [whoApi],
+  who: [whoOperations],
 };
 
 const info = {

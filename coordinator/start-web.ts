@@ -14,6 +14,7 @@ import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import { readRunbook } from "./alerts/runbook-reads.ts";
+import { addOperations } from "./ask/add-operations.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
 import { createInvitationStore } from "./crawlers/invitation-store.ts";
@@ -41,6 +42,7 @@ import { createReleaseFileStore, createReleaseStore, dockFile } from "./releases
 import { publishedKeySet } from "./room-settings.ts";
 import type { SearchIndex } from "./search/memory/index-answer.ts";
 import type { PageReads } from "./search/page-facts.ts";
+import { addSearchViews } from "./search/routes.ts";
 import type { SearchReads } from "./search/search-answer.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { Actions, type WebPart } from "./web/actions.ts";
@@ -55,7 +57,7 @@ import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
 import type { WhoReads } from "./who/reads.ts";
 import { createReports } from "./who/reads.ts";
-import { addViews } from "./who/routes.ts";
+import { whoOperations } from "./who/who-ask.ts";
 
 interface OpenWebOptions {
   readonly config: CoordinatorConfig;
@@ -340,7 +342,8 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
   addOverviewViews(views, { ...ports, alerts, runbook: readRunbook() });
-  addViews(views, ports);
+  addOperations(whoOperations, ports)({ app, views, actions, access });
+  addSearchViews(views, ports.reads);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access, alerts });

@@ -57,7 +57,7 @@ const doors: readonly (readonly [string, string])[] = [
 
 /** Lowest first: a file imports from its own room, from rooms of its storey, and from those below. */
 const coordinatorStoreys: readonly (readonly string[])[] = [
-  ["core", "protocol", "database", "web"],
+  ["core", "protocol", "database", "web", "ask"],
   ["subnets", "crawlers", "domain-sets"],
   [
     ...["channels", "recrawl", "frontier", "results", "delegation", "balance", "distances"],
@@ -220,7 +220,7 @@ const allowed = {
 type Doing = "Postgres" | "HTTP" | "HTML" | "I/O" | "the clock" | "chance";
 
 /** Rooms whose subject is the machine or the network itself. */
-const outerRooms = ["web", "gateway", "database", "protocol"];
+const outerRooms = ["web", "ask", "gateway", "database", "protocol"];
 
 function faultsOf({ path, packages, code, valueImports }: SourceFile): string[] {
   const [house, room, ...rest] = path.split("/");
@@ -252,7 +252,7 @@ function mayTakeFrom(kind: keyof typeof allowed, to: string): boolean {
 }
 
 const suffixForm =
-  /(?:^|-)(store|reads|writes|sql|routes|page|pages|client|worker|clock|scheduler|resolver)\.ts$/;
+  /(?:^|-)(store|reads|writes|sql|routes|page|pages|ask|client|worker|clock|scheduler|resolver)\.ts$/;
 
 function kindOf(name: string): keyof typeof allowed {
   if (name === "start.ts") return "start";
@@ -260,7 +260,7 @@ function kindOf(name: string): keyof typeof allowed {
   if (suffix === undefined) return "other";
   if (/client|worker|clock|scheduler|resolver/.test(suffix)) return "outside";
   if (suffix === "routes") return "routes";
-  return suffix.startsWith("page") ? "page" : "store";
+  return suffix.startsWith("page") || suffix === "ask" ? "page" : "store";
 }
 
 export interface HouseFigures {

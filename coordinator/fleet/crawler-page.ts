@@ -3,6 +3,7 @@
 import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany, leastSamples, msText, sampledShare } from "#core/format";
+import { nodesHtml } from "../ask/html-rendering.ts";
 import type { ChartHistory } from "../web/chart-history.ts";
 import {
   askFor,
@@ -22,7 +23,7 @@ import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadg
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
-import { crawlerFacts, subnetList } from "../who/sections-page.ts";
+import { crawlerFacts, subnetList } from "../who/who-ask.ts";
 import type { Operation, ShutOutPreview } from "./crawler-api.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView } from "./crawler-view.ts";
@@ -52,7 +53,7 @@ ${tile("Open leases", countText(crawler.openLeases))}
 ${probeTile(operation)}
 ${tile("Failed in 24 h", failedShare(operation), ofFetches)}
 </dl>
-${crawlerFacts(crawler, (address) => askFor(viewer, address))}
+${nodesHtml([crawlerFacts(crawler, (address) => askFor(viewer, address))])}
 ${limitFacts(operation)}
 ${workFacts(operation)}
 ${historySection(crawlerPath(crawler.name), {}, history)}
@@ -125,7 +126,7 @@ ${fact("Effective limit", `${howMany(pagesPerDay, "page")}, ${bytesText(bytesPer
 
 /** Those who may ask about any subnet get the list that asks. */
 function subnets({ subnets: list }: CrawlerView, { actor }: PageViewer): Html {
-  if (mayDo(actor, "read")) return subnetList(list);
+  if (mayDo(actor, "read")) return nodesHtml(subnetList(list));
   const lines = list.subnets.map(
     ({ range, rttMs }) => html`<li><span class="mono">${range}</span> ${msOrDash(rttMs)}</li>`,
   );

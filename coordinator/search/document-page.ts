@@ -1,8 +1,9 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
 import { bytesText, earlierVisitsWords, howMany } from "#core/format";
+import { nodesHtml } from "../ask/html-rendering.ts";
 import { differenceList } from "../changes/difference-page.ts";
 import { kindWords } from "../changes/page-change.ts";
-import { statedSection } from "../results/stated-uses-page.ts";
+import { statedSection } from "../results/stated-uses-ask.ts";
 import { fetchAgainForm } from "../submissions/page.ts";
 import { column, crawlerOr, dataTable, numberColumn } from "../web/components.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
@@ -18,7 +19,7 @@ export function pageBody(answer: PageAnswer | null, viewer: PageViewer): Html {
     const who = pathWith("/who", { q: answer.asked });
     return html`<h1>No page to show</h1>${askForm(answer.asked)}
 <div class="empty"><p>${answer.words}</p><p><a href="${who}">Who crawls it, and what became of it</a></p></div>
-${statedSection(answer.stated)}`;
+${nodesHtml([statedSection(answer.stated)])}`;
   }
   return factsOf(answer.page, viewer);
 }
@@ -47,7 +48,7 @@ ${tile("Links to it", howMany(page.linkingHosts, "other host"), `${linking}${pag
 ${textOf(page)}</section>
 <section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2>
 <dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
-${statedSection(page.stated)}
+${nodesHtml([statedSection(page.stated)])}
 ${changes.length === 0 ? nothing : section("changed", "What changed", changeList(changes))}
 ${list("fetches", "Fetches", page, page.fetches, fetchTable)}
 ${alike.items.length === 0 ? nothing : section("alike", "Pages with nearly the same text", alikeList(alike))}

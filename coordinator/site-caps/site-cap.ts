@@ -2,9 +2,7 @@
  * A cap on a site: the least time between two requests to each of its hosts, as an operator sets it, such as after a call
  * from its webmaster. Crawlers are told it as a Crawl-delay; the slower of the two holds.
  */
-import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
-import { howMany } from "#core/format";
 import { hostNamed } from "#core/url-key";
 
 export interface SiteCap {
@@ -34,37 +32,4 @@ export function readSite(text: string): string {
   if (host === null)
     throw new UsageError(`“${text.slice(0, 100)}” is not the name of a site, such as www.example.org`);
   return host;
-}
-
-/** Throws a UsageError. */
-export function readDelayMs(seconds: number): number {
-  if (!(seconds >= leastDelaySeconds && seconds <= mostDelaySeconds))
-    throw new UsageError(
-      `${seconds} seconds between requests: must be from ${leastDelaySeconds} to ${mostDelaySeconds}`,
-    );
-  return Math.round(seconds * 1000);
-}
-
-/** `one request every 10 s`. */
-function capWords({ delayMs }: Pick<SiteCap, "delayMs">): string {
-  return `one request every ${delayMs / 1000} s to each of its hosts`;
-}
-
-/** For the audit log. */
-export function capChange({ site, delayMs, words, hosts }: ListedCap): Change {
-  return {
-    action: "site-cap-set",
-    target: site,
-    words: `${site} gets at most ${capWords({ delayMs })} (${howMany(hosts, "host")} known): ${words || "no reason given"}.`,
-    after: { delayMs, words },
-  };
-}
-
-export function capRemoval({ site, delayMs, words }: SiteCap): Change {
-  return {
-    action: "site-cap-removed",
-    target: site,
-    words: `${site} is crawled at its usual pace again.`,
-    before: { delayMs, words },
-  };
 }

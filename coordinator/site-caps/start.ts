@@ -1,9 +1,9 @@
 /** The pages' part about caps on sites. */
 import type { Pool } from "pg";
+import { addOperations } from "../ask/add-operations.ts";
 import type { WebPart } from "../web/actions.ts";
-import { siteCapRoutes } from "./routes.ts";
 import { createSiteCapStore } from "./site-cap-store.ts";
+import { siteCapOperations } from "./site-caps-ask.ts";
 
-export function siteCapPart(pool: Pool): WebPart {
-  return siteCapRoutes(createSiteCapStore(pool));
-}
+export const siteCapPart = (pool: Pool): WebPart =>
+  addOperations(siteCapOperations, createSiteCapStore(pool));

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import type { AuditLog, AuditVia, Change } from "#core/audit";
+import type { Document } from "../ask/operation.ts";
 import { type Access, isRefusal, type Visit } from "./access.ts";
 import { type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError } from "./guard.ts";
@@ -50,6 +51,7 @@ export type Outcome =
       readonly value: unknown;
       readonly title: string;
       readonly body: (visit: Visit) => Html;
+      readonly document?: Document;
       readonly change: Change | null;
     }
   | ActionFault;

@@ -5,6 +5,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
+import type { Document } from "../ask/operation.ts";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { skeleton } from "./components.ts";
@@ -21,6 +22,8 @@ export interface Shown<Value = unknown> {
   readonly csv?: () => CsvTable;
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
+  /** What it says, where it was made as a document. */
+  readonly document?: Document;
 }
 
 export interface AskedView {

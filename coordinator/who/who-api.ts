@@ -13,16 +13,7 @@ import {
   organisationReport,
   subnetList,
 } from "../subnets/subnets-api.ts";
-import {
-  type ApiOperations,
-  answer,
-  dateTime,
-  errorAnswer,
-  get,
-  orNull,
-  record,
-  type ToldOf,
-} from "../web/api-operation.ts";
+import { dateTime, orNull, record, type ToldOf } from "../web/api-operation.ts";
 
 const publishedReport = record("PublishedReport", {
   source: z.string().describe("A cloud, or a geofeed by its URL."),
@@ -122,7 +113,7 @@ const ageingReport = record("AgeingReport", {
   perMonth: z.number().describe("Expected moves a month, from all kinds that the subnet belongs to."),
 });
 
-const whoAnswer = record("WhoAnswer", {
+export const whoAnswer = record("WhoAnswer", {
   question: z.string(),
   found: z.boolean(),
   takenFor: z.strictObject({
@@ -167,31 +158,6 @@ const whoAnswer = record("WhoAnswer", {
   at: dateTime(),
   order: orNull(orderReport, "Of a URL in the frontier: its place among what is due of its host."),
 });
-
-export const whoApi = {
-  who: {
-    ...get("/api/who", "read"),
-    summary: "Who crawls this, and why (not)?",
-    parameters: {
-      query: {
-        q: z
-          .string()
-          .min(1)
-          .max(2048)
-          .meta({
-            description: `URL, host, IP address, range (CIDR, or first - last), organisation (handle or name), crawler, or
-country (DE, country:DE). At most 2048 characters.`,
-            example: "1.2.9.5",
-          }),
-      },
-    },
-    answers: {
-      200: answer(whoAnswer),
-      400: errorAnswer("Ask with ?q="),
-      404: answer(whoAnswer, "Nothing is known of it; `nearMatches` may hold names like it"),
-    },
-  },
-} satisfies ApiOperations;
 
 /**
  * One value that the command line, the API and the page share (design section 4d). Dates are texts in UTC, round-trip times

@@ -4,7 +4,8 @@
  */
 import { differenceText, type TextDifference } from "#coordinator/changes/text-difference";
 import { bytesText, msText, percentText, spanWords } from "#core/format";
-import { formatTable, printable } from "./output.ts";
+import { printable } from "#core/terminal-text";
+import { formatTable } from "./output.ts";
 
 /** By the name of a list, the members that are printed of each, with spaces between them; empty: the list is left out. */
 export type Columns = Readonly<Record<string, string>>;

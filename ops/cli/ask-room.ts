@@ -5,6 +5,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Pool } from "pg";
 import type { z } from "zod";
+import type { Document } from "#coordinator/ask/operation";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { knownPolicies } from "#coordinator/settings/change";
@@ -30,6 +31,8 @@ export interface RoomAnswer {
   readonly words: string | null;
   readonly found: boolean;
   readonly csv: string | null;
+  /** What it says, of operations that answer in documents. */
+  readonly document: Document | null;
 }
 
 export interface RoomQuestion {
@@ -72,9 +75,11 @@ async function look({ view }: ViewRoute, { path = {}, query = {} }: RoomQuestion
     query: (name) => query[name] ?? "",
   });
   if (typeof shown === "string") throw new UsageError(shown);
-  if (shown === null) return { value: null, words: "there is nothing of that name", found: false, csv: null };
+  if (shown === null)
+    return { value: null, words: "there is nothing of that name", found: false, csv: null, document: null };
   const csv = query.format === "csv" && shown.csv ? csvText(shown.csv()) : null;
-  return { value: shown.value, words: null, found: shown.status === 200, csv };
+  const { value, status, document = null } = shown;
+  return { value, words: null, found: status === 200, csv, document };
 }
 
 async function act(
@@ -97,11 +102,12 @@ async function act(
   const outcome = await act({ ...asked, remoteAddress: "", param: (name) => path[name] ?? "" });
   if (outcome.type === "fault") {
     if (outcome.status !== 404) throw new UsageError(outcome.words);
-    return { value: null, words: outcome.words, found: false, csv: null };
+    return { value: null, words: outcome.words, found: false, csv: null, document: null };
   }
   if (outcome.change !== null) await recordCommand(pool, outcome.change);
   const words = outcome.type === "done" ? outcome.said : (outcome.change?.words ?? null);
-  return { value: outcome.value, words, found: true, csv: null };
+  const document = (outcome.type === "shown" ? outcome.document : null) ?? null;
+  return { value: outcome.value, words, found: true, csv: null, document };
 }
 
 interface Opened {
@@ -226,10 +232,15 @@ const rooms = {
   sites: async (ground) => [(await import("#coordinator/sites/start")).sitePart(ground)],
   storage: async (ground) => [(await import("#coordinator/storage/start")).storagePart(ground)],
   who: async ({ pool, config, resolver }) => {
-    const { addViews } = await import("#coordinator/who/routes");
+    const { addOperations } = await import("#coordinator/ask/add-operations");
+    const { whoOperations } = await import("#coordinator/who/who-ask");
     const { frontierOrder } = await import("#coordinator/frontier/order/strategies");
     const { scope, frontier, domainSets } = config;
     const ports = { reads: await reportsOf(pool), resolver, scope, domainSets };
-    return [({ views }) => addViews(views, { ...ports, order: frontierOrder(frontier) })];
+    const { addSearchViews } = await import("#coordinator/search/routes");
+    return [
+      addOperations(whoOperations, { ...ports, order: frontierOrder(frontier) }),
+      ({ views }) => addSearchViews(views, ports.reads),
+    ];
   },
 } satisfies Record<string, (ground: RoomGround) => Promise<readonly WebPart[]>>;

@@ -5,7 +5,7 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import { Journal } from "#coordinator/journal/journal-store";
 import type { Change } from "#core/audit";
 import { DatabaseError } from "#core/errors";
-import { printable } from "./output.ts";
+import { printable } from "#core/terminal-text";
 
 const mostOfName = 50;
 

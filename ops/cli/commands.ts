@@ -64,7 +64,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   site: async () => (await import("./commands/of-rooms.ts")).siteCommand(),
   "site-caps": async () => (await import("./commands/of-rooms.ts")).siteCapsCommand(),
   complaints: async () => (await import("./commands/of-rooms.ts")).complaintsCommand(),
-  who: async () => (await import("./commands/who.ts")).whoCommand(),
+  who: async () => (await import("./commands/of-rooms.ts")).whoCommand(),
   report: async () => (await import("./commands/of-rooms.ts")).reportCommand(),
   find: async () => (await import("./commands/of-rooms.ts")).findCommand(),
   explore: async () => (await import("./commands/of-rooms.ts")).exploreCommand(),

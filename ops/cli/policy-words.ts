@@ -12,7 +12,8 @@ import {
 import type { PolicyName } from "#coordinator/settings/schema";
 import type { PoliciesAnswer, ShownPolicy } from "#coordinator/settings/settings-api";
 import { UsageError } from "#core/errors";
-import { formatTable, printable } from "./output.ts";
+import { printable } from "#core/terminal-text";
+import { formatTable } from "./output.ts";
 
 /** `name=value`; without a value, back to the file's. */
 export function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> {

@@ -4,6 +4,10 @@
  */
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { type Field, fieldsIn } from "#coordinator/ask/fields";
+import { historyText } from "#coordinator/ask/history-text";
+import type { AnyOperation, Command as OperationCommand } from "#coordinator/ask/operation";
+import { documentText, hasRows } from "#coordinator/ask/text-rendering";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { ChartHistory } from "#coordinator/web/chart-history";
 import { UsageError } from "#core/errors";
@@ -14,24 +18,12 @@ import { askRoom, type RoomAnswer, type RoomName } from "./ask-room.ts";
 import { commandContext, withDatabase } from "./command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "./confirm-by-typing.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { historyText } from "./history-text.ts";
-import { printAnswer } from "./output.ts";
+import { printAnswer, terminalPaper } from "./output.ts";
 import { type DatabaseOptions, readFrom, withDatabaseOptions } from "./read-database.ts";
 
-export interface RoomCommand {
-  readonly name: string;
+export interface RoomCommand extends OperationCommand {
   readonly room: RoomName;
   readonly operation: ApiOperation;
-  /** Left out: the operation's summary. */
-  readonly says?: string;
-  /** Parameters or fields that are arguments, behind those of the path: `site`, or with dots where the last takes several words. */
-  readonly takes?: string;
-  /** Parameters and fields that no option has. */
-  readonly without?: string;
-  /** Options that are named otherwise than the API's fields: the option's name by the field's. */
-  readonly named?: Readonly<Record<string, string>>;
-  /** Of fields that the API needs, what holds where nothing is typed. */
-  readonly usual?: () => Readonly<Record<string, unknown>>;
   readonly columns?: Columns;
   /** What is told of the answer for people; left out: by its form and `columns`. */
   readonly text?: (value: never, asked: Readonly<Record<string, unknown>>) => string;
@@ -39,13 +31,6 @@ export interface RoomCommand {
   readonly csv?: true;
   /** Of the arguments: the body, where it is not simply its fields. */
   readonly body?: (words: readonly string[], options: RoomOptions) => unknown;
-  /** What follows, told on a terminal before it is done; the name has to be typed then. */
-  readonly follows?: string;
-  /** A database where nothing was set up yet is set up. */
-  readonly setsUp?: true;
-  /** It goes by the coordinator's file, which can be named. */
-  readonly goesByFile?: true;
-  readonly help?: string;
 }
 
 export type RoomOptions = DatabaseOptions & ConfirmOptions & Readonly<Record<string, unknown>>;
@@ -63,6 +48,23 @@ export function groupOf(name: string, says: string, commands: readonly RoomComma
   return group;
 }
 
+/** The operations of a room that have a command of their own, below one name. */
+export function operationGroup(
+  name: string,
+  says: string,
+  [room, operations]: readonly [RoomName, Readonly<Record<string, AnyOperation>>],
+  help = "",
+): Command {
+  const all = Object.values(operations).flatMap((one) => (one.command ? [operationCommand(room, one)] : []));
+  return groupOf(name, says, all, help);
+}
+
+/** An operation's own command; throws where it has none. */
+export const operationCommand = (room: RoomName, operation: AnyOperation): RoomCommand => ({
+  ...operation.command!,
+  ...{ room, operation },
+});
+
 export function roomCommand(given: RoomCommand): Command {
   const { operation, takes = "", help = "" } = given;
   const command = new Command(given.name).description(given.says ?? operation.summary);
@@ -79,7 +81,7 @@ export function roomCommand(given: RoomCommand): Command {
   for (const [name, field] of Object.entries(fields))
     if (!without.includes(name) || (given.body && name === "words"))
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
-  if (given.csv) command.addOption(optionOf("format", fieldOf({}, {}, false)));
+  if (given.csv) command.addOption(optionOf("format", fieldOfText));
   withDatabaseOptions(command);
   if (given.goesByFile)
     command.option(
@@ -120,14 +122,23 @@ async function run(
 }
 
 function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): void {
-  const { value, words, found, csv } = answer;
-  if (!found || isNothing(value, given.columns)) process.exitCode = exitCodes.notFound;
+  const { value, words, found, csv, document } = answer;
+  const isNone = document === null ? isNothing(value, given.columns) : !hasRows(document);
+  if (!found || isNone) process.exitCode = exitCodes.notFound;
   if (csv !== null) return void process.stdout.write(csv);
   if (!found && value === null) return void process.stderr.write(`nearcrawl: ${words}\n`);
   if (options.json) return void printAnswer(options, value, "");
+  if (document !== null && given.text === undefined) {
+    const said = [
+      words ?? "",
+      documentText(document, { ...terminalPaper(), withHistory: options.range !== undefined }),
+    ].filter((one) => one !== "");
+    return void printAnswer(options, value, said.join("\n"));
+  }
   const text = given.text?.(value as never, options) ?? answerText(value, { history: "", ...given.columns });
   const { history } = (value ?? {}) as { readonly history?: ChartHistory };
-  const past = options.range !== undefined && history?.charts !== undefined ? historyText(history) : "";
+  const past =
+    options.range !== undefined && history?.charts !== undefined ? historyText(history, terminalPaper()) : "";
   // A sentence says what was done; what it came to follows where it is more than that.
   const isDone = words !== null && given.columns === undefined && given.text === undefined;
   const parts = [words ?? "", isDone ? "" : text, past].filter((one) => one !== "");
@@ -142,66 +153,21 @@ function isNothing(value: unknown, columns: Columns = {}): boolean {
   return shown.length > 0 && shown.every(([, one]) => Array.isArray(one) && one.length === 0);
 }
 
-interface Shape {
-  readonly type?: string;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Shape[];
-  readonly description?: string;
-  readonly $ref?: string;
-  readonly properties?: Readonly<Record<string, Shape>>;
-  readonly required?: readonly string[];
-}
-
-interface Field {
-  readonly words: string;
-  readonly isNeeded: boolean;
-  readonly type: string;
-  readonly mayBeNone: boolean;
-  readonly choices: readonly string[] | undefined;
-}
-
 /** Of the query, the path and the body. */
 function fieldsOf({ parameters = {}, body }: ApiOperation): Record<string, Field> {
-  const asked = { ...parameters.query, ...parameters.path };
-  const parts = [z.object(asked), ...(body === undefined ? [] : [body.schema])];
-  return Object.assign(
-    {},
-    ...parts.map((schema) => {
-      // Within another, since one that has a name would be a reference alone.
-      const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), {
-        ...{ io: "input", unrepresentable: "any" },
-      } as const) as unknown as { readonly properties: { readonly it: Shape }; readonly $defs?: Named };
-      const whole = named(properties.it, $defs);
-      const fields = Object.entries(whole.properties ?? {}).map(([name, shape]) => {
-        const isNeeded = whole.required?.includes(name) ?? false;
-        return [name, fieldOf(shape, $defs, isNeeded)];
-      });
-      return Object.fromEntries(fields);
-    }),
-  );
+  const schemas = [z.object({ ...parameters.query, ...parameters.path }), ...(body ? [body.schema] : [])];
+  const fields = schemas.flatMap(fieldsIn).map((field) => [field.name, field] as const);
+  return Object.fromEntries(fields);
 }
 
-type Named = Readonly<Record<string, Shape>>;
-
-const named = (shape: Shape, all: Named): Shape => ({
-  ...all[shape.$ref?.replace("#/$defs/", "") ?? ""],
-  ...shape,
-});
-
-function fieldOf(given: Shape, all: Named, isNeeded: boolean): Field {
-  const of = (shape: Shape) => named(shape, all);
-  const value = given.anyOf?.map(of).find(({ type }) => type !== "null") ?? {};
-  const shape = { ...value, ...of(given) };
-  const choices = shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined;
-  const mayBeNone = given.anyOf?.some((one) => of(one).type === "null") ?? false;
-  const type = shape.type ?? value.type ?? "string";
-  return { words: shape.description ?? "", isNeeded, type, mayBeNone, choices };
-}
+const fieldOfText: Pick<Field, "words" | "isNeeded" | "type" | "choices"> = {
+  ...{ words: "", isNeeded: false, type: "string", choices: undefined },
+};
 
 const kebab = (name: string) =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll("_", "-");
 
-function optionOf(name: string, { words, isNeeded, type, choices }: Field): Option {
+function optionOf(name: string, { words, isNeeded, type, choices }: typeof fieldOfText): Option {
   if (name === "format") return new Option("--csv", "as CSV");
   // One choice is a yes.
   const isFlag = type === "boolean" || choices?.length === 1;

@@ -1,8 +1,8 @@
 /** What a site states of the uses of a page, as lines for people. */
 import { answersWords, type StatedUses, statementLines } from "#coordinator/results/stated-uses";
 import { instantWords } from "#core/format";
+import { printable } from "#core/terminal-text";
 import { type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
-import { printable } from "./output.ts";
 
 /** None: nothing is stated. */
 export function statedLines(stated: StatedUses | null): string[] {

@@ -2,13 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { hostBudget } from "#coordinator/frontier/budgets";
 import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
-import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
-import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { seededRandom } from "#core/random";
-import { whoText } from "#ops/cli/who-text";
 import { newShippingWorld, type Shipped, text } from "../results/shipping-world.ts";
+import { shownAs } from "../support/shown-as.ts";
 import { noon, scope, secondsAfterNoon, worldOfFile } from "../support/store-world.ts";
 
 const world = worldOfFile(newShippingWorld);
@@ -100,8 +99,12 @@ describe("a host", () => {
       `URLs skipped ${leftOut} times: its budget is used up, and as many URLs as may wait are held back. ${whatThen}`,
     );
     expect(await wordsUnder(1000)).toContain("times: scope.pagesPerHost allows it 1,000 URLs. A skipped URL");
-    expect(whoText(await who("a.example"))).toContain(`, 1000 held back, URLs skipped ${leftOut} times`);
-    expect(whoBody(await who("a.example"), nobody).markup).toContain(`URLs skipped ${leftOut} times`);
+    expect(shownAs(whoOperations.who, await who("a.example")).words).toContain(
+      `, 1,000 held back, URLs skipped ${leftOut} times`,
+    );
+    expect(shownAs(whoOperations.who, await who("a.example")).page).toContain(
+      `URLs skipped ${leftOut} times`,
+    );
   });
 
   it("never gets more than the operator's limit, held ones and all", async () => {

@@ -1,5 +1,6 @@
 /** What charts show of the past: samples and sums as they are written, read by steps, with what changed meanwhile. */
 import { beforeEach, describe, expect, it, test } from "vitest";
+import { historyText } from "#coordinator/ask/history-text";
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { addGauges, addStandings, forgetGauges } from "#coordinator/overview/gauge-store";
 import { marksBetween } from "#coordinator/overview/mark-reads";
@@ -8,7 +9,6 @@ import { type ChartHistory, chartValueText } from "#coordinator/web/chart-histor
 import { sampledShare } from "#core/format";
 import type { CrawlerId } from "#core/ids";
 import { timeRange } from "#core/time-range";
-import { historyText } from "#ops/cli/history-text";
 import { newFlowWorld } from "../support/flow-world.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";
@@ -200,29 +200,32 @@ describe("a share of samples", () => {
 });
 
 test("a terminal shows a line for each figure, and what changed", () => {
-  const text = historyText({
-    ...{
-      at: noon.toISOString(),
-      since: minutesAfter(-60).toISOString(),
-      until: noon.toISOString(),
-      range: "1h",
-      said: null,
+  const text = historyText(
+    {
+      ...{
+        at: noon.toISOString(),
+        since: minutesAfter(-60).toISOString(),
+        until: noon.toISOString(),
+        range: "1h",
+        said: null,
+      },
+      charts: [
+        {
+          ...{ key: "rtt", title: "Mean RTT", unit: "ms", whenEmpty: "" },
+          times: [minutesAfter(-60), minutesAfter(-30), noon].map((at) => at.toISOString()),
+          series: [{ name: "RTT", values: [10, null, 20] }],
+        },
+        {
+          ...{ key: "x", title: "Samples", unit: "count", whenEmpty: "None was taken." },
+          times: [],
+          series: [],
+        },
+      ],
+      marks: [{ at: minutesAfter(-30).toISOString(), words: "athens \u001b[31mdrained", link: null }],
+      moreMarks: 2,
     },
-    charts: [
-      {
-        ...{ key: "rtt", title: "Mean RTT", unit: "ms", whenEmpty: "" },
-        times: [minutesAfter(-60), minutesAfter(-30), noon].map((at) => at.toISOString()),
-        series: [{ name: "RTT", values: [10, null, 20] }],
-      },
-      {
-        ...{ key: "x", title: "Samples", unit: "count", whenEmpty: "None was taken." },
-        times: [],
-        series: [],
-      },
-    ],
-    marks: [{ at: minutesAfter(-30).toISOString(), words: "athens \u001b[31mdrained", link: null }],
-    moreMarks: 2,
-  });
+    { width: null, colours: false },
+  );
 
   expect(text).toContain("RTT  ▅·█  last 20.0 ms, highest 20.0 ms");
   expect(text).toContain("Samples: None was taken.");

@@ -6,8 +6,7 @@ import { describeApi } from "#coordinator/open-api";
 import { Counters } from "#coordinator/overview/counters";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
-import { pageCommand, queueCommand, siteCommand } from "#ops/cli/commands/of-rooms";
-import { whoCommand } from "#ops/cli/commands/who";
+import { pageCommand, queueCommand, siteCommand, whoCommand } from "#ops/cli/commands/of-rooms";
 import type { FetchOutcome } from "#protocol/result";
 import { inProcess } from "../support/command-in-process.ts";
 import { everyPart } from "../support/every-part.ts";
@@ -70,7 +69,7 @@ test("who names the gate, since when, and the next try, as text and page", async
     /It is behind a bot gate \(Cloudflare\), which has answered in place of its pages since .*; the next try is in 24 h/;
 
   expect(await command("who", "gated.example")).toMatch(words);
-  expect(await command("who", "gated.example")).toMatch(/bot gate: Cloudflare, since .*, 1 try in a row/);
+  expect(await command("who", "gated.example")).toMatch(/Bot gate +Cloudflare \(since .*, 1 try\)/);
   expect((await get("/who?q=gated.example")).body).toContain("It is behind a bot gate (Cloudflare)");
   const answer = (await get("/api/who?q=gated.example")).json();
   expect(faultsOf(answer, schemas.WhoAnswer!, schemas)).toEqual([]);

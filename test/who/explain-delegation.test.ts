@@ -1,17 +1,16 @@
 /** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
-import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
-import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
+import { shownAs } from "../support/shown-as.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
 const database = await forThisFile(testDatabase());
@@ -100,17 +99,17 @@ describe("a leaf that is split", () => {
   });
 
   it("is shown as a table on the command line", async () => {
-    const text = whoText(await who("high.example.org"));
+    const text = shownAs(whoOperations.who, await who("high.example.org")).words;
 
     expect(text).toContain(splitWords);
     expect(text).toMatch(/1\.2\.3\.128\/25 +tokyo +12\.0 ms +100 ms/);
-    expect(text).toContain("for 1.2.3.128/25, since 2026-03-01 11:40:01 UTC");
+    expect(text).toContain("Since 2026-03-01 11:40:01 UTC");
   });
 });
 
 describe("a leaf that is split, as a page", () => {
   it("shows its parts", async () => {
-    const page = whoBody(await who("high.example.org"), nobody).markup;
+    const page = shownAs(whoOperations.who, await who("high.example.org")).page;
 
     expect(page).toContain("Split below its registered range");
     expect(page).toContain("1.2.3.128/25");
@@ -118,7 +117,7 @@ describe("a leaf that is split, as a page", () => {
   });
 
   it("has no such section where it is whole", async () => {
-    expect(whoBody(await who("1.2.9.5"), nobody).markup).not.toContain("Split below");
+    expect(shownAs(whoOperations.who, await who("1.2.9.5")).page).not.toContain("Split below");
   });
 });
 

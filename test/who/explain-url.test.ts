@@ -1,16 +1,15 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/frontier/order/strategies";
-import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
-import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { urlKeyOf } from "#core/url-key";
-import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
+import { shownAs } from "../support/shown-as.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
 const page = "https://www.example.org/timetable";
@@ -102,8 +101,10 @@ describe("the turn of its host", () => {
       "75 % of the hosts go by their best new URL, and this one has none that is known and due; the others by how long they are due",
     );
     expect(hostTurnWords(known.order!)).toContain("and this one's is worth 3;");
-    expect(whoText(known)).toContain("its host's turn: 75 % of the hosts go by their best new URL");
-    expect(whoBody(known, nobody).markup).toContain("is worth 3;");
+    expect(shownAs(whoOperations.who, known).words).toContain(
+      "Its host's turn 75 % of the hosts go by their best new URL",
+    );
+    expect(shownAs(whoOperations.who, known).page).toContain("is worth 3;");
   });
 
   it("goes by how long it is due under breadth-first", async () => {
@@ -131,18 +132,18 @@ describe("its record", () => {
   it("is told in a terminal and on a page", async () => {
     const answer = await who(page);
 
-    const text = whoText(answer);
-    const body = whoBody(answer, nobody).markup;
+    const text = shownAs(whoOperations.who, answer).words;
+    const body = shownAs(whoOperations.who, answer).page;
 
     expect(text).toContain(
-      "next fetch: due since 2026-03-01 11:00:00 UTC, as the recrawl policy has it for a page with 0.5 changes per day",
+      "Next fetch due since 2026-03-01 11:00:00 UTC, as the recrawl policy has it for a page with 0.5 changes per day",
     );
-    expect(text).toContain("priority: 1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
+    expect(text).toContain("Priority 1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
     expect(text).toContain(
-      "changes: 30 changes in 59 compared visits, about 0.5 per day; 8 links, 0.7 of them changed at the last visit",
+      "Changes 30 changes in 59 compared visits, about 0.5 per day; 8 links, 0.7 of them changed at the last visit",
     );
-    expect(text).toContain('validators: ETag "a1", SHA-256 ab');
-    expect(text).toMatch(/2026-02-11 12:00 +athens +fetched +200/);
+    expect(text).toContain('Validators ETag "a1", SHA-256 ab');
+    expect(text).toMatch(/2026-02-11 12:00:00 UTC athens fetched 200/);
     expect(body).toContain("1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
     expect(body).toContain("1st of 1 old URL due on its host");
   });
@@ -161,8 +162,8 @@ describe("visits whose fetches are not kept any more", () => {
     const words =
       "47 earlier visits are counted and not listed: fetches are kept for a time (policy retention.fetchDays)";
     expect(answer.url?.fetches).toHaveLength(13);
-    expect(whoText(answer)).toContain(words);
-    expect(whoBody(answer, nobody).markup).toContain(words);
-    expect(whoText(cut)).not.toContain("not listed");
+    expect(shownAs(whoOperations.who, answer).words).toContain(words);
+    expect(shownAs(whoOperations.who, answer).page).toContain(words);
+    expect(shownAs(whoOperations.who, cut).words).not.toContain("not listed");
   });
 });

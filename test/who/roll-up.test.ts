@@ -4,16 +4,15 @@ import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { answerWho } from "#coordinator/who/answer";
-import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
 import { createRollUpReads } from "#coordinator/who/roll-up-reads";
 import type { WhoAnswer } from "#coordinator/who/who-api";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { verdictOf } from "#coordinator/who/words";
-import { anybody } from "#core/actor";
-import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
+import { shownAs } from "../support/shown-as.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
 const database = await forThisFile(testDatabase());
@@ -109,7 +108,7 @@ describe("an organisation", () => {
     await listSites(database.pool);
 
     expect(verdictOf(answer)).toBe("Empty Org holds 1 subnet; in its space: no subnet in use");
-    expect(whoBody(answer, viewer).markup).toContain("No subnet in use.");
+    expect(shownAs(whoOperations.who, answer).page).toContain("No subnet in use.");
   });
 });
 
@@ -141,11 +140,9 @@ describe("a country", () => {
   });
 });
 
-const viewer = { actor: anybody(true), formToken: "" } as never;
-
 it("a page shows the same figures, with links onward, and a crawler's name is never markup", async () => {
   await database.pool.query(`update crawler set name = '<b>athens</b>' where name = 'athens'`);
-  const { markup } = whoBody(await who("country:GR"), viewer);
+  const { page: markup } = shownAs(whoOperations.who, await who("country:GR"));
   await database.pool.query(`update crawler set name = 'athens' where name = '<b>athens</b>'`);
 
   expect(markup).not.toContain("<b>athens");
@@ -165,9 +162,11 @@ it("an address says when its crawler was checked, and how long subnets like its 
   // 12 / 120, then 6 / 70 in the country.
   expect(answer.ageing).toMatchObject({ kind: "country", moves: 4, months: 50 });
   expect(answer.ageing?.perMonth).toBeCloseTo(6 / 70, 10);
-  expect(whoText(answer)).toContain(
+  expect(shownAs(whoOperations.who, answer).words).toContain(
     "checked today; subnets like this move every 12 months on average (4 moves seen in its country)",
   );
-  expect(whoBody(answer, viewer).markup).toContain("subnets like this move every 12 months on average");
+  expect(shownAs(whoOperations.who, answer).page).toContain(
+    "subnets like this move every 12 months on average",
+  );
   expect(later.ageing).toBeNull();
 });

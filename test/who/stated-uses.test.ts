@@ -12,9 +12,8 @@ import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
-import { pageCommand } from "#ops/cli/commands/of-rooms";
+import { pageCommand, whoCommand } from "#ops/cli/commands/of-rooms";
 import { searchCommand } from "#ops/cli/commands/search";
-import { whoCommand } from "#ops/cli/commands/who";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome } from "#protocol/result";
 import { inProcess } from "../support/command-in-process.ts";
@@ -112,7 +111,7 @@ test("who tells of a page what is stated, where, since when, and what it comes t
     ...{ since: noon.toISOString(), confirmedAt: noon.toISOString() },
   });
   const { out } = await command("who", closed);
-  expect(out).toContain("What the site states, since 2030-01-01 12:00:00 UTC");
+  expect(out).toContain("Since 2030-01-01 12:00:00 UTC; found again 2030-01-01 12:00:00 UTC.");
   expect(out).toContain("search: allowed; ai-train: denied");
   expect(out).toContain(
     "Content-Signal in robots.txt: search=yes, ai-train=no (ai-train denied, search allowed)",
@@ -194,7 +193,7 @@ test("who tells of a URL with a price that it is not for us, and of its host how
   });
   expect(host?.stated.counts).toContainEqual({ use: "ai-train", answer: "denied", pages: 1 });
   expect((await command("who", "a.example")).out).toContain(
-    "asks to be paid: 1 answer 402 in a row, price USD  0.01",
+    "Asks to be paid  1 answer 402 in a row (price USD 0.01)",
   );
 });
 

@@ -1,15 +1,15 @@
 /** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
 import { beforeAll, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
-import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
-import { whoText } from "#ops/cli/who-text";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { sourceFolder } from "../rir-import/source-folder.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { worldNow } from "../support/seed-world.ts";
+import { shownAs } from "../support/shown-as.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
 const feed = "https://a.example/geofeed.csv";
@@ -50,8 +50,8 @@ it("names each source, its place, its range and the date of its list", async () 
       ...{ within: "193.0.0.0/20", listDate: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
     },
   ]);
-  const [google, geofeed] = whoText(answer)
-    .split("\n")
+  const [google, geofeed] = shownAs(whoOperations.who, answer)
+    .text.split("\n")
     .filter((line) => line.startsWith("Published: "));
   expect(google).toBe("Published: google says europe-west4 (193.0.0.0/22, list of 2026-03-01)");
   expect(geofeed).toContain(
@@ -60,14 +60,14 @@ it("names each source, its place, its range and the date of its list", async () 
 });
 
 it("escapes on the page what strangers wrote", async () => {
-  const { markup } = whoBody(await who("193.0.2.7"), { name: null, mayWrite: false } as never);
+  const { page: markup } = shownAs(whoOperations.who, await who("193.0.2.7"));
 
   expect(markup).toContain("NL-NH Amsterdam &lt;b&gt;");
   expect(markup).not.toContain("Amsterdam <b>");
 });
 
 it("says of a range that is listed without a place that it has none, and nothing of others", async () => {
-  expect(whoText(await who("193.0.1.0/24"))).toContain(
+  expect(shownAs(whoOperations.who, await who("193.0.1.0/24")).words).toContain(
     "Published: google names it without a place (193.0.1.0/24, list of 2026-03-01)",
   );
   expect((await who("193.0.12.1")).published).toEqual([]);

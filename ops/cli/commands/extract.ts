@@ -3,13 +3,14 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
+import { printable } from "#core/terminal-text";
 import { withoutDeniedText } from "#crawler/crawl/crawl-slice";
 import { extractPage } from "#crawler/extract/extract-page";
 import type { LinksOfTwo } from "#crawler/extract/second-opinion";
 import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { StatedPreference } from "#protocol/preferences";
 import type { PageExtract } from "#protocol/result";
-import { printAnswer, printable } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
 import {
   NoPageError,

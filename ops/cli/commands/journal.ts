@@ -11,12 +11,13 @@ import {
 import { knownEntries } from "#coordinator/journal/journal-store";
 import { replayByHand } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
+import { printable } from "#core/terminal-text";
 import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, journalRootOf } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer, printable } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface JournalOptions extends DatabaseOptions {

@@ -1,7 +1,7 @@
 /** Commands that only ask a room of the coordinator, or have it do something: each is one operation of the API. */
 import type { Command } from "commander";
 import { ownName } from "../issue-command-link.ts";
-import { groupOf, roomCommand } from "../room-command.ts";
+import { groupOf, operationCommand, operationGroup, roomCommand } from "../room-command.ts";
 
 export async function accessCommand(): Promise<Command> {
   const { accessApi } = await import("#coordinator/access/access-api");
@@ -150,19 +150,11 @@ Example:
 }
 
 export async function siteCapsCommand(): Promise<Command> {
-  const { siteCapsApi } = await import("#coordinator/site-caps/site-caps-api");
-  const room = "site-caps";
-  return groupOf(
+  const { siteCapOperations } = await import("#coordinator/site-caps/site-caps-ask");
+  return operationGroup(
     "site-caps",
     "sites that are crawled more slowly than they would be: list, set, remove",
-    [
-      {
-        ...{ name: "list", room, operation: siteCapsApi.siteCaps },
-        columns: { caps: "site delayMs hosts words setBy setAt" },
-      },
-      { name: "set", room, operation: siteCapsApi.setSiteCap, takes: "site" },
-      { name: "remove", room, operation: siteCapsApi.removeSiteCap },
-    ],
+    ["site-caps", siteCapOperations],
     `
 
 A cap is the least time between two requests to each host of a site. Robots.txt, the site's answers and the usual
@@ -566,4 +558,9 @@ Examples:
   nearcrawl policy reset delegation.lambdaMs
   nearcrawl policy take-back 3`,
   );
+}
+
+export async function whoCommand(): Promise<Command> {
+  const { whoOperations } = await import("#coordinator/who/who-ask");
+  return roomCommand(operationCommand("who", whoOperations.who));
 }

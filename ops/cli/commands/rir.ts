@@ -1,6 +1,7 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
-import { type WhoAnswer, whoApi } from "#coordinator/who/who-api";
+import type { WhoAnswer } from "#coordinator/who/who-api";
+import { whoOperations } from "#coordinator/who/who-ask";
 import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
 import { registryStatus } from "#rir-import/status";
 import { answerText } from "../answer-text.ts";
@@ -58,7 +59,7 @@ export function rirCommand(): Command {
 
 function lookUpCommand(): Command {
   return roomCommand({
-    ...{ name: "lookup", room: "who", operation: whoApi.who, takes: "q" },
+    ...{ name: "lookup", room: "who", operation: whoOperations.who, takes: "q" },
     says: "the chain of ranges that hold an address or a range",
     text: ({ question, chain }: WhoAnswer) =>
       answerText(

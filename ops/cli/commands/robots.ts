@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { statementLines } from "#coordinator/results/stated-uses";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
+import { printable } from "#core/terminal-text";
 import type { RobotsAnswer } from "#crawler/fetch/ask-robots";
 import { RobotsCache } from "#crawler/fetch/robots";
 import {
@@ -18,7 +19,7 @@ import { type StatedInRobots, usesOfPath } from "#crawler/fetch/robots-uses";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer, printable } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
 import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";
 import { forUsWords } from "../stated-text.ts";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { answersText } from "#coordinator/results/stated-uses";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
 import { operatorHelp, searchApi } from "#coordinator/search/search-api";
-import { printable } from "../output.ts";
+import { printable } from "#core/terminal-text";
 import { roomCommand } from "../room-command.ts";
 import { exportCommand } from "../search/export-command.ts";
 

@@ -24,11 +24,12 @@ import {
 import { submissionBounds } from "#coordinator/submissions/submissions-api";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
+import { printable } from "#core/terminal-text";
 import { answerText } from "../answer-text.ts";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { ProgressLine, printAnswer, printable, writeOut } from "../output.ts";
+import { ProgressLine, printAnswer, writeOut } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { NearcrawlError, UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
+import { printable } from "#core/terminal-text";
 import { type Followed, type FollowedHop, followRedirects } from "#crawler/crawl/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { resolveUrl } from "#crawler/extract/resolve-url";
@@ -15,7 +16,6 @@ import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#proto
 import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
 import { answerText } from "../answer-text.ts";
-import { printable } from "../output.ts";
 import { statedFacts } from "../stated-text.ts";
 
 export interface SingleFetchOptions {

@@ -1,13 +1,14 @@
 /** `nearcrawl rir fetch`: brings the registries' files into the cache folder. */
 import { Command } from "commander";
 import { bytesText } from "#core/format";
+import { printable } from "#core/terminal-text";
 import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import type { GeofeedCopies, SourceRow } from "#rir-import/download/source-status";
 import { answerText } from "../answer-text.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer, printable } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import {
   type CacheOptions,
   cacheFolderOf,

@@ -1,6 +1,7 @@
 /** What `nearcrawl rir check`, `plan`, `apply`, `rollback` and `status` say to people. */
 
 import { Command } from "commander";
+import { printable } from "#core/terminal-text";
 import type { AppliedImport } from "#rir-import/apply";
 import { checkSources, type SourceCheck } from "#rir-import/check";
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
@@ -12,7 +13,7 @@ import { lossText, lostSum, shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
 import { answerText } from "../answer-text.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { printAnswer, printable } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import { secondsText, withProgress } from "./progress-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");

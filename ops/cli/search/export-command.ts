@@ -18,11 +18,12 @@ import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/search/export/
 import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
+import { printable } from "#core/terminal-text";
 import { timerMs } from "#core/timer-ms";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { ProgressLine, printable, writeOut } from "../output.ts";
+import { ProgressLine, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { secondsText } from "../rir/progress-text.ts";
 

@@ -1,10 +1,10 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { barLine } from "#coordinator/ask/history-text";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createReports } from "#coordinator/who/reads";
 import { overviewCommand } from "#ops/cli/commands/of-rooms";
-import { barLine } from "#ops/cli/history-text";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

@@ -10,7 +10,6 @@ import { graphCommand } from "#ops/cli/commands/graph";
 import * as ofRooms from "#ops/cli/commands/of-rooms";
 import { releaseCommand } from "#ops/cli/commands/release";
 import { searchCommand } from "#ops/cli/commands/search";
-import { whoCommand } from "#ops/cli/commands/who";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
@@ -70,7 +69,7 @@ const readings: readonly (readonly [string, () => Promise<Command>, string])[] =
   ["invitations", fleetCommand, "invitations"],
   ["list", async () => releaseCommand(), "fleetVersions"],
   ["", async () => graphCommand(), "graph"],
-  ["1.2.3.4", async () => whoCommand(), "who"],
+  ["1.2.3.4", async () => ofRooms.whoCommand(), "who"],
   ["harbour --explain", async () => searchCommand(), "search"],
 ];
 

@@ -1,6 +1,7 @@
 /** The tables of `npm run lab -- recrawl`: tables 1 to 4 of Xu et al. (NPC 2010), ours beside the paper's. */
 
-import { type Column, formatTable } from "#ops/cli/output";
+import type { Column } from "#core/terminal-text";
+import { formatTable } from "#ops/cli/output";
 import { type CaseName, paperChannels, type RecrawlScenario, type StrategyName } from "./scenario.ts";
 import type { RecrawlFigures } from "./simulate-recrawl.ts";
 

@@ -1,27 +1,31 @@
 /** `--range`: how figures went over a time, a line of characters for each; the same history that the pages draw. */
+
+import { type Paper, painted, printable } from "#core/terminal-text";
+import { rangeWords } from "#core/time-range";
 import {
   type ChartHistory,
   chartValueText,
   type HistoryChart,
   type HistorySeries,
   rangeOf,
-} from "#coordinator/web/chart-history";
-import { rangeWords } from "#core/time-range";
-import { paint, printable } from "./output.ts";
+} from "../web/chart-history.ts";
 
-export function historyText(history: ChartHistory): string {
-  const lines = history.charts.flatMap(chartLines);
+export function historyText(history: ChartHistory, paper: Paper): string {
+  const lines = history.charts.flatMap((chart) => chartLines(chart, paper));
   const marks = history.marks.map(
     ({ at, words }) => `  ${at.slice(0, 16).replace("T", " ")}  ${printable(words, 120)}`,
   );
   const more = history.moreMarks > 0 ? [`  ${history.moreMarks} more`] : [];
-  const changes = marks.length === 0 ? [] : ["", paint("strong", "What changed (UTC)"), ...marks, ...more];
-  return [paint("strong", `History of ${rangeWords(rangeOf(history))}`), ...lines, ...changes].join("\n");
+  const changes =
+    marks.length === 0 ? [] : ["", painted("strong", "What changed (UTC)", paper), ...marks, ...more];
+  return [painted("strong", `History of ${rangeWords(rangeOf(history))}`, paper), ...lines, ...changes].join(
+    "\n",
+  );
 }
 
-function chartLines({ title, unit, series, whenEmpty }: HistoryChart): string[] {
+function chartLines({ title, unit, series, whenEmpty }: HistoryChart, paper: Paper): string[] {
   const known = series.filter(({ values }) => values.some((value) => value !== null));
-  if (known.length === 0) return [`${title}: ${paint("soft", whenEmpty)}`];
+  if (known.length === 0) return [`${title}: ${painted("soft", whenEmpty, paper)}`];
   const names = Math.max(...known.map(({ name }) => name.length));
   return [
     title,

@@ -1,0 +1,222 @@
+/** A room's operations on the web server: each as page or form, and under /api/. */
+
+import { z } from "zod";
+import { UsageError } from "#core/errors";
+import type { Visit } from "../web/access.ts";
+import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
+import { routePath } from "../web/api-operation.ts";
+import { wantsJson } from "../web/guard.ts";
+import { type Html, html } from "../web/html.ts";
+import type { AskedView, Shown } from "../web/views.ts";
+import { fieldsIn, meaningOf } from "./fields.ts";
+import { documentHtml, formHtml, formPath } from "./html-rendering.ts";
+import type { AnyOperation, Document } from "./operation.ts";
+import { Fault } from "./operation.ts";
+import { documentCsv } from "./text-rendering.ts";
+
+export function addOperations<Ports>(
+  operations: Readonly<Record<string, AnyOperation>>,
+  ports: Ports,
+): WebPart {
+  return ({ views, actions }) => {
+    for (const one of Object.values(operations)) {
+      const { page, needs } = one;
+      const route = {
+        path: page ?? routePath(one),
+        ...{ api: routePath(one), needs },
+        ...(one.crawlerIn === undefined ? {} : { crawlerIn: one.crawlerIn }),
+      };
+      if (one.method === "get")
+        views.add({
+          ...route,
+          ...(one.titleWhileSlow === undefined ? {} : { titleWhileSlow: one.titleWhileSlow }),
+          view: async (asked) => await looked(one, asked, ports),
+        });
+      else
+        actions.add({
+          ...route,
+          ...(one.partnersToo === undefined ? {} : { partnersToo: one.partnersToo }),
+          ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
+          body: one.body!.schema,
+          fromForm: (values) => formBody(one, values),
+          refill: (values, viewer, fault) => formAgain({ operation: one, path: {}, values, fault, viewer }),
+          act: async (asked) => await done(one, asked, ports),
+        });
+    }
+  };
+}
+
+/** By the names of its schema: what each text means. */
+function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
+  const fields = fieldsIn(body!.schema).filter(({ name }) => values[name] !== undefined);
+  const read = fields.map((field) => [field.name, meaningOf(field, values[field.name]!)] as const);
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined));
+}
+
+/** Of the path, as its schema has them; null: there can be nothing of this name. */
+function inPath(
+  { parameters, path }: AnyOperation,
+  param: (name: string) => string,
+): Record<string, unknown> | null {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const schema = parameters?.path?.[name];
+    const [field] = fieldsIn(z.object({ [name]: schema! }));
+    const read = schema!.safeParse(meaningOf(field!, param(name)));
+    if (!read.success) return null;
+    values[name] = read.data;
+  }
+  return values;
+}
+
+async function looked(one: AnyOperation, asked: AskedView, ports: unknown): Promise<Shown | string | null> {
+  const { query, visit, now, request } = asked;
+  const fields = fieldsIn(z.object(one.parameters?.query ?? {}));
+  const given = fields
+    .map((field) => [field, query(field.name)] as const)
+    .filter(([, text]) => text.trim() !== "");
+  if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
+    const document = one.start({ viewer: visit, now });
+    return shownOf(one, document, { status: 200, value: null, asked, query: {} });
+  }
+  const path = inPath(one, asked.param);
+  if (path === null) return null;
+  const read = one.input.safeParse({
+    ...path,
+    ...Object.fromEntries(given.map(([field, text]) => [field.name, meaningOf(field, text)])),
+  });
+  if (!read.success) return faultsIn(read.error.issues, (name) => query(name));
+  const isCsv = query("format") === "csv";
+  const question = { input: read.data, ports, actor: visit.actor, visit, now, isCsv } as const;
+  try {
+    const value = await one.run({ ...question, via: "api", remoteAddress: request.ip });
+    if (value === null) return null;
+    const document = one.view!(value, { input: read.data, viewer: visit, now });
+    const shown = Object.fromEntries(given.map(([field, text]) => [field.name, text]));
+    const told = one.told?.(value) ?? value;
+    return shownOf(one, document, { status: one.status?.(value) ?? 200, value: told, asked, query: shown });
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    if (!(error instanceof Fault)) throw error;
+    if (error.status === 404) return null;
+    return error.message;
+  }
+}
+
+interface Answered {
+  readonly status: number;
+  readonly value: unknown;
+  readonly asked: AskedView;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+function shownOf(
+  operation: AnyOperation,
+  document: Document,
+  { status, value, asked, query }: Answered,
+): Shown {
+  const { visit, param } = asked;
+  const path = formPath(
+    operation,
+    Object.fromEntries(pathNames(operation).map((name) => [name, param(name)])),
+  );
+  const csv = documentCsv(document);
+  return {
+    ...{ status, value, title: document.title, document },
+    body: () => documentHtml(document, { viewer: visit, path, query, operation }),
+    ...(csv === null ? {} : { csv: () => csv }),
+    ...(document.refreshSeconds === undefined ? {} : { refreshSeconds: document.refreshSeconds }),
+  };
+}
+
+const pathNames = ({ path }: AnyOperation) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+
+const mostShown = 60;
+
+/** Names field and value of each. */
+function faultsIn(
+  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
+  given: (name: string) => string,
+): string {
+  const all = issues.slice(0, 5).map(({ path: [first], message }) => {
+    const name = String(first);
+    const text = given(name).trim();
+    return `${name}: ${text.length > mostShown ? `${text.slice(0, mostShown)}…` : text}: ${message}`;
+  });
+  return `${all.join("; ")}.`;
+}
+
+async function done(one: AnyOperation, asked: AskedAction<unknown>, ports: unknown): Promise<Outcome> {
+  const { actor, visit, via, remoteAddress, now } = asked;
+  const path = inPath(one, asked.param);
+  const names = Object.fromEntries(pathNames(one).map((name) => [name, asked.param(name)]));
+  const notKnown = {
+    type: "fault",
+    status: 404,
+    title: "Not known",
+    words: "There is nothing of this name.",
+  } as const;
+  if (path === null) return notKnown;
+  const given = { ...(asked.body as object), ...path };
+  try {
+    const question = { input: given, ports, actor, visit, via, remoteAddress, now, isCsv: false } as const;
+    const value = await one.run(question);
+    if (value === null) return notKnown;
+    const change = one.change?.(value) ?? null;
+    const told = one.told?.(value) ?? value;
+    const status = (one.status?.(value) ?? Number(Object.keys(one.answers)[0])) as 200 | 201 | 202;
+    if (one.view !== undefined) {
+      const document = one.view(value, { input: given, viewer: visit, now });
+      const { title } = document;
+      const around = { path: formPath(one, names), query: {}, operation: one };
+      const body = (viewer: Visit) => documentHtml(document, { viewer, ...around });
+      return { type: "shown", status, value: told, title, body, document, change };
+    }
+    const said = one.said?.(value) ?? change?.words ?? `${one.summary}: done.`;
+    const goTo = one.goTo?.(value) ?? ((one.page ?? "/").replace(/\/:.*$/, "") || "/");
+    return { type: "done", status, value: told, goTo, said, change };
+  } catch (error) {
+    return faultOf(error, {
+      operation: one,
+      path: names,
+      values: asked.body as Readonly<Record<string, unknown>>,
+    });
+  }
+}
+
+interface Typed {
+  readonly operation: AnyOperation;
+  readonly path: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+function faultOf(error: unknown, typed: Typed): ActionFault {
+  const isUsage = error instanceof UsageError;
+  if (!(error instanceof Fault) && !isUsage) throw error;
+  const status = error instanceof Fault ? error.status : usageStatus(typed.operation);
+  const title = error instanceof Fault ? error.title : "That cannot be done";
+  const hasFields = fieldsIn(typed.operation.body!.schema).length > 0;
+  return {
+    ...{ type: "fault", status, title, words: error.message },
+    ...(status !== 404 && hasFields
+      ? { again: (viewer: Visit, fault: string) => formAgain({ ...typed, viewer, fault }) }
+      : {}),
+  };
+}
+
+/** As the operation says: what people can mend is 422 or 409. */
+const usageStatus = ({ answers }: AnyOperation) =>
+  answers[422] === undefined && answers[409] !== undefined ? 409 : 422;
+
+/** The form once more, with what was typed and what is wrong with it. */
+function formAgain({
+  operation,
+  path,
+  values,
+  viewer,
+  fault,
+}: Typed & { readonly viewer: Visit; readonly fault: string }): Html {
+  const title = operation.summary;
+  return html`<h1>${title}</h1>${formHtml({ type: "form", operation, title, path, values }, { viewer }, fault)}`;
+}

@@ -1,0 +1,43 @@
+/** What a document is made of, by short names: `lead`, `table`, `section`. */
+import type { ChartHistory } from "../web/chart-history.ts";
+import type { Html } from "../web/html.ts";
+import type { Action, Column, Fact, Filters, Form, Inline, Node, Table, Tile } from "./operation.ts";
+
+export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
+export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
+export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
+export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
+export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
+export const list = (items: readonly Inline[], kind = "plain"): Node => ({ type: "list", items, kind });
+export const empty = (what: string, then: Inline = ""): Node => ({ type: "empty", what, then });
+export const history = (one: ChartHistory): Node => ({ type: "history", history: one });
+export const actions = (...all: readonly (Action | null | false)[]): Node => ({
+  type: "actions",
+  actions: all.filter((one) => one !== null && one !== false),
+});
+export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one });
+export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
+/** Page 1 without more has none. */
+export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
+/** What only a page can show; `otherwise` stands in its place on a terminal and in CSV. */
+export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
+  type: "picture",
+  html,
+  otherwise,
+});
+export const table = <Row>(one: Omit<Table<Row>, "type">): Node => ({ type: "table", ...one });
+export const section = (title: Inline, nodes: readonly (Node | null | false)[], id?: string): Node => ({
+  ...{ type: "section", title, nodes: present(nodes) },
+  ...(id === undefined ? {} : { id }),
+});
+
+/** Without those that a condition left out. */
+export const present = (nodes: readonly (Node | null | false)[]): readonly Node[] =>
+  nodes.filter((one) => one !== null && one !== false);
+
+export const column = <Row>(
+  key: string,
+  title: string | null,
+  cell: Column<Row>["cell"],
+  more: Omit<Column<Row>, "key" | "title" | "cell"> = {},
+): Column<Row> => ({ key, title, cell, ...more });

@@ -1,0 +1,105 @@
+/** The fields of what an operation takes, by its schema: for forms, for filters, for commands. */
+import { z } from "zod";
+
+export interface Field {
+  readonly name: string;
+  /** Of its form field: the schema's title, or else its description. */
+  readonly label: string;
+  readonly words: string;
+  readonly type: string;
+  readonly isNeeded: boolean;
+  /** Null can be given. */
+  readonly mayBeNone: boolean;
+  readonly choices: readonly string[] | undefined;
+  /** Characters at most. */
+  readonly mostLength: number | undefined;
+  readonly example: string;
+  readonly usual: unknown;
+  /** Of several lines. */
+  readonly isLong: boolean;
+}
+
+interface Shape {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Shape[];
+  readonly title?: string;
+  readonly description?: string;
+  readonly maxLength?: number;
+  readonly example?: unknown;
+  readonly default?: unknown;
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+}
+
+type Named = Readonly<Record<string, Shape>>;
+
+const known = new WeakMap<z.ZodType, readonly Field[]>();
+
+/** Read once from each schema. */
+export function fieldsIn(schema: z.ZodType): readonly Field[] {
+  const found = known.get(schema);
+  if (found !== undefined) return found;
+  // Within another, since one that has a name would be a reference alone.
+  const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), {
+    ...{ io: "input", unrepresentable: "any" },
+  } as const) as unknown as { readonly properties: { readonly it: Shape }; readonly $defs?: Named };
+  const whole = named(properties.it, $defs);
+  const fields = Object.entries(whole.properties ?? {}).map(([name, shape]) =>
+    fieldOf(name, shape, { all: $defs, isNeeded: whole.required?.includes(name) ?? false }),
+  );
+  known.set(schema, fields);
+  return fields;
+}
+
+const named = (shape: Shape, all: Named): Shape => ({
+  ...all[shape.$ref?.replace("#/$defs/", "") ?? ""],
+  ...shape,
+});
+
+/** A text of more than so many characters has several lines in a form. */
+const longText = 2100;
+
+function fieldOf(
+  name: string,
+  given: Shape,
+  { all, isNeeded }: { readonly all: Named; readonly isNeeded: boolean },
+): Field {
+  const value = given.anyOf?.map((one) => named(one, all)).find(({ type }) => type !== "null") ?? {};
+  const shape = { ...value, ...named(given, all) };
+  const type = shape.type ?? value.type ?? "string";
+  const words = (shape.description ?? "").replace(/\.$/, "");
+  return {
+    ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
+    mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
+    choices: shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined,
+    mostLength: shape.maxLength,
+    example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
+    usual: shape.default,
+    isLong: type === "array" || (shape.maxLength ?? 0) > longText,
+  };
+}
+
+/**
+ * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
+ * is no number stays a text, to be refused by its name.
+ */
+export function meaningOf({ type, mayBeNone }: Field, text: string): unknown {
+  const trimmed = text.trim();
+  if (type === "array")
+    return text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "");
+  if (trimmed === "") return mayBeNone ? null : undefined;
+  if (type === "boolean") return ["on", "yes", "true", "1"].includes(trimmed);
+  if (type !== "number" && type !== "integer") return text;
+  return /^-?\d{1,15}(\.\d+)?$/.test(trimmed) ? Number(trimmed) : text;
+}
+
+/** As it stands in a form. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return Array.isArray(value) ? value.join("\n") : String(value);
+}

@@ -1,0 +1,220 @@
+/** A document as the content of a page. */
+import { mayDo } from "#core/actor";
+import { anonymousVisit } from "../web/access.ts";
+import {
+  buttonForm,
+  confirmForm,
+  empty as emptyState,
+  options,
+  pager,
+  tableOf,
+  titleRow,
+} from "../web/components.ts";
+import { filterChips } from "../web/filter-chips.ts";
+import { countText } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import { formToken } from "../web/page-frame.ts";
+import { historySection } from "../web/time-chart.ts";
+import { type Field, fieldsIn, textOf } from "./fields.ts";
+import type { Action, AnyOperation, Document, Filters, Form, Node, Seen, Table } from "./operation.ts";
+import { htmlCell, htmlOf } from "./words.ts";
+
+/** Who looks at it, and under which address with which question. */
+export interface Shown extends Pick<Seen<unknown>, "viewer"> {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly operation: AnyOperation;
+}
+
+export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, seen: Shown): Html {
+  const heading = hasOwnHeading ? nothing : titleRow(title, html`${beside}`);
+  return html`${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
+}
+
+/** Of nodes that ask for nothing and lead nowhere in the page's own address. */
+export const nodesHtml = (nodes: readonly (Node | null)[]): Html =>
+  html`${nodes.map((one) => one && nodeHtml(one, unasked))}`;
+
+const unasked: Shown = { viewer: anonymousVisit, path: "", query: {}, operation: {} as AnyOperation };
+
+const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
+
+function nodeHtml(node: Node, seen: Shown): Html {
+  switch (node.type) {
+    case "words": {
+      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
+    }
+    case "facts":
+      return html`<dl class="facts">${node.facts.map(
+        (one) => one && html`<div><dt>${one[0]}</dt><dd>${htmlOf(one[1])}</dd></div>`,
+      )}</dl>`;
+    case "tiles":
+      return html`<dl class="${`tiles ${node.kind}`.trim()}">${node.tiles.map(
+        (one) =>
+          one &&
+          html`<div class="tile"><dt>${one[0]}</dt><dd><span class="figure">${htmlOf(one[1])}</span>${
+            one[2] === undefined || one[2] === nothing
+              ? nothing
+              : html`<span class="small">${htmlOf(one[2])}</span>`
+          }</dd></div>`,
+      )}</dl>`;
+    case "table":
+      return tableHtml(node, seen);
+    case "list":
+      return html`<ul${classOf(node.kind)}>${node.items.map((one) => html`<li>${htmlOf(one)}</li>`)}</ul>`;
+    case "section": {
+      const id = node.id === undefined ? nothing : html` id="${node.id}"`;
+      return html`<section${id}><h2>${htmlOf(node.title)}</h2>${node.nodes.map((one) => nodeHtml(one, seen))}</section>`;
+    }
+    case "empty":
+      return emptyState(node.what, html`${htmlOf(node.then)}`);
+    case "actions": {
+      const open = node.actions.filter((one) => isFor(one, seen));
+      if (open.length === 0) return nothing;
+      return html`<div class="actions" role="group" aria-label="What can be done">${open.map((one) => actionHtml(one, seen))}</div>`;
+    }
+    case "form":
+      return isFor(node, seen) ? formHtml(node, seen) : nothing;
+    case "filters":
+      return filtersHtml(node, seen);
+    case "pager":
+      return pager({ path: seen.path, query: seen.query, page: node.page, more: node.more });
+    case "history":
+      return historySection(seen.path, seen.query, node.history);
+    case "picture":
+      return node.html;
+  }
+}
+
+function isFor(
+  { operation, path }: Pick<Action, "operation" | "path">,
+  { viewer }: Pick<Shown, "viewer">,
+): boolean {
+  const { crawlerIn, partnersToo, needs } = operation;
+  const crawler = crawlerIn === undefined ? undefined : path?.[crawlerIn];
+  return mayDo(
+    viewer.actor,
+    needs,
+    crawler === undefined ? null : { crawler: String(crawler), partnersToo: partnersToo === true },
+  );
+}
+
+function tableHtml<Row>({ label, columns, rows, empty, actions, most, kind }: Table<Row>, seen: Shown): Html {
+  const [what, then] = empty;
+  if (rows.length === 0) return emptyState(what, html`${htmlOf(then)}`);
+  const onPage = columns.filter(({ title }) => title !== null);
+  const shown = most === undefined ? rows : rows.slice(0, most);
+  const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
+  const hasDeeds = deeds.some((all) => all.length > 0);
+  const heads = onPage.map(({ title, unit, kind: of }) => {
+    const style = of ?? (unit === undefined ? "" : "number");
+    return style === "" ? title! : `${title} .${style}`;
+  });
+  const at = new Map(shown.map((row, index) => [row, index]));
+  const body = tableOf(
+    label,
+    [...heads, hasDeeds && "(Change)"],
+    shown,
+    (row) => [
+      ...onPage.map((column) => htmlCell(column, row)),
+      deeds[at.get(row)!]!.map((one) => actionHtml(one, seen)),
+    ],
+    kind,
+  );
+  if (shown.length === rows.length) return body;
+  return html`${body}<p class="small">The first ${countText(shown.length)} of ${countText(rows.length)}; CSV and JSON have all.</p>`;
+}
+
+/** The address of a form, its path's fields filled in. */
+export function formPath({ page }: AnyOperation, path: Action["path"] = {}): string {
+  return (page ?? "").replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(path[name] ?? "")));
+}
+
+function actionHtml(
+  { operation, path, values = {}, label = operation.summary, kind, typed }: Action,
+  { viewer }: Pick<Shown, "viewer">,
+): Html {
+  const to = { path: formPath(operation, path), label };
+  if (typed !== undefined) return confirmForm(viewer, { ...to, typed, id: slug(`confirm-${to.path}`) });
+  const fields = Object.entries(values).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+  return buttonForm(viewer, { ...to, ...(kind === undefined ? {} : { kind }) }, html`${fields}`);
+}
+
+const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, "");
+
+/** `fault`: what is wrong with what was typed. */
+export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
+  const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
+  const fields = fieldsIn(operation.body!.schema).filter(
+    ({ name }) => !without.includes(name) && name !== "confirmation",
+  );
+  const to = formPath(operation, path);
+  const hidden = without.flatMap((name) =>
+    values[name] === undefined
+      ? []
+      : [html`<input type="hidden" name="${name}" value="${textOf(values[name])}">`],
+  );
+  return html`<section><h2>${title}</h2>${fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
+${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
+<form class="ask-form" method="post" action="${to}">${formToken(viewer)}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}
+<button>${label}</button></form></section>`;
+}
+
+/** `prefix`: of the ids, which a page has once. */
+function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): Html {
+  const { name, label, words, choices, isNeeded, type, isLong, mostLength, example } = field;
+  const id = `${prefix}-${name}`;
+  const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
+  if (type === "boolean") {
+    const checked = value === true || value === "yes" ? html` checked` : nothing;
+    const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
+    return html`<div><label class="choice">${box}${label}</label>${under}</div>`;
+  }
+  const required = isNeeded ? html` required` : nothing;
+  const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
+  const like = example === "" ? nothing : html` placeholder="${example}"`;
+  const shared = html`id="${id}" name="${name}"${required}`;
+  const numeric = type === "number" || type === "integer" ? html` inputmode="decimal"` : nothing;
+  const typed = html` autocomplete="off" spellcheck="false"`;
+  const text = textOf(value);
+  const input =
+    choices !== undefined
+      ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`
+      : isLong
+        ? html`<textarea ${shared} rows="3"${like}${typed}>\n${text}</textarea>`
+        : html`<input ${shared}${numeric}${most}${like}${typed} value="${text}">`;
+  return html`<div><label for="${id}">${label}</label>${input}${under}</div>`;
+}
+
+/** With one that says nothing, where nothing has to be said. */
+function choicesOf({ isNeeded, usual }: Field, choices: readonly string[]) {
+  const named = choices.map((one) => [one, one] as const);
+  return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
+}
+
+function filtersHtml({ names, choices = {}, label }: Filters, { path, query, operation }: Shown): Html {
+  const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
+  const kept = Object.entries(query).filter(
+    ([name, value]) => value !== "" && !names.includes(name) && !["page", "offset", "format"].includes(name),
+  );
+  const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
+  const field = ({ name, label: of, choices: all, isNeeded, usual, mostLength, example }: Field) => {
+    const value = query[name] ?? textOf(usual);
+    if (all !== undefined) {
+      const listed = all.map((one) => [one, wordsOf(name, one)] as const);
+      const any = isNeeded || usual !== undefined ? listed : [["", "any"] as const, ...listed];
+      return html`<label>${of} <select name="${name}">${options(any, value)}</select></label>`;
+    }
+    return html`<label>${of} <input name="${name}" value="${value}" maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"></label>`;
+  };
+  const chips = fields.flatMap(({ name, label: of, usual }) => {
+    const value = query[name] ?? "";
+    return value === "" || value === textOf(usual) ? [] : [{ name, label: of, value: wordsOf(name, value) }];
+  });
+  return html`<form class="filter-row" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  )}${fields.map(field)}<button class="slim">Show</button></form>${filterChips(path, query, chips)}`;
+}

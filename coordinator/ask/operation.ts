@@ -1,0 +1,298 @@
+/**
+ * An operation: one question or one deed with its address, its scope, what it takes and answers, and what the answer says.
+ * Page, form, JSON, CSV, text, command and the API's description come from this one value.
+ */
+import { z } from "zod";
+import type { Actor } from "#core/actor";
+import type { Change } from "#core/audit";
+import type { Visit } from "../web/access.ts";
+import {
+  type ApiAnswer,
+  type ApiOperation,
+  answer,
+  errorAnswer,
+  type HttpMethod,
+} from "../web/api-operation.ts";
+import type { ChartHistory } from "../web/chart-history.ts";
+import type { Html, HtmlValue } from "../web/html.ts";
+
+/** What an operation is asked, once checked: `input` has the path's, the query's and the body's fields by their names. */
+export interface Asked<Ports, In> {
+  readonly input: In;
+  readonly ports: Ports;
+  readonly actor: Actor;
+  readonly visit: Visit;
+  readonly via: "page" | "api";
+  readonly remoteAddress: string;
+  readonly now: Date;
+  /** A table whole is wanted, not a page of it. */
+  readonly isCsv: boolean;
+}
+
+/** Who looks, and at what. */
+export interface Seen<In> {
+  readonly input: In;
+  readonly viewer: Visit;
+  readonly now: Date;
+}
+
+export interface Operation<Ports, In, Value> extends ApiOperation {
+  /** Of its page or its form, as Fastify has it; null: it has none. */
+  readonly page: string | null;
+  /** Checks the fields of path, query and body together. */
+  readonly input: z.ZodType<In>;
+  /** Throws a Fault or a UsageError for what cannot be asked or done. Null: there is nothing of this name. */
+  readonly run: (asked: Asked<Ports, In>) => Promise<Value | null>;
+  /** Of a deed: left out where a sentence says all (`change`, `said`). */
+  readonly view?: (value: Value, seen: Seen<In>) => Document;
+  /** The page without a question. */
+  readonly start?: (seen: Omit<Seen<In>, "input">) => Document;
+  /** Of an answer that is none: 404. Left out: 200, or the first of `answers`. */
+  readonly status?: (value: Value) => number;
+  /** Of a deed, for the audit log; null: nothing was changed. */
+  readonly change?: (value: Value) => Change | null;
+  /** What a deed says; left out: the words of its change. */
+  readonly said?: (value: Value) => string;
+  /** Where it leads; left out: to the page that its form's path begins with. */
+  readonly goTo?: (value: Value) => string;
+  /** What a program gets, where it is not the whole value. */
+  readonly told?: (value: Value) => unknown;
+  readonly crawlerIn?: string;
+  readonly partnersToo?: boolean;
+  readonly mostBytes?: number;
+  readonly titleWhileSlow?: string;
+  readonly command?: Command;
+}
+
+/** How a terminal asks it: `list`, or with what a command has beside its operation. */
+export interface Command {
+  readonly name: string;
+  /** Left out: the operation's summary. */
+  readonly says?: string;
+  /** Fields that are arguments, behind those of the path: `site`, or with dots where the last takes several words. */
+  readonly takes?: string;
+  /** Fields that no option has. */
+  readonly without?: string;
+  /** Options that are named otherwise than the fields: the option's name by the field's. */
+  readonly named?: Readonly<Record<string, string>>;
+  /** Of fields that are needed, what holds where nothing is typed. */
+  readonly usual?: () => Readonly<Record<string, unknown>>;
+  /** What follows, told on a terminal before it is done; the name has to be typed then. */
+  readonly follows?: string;
+  /** A database where nothing was set up yet is set up. */
+  readonly setsUp?: true;
+  /** It goes by the coordinator's file, which can be named. */
+  readonly goesByFile?: true;
+  readonly help?: string;
+}
+
+/** What was asked for cannot be had or done, in words for whoever asked. */
+export class Fault extends Error {
+  readonly status: 400 | 403 | 404 | 409 | 422 | 429 | 503;
+  readonly title: string;
+
+  constructor(status: Fault["status"], words: string, title?: string) {
+    super(words);
+    this.status = status;
+    this.title = title ?? (status === 404 ? "Not known" : "That cannot be done");
+  }
+}
+
+/** Whatever its ports, question and answer are. */
+// biome-ignore lint/suspicious/noExplicitAny: the types are those of whoever makes it.
+export type AnyOperation = Operation<any, any, any>;
+
+// A document: what an answer says, as a small tree, before it is a page, a text for a terminal or CSV. Prose and cells are `html`
+// templates, which escape by default; text and CSV take the words out of them.
+
+export interface Document {
+  readonly title: string;
+  /** Beside the heading of the page; null in place of a heading: the nodes have one. */
+  readonly beside?: HtmlValue;
+  readonly hasOwnHeading?: true;
+  readonly nodes: readonly Node[];
+  /** A page that looks again by itself after so long, while something is awaited. */
+  readonly refreshSeconds?: number;
+}
+
+/** A time is shown in the reader's zone on a page, in UTC elsewhere. */
+export type Inline = HtmlValue | Date;
+
+/** What a number counts: how it is written for people. CSV has the number. */
+export type Unit = "count" | "bytes" | "ms" | "seconds" | "share";
+
+export interface Column<Row> {
+  /** In CSV. Empty: for people alone, such as a column of links. */
+  readonly key: string;
+  /** Null: for CSV alone. */
+  readonly title: string | null;
+  readonly cell: (row: Row) => Inline | boolean;
+  readonly unit?: Unit;
+  /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "bar-column";
+  /** On pages. */
+  readonly link?: (row: Row) => string | null;
+  /** Under the cell, in small letters; not in CSV. */
+  readonly more?: (row: Row) => Inline;
+  /** In CSV, where it is another value than the cell's. */
+  readonly value?: (row: Row) => string | number | boolean | Date | null;
+  /** On pages alone: pictures. */
+  readonly isPicture?: true;
+}
+
+/** A button that asks for an operation at once; only who may sees it. */
+export interface Action {
+  readonly operation: AnyOperation;
+  /** Of the path. */
+  readonly path?: Readonly<Record<string, string | number>>;
+  /** Sent along. */
+  readonly values?: Readonly<Record<string, string | number>>;
+  /** Left out: the operation's summary. */
+  readonly label?: string;
+  readonly kind?: "quiet" | "danger" | "plain";
+  /** For what takes work away: it is done once this is typed. */
+  readonly typed?: string;
+}
+
+export interface Table<Row> {
+  readonly type: "table";
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  /** In place of a table without rows: what, and the next step. */
+  readonly empty: readonly [what: string, then: Inline];
+  readonly actions?: (row: Row) => readonly Action[];
+  /** Rows on a page; CSV and JSON have all. */
+  readonly most?: number;
+  readonly kind?: string;
+}
+
+export type Node =
+  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain"; readonly words: Inline }
+  | { readonly type: "facts"; readonly facts: readonly Fact[] }
+  | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
+  // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
+  | Table<any>
+  | { readonly type: "list"; readonly items: readonly Inline[]; readonly kind: string }
+  | {
+      readonly type: "section";
+      readonly title: Inline;
+      readonly nodes: readonly Node[];
+      readonly id?: string;
+    }
+  | { readonly type: "empty"; readonly what: string; readonly then: Inline }
+  | { readonly type: "actions"; readonly actions: readonly Action[] }
+  | Form
+  | Filters
+  | { readonly type: "pager"; readonly page: number; readonly more: boolean }
+  | { readonly type: "history"; readonly history: ChartHistory }
+  | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
+
+export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
+export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null | false;
+
+/** Of an operation that takes something; its fields are its schema's. Only who may sees it. */
+export interface Form {
+  readonly type: "form";
+  readonly operation: AnyOperation;
+  readonly title: string;
+  readonly words?: Inline;
+  readonly label?: string;
+  readonly path?: Readonly<Record<string, string | number>>;
+  /** What stands in the fields. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** Fields that are not shown. */
+  readonly without?: readonly string[];
+}
+
+/** The fields of the question that narrow this answer, with a chip for each that does. */
+export interface Filters {
+  readonly type: "filters";
+  readonly names: readonly string[];
+  /** Of values that are chosen from a list. */
+  readonly choices?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** For who hears the page. */
+  readonly label: string;
+}
+
+// Making operations.
+
+interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value extends ToldValue<z.infer<Out>>>
+  extends Omit<
+    Operation<Ports, z.infer<In>, Value>,
+    "method" | "page" | "input" | "parameters" | "body" | "answers"
+  > {
+  /** Left out: the API's path without /api. */
+  readonly page?: string | null;
+  readonly input: In;
+  readonly output: Out;
+  /** A body that is sent, for the description. */
+  readonly example?: unknown;
+  /** Of the answer: what is in it, its status, and an example. */
+  readonly answer?: {
+    readonly status?: 200 | 201 | 202;
+    readonly description?: string;
+    readonly example?: unknown;
+  };
+  /** Faults of its own; 400, 401, 403 and 429 follow from input and scope. */
+  readonly faults?: Readonly<Record<number, string>>;
+  /** Further answers, such as 404 with a body. */
+  readonly answers?: Readonly<Record<number, ApiAnswer>>;
+}
+
+/** As a store gives it: read only, with times as Dates. */
+export type ToldValue<Value> = [Date] extends [Value]
+  ? Value
+  : Value extends readonly (infer One)[]
+    ? readonly ToldValue<One>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: ToldValue<Value[Name]> }
+      : Value;
+
+/** Operations of a room that reach its stores by these ports. */
+export function operationsOf<Ports>() {
+  const made =
+    (method: HttpMethod) =>
+    <In extends z.ZodObject, Out extends z.ZodType, Value extends ToldValue<z.infer<Out>>>(
+      given: Given<Ports, In, Out, Value>,
+    ): Operation<Ports, z.infer<In>, Value> => {
+      const { output, example, answer: of = {}, faults = {}, answers = {}, input, ...rest } = given;
+      const inPath = [...given.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+      const [path, others] = parted(input.shape, inPath);
+      const good = {
+        ...answer(output, of.description),
+        ...(of.example === undefined ? {} : { example: of.example }),
+      };
+      return {
+        page: given.path.replace(/^\/api/, "").replace(/\{(\w+)\}/g, ":$1"),
+        ...rest,
+        ...{ method, input },
+        parameters: { path, ...(method === "get" ? { query: others } : {}) },
+        ...(method === "get"
+          ? {}
+          : {
+              body: {
+                schema: z.strictObject(others),
+                ...(example === undefined ? {} : { example }),
+              },
+            }),
+        answers: {
+          [of.status ?? 200]: good,
+          ...Object.fromEntries(
+            Object.entries(faults).map(([status, words]) => [status, errorAnswer(words)]),
+          ),
+          ...answers,
+        },
+      } as unknown as Operation<Ports, z.infer<In>, Value>;
+    };
+  return { get: made("get"), post: made("post") };
+}
+
+function parted(shape: z.ZodRawShape, inPath: readonly string[]) {
+  const isInPath = ([name]: readonly [string, unknown]) => inPath.includes(name);
+  const all = Object.entries(shape);
+  return [
+    Object.fromEntries(all.filter(isInPath)),
+    Object.fromEntries(all.filter((one) => !isInPath(one))),
+  ] as const;
+}

@@ -1,0 +1,132 @@
+/** A document as a text for a terminal, and its first table as CSV. */
+import { type Paper, painted, printable, tableText } from "#core/terminal-text";
+import type { CsvTable } from "../web/html.ts";
+import { historyText } from "./history-text.ts";
+import type { Column, Document, Fact, Node, Table } from "./operation.ts";
+import { csvCell, plainText, textCell, textOf } from "./words.ts";
+
+/** Of a line of prose on a wide terminal. */
+const mostColumns = 100;
+
+/** Of what only a page shows otherwise. */
+const mostInLine = 500;
+
+interface TextPaper extends Paper {
+  /** A range of time was asked for, so its charts are wanted. */
+  readonly withHistory?: boolean;
+}
+
+export function documentText({ nodes }: Document, { withHistory = false, ...paper }: TextPaper): string {
+  return nodes
+    .map((node) => nodeText(node, { withHistory, ...paper }))
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+function nodeText(node: Node, paper: TextPaper): string {
+  switch (node.type) {
+    case "words":
+      // How a page is read, and what to press there, is no news on a terminal.
+      return node.kind === "note" ? "" : wrapped(textOf(node.words), paper);
+    case "facts":
+      return factsText(node.facts, paper);
+    case "tiles":
+      return factsText(
+        node.tiles.map((one) => {
+          const more = one ? textOf(one[2] ?? "") : "";
+          return one && [one[0], `${textOf(one[1])}${more === "–" ? "" : `  ${more}`}`];
+        }),
+        paper,
+      );
+    case "table":
+      return rowsText(node, paper);
+    case "list":
+      return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
+    case "section": {
+      const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
+      return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
+    }
+    case "empty":
+      return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
+    case "history":
+      return paper.withHistory ? historyText(node.history, paper) : "";
+    case "picture":
+      return typeof node.otherwise === "string"
+        ? linesOf(node.otherwise, paper)
+        : nodeText(node.otherwise, paper);
+    case "pager":
+      return node.more ? `There are more: page ${node.page + 1} has them.` : "";
+    case "actions":
+    case "form":
+    case "filters":
+      return "";
+  }
+}
+
+const linesOf = (text: string, paper: Paper) =>
+  text
+    .split("\n")
+    .map((line) => wrapped(printable(line, mostInLine), paper, "   "))
+    .join("\n");
+
+function factsText(facts: readonly Fact[], paper: Paper): string {
+  const all = facts.flatMap((one) => (one ? [[one[0], textOf(one[1])] as const] : []));
+  const width = Math.max(0, ...all.map(([name]) => name.length)) + 2;
+  return all
+    .map(([name, value]) => wrapped(`${name.padEnd(width)}${value}`, paper, " ".repeat(width)))
+    .join("\n");
+}
+
+function rowsText<Row>({ columns: all, rows, empty: [what] }: Table<Row>, paper: Paper): string {
+  if (rows.length === 0) return what;
+  const shown = all.filter(({ title, isPicture }) => title !== null && !isPicture);
+  const heads = shown.map(({ title, unit, kind }) => {
+    const isNumber = unit !== undefined || kind === "number";
+    return { title: title!.toLowerCase(), ...(isNumber ? { align: "right" as const } : {}) };
+  });
+  return tableText(
+    heads,
+    rows.map((row) => shown.map((column) => textCell(column, row))),
+    paper,
+  );
+}
+
+/** At spaces; what has none stays whole, and so does everything in a pipe or a file. */
+function wrapped(text: string, { width }: Paper, indent = ""): string {
+  if (width === null) return text;
+  const lines = [""];
+  for (const word of text.split(/(?<=\S) (?=\S)/)) {
+    const line = lines.at(-1)!;
+    if (line === "") lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= Math.min(width, mostColumns))
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(indent + word);
+  }
+  return lines.join("\n");
+}
+
+/** Null: it has no table for programs. */
+export function documentCsv({ nodes }: Document): CsvTable | null {
+  const found = tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
+  if (found === undefined) return null;
+  const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
+  return {
+    columns: shown.map(({ key }) => key),
+    rows: found.rows.map((row: unknown) => shown.map((column) => csvCell(column, row))),
+  };
+}
+
+/** False: all of its tables are empty. */
+export function hasRows({ nodes }: Document): boolean {
+  const tables = tablesIn(nodes);
+  return tables.length === 0 || tables.some(({ rows }) => rows.length > 0);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
+function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
+  return nodes.flatMap((node) => {
+    if (node.type === "section") return tablesIn(node.nodes);
+    if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
+    return node.type === "table" ? [node] : [];
+  });
+}

@@ -1,0 +1,91 @@
+/** Cells and prose in their three forms: on a page, on a terminal, in CSV. */
+import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
+import { printable } from "#core/terminal-text";
+import { countText, instant } from "../web/format.ts";
+import { type Html, type HtmlValue, html } from "../web/html.ts";
+import type { Column, Inline, Unit } from "./operation.ts";
+
+const none = "–";
+
+const units: Readonly<Record<Unit, (value: number) => string>> = {
+  count: countText,
+  bytes: bytesText,
+  ms: msText,
+  seconds: spanWords,
+  share: percentText,
+};
+
+/** With its unit; what is not known is a dash. */
+function shown(value: Inline | boolean, unit?: Unit): Inline {
+  if (value === null || value === undefined || value === "") return none;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "number" && unit !== undefined ? units[unit](value) : value;
+}
+
+export function htmlOf(value: Inline | boolean, unit?: Unit): HtmlValue {
+  const one = shown(value, unit);
+  return one instanceof Date ? instant(one) : one;
+}
+
+export function htmlCell<Row>(column: Column<Row>, row: Row): Html {
+  const to = column.link?.(row) ?? null;
+  const more = column.more?.(row);
+  const inner = htmlOf(column.cell(row), column.unit);
+  const linked = to === null ? inner : html`<a href="${to}">${inner}</a>`;
+  return isNothing(more) ? html`${linked}` : html`${linked}<span class="small">${htmlOf(more)}</span>`;
+}
+
+const isNothing = (value: Inline | undefined) =>
+  value === null ||
+  value === undefined ||
+  value === "" ||
+  value === false ||
+  (typeof value === "object" && "markup" in value && value.markup === "");
+
+/** Characters of a cell on a terminal. */
+const mostInCell = 300;
+
+export function textCell<Row>(column: Column<Row>, row: Row): string {
+  const text = textOf(column.cell(row), column.unit);
+  const more = column.more?.(row);
+  return isNothing(more) ? text : `${text} ${textOf(more as Inline)}`;
+}
+
+export function textOf(value: Inline | boolean, unit?: Unit): string {
+  const one = shown(value, unit);
+  return printable(one instanceof Date ? instantWords(one.toISOString()) : plainText(one), mostInCell);
+}
+
+export function csvCell<Row>(column: Column<Row>, row: Row): string | number | boolean | null {
+  const value = column.value === undefined ? column.cell(row) : column.value(row);
+  if (value === null || value === undefined) return null;
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "object" ? plainText(value) : value;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+};
+
+/**
+ * The words of a template of ours, in which every "<" that is no tag is escaped; what only screen readers hear is left out, and
+ * so are links beside the matter. Small print stands in brackets behind what it belongs to.
+ */
+export function plainText(value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return "";
+  if (typeof value !== "object") return String(value);
+  const markup = "markup" in value ? value.markup : html`${value}`.markup;
+  return markup
+    .replace(/<span class="hidden">[^<]*<\/span>|<a class="small"[\s\S]*?<\/a>/g, "")
+    .replace(/(\S\s*)<span class="small">([\s\S]*?)<\/span>/g, "$1 ($2)")
+    .replace(/<(svg|form|script)\b[\s\S]*?<\/\1>/g, "")
+    .replace(/<(li|br|p|dt|div)\b[^>]*>/g, " ")
+    .replace(/<[^>]*>/g, "")
+    .replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? entity)
+    .replace(/\s+/g, " ")
+    .trim();
+}
