@@ -1,7 +1,7 @@
 /** What a document is made of, by short names: `lead`, `table`, `section`. */
 import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html } from "../web/html.ts";
-import type { Action, Column, Fact, Filters, Form, Inline, Node, Table, Tile } from "./operation.ts";
+import type { Action, Column, Fact, Filters, Form, Inline, Node, Onward, Table, Tile } from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
@@ -19,6 +19,7 @@ export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one }
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
 /** Page 1 without more has none. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
+export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
 /** What only a page can show; `otherwise` stands in its place on a terminal and in CSV. */
 export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   type: "picture",
