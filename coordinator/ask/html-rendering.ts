@@ -227,14 +227,19 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
     ([name, value]) => value !== "" && !names.includes(name) && !["page", "offset", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
-  const field = ({ name, label: of, choices: all, isNeeded, usual, mostLength, example }: Field) => {
+  const field = (one: Field) => {
+    const { name, label: of, isNeeded, isDate, usual, mostLength, example } = one;
     const value = query[name] ?? textOf(usual);
+    const all = one.choices ?? (choices[name] && Object.keys(choices[name]));
     if (all !== undefined) {
       const listed = all.map((one) => [one, wordsOf(name, one)] as const);
       const any = isNeeded || usual !== undefined ? listed : [["", "any"] as const, ...listed];
       return html`<label>${of} <select name="${name}">${options(any, value)}</select></label>`;
     }
-    return html`<label>${of} <input name="${name}" value="${value}" maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"></label>`;
+    const bounds = isDate
+      ? html` type="date"`
+      : html` maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"`;
+    return html`<label>${of} <input name="${name}" value="${value}"${bounds}></label>`;
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
     const value = query[name] ?? "";

@@ -118,8 +118,8 @@ export interface Document {
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
 export type Inline = HtmlValue | Date;
 
-/** What a number counts: how it is written for people. CSV has the number. */
-export type Unit = "count" | "bytes" | "ms" | "seconds" | "share";
+/** What a number counts: how it is written for people, by name or in words of its own. CSV has the number. */
+export type Unit = "count" | "bytes" | "ms" | "seconds" | "share" | ((value: number) => string);
 
 export interface Column<Row> {
   /** In CSV. Empty: for people alone, such as a column of links. */
@@ -128,6 +128,8 @@ export interface Column<Row> {
   readonly title: string | null;
   readonly cell: (row: Row) => Inline | boolean;
   readonly unit?: Unit;
+  /** What stands for people where nothing is known; left out: a dash. */
+  readonly none?: string;
   /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
   readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "bar-column";
   /** On pages. */
@@ -229,7 +231,7 @@ export type Choices = Readonly<Record<string, Readonly<Record<string, string>>>>
 export interface Filters {
   readonly type: "filters";
   readonly names: readonly string[];
-  /** Of values that are chosen from a list. */
+  /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
   readonly choices?: Choices;
   /** For who hears the page. */
   readonly label: string;
