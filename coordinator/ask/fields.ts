@@ -7,6 +7,7 @@ export interface Field {
   readonly label: string;
   readonly words: string;
   readonly type: string;
+  readonly isDate: boolean;
   readonly isNeeded: boolean;
   /** Null can be given. */
   readonly mayBeNone: boolean;
@@ -21,6 +22,7 @@ export interface Field {
 
 interface Shape {
   readonly type?: string;
+  readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Shape[];
   readonly title?: string;
@@ -77,6 +79,7 @@ function fieldOf(
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
+    isDate: shape.format === "date",
     isLong: type === "array" || (shape.maxLength ?? 0) > longText,
   };
 }
