@@ -2,11 +2,11 @@
 import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
 import { alertsApi } from "./alerts/alerts-api.ts";
-import { changesApi } from "./changes/changes-api.ts";
+import { changeOperations } from "./changes/changes-ask.ts";
 import { channelsApi } from "./channels/channels-api.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
-import { findApi } from "./find/find-api.ts";
+import { findOperations } from "./find/find-ask.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
@@ -26,20 +26,20 @@ import { sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
-import { graphApi } from "./web-graph/web-graph-api.ts";
+import { graphOperations } from "./web-graph/graph-ask.ts";
 import { whoOperations } from "./who/who-ask.ts";
 
 /** By the tag of their operations, in the order of the document. */
 export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   access: [accessApi],
-  changes: [changesApi],
+  changes: [changeOperations],
   channels: [channelsApi],
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
-  find: [findApi],
+  find: [findOperations],
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapOperations],
-  graph: [graphApi],
+  graph: [graphOperations],
   operation: [operationApi],
   overview: [overviewApi, queueApi, alertsApi],
   policies: [settingsApi],

@@ -125,13 +125,8 @@ export async function coverageCommand(): Promise<Command> {
 }
 
 export async function findCommand(): Promise<Command> {
-  const { findApi } = await import("#coordinator/find/find-api");
-  return roomCommand({
-    ...{ name: "find", room: "find", operation: findApi.find, takes: "q..." },
-    says: "find a page, crawler, host or setting by a part of its name",
-    columns: { results: "kind title words href" },
-    help: "\n\nThe same as a page: /find?q=…",
-  });
+  const { findOperations } = await import("#coordinator/find/find-ask");
+  return roomCommand(operationCommand("find", findOperations.find));
 }
 
 export async function storageCommand(): Promise<Command> {
@@ -322,19 +317,8 @@ export async function accuracyCommand(): Promise<Command> {
 }
 
 export async function changesCommand(): Promise<Command> {
-  const { changesApi } = await import("#coordinator/changes/changes-api");
-  return roomCommand({
-    ...{ name: "changes", room: "changes", operation: changesApi.changes },
-    says: "list the pages that were new, changed or gone when they were fetched",
-    columns: { changes: "seenAt kind url words difference" },
-    help: `
-
-Again with --since and the cursor of the answer: what came meanwhile. The web page: /changes.
-
-Examples:
-  nearcrawl changes --host www.example.org
-  nearcrawl changes --since 4711 --kind changed,gone --json`,
-  });
+  const { changeOperations } = await import("#coordinator/changes/changes-ask");
+  return roomCommand(operationCommand("changes", changeOperations.changes));
 }
 
 export async function pageCommand(): Promise<Command> {
