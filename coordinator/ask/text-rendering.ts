@@ -42,6 +42,8 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "table":
       return rowsText(node, paper);
     case "list":
+      // Beside each other on a page, too.
+      if (node.kind === "shares") return wrapped(node.items.map((one) => textOf(one)).join(", "), paper);
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
@@ -118,11 +120,16 @@ export function documentCsv({ nodes }: Document): CsvTable | null {
   };
 }
 
-/** False: all of its tables are empty. */
+/** False: all of its tables are empty, and so are its lists. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
-  return tables.length === 0 || tables.some(({ rows }) => rows.length > 0);
+  return tables.length === 0 || tables.some(({ rows }) => rows.length > 0) || hasList(nodes);
 }
+
+const hasList = (nodes: readonly Node[]): boolean =>
+  nodes.some((node) =>
+    node.type === "section" ? hasList(node.nodes) : node.type === "list" && node.items.length > 0,
+  );
 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
