@@ -11,6 +11,11 @@ export interface Field {
   /** Null can be given. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
+  /** What a choice means, where its name does not say it: `x-choices` in the schema's meta. */
+  readonly choiceWords: Readonly<Record<string, string>>;
+  /** Several names, with spaces or commas between them. */
+  readonly isNames: boolean;
+  readonly isDay: boolean;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -26,6 +31,9 @@ interface Shape {
   readonly title?: string;
   readonly description?: string;
   readonly maxLength?: number;
+  readonly format?: string;
+  readonly items?: Shape;
+  readonly "x-choices"?: Readonly<Record<string, string>>;
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
@@ -61,6 +69,9 @@ const named = (shape: Shape, all: Named): Shape => ({
 /** A text of more than so many characters has several lines in a form. */
 const longText = 2100;
 
+/** In a list, what is no longer is a name. */
+const longName = 63;
+
 function fieldOf(
   name: string,
   given: Shape,
@@ -70,10 +81,15 @@ function fieldOf(
   const shape = { ...value, ...named(given, all) };
   const type = shape.type ?? value.type ?? "string";
   const words = (shape.description ?? "").replace(/\.$/, "");
+  const item = shape.items === undefined ? {} : named(shape.items, all);
+  const listed = item.enum ?? shape.enum;
   return {
     ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
-    choices: shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined,
+    choices: listed?.every((one) => typeof one === "string") ? (listed as string[]) : undefined,
+    choiceWords: item["x-choices"] ?? shape["x-choices"] ?? {},
+    isNames: (item.maxLength ?? Number.POSITIVE_INFINITY) <= longName,
+    isDay: shape.format === "date",
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
@@ -85,11 +101,11 @@ function fieldOf(
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, isNames }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
-      .split("\n")
+      .split(isNames ? /[\s,]+/ : "\n")
       .map((line) => line.trim())
       .filter((line) => line !== "");
   if (trimmed === "") return mayBeNone ? null : undefined;

@@ -82,6 +82,8 @@ function nodeHtml(node: Node, seen: Shown): Html {
       return pager({ path: seen.path, query: seen.query, page: node.page, more: node.more });
     case "history":
       return historySection(seen.path, seen.query, node.history);
+    case "code":
+      return html`<pre><code>${node.text}</code></pre>`;
     case "picture":
       return node.html;
   }
@@ -159,7 +161,7 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
   );
   return html`<section><h2>${title}</h2>${fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
-<form class="ask-form" method="post" action="${to}">${formToken(viewer)}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}
+<form class="form" method="post" action="${to}">${formToken(viewer)}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}
 <button>${label}</button></form></section>`;
 }
 
@@ -172,6 +174,15 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
     const checked = value === true || value === "yes" ? html` checked` : nothing;
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
     return html`<div><label class="choice">${box}${label}</label>${under}</div>`;
+  }
+  if (type === "array" && choices !== undefined) {
+    const chosen = Array.isArray(value) ? value : [];
+    const boxes = choices.map((one) => {
+      const checked = chosen.includes(one) ? html` checked` : nothing;
+      const box = html`<input type="checkbox" name="${`${name}-${one}`}" value="yes"${checked}>`;
+      return html`<label class="choice">${box}<span>${one} <span class="small">${field.choiceWords[one]}</span></span></label>`;
+    });
+    return html`<fieldset><legend>${label}</legend>${boxes}${under}</fieldset>`;
   }
   const required = isNeeded ? html` required` : nothing;
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
@@ -198,16 +209,18 @@ function choicesOf({ isNeeded, usual }: Field, choices: readonly string[]) {
 function filtersHtml({ names, choices = {}, label }: Filters, { path, query, operation }: Shown): Html {
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
-    ([name, value]) => value !== "" && !names.includes(name) && !["page", "offset", "format"].includes(name),
+    ([name, value]) =>
+      value !== "" && !names.includes(name) && !["page", "offset", "beforeId", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
-  const field = ({ name, label: of, choices: all, isNeeded, usual, mostLength, example }: Field) => {
+  const field = ({ name, label: of, choices: all, isNeeded, usual, mostLength, example, isDay }: Field) => {
     const value = query[name] ?? textOf(usual);
     if (all !== undefined) {
       const listed = all.map((one) => [one, wordsOf(name, one)] as const);
       const any = isNeeded || usual !== undefined ? listed : [["", "any"] as const, ...listed];
       return html`<label>${of} <select name="${name}">${options(any, value)}</select></label>`;
     }
+    if (isDay) return html`<label>${of} <input type="date" name="${name}" value="${value}"></label>`;
     return html`<label>${of} <input name="${name}" value="${value}" maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"></label>`;
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
