@@ -7,15 +7,13 @@ export interface Field {
   readonly label: string;
   readonly words: string;
   readonly type: string;
+  readonly isDate: boolean;
   readonly isNeeded: boolean;
   /** Null can be given. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
-  /** What a choice means, where its name does not say it: `x-choices` in the schema's meta. */
-  readonly choiceWords: Readonly<Record<string, string>>;
   /** Several names, with spaces or commas between them. */
   readonly isNames: boolean;
-  readonly isDay: boolean;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -26,14 +24,13 @@ export interface Field {
 
 interface Shape {
   readonly type?: string;
+  readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Shape[];
   readonly title?: string;
   readonly description?: string;
   readonly maxLength?: number;
-  readonly format?: string;
   readonly items?: Shape;
-  readonly "x-choices"?: Readonly<Record<string, string>>;
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
@@ -87,12 +84,11 @@ function fieldOf(
     ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
     choices: listed?.every((one) => typeof one === "string") ? (listed as string[]) : undefined,
-    choiceWords: item["x-choices"] ?? shape["x-choices"] ?? {},
     isNames: (item.maxLength ?? Number.POSITIVE_INFINITY) <= longName,
-    isDay: shape.format === "date",
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
+    isDate: shape.format === "date",
     isLong: type === "array" || (shape.maxLength ?? 0) > longText,
   };
 }
