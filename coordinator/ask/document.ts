@@ -5,6 +5,8 @@ import type { Action, Column, Fact, Filters, Form, Inline, Node, Table, Tile } f
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
+/** What somebody has to heed. */
+export const warn = (words: Inline): Node => ({ type: "words", kind: "warn", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
 export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });

@@ -11,6 +11,10 @@ export interface Field {
   /** Null can be given. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
+  /** What they mean, for people. */
+  readonly choiceWords: Readonly<Record<string, string>>;
+  /** Several of them, which no space is part of: each may stand in a line of its own or behind another. */
+  readonly isOfUrls: boolean;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -29,6 +33,10 @@ interface Shape {
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
+  readonly format?: string;
+  readonly items?: Shape;
+  /** As several tools that show descriptions of APIs have it. */
+  readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
 }
@@ -74,6 +82,8 @@ function fieldOf(
     ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
     choices: shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined,
+    choiceWords: shape["x-enumDescriptions"] ?? {},
+    isOfUrls: shape.items?.format === "uri-reference",
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
@@ -85,11 +95,11 @@ function fieldOf(
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, isOfUrls }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
-      .split("\n")
+      .split(isOfUrls ? /\s+/ : "\n")
       .map((line) => line.trim())
       .filter((line) => line !== "");
   if (trimmed === "") return mayBeNone ? null : undefined;

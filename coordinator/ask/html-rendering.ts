@@ -42,8 +42,9 @@ const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"
 function nodeHtml(node: Node, seen: Shown): Html {
   switch (node.type) {
     case "words": {
-      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
-      return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
+      const kind = { lead: "lead", note: "small", warn: "warn", plain: "" }[node.kind];
+      const role = node.kind === "warn" ? html` role="status"` : nothing;
+      return html`<p${classOf(kind)}${role}>${htmlOf(node.words)}</p>`;
     }
     case "facts":
       return html`<dl class="facts">${node.facts.map(
@@ -148,7 +149,7 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 /** `fault`: what is wrong with what was typed. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
   const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
-  const fields = fieldsIn(operation.body!.schema).filter(
+  const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
     ({ name }) => !without.includes(name) && name !== "confirmation",
   );
   const to = formPath(operation, path);
@@ -157,9 +158,14 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
       ? []
       : [html`<input type="hidden" name="${name}" value="${textOf(values[name])}">`],
   );
+  const token = operation.method === "get" ? nothing : formToken(viewer);
+  const inner = html`${token}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}`;
+  const how = html`method="${operation.method}" action="${to}"`;
+  if (title === undefined)
+    return html`<form class="inline" ${how}>${inner} <button class="quiet slim">${label}</button></form>`;
   return html`<section><h2>${title}</h2>${fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
-<form class="ask-form" method="post" action="${to}">${formToken(viewer)}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}
+<form class="form" ${how}>${inner}
 <button>${label}</button></form></section>`;
 }
 
@@ -190,8 +196,8 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
 }
 
 /** With one that says nothing, where nothing has to be said. */
-function choicesOf({ isNeeded, usual }: Field, choices: readonly string[]) {
-  const named = choices.map((one) => [one, one] as const);
+function choicesOf({ isNeeded, usual, choiceWords }: Field, choices: readonly string[]) {
+  const named = choices.map((one) => [one, choiceWords[one] ?? one] as const);
   return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
 }
 
