@@ -7,6 +7,7 @@ export interface Field {
   readonly label: string;
   readonly words: string;
   readonly type: string;
+  readonly isDate: boolean;
   readonly isNeeded: boolean;
   /** Null can be given. */
   readonly mayBeNone: boolean;
@@ -25,6 +26,7 @@ export interface Field {
 
 interface Shape {
   readonly type?: string;
+  readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Shape[];
   readonly title?: string;
@@ -33,7 +35,6 @@ interface Shape {
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
-  readonly format?: string;
   readonly items?: Shape;
   /** As several tools that show descriptions of APIs have it. */
   readonly "x-enumDescriptions"?: Readonly<Record<string, string>>;
@@ -87,6 +88,7 @@ function fieldOf(
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
+    isDate: shape.format === "date",
     isLong: type === "array" || (shape.maxLength ?? 0) > longText,
   };
 }

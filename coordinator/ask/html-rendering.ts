@@ -1,8 +1,9 @@
 /** A document as the content of a page. */
 import { mayDo } from "#core/actor";
-import { anonymousVisit } from "../web/access.ts";
+import { anonymousVisit, type Visit } from "../web/access.ts";
 import {
   buttonForm,
+  confirmField,
   confirmForm,
   empty as emptyState,
   options,
@@ -32,19 +33,19 @@ export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, 
 }
 
 /** Of nodes that ask for nothing and lead nowhere in the page's own address. */
-export const nodesHtml = (nodes: readonly (Node | null)[]): Html =>
-  html`${nodes.map((one) => one && nodeHtml(one, unasked))}`;
-
-const unasked: Shown = { viewer: anonymousVisit, path: "", query: {}, operation: {} as AnyOperation };
+export const nodesHtml = (nodes: readonly (Node | null)[], viewer: Visit = anonymousVisit): Html =>
+  html`${nodes.map((one) => one && nodeHtml(one, { viewer, path: "", query: {}, operation: {} as AnyOperation }))}`;
 
 const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
 
-function nodeHtml(node: Node, seen: Shown): Html {
+/** `level`: of the headings of its sections. */
+function nodeHtml(node: Node, seen: Shown, level = 2): Html {
   switch (node.type) {
     case "words": {
-      const kind = { lead: "lead", note: "small", warn: "warn", plain: "" }[node.kind];
-      const role = node.kind === "warn" ? html` role="status"` : nothing;
-      return html`<p${classOf(kind)}${role}>${htmlOf(node.words)}</p>`;
+      if (node.kind === "warning")
+        return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
+      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
     case "facts":
       return html`<dl class="facts">${node.facts.map(
@@ -65,9 +66,18 @@ function nodeHtml(node: Node, seen: Shown): Html {
     case "list":
       return html`<ul${classOf(node.kind)}>${node.items.map((one) => html`<li>${htmlOf(one)}</li>`)}</ul>`;
     case "section": {
+      const title = htmlOf(node.title);
+      const within = node.nodes.map((one) => nodeHtml(one, seen, level + 1));
+      if (node.isFolded) return html`<details class="listed"><summary>${title}</summary>${within}</details>`;
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
-      return html`<section${id}><h2>${htmlOf(node.title)}</h2>${node.nodes.map((one) => nodeHtml(one, seen))}</section>`;
+      const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
+      return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
     }
+    case "tabs":
+      return html`<nav class="tabs" aria-label="${node.label}">${node.tabs.map(
+        ({ title, href, isCurrent }) =>
+          html`<a href="${href}"${isCurrent ? html` aria-current="true"` : nothing}>${htmlOf(title)}</a>`,
+      )}</nav>`;
     case "empty":
       return emptyState(node.what, html`${htmlOf(node.then)}`);
     case "actions": {
@@ -150,7 +160,7 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
   const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
-    ({ name }) => !without.includes(name) && name !== "confirmation",
+    ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
   const to = formPath(operation, path);
   const hidden = without.flatMap((name) =>
@@ -158,20 +168,32 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
       ? []
       : [html`<input type="hidden" name="${name}" value="${textOf(values[name])}">`],
   );
+  const shown = fields.map((field) =>
+    fieldHtml(field, { prefix: slug(to), value: values[field.name], choices: one.choices?.[field.name] }),
+  );
+  const typed = one.typed === undefined ? nothing : confirmField(slug(`${to}-confirmation`), one.typed);
+  const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
+  const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
+  const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
   const token = operation.method === "get" ? nothing : formToken(viewer);
-  const inner = html`${token}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}`;
-  const how = html`method="${operation.method}" action="${to}"`;
-  if (title === undefined)
-    return html`<form class="inline" ${how}>${inner} <button class="quiet slim">${label}</button></form>`;
-  return html`<section><h2>${title}</h2>${fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
-${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
-<form class="form" ${how}>${inner}
-<button>${label}</button></form></section>`;
+  const body = (kind: string) =>
+    html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
+  if (title === undefined) return html`${small}${body("actions")}`;
+  return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
 }
 
-/** `prefix`: of the ids, which a page has once. */
-function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): Html {
-  const { name, label, words, choices, isNeeded, type, isLong, mostLength, example } = field;
+interface FieldLook {
+  /** Of the ids, which a page has once. */
+  readonly prefix: string;
+  readonly value?: unknown;
+  /** Where only the answer knows them. */
+  readonly choices?: Readonly<Record<string, string>> | undefined;
+}
+
+function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }: FieldLook): Html {
+  const { name, label, words, isNeeded, type, isLong, mostLength, example } = field;
+  const named = field.choices?.map((one) => [one, field.choiceWords[one] ?? one] as const);
+  const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
   if (type === "boolean") {
@@ -196,8 +218,8 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
 }
 
 /** With one that says nothing, where nothing has to be said. */
-function choicesOf({ isNeeded, usual, choiceWords }: Field, choices: readonly string[]) {
-  const named = choices.map((one) => [one, choiceWords[one] ?? one] as const);
+function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, string>>) {
+  const named = Object.entries(choices);
   return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
 }
 
@@ -207,14 +229,19 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
     ([name, value]) => value !== "" && !names.includes(name) && !["page", "offset", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
-  const field = ({ name, label: of, choices: all, isNeeded, usual, mostLength, example }: Field) => {
+  const field = (one: Field) => {
+    const { name, label: of, isNeeded, isDate, usual, mostLength, example } = one;
     const value = query[name] ?? textOf(usual);
+    const all = one.choices ?? (choices[name] && Object.keys(choices[name]));
     if (all !== undefined) {
       const listed = all.map((one) => [one, wordsOf(name, one)] as const);
       const any = isNeeded || usual !== undefined ? listed : [["", "any"] as const, ...listed];
       return html`<label>${of} <select name="${name}">${options(any, value)}</select></label>`;
     }
-    return html`<label>${of} <input name="${name}" value="${value}" maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"></label>`;
+    const bounds = isDate
+      ? html` type="date"`
+      : html` maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"`;
+    return html`<label>${of} <input name="${name}" value="${value}"${bounds}></label>`;
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
     const value = query[name] ?? "";

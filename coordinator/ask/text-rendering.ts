@@ -27,7 +27,8 @@ function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
     case "words":
       // How a page is read, and what to press there, is no news on a terminal.
-      return node.kind === "note" ? "" : wrapped(textOf(node.words), paper);
+      if (node.kind === "note") return "";
+      return wrapped(`${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words)}`, paper);
     case "facts":
       return factsText(node.facts, paper);
     case "tiles":
@@ -59,6 +60,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "actions":
     case "form":
     case "filters":
+    case "tabs":
       return "";
   }
 }

@@ -5,9 +5,7 @@ import { countText, instant } from "../web/format.ts";
 import { type Html, type HtmlValue, html } from "../web/html.ts";
 import type { Column, Inline, Unit } from "./operation.ts";
 
-const none = "–";
-
-const units: Readonly<Record<Unit, (value: number) => string>> = {
+const units: Readonly<Record<Exclude<Unit, (value: number) => string>, (value: number) => string>> = {
   count: countText,
   bytes: bytesText,
   ms: msText,
@@ -15,22 +13,25 @@ const units: Readonly<Record<Unit, (value: number) => string>> = {
   share: percentText,
 };
 
-/** With its unit; what is not known is a dash. */
-function shown(value: Inline | boolean, unit?: Unit): Inline {
+/** How a value is written: with a unit, and with other words than a dash where nothing is known. */
+type Written = Pick<Column<unknown>, "unit" | "none">;
+
+function shown(value: Inline | boolean, { unit, none = "–" }: Written = {}): Inline {
   if (value === null || value === undefined || value === "") return none;
   if (typeof value === "boolean") return value ? "yes" : "no";
-  return typeof value === "number" && unit !== undefined ? units[unit](value) : value;
+  if (typeof value !== "number" || unit === undefined) return value;
+  return typeof unit === "string" ? units[unit](value) : unit(value);
 }
 
-export function htmlOf(value: Inline | boolean, unit?: Unit): HtmlValue {
-  const one = shown(value, unit);
+export function htmlOf(value: Inline | boolean, written?: Written): HtmlValue {
+  const one = shown(value, written);
   return one instanceof Date ? instant(one) : one;
 }
 
 export function htmlCell<Row>(column: Column<Row>, row: Row): Html {
   const to = column.link?.(row) ?? null;
   const more = column.more?.(row);
-  const inner = htmlOf(column.cell(row), column.unit);
+  const inner = htmlOf(column.cell(row), column);
   const linked = to === null ? inner : html`<a href="${to}">${inner}</a>`;
   return isNothing(more) ? html`${linked}` : html`${linked}<span class="small">${htmlOf(more)}</span>`;
 }
@@ -46,13 +47,13 @@ const isNothing = (value: Inline | undefined) =>
 const mostInCell = 300;
 
 export function textCell<Row>(column: Column<Row>, row: Row): string {
-  const text = textOf(column.cell(row), column.unit);
+  const text = textOf(column.cell(row), column);
   const more = column.more?.(row);
   return isNothing(more) ? text : `${text} ${textOf(more as Inline)}`;
 }
 
-export function textOf(value: Inline | boolean, unit?: Unit): string {
-  const one = shown(value, unit);
+export function textOf(value: Inline | boolean, written?: Written): string {
+  const one = shown(value, written);
   return printable(one instanceof Date ? instantWords(one.toISOString()) : plainText(one), mostInCell);
 }
 

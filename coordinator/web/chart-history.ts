@@ -52,11 +52,15 @@ export const chartHistorySchema = z
   })
   .meta({ id: "ChartHistory" });
 
+/** What is no range of time is answered with the usual one, which says so (`said`). */
 export const rangeParameters = {
   range: z
-    .enum(rangeNames)
+    .string()
     .optional()
-    .meta({ description: "Of the history: so far back from now; 24h where nothing is said.", example: "7d" }),
+    .meta({
+      ...{ enum: [...rangeNames], example: "7d" },
+      description: "Of the history: so far back from now; 24h where nothing is said.",
+    }),
   since: z.string().max(40).optional().meta({
     description: "Of the history, in place of range: from then (ISO 8601; UTC where no zone is given).",
     example: "2026-03-01T10:00Z",

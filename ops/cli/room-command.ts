@@ -63,6 +63,7 @@ export function operationGroup(
 export const operationCommand = (room: RoomName, operation: AnyOperation): RoomCommand => ({
   ...operation.command!,
   ...{ room, operation },
+  ...(operation.method === "get" ? { csv: true } : {}),
 });
 
 export function roomCommand(given: RoomCommand): Command {
@@ -81,7 +82,7 @@ export function roomCommand(given: RoomCommand): Command {
   for (const [name, field] of Object.entries(fields))
     if (!without.includes(name) || (given.body && name === "words"))
       command.addOption(optionOf(given.named?.[name] ?? name, { ...field, ...usualOf(given, name, field) }));
-  if (given.csv) command.addOption(optionOf("format", fieldOfText));
+  if (given.csv && fields.format === undefined) command.addOption(optionOf("format", fieldOfText));
   withDatabaseOptions(command);
   if (given.goesByFile)
     command.option(
@@ -126,6 +127,7 @@ function tell(answer: RoomAnswer, given: RoomCommand, options: RoomOptions): voi
   const isNone = document === null ? isNothing(value, given.columns) : !hasRows(document);
   if (!found || isNone) process.exitCode = exitCodes.notFound;
   if (csv !== null) return void process.stdout.write(csv);
+  if (options.csv) throw new UsageError("this answer is no table: --json has it for programs");
   if (!found && value === null) return void process.stderr.write(`nearcrawl: ${words}\n`);
   if (options.json) return void printAnswer(options, value, "");
   if (document !== null && given.text === undefined) {
