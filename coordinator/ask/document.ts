@@ -9,6 +9,7 @@ import type {
   Form,
   Inline,
   Node,
+  Onward,
   SectionLook,
   Tab,
   Table,
@@ -24,6 +25,7 @@ export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts:
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
 export const list = (items: readonly Inline[], kind = "plain"): Node => ({ type: "list", items, kind });
 export const empty = (what: string, then: Inline = ""): Node => ({ type: "empty", what, then });
+export const code = (text: string): Node => ({ type: "code", text });
 export const history = (one: ChartHistory): Node => ({ type: "history", history: one });
 export const actions = (...all: readonly (Action | null | false)[]): Node => ({
   type: "actions",
@@ -33,6 +35,7 @@ export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one }
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
 /** Page 1 without more has none. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
+export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
 /** What only a page can show; `otherwise` stands in its place on a terminal and in CSV. */
 export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   type: "picture",
