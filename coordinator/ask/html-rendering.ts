@@ -42,7 +42,7 @@ const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"
 function nodeHtml(node: Node, seen: Shown): Html {
   switch (node.type) {
     case "words": {
-      const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
+      const kind = { lead: "lead", note: "small", aside: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
     case "facts":
