@@ -7,6 +7,7 @@ import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.
 import { routePath } from "../web/api-operation.ts";
 import { wantsJson } from "../web/guard.ts";
 import { type Html, html } from "../web/html.ts";
+import type { PageError } from "../web/page-frame.ts";
 import type { AskedView, Shown } from "../web/views.ts";
 import { fieldsIn, meaningOf } from "./fields.ts";
 import { documentHtml, formHtml, formPath } from "./html-rendering.ts";
@@ -35,11 +36,17 @@ export function addOperations<Ports>(
       else
         actions.add({
           ...route,
+          // What is no operation of the API is for people alone.
+          api: one.path.startsWith("/api/") ? route.api : null,
           ...(one.partnersToo === undefined ? {} : { partnersToo: one.partnersToo }),
           ...(one.mostBytes === undefined ? {} : { mostBytes: one.mostBytes }),
           body: one.body!.schema,
           fromForm: (values) => formBody(one, values),
-          refill: (values, viewer, fault) => formAgain({ operation: one, path: {}, values, fault, viewer }),
+          refill: (values, viewer, fault) =>
+            formAgain({
+              ...{ operation: one, path: {}, fault, viewer },
+              values: { ...values, ...formBody(one, values) },
+            }),
           act: async (asked) => await done(one, asked, ports),
         });
     }
@@ -48,8 +55,13 @@ export function addOperations<Ports>(
 
 /** By the names of its schema: what each text means. */
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
-  const fields = fieldsIn(body!.schema).filter(({ name }) => values[name] !== undefined);
-  const read = fields.map((field) => [field.name, meaningOf(field, values[field.name]!)] as const);
+  const read = fieldsIn(body!.schema).map((field) => {
+    const { name, type, choices } = field;
+    // Each choice has a box of its own.
+    if (type === "array" && choices !== undefined)
+      return [name, choices.filter((one) => values[`${name}-${one}`] !== undefined)] as const;
+    return [name, values[name] === undefined ? undefined : meaningOf(field, values[name])] as const;
+  });
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
@@ -70,12 +82,16 @@ function inPath(
   return values;
 }
 
-async function looked(one: AnyOperation, asked: AskedView, ports: unknown): Promise<Shown | string | null> {
+async function looked(
+  one: AnyOperation,
+  asked: AskedView,
+  ports: unknown,
+): Promise<Shown | PageError | string | null> {
   const { query, visit, now, request } = asked;
   const fields = fieldsIn(z.object(one.parameters?.query ?? {}));
   const given = fields
-    .map((field) => [field, query(field.name)] as const)
-    .filter(([, text]) => text.trim() !== "");
+    .map((field) => [field, query(field.name).trim()] as const)
+    .filter(([, text]) => text !== "");
   if (given.length === 0 && one.start !== undefined && !wantsJson(request)) {
     const document = one.start({ viewer: visit, now });
     return shownOf(one, document, { status: 200, value: null, asked, query: {} });
@@ -99,8 +115,8 @@ async function looked(one: AnyOperation, asked: AskedView, ports: unknown): Prom
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     if (!(error instanceof Fault)) throw error;
-    if (error.status === 404) return null;
-    return error.message;
+    const { status, title, message: words, beside } = error;
+    return { status, title, words, ...beside };
   }
 }
 
@@ -142,7 +158,8 @@ function faultsIn(
   const all = issues.slice(0, 5).map(({ path: [first], message }) => {
     const name = String(first);
     const text = given(name).trim();
-    return `${name}: ${text.length > mostShown ? `${text.slice(0, mostShown)}…` : text}: ${message}`;
+    const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+    return [name, shown, message].filter((part) => part !== "").join(": ");
   });
   return `${all.join("; ")}.`;
 }
@@ -166,7 +183,7 @@ async function done(one: AnyOperation, asked: AskedAction<unknown>, ports: unkno
     const change = one.change?.(value) ?? null;
     const told = one.told?.(value) ?? value;
     const status = (one.status?.(value) ?? Number(Object.keys(one.answers)[0])) as 200 | 201 | 202;
-    if (one.view !== undefined) {
+    if (one.view !== undefined && (via === "api" || one.goTo === undefined)) {
       const document = one.view(value, { input: given, viewer: visit, now });
       const { title } = document;
       const around = { path: formPath(one, names), query: {}, operation: one };

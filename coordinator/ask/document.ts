@@ -1,11 +1,26 @@
 /** What a document is made of, by short names: `lead`, `table`, `section`. */
 import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html } from "../web/html.ts";
-import type { Action, Column, Fact, Filters, Form, Inline, Node, Table, Tile } from "./operation.ts";
+import type {
+  Action,
+  Column,
+  Fact,
+  Filters,
+  Form,
+  Inline,
+  Node,
+  Onward,
+  SectionLook,
+  Tab,
+  Table,
+  Tile,
+} from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
 /** How a page is read, and what to press there: on pages alone. */
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
+/** What should not be overlooked. */
+export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
 /** What belongs to the answer, in small letters on a page. */
 export const aside = (words: Inline): Node => ({ type: "words", kind: "aside", words });
@@ -13,6 +28,7 @@ export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts:
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
 export const list = (items: readonly Inline[], kind = "plain"): Node => ({ type: "list", items, kind });
 export const empty = (what: string, then: Inline = ""): Node => ({ type: "empty", what, then });
+export const code = (text: string): Node => ({ type: "code", text });
 export const history = (one: ChartHistory): Node => ({ type: "history", history: one });
 export const actions = (...all: readonly (Action | null | false)[]): Node => ({
   type: "actions",
@@ -22,6 +38,7 @@ export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one }
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
 /** Page 1 without more has none. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
+export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
 /** What only a page can show; `otherwise` stands in its place on a terminal and in CSV. */
 export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   type: "picture",
@@ -29,10 +46,15 @@ export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   otherwise,
 });
 export const table = <Row>(one: Omit<Table<Row>, "type">): Node => ({ type: "table", ...one });
-export const section = (title: Inline, nodes: readonly (Node | null | false)[], id?: string): Node => ({
-  ...{ type: "section", title, nodes: present(nodes) },
-  ...(id === undefined ? {} : { id }),
-});
+export const section = (
+  title: Inline,
+  nodes: readonly (Node | null | false)[],
+  look: SectionLook = {},
+): Node => ({ type: "section", title, nodes: present(nodes), ...look });
+/** Long, and of interest to few. */
+export const folded = (title: Inline, nodes: readonly (Node | null | false)[]): Node =>
+  section(title, nodes, { isFolded: true });
+export const tabs = (label: string, all: readonly Tab[]): Node => ({ type: "tabs", label, tabs: all });
 
 /** Without those that a condition left out. */
 export const present = (nodes: readonly (Node | null | false)[]): readonly Node[] =>

@@ -1,10 +1,12 @@
 /** A document as the content of a page. */
 import { mayDo } from "#core/actor";
-import { anonymousVisit } from "../web/access.ts";
+import { anonymousVisit, type Visit } from "../web/access.ts";
 import {
   buttonForm,
+  confirmField,
   confirmForm,
   empty as emptyState,
+  type Heading,
   options,
   pager,
   tableOf,
@@ -12,11 +14,22 @@ import {
 } from "../web/components.ts";
 import { filterChips } from "../web/filter-chips.ts";
 import { countText } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import { type Field, fieldsIn, textOf } from "./fields.ts";
-import type { Action, AnyOperation, Document, Filters, Form, Node, Seen, Table } from "./operation.ts";
+import type {
+  Action,
+  AnyOperation,
+  Column,
+  Document,
+  Filters,
+  Form,
+  Node,
+  Onward,
+  Seen,
+  Table,
+} from "./operation.ts";
 import { htmlCell, htmlOf } from "./words.ts";
 
 /** Who looks at it, and under which address with which question. */
@@ -32,16 +45,17 @@ export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, 
 }
 
 /** Of nodes that ask for nothing and lead nowhere in the page's own address. */
-export const nodesHtml = (nodes: readonly (Node | null)[]): Html =>
-  html`${nodes.map((one) => one && nodeHtml(one, unasked))}`;
-
-const unasked: Shown = { viewer: anonymousVisit, path: "", query: {}, operation: {} as AnyOperation };
+export const nodesHtml = (nodes: readonly (Node | null)[], viewer: Visit = anonymousVisit): Html =>
+  html`${nodes.map((one) => one && nodeHtml(one, { viewer, path: "", query: {}, operation: {} as AnyOperation }))}`;
 
 const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
 
-function nodeHtml(node: Node, seen: Shown): Html {
+/** `level`: of the headings of its sections. */
+function nodeHtml(node: Node, seen: Shown, level = 2): Html {
   switch (node.type) {
     case "words": {
+      if (node.kind === "warning")
+        return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
       const kind = { lead: "lead", note: "small", aside: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
@@ -64,9 +78,18 @@ function nodeHtml(node: Node, seen: Shown): Html {
     case "list":
       return html`<ul${classOf(node.kind)}>${node.items.map((one) => html`<li>${htmlOf(one)}</li>`)}</ul>`;
     case "section": {
+      const title = htmlOf(node.title);
+      const within = node.nodes.map((one) => nodeHtml(one, seen, level + 1));
+      if (node.isFolded) return html`<details class="listed"><summary>${title}</summary>${within}</details>`;
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
-      return html`<section${id}><h2>${htmlOf(node.title)}</h2>${node.nodes.map((one) => nodeHtml(one, seen))}</section>`;
+      const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
+      return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
     }
+    case "tabs":
+      return html`<nav class="tabs" aria-label="${node.label}">${node.tabs.map(
+        ({ title, href, isCurrent }) =>
+          html`<a href="${href}"${isCurrent ? html` aria-current="true"` : nothing}>${htmlOf(title)}</a>`,
+      )}</nav>`;
     case "empty":
       return emptyState(node.what, html`${htmlOf(node.then)}`);
     case "actions": {
@@ -80,11 +103,27 @@ function nodeHtml(node: Node, seen: Shown): Html {
       return filtersHtml(node, seen);
     case "pager":
       return pager({ path: seen.path, query: seen.query, page: node.page, more: node.more });
+    case "onward":
+      return onwardHtml(node, seen);
     case "history":
       return historySection(seen.path, seen.query, node.history);
+    case "code":
+      return html`<pre><code>${node.text}</code></pre>`;
     case "picture":
       return node.html;
   }
+}
+
+function onwardHtml(
+  { next, words, name = "after", first = "First page" }: Onward,
+  { path, query }: Shown,
+): Html {
+  const isFirst = query[name] === undefined;
+  if (isFirst && next === null) return nothing;
+  const to = (at: string | number | null) => pathWith(path, { ...query, [name]: at });
+  return html`<nav class="pager" aria-label="Parts of the list">${isFirst ? nothing : html`<a href="${to(null)}">${first}</a>`}${
+    next === null ? html`<span>That is all.</span>` : html`<a href="${to(next)}" rel="next">${words}</a>`
+  }</nav>`;
 }
 
 function isFor(
@@ -100,17 +139,15 @@ function isFor(
   );
 }
 
-function tableHtml<Row>({ label, columns, rows, empty, actions, most, kind }: Table<Row>, seen: Shown): Html {
+function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
+  const { label, columns, rows, empty, actions, most, kind } = table;
   const [what, then] = empty;
   if (rows.length === 0) return emptyState(what, html`${htmlOf(then)}`);
   const onPage = columns.filter(({ title }) => title !== null);
   const shown = most === undefined ? rows : rows.slice(0, most);
   const deeds = shown.map((row) => (actions?.(row) ?? []).filter((one) => isFor(one, seen)));
   const hasDeeds = deeds.some((all) => all.length > 0);
-  const heads = onPage.map(({ title, unit, kind: of }) => {
-    const style = of ?? (unit === undefined ? "" : "number");
-    return style === "" ? title! : `${title} .${style}`;
-  });
+  const heads = onPage.map((column) => headOf(column, table, seen));
   const at = new Map(shown.map((row, index) => [row, index]));
   const body = tableOf(
     label,
@@ -124,6 +161,26 @@ function tableHtml<Row>({ label, columns, rows, empty, actions, most, kind }: Ta
   );
   if (shown.length === rows.length) return body;
   return html`${body}<p class="small">The first ${countText(shown.length)} of ${countText(rows.length)}; CSV and JSON have all.</p>`;
+}
+
+/** The heading of a column that sorts leads to its order; of the one in force, to the other direction. */
+function headOf<Row>(
+  { title, unit, kind, sort }: Column<Row>,
+  { order }: Pick<Table<Row>, "order">,
+  { path, query }: Shown,
+): string | Heading {
+  const style = kind ?? (unit === undefined ? "" : "number");
+  if (sort === undefined || order === undefined) return style === "" ? title! : `${title} .${style}`;
+  const [name, first] = sort;
+  const isUp = order.direction === "up";
+  const isInForce = name === order.sort;
+  const direction = !isInForce ? first : isUp ? "down" : "up";
+  const asked = { sort: name, order: direction === first ? null : direction, after: null, page: null };
+  const link = html`<a href="${pathWith(path, { ...query, ...asked })}">${title}${isInForce && html` <span aria-hidden="true">${isUp ? "↑" : "↓"}</span>`}</a>`;
+  return {
+    ...{ title: link, kind: style },
+    ...(isInForce ? { sorted: isUp ? "ascending" : "descending" } : {}),
+  };
 }
 
 /** The address of a form, its path's fields filled in. */
@@ -148,8 +205,8 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 /** `fault`: what is wrong with what was typed. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
   const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
-  const fields = fieldsIn(operation.body!.schema).filter(
-    ({ name }) => !without.includes(name) && name !== "confirmation",
+  const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
+    ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
   const to = formPath(operation, path);
   const hidden = without.flatMap((name) =>
@@ -157,21 +214,47 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
       ? []
       : [html`<input type="hidden" name="${name}" value="${textOf(values[name])}">`],
   );
-  return html`<section><h2>${title}</h2>${fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
-${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
-<form class="ask-form" method="post" action="${to}">${formToken(viewer)}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}
-<button>${label}</button></form></section>`;
+  const shown = fields.map((field) =>
+    fieldHtml(field, { prefix: slug(to), value: values[field.name], choices: one.choices?.[field.name] }),
+  );
+  const typed = one.typed === undefined ? nothing : confirmField(slug(`${to}-confirmation`), one.typed);
+  const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
+  const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
+  const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
+  const token = operation.method === "get" ? nothing : formToken(viewer);
+  const body = (kind: string) =>
+    html`<form class="${kind}" method="${operation.method}" action="${to}">${token}${hidden}${shown}${typed}${button}</form>`;
+  if (title === undefined) return html`${small}${body("actions")}`;
+  return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
 }
 
-/** `prefix`: of the ids, which a page has once. */
-function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): Html {
-  const { name, label, words, choices, isNeeded, type, isLong, mostLength, example } = field;
+interface FieldLook {
+  /** Of the ids, which a page has once. */
+  readonly prefix: string;
+  readonly value?: unknown;
+  /** Where only the answer knows them. */
+  readonly choices?: Readonly<Record<string, string>> | undefined;
+}
+
+function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }: FieldLook): Html {
+  const { name, label, words, isNeeded, type, isLong, mostLength, example } = field;
+  const named = field.choices?.map((one) => [one, field.choiceWords[one] ?? one] as const);
+  const choices = found ?? (named && Object.fromEntries(named));
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
   if (type === "boolean") {
     const checked = value === true || value === "yes" ? html` checked` : nothing;
     const box = html`<input type="checkbox" name="${name}" value="yes"${checked}>`;
     return html`<div><label class="choice">${box}${label}</label>${under}</div>`;
+  }
+  if (type === "array" && choices !== undefined) {
+    const chosen = Array.isArray(value) ? value : [];
+    const boxes = Object.entries(choices).map(([one, meaning]) => {
+      const checked = chosen.includes(one) ? html` checked` : nothing;
+      const box = html`<input type="checkbox" name="${`${name}-${one}`}" value="yes"${checked}>`;
+      return html`<label class="choice">${box}<span>${one}${meaning !== one && html` <span class="small">${meaning}</span>`}</span></label>`;
+    });
+    return html`<fieldset><legend>${label}</legend>${boxes}${under}</fieldset>`;
   }
   const required = isNeeded ? html` required` : nothing;
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
@@ -190,21 +273,28 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
 }
 
 /** With one that says nothing, where nothing has to be said. */
-function choicesOf({ isNeeded, usual }: Field, choices: readonly string[]) {
-  const named = choices.map((one) => [one, one] as const);
+function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, string>>) {
+  const named = Object.entries(choices);
   return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
 }
+
+/** Characters that are seen of a field. */
+const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
 
 function filtersHtml({ names, choices = {}, label }: Filters, { path, query, operation }: Shown): Html {
   const fields = fieldsIn(operation.input).filter(({ name }) => names.includes(name));
   const kept = Object.entries(query).filter(
-    ([name, value]) => value !== "" && !names.includes(name) && !["page", "offset", "format"].includes(name),
+    ([name, value]) =>
+      value !== "" &&
+      !names.includes(name) &&
+      !["page", "offset", "after", "beforeId", "format"].includes(name),
   );
   const wordsOf = (name: string, value: string) => choices[name]?.[value] ?? value;
   const field = (one: Field) => {
     const { name, label: of, isNeeded, isDate, usual, mostLength, example } = one;
     const value = query[name] ?? textOf(usual);
-    const all = one.choices ?? (choices[name] && Object.keys(choices[name]));
+    const offered = choices[name] && [...new Set([...Object.keys(choices[name]), value])];
+    const all = one.choices ?? offered?.filter((one) => one !== "");
     if (all !== undefined) {
       const listed = all.map((one) => [one, wordsOf(name, one)] as const);
       const any = isNeeded || usual !== undefined ? listed : [["", "any"] as const, ...listed];
@@ -212,14 +302,14 @@ function filtersHtml({ names, choices = {}, label }: Filters, { path, query, ope
     }
     const bounds = isDate
       ? html` type="date"`
-      : html` maxlength="${mostLength ?? 200}" size="16" placeholder="${example}"`;
-    return html`<label>${of} <input name="${name}" value="${value}"${bounds}></label>`;
+      : html` maxlength="${mostLength ?? 200}" size="${sizeOf(mostLength)}" placeholder="${example}" autocapitalize="none" spellcheck="false"`;
+    return html`<label>${of} <input name="${name}" value="${value}"${bounds} autocomplete="off"></label>`;
   };
   const chips = fields.flatMap(({ name, label: of, usual }) => {
     const value = query[name] ?? "";
     return value === "" || value === textOf(usual) ? [] : [{ name, label: of, value: wordsOf(name, value) }];
   });
-  return html`<form class="filter-row" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
+  return html`<form class="filter-row fleet-filters" method="get" action="${path}" role="search" aria-label="${label}">${kept.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}${fields.map(field)}<button class="slim">Show</button></form>${filterChips(path, query, chips)}`;
 }

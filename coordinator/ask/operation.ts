@@ -15,6 +15,7 @@ import {
 } from "../web/api-operation.ts";
 import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html, HtmlValue } from "../web/html.ts";
+import type { PageError } from "../web/page-frame.ts";
 
 /** What an operation is asked, once checked: `input` has the path's, the query's and the body's fields by their names. */
 export interface Asked<Ports, In> {
@@ -53,7 +54,7 @@ export interface Operation<Ports, In, Value> extends ApiOperation {
   readonly change?: (value: Value) => Change | null;
   /** What a deed says; left out: the words of its change. */
   readonly said?: (value: Value) => string;
-  /** Where it leads; left out: to the page that its form's path begins with. */
+  /** Where its form leads; left out: to its answer where `view` shows one, and else to the page that the form's path begins with. */
   readonly goTo?: (value: Value) => string;
   /** What a program gets, where it is not the whole value. */
   readonly told?: (value: Value) => unknown;
@@ -88,13 +89,16 @@ export interface Command {
 
 /** What was asked for cannot be had or done, in words for whoever asked. */
 export class Fault extends Error {
-  readonly status: 400 | 403 | 404 | 409 | 422 | 429 | 503;
+  readonly status: 400 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
   readonly title: string;
+  /** Of a question: what else a page and programs are told. */
+  readonly beside: Pick<PageError, "more" | "refreshSeconds">;
 
-  constructor(status: Fault["status"], words: string, title?: string) {
+  constructor(status: Fault["status"], words: string, title?: string, beside: Fault["beside"] = {}) {
     super(words);
     this.status = status;
     this.title = title ?? (status === 404 ? "Not known" : "That cannot be done");
+    this.beside = beside;
   }
 }
 
@@ -113,6 +117,9 @@ export interface Document {
   readonly nodes: readonly Node[];
   /** A page that looks again by itself after so long, while something is awaited. */
   readonly refreshSeconds?: number;
+  /** What CSV has, where it is not the first table that is shown. */
+  // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
+  readonly csv?: Table<any>;
 }
 
 /** A time is shown in the reader's zone on a page, in UTC elsewhere. */
@@ -140,7 +147,11 @@ export interface Column<Row> {
   readonly value?: (row: Row) => string | number | boolean | Date | null;
   /** On pages alone: pictures. */
   readonly isPicture?: true;
+  /** The order that its heading asks for, and which end of it people look for first. */
+  readonly sort?: readonly [name: string, first: Direction];
 }
+
+export type Direction = "up" | "down";
 
 /** A button that asks for an operation at once; only who may sees it. */
 export interface Action {
@@ -167,52 +178,93 @@ export interface Table<Row> {
   /** Rows on a page; CSV and JSON have all. */
   readonly most?: number;
   readonly kind?: string;
+  /** In force, of columns that sort. */
+  readonly order?: { readonly sort: string; readonly direction: Direction };
 }
 
 export type Node =
-  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain" | "aside"; readonly words: Inline }
+  | {
+      readonly type: "words";
+      readonly kind: "lead" | "note" | "plain" | "aside" | "warning";
+      readonly words: Inline;
+    }
   | { readonly type: "facts"; readonly facts: readonly Fact[] }
   | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
   | Table<any>
   | { readonly type: "list"; readonly items: readonly Inline[]; readonly kind: string }
-  | {
-      readonly type: "section";
-      readonly title: Inline;
-      readonly nodes: readonly Node[];
-      readonly id?: string;
-    }
+  | ({ readonly type: "section"; readonly title: Inline; readonly nodes: readonly Node[] } & SectionLook)
+  | { readonly type: "tabs"; readonly label: string; readonly tabs: readonly Tab[] }
   | { readonly type: "empty"; readonly what: string; readonly then: Inline }
   | { readonly type: "actions"; readonly actions: readonly Action[] }
   | Form
   | Filters
   | { readonly type: "pager"; readonly page: number; readonly more: boolean }
+  /** To be copied as it is. */
+  | { readonly type: "code"; readonly text: string }
+  | Onward
   | { readonly type: "history"; readonly history: ChartHistory }
   | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
+
+export interface SectionLook {
+  readonly id?: string;
+  /** Class of its element. */
+  readonly kind?: string;
+  /** Closed until it is opened, on pages. */
+  readonly isFolded?: boolean;
+}
+
+/** One of several views of the same thing. */
+export interface Tab {
+  readonly title: Inline;
+  readonly href: string;
+  readonly isCurrent: boolean;
+}
 
 export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
 export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null | false;
 
-/** Of an operation that takes something; its fields are its schema's. Only who may sees it. */
+/** Of an operation that takes something, or that asks with a question; its fields are its schema's. Only who may sees it. */
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  readonly title: string;
+  /** Left out: it stands in a row, without a heading. */
+  readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
   readonly path?: Readonly<Record<string, string | number>>;
   /** What stands in the fields. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Fields that are not shown. */
+  /** Fields that are not shown; those with a value are sent along. */
   readonly without?: readonly string[];
+  /** What a field may have, and in which words, where only the answer knows. */
+  readonly choices?: Choices;
+  /** For what takes work away: it is done once this is typed. */
+  readonly typed?: string;
+  readonly kind?: "danger";
 }
+
+/** From one part of a list to the next, where the answer says how it goes on. */
+export interface Onward {
+  readonly type: "onward";
+  /** Null: this was the last part. */
+  readonly next: string | number | null;
+  readonly words: string;
+  /** The parameter that takes `next`; left out: after. */
+  readonly name?: string;
+  /** Back to where it begins; left out: "First page". */
+  readonly first?: string;
+}
+
+/** By the field's name the words of each value. */
+export type Choices = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** The fields of the question that narrow this answer, with a chip for each that does. */
 export interface Filters {
   readonly type: "filters";
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
-  readonly choices?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly choices?: Choices;
   /** For who hears the page. */
   readonly label: string;
 }

@@ -11,6 +11,9 @@ const mostColumns = 100;
 /** Of what only a page shows otherwise. */
 const mostInLine = 500;
 
+/** Of what is copied: all of it. */
+const mostInCode = 10_000;
+
 interface TextPaper extends Paper {
   /** A range of time was asked for, so its charts are wanted. */
   readonly withHistory?: boolean;
@@ -27,7 +30,8 @@ function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
     case "words":
       // How a page is read, and what to press there, is no news on a terminal.
-      return node.kind === "note" ? "" : wrapped(textOf(node.words), paper);
+      if (node.kind === "note") return "";
+      return wrapped(`${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words)}`, paper);
     case "facts":
       return factsText(node.facts, paper);
     case "tiles":
@@ -50,15 +54,23 @@ function nodeText(node: Node, paper: TextPaper): string {
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
     case "history":
       return paper.withHistory ? historyText(node.history, paper) : "";
+    case "code":
+      return node.text
+        .split("\n")
+        .map((line) => printable(line, mostInCode))
+        .join("\n");
     case "picture":
       return typeof node.otherwise === "string"
         ? linesOf(node.otherwise, paper)
         : nodeText(node.otherwise, paper);
     case "pager":
       return node.more ? `There are more: page ${node.page + 1} has them.` : "";
+    case "onward":
+      return node.next === null ? "" : `There are more: --${node.name ?? "after"} ${node.next}`;
     case "actions":
     case "form":
     case "filters":
+    case "tabs":
       return "";
   }
 }
@@ -106,8 +118,8 @@ function wrapped(text: string, { width }: Paper, indent = ""): string {
 }
 
 /** Null: it has no table for programs. */
-export function documentCsv({ nodes }: Document): CsvTable | null {
-  const found = tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
+export function documentCsv({ nodes, csv }: Document): CsvTable | null {
+  const found = csv ?? tablesIn(nodes).find((one) => one.columns.some(({ key }) => key !== ""));
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
   return {
@@ -116,11 +128,15 @@ export function documentCsv({ nodes }: Document): CsvTable | null {
   };
 }
 
-/** False: all of its tables are empty. */
+/** False: all of its tables are empty, or it only says that there is nothing. */
 export function hasRows({ nodes }: Document): boolean {
   const tables = tablesIn(nodes);
-  return tables.length === 0 || tables.some(({ rows }) => rows.length > 0);
+  if (tables.length > 0) return tables.some(({ rows }) => rows.length > 0);
+  const matter = nodes.filter(({ type }) => !beside.includes(type));
+  return matter.length === 0 || matter.some(({ type }) => type !== "empty");
 }
+
+const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", "pager"];
 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
