@@ -26,6 +26,10 @@ export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   otherwise,
 });
 export const table = <Row>(one: Omit<Table<Row>, "type">): Node => ({ type: "table", ...one });
+/** Closed on a page until somebody opens it. */
+export const fold = (summary: Inline, nodes: readonly (Node | null | false)[], kind = ""): Node => ({
+  ...{ type: "fold", summary, nodes: present(nodes), kind },
+});
 export const section = (title: Inline, nodes: readonly (Node | null | false)[], id?: string): Node => ({
   ...{ type: "section", title, nodes: present(nodes) },
   ...(id === undefined ? {} : { id }),

@@ -12,6 +12,10 @@ export interface Field {
   /** Null can be given. */
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
+  /** Of these, any number can be given. */
+  readonly several: readonly string[] | undefined;
+  /** Told by its name: people type it with a unit. */
+  readonly isBytes: boolean;
   /** Characters at most. */
   readonly mostLength: number | undefined;
   readonly example: string;
@@ -24,6 +28,7 @@ interface Shape {
   readonly type?: string;
   readonly format?: string;
   readonly enum?: readonly unknown[];
+  readonly items?: Shape;
   readonly anyOf?: readonly Shape[];
   readonly title?: string;
   readonly description?: string;
@@ -75,7 +80,9 @@ function fieldOf(
   return {
     ...{ name, type, words, isNeeded, label: shape.title ?? (words || name) },
     mayBeNone: given.anyOf?.some((one) => named(one, all).type === "null") ?? false,
-    choices: shape.enum?.every((one) => typeof one === "string") ? (shape.enum as string[]) : undefined,
+    choices: textsIn(shape),
+    several: shape.items && textsIn(named(shape.items, all)),
+    isBytes: /bytes/i.test(name) && (type === "integer" || type === "number"),
     mostLength: shape.maxLength,
     example: typeof shape.example === "object" ? "" : String(shape.example ?? ""),
     usual: shape.default,
@@ -84,11 +91,14 @@ function fieldOf(
   };
 }
 
+const textsIn = ({ enum: all }: Shape) =>
+  all?.every((one) => typeof one === "string") ? (all as readonly string[]) : undefined;
+
 /**
  * What a text in an address, a form or a command means. An empty one is null where there may be none, and else left out; what
  * is no number stays a text, to be refused by its name.
  */
-export function meaningOf({ type, mayBeNone }: Field, text: string): unknown {
+export function meaningOf({ type, mayBeNone, isBytes }: Field, text: string): unknown {
   const trimmed = text.trim();
   if (type === "array")
     return text
@@ -98,11 +108,22 @@ export function meaningOf({ type, mayBeNone }: Field, text: string): unknown {
   if (trimmed === "") return mayBeNone ? null : undefined;
   if (type === "boolean") return ["on", "yes", "true", "1"].includes(trimmed);
   if (type !== "number" && type !== "integer") return text;
-  return /^-?\d{1,15}(\.\d+)?$/.test(trimmed) ? Number(trimmed) : text;
+  const [, number, unit] = /^(-?\d{1,15}(?:\.\d+)?)(?: ?([kMGT])B)?$/.exec(trimmed) ?? [];
+  if (number === undefined || (unit !== undefined && !isBytes)) return text;
+  return unit === undefined
+    ? Number(number)
+    : Math.round(Number(number) * bytesOf[unit as keyof typeof bytesOf]);
 }
 
+const bytesOf = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 } as const;
+
+/** Bytes as people type them: the number loses nothing. */
+const bytesTyped = (bytes: number) => (bytes < bytesOf.M ? String(bytes) : `${bytes / bytesOf.G} GB`);
+
 /** As it stands in a form. */
-export function textOf(value: unknown): string {
+export function textOf(value: unknown, { isBytes }: Pick<Field, "isBytes"> = { isBytes: false }): string {
   if (value === null || value === undefined) return "";
+  if (value === true) return "yes";
+  if (isBytes && typeof value === "number") return bytesTyped(value);
   return Array.isArray(value) ? value.join("\n") : String(value);
 }

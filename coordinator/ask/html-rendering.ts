@@ -12,7 +12,7 @@ import {
 } from "../web/components.ts";
 import { filterChips } from "../web/filter-chips.ts";
 import { countText } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import { type Field, fieldsIn, textOf } from "./fields.ts";
@@ -67,6 +67,10 @@ function nodeHtml(node: Node, seen: Shown): Html {
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
       return html`<section${id}><h2>${htmlOf(node.title)}</h2>${node.nodes.map((one) => nodeHtml(one, seen))}</section>`;
     }
+    case "fold":
+      return html`<details${classOf(node.kind)}><summary>${htmlOf(node.summary)}</summary><div>${node.nodes.map(
+        (one) => nodeHtml(one, seen),
+      )}</div></details>`;
     case "empty":
       return emptyState(node.what, html`${htmlOf(node.then)}`);
     case "actions": {
@@ -136,6 +140,8 @@ function actionHtml(
   { viewer }: Pick<Shown, "viewer">,
 ): Html {
   const to = { path: formPath(operation, path), label };
+  if (operation.method === "get")
+    return html`<a class="button ${kind ?? "quiet"} slim" href="${pathWith(to.path, values)}">${label}</a>`;
   if (typed !== undefined) return confirmForm(viewer, { ...to, typed, id: slug(`confirm-${to.path}`) });
   const fields = Object.entries(values).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
@@ -165,7 +171,7 @@ ${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
 
 /** `prefix`: of the ids, which a page has once. */
 function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): Html {
-  const { name, label, words, choices, isNeeded, type, isLong, mostLength, example } = field;
+  const { name, label, words, choices, several, isNeeded, type, isLong, mostLength, example } = field;
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
   if (type === "boolean") {
@@ -177,9 +183,11 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
   const most = mostLength === undefined ? nothing : html` maxlength="${mostLength}"`;
   const like = example === "" ? nothing : html` placeholder="${example}"`;
   const shared = html`id="${id}" name="${name}"${required}`;
-  const numeric = type === "number" || type === "integer" ? html` inputmode="decimal"` : nothing;
+  const isNumber = type === "number" || type === "integer";
+  const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
-  const text = textOf(value);
+  const text = textOf(value, field);
+  if (several !== undefined) return boxesHtml(field, several, value);
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`
@@ -188,6 +196,13 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
         : html`<input ${shared}${numeric}${most}${like}${typed} value="${text}">`;
   return html`<div><label for="${id}">${label}</label>${input}${under}</div>`;
 }
+
+/** The empty field says that none of them is ticked. */
+const boxesHtml = ({ name, label, words }: Field, several: readonly string[], value: unknown) =>
+  html`<fieldset><legend>${label}</legend><input type="hidden" name="${name}">${several.map((one) => {
+    const checked = Array.isArray(value) && value.includes(one) ? html` checked` : nothing;
+    return html`<label class="choice"><input type="checkbox" name="${name}.${one}" value="yes"${checked}>${one}</label>`;
+  })}${words === label ? nothing : html`<span class="small">${words}</span>`}</fieldset>`;
 
 /** With one that says nothing, where nothing has to be said. */
 function choicesOf({ isNeeded, usual }: Field, choices: readonly string[]) {

@@ -131,7 +131,7 @@ export interface Column<Row> {
   /** What stands for people where nothing is known; left out: a dash. */
   readonly none?: string;
   /** Figures stand to the right; texts are wide, break anywhere, or not at all. */
-  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "bar-column";
+  readonly kind?: "number" | "wide" | "break" | "wide break" | "nowrap" | "why" | "bar-column";
   /** On pages. */
   readonly link?: (row: Row) => string | null;
   /** Under the cell, in small letters; not in CSV. */
@@ -142,7 +142,7 @@ export interface Column<Row> {
   readonly isPicture?: true;
 }
 
-/** A button that asks for an operation at once; only who may sees it. */
+/** A button that asks for an operation at once, or leads to its page where it only reads; only who may sees it. */
 export interface Action {
   readonly operation: AnyOperation;
   /** Of the path. */
@@ -181,6 +181,12 @@ export type Node =
       readonly title: Inline;
       readonly nodes: readonly Node[];
       readonly id?: string;
+    }
+  | {
+      readonly type: "fold";
+      readonly summary: Inline;
+      readonly nodes: readonly Node[];
+      readonly kind: string;
     }
   | { readonly type: "empty"; readonly what: string; readonly then: Inline }
   | { readonly type: "actions"; readonly actions: readonly Action[] }

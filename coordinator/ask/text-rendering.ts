@@ -42,9 +42,14 @@ function nodeText(node: Node, paper: TextPaper): string {
       return rowsText(node, paper);
     case "list":
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
+    case "fold":
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
-      return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
+      return parts.length === 0
+        ? ""
+        : [painted("strong", textOf(node.type === "fold" ? node.summary : node.title), paper), ...parts].join(
+            "\n",
+          );
     }
     case "empty":
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
@@ -125,7 +130,7 @@ export function hasRows({ nodes }: Document): boolean {
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   return nodes.flatMap((node) => {
-    if (node.type === "section") return tablesIn(node.nodes);
+    if (node.type === "section" || node.type === "fold") return tablesIn(node.nodes);
     if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
     return node.type === "table" ? [node] : [];
   });
