@@ -1,10 +1,24 @@
 /** What a document is made of, by short names: `lead`, `table`, `section`. */
 import type { ChartHistory } from "../web/chart-history.ts";
 import type { Html } from "../web/html.ts";
-import type { Action, Column, Fact, Filters, Form, Inline, Node, Table, Tile } from "./operation.ts";
+import type {
+  Action,
+  Column,
+  Fact,
+  Filters,
+  Form,
+  Inline,
+  Node,
+  SectionLook,
+  Tab,
+  Table,
+  Tile,
+} from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
+/** What should not be overlooked. */
+export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
 export const plain = (words: Inline): Node => ({ type: "words", kind: "plain", words });
 export const facts = (...all: readonly Fact[]): Node => ({ type: "facts", facts: all });
 export const tiles = (all: readonly Tile[], kind = ""): Node => ({ type: "tiles", tiles: all, kind });
@@ -26,14 +40,18 @@ export const picture = (html: Html, otherwise: string | Node = ""): Node => ({
   otherwise,
 });
 export const table = <Row>(one: Omit<Table<Row>, "type">): Node => ({ type: "table", ...one });
-/** Closed on a page until somebody opens it. */
-export const fold = (summary: Inline, nodes: readonly (Node | null | false)[], kind = ""): Node => ({
-  ...{ type: "fold", summary, nodes: present(nodes), kind },
-});
-export const section = (title: Inline, nodes: readonly (Node | null | false)[], id?: string): Node => ({
-  ...{ type: "section", title, nodes: present(nodes) },
-  ...(id === undefined ? {} : { id }),
-});
+export const section = (
+  title: Inline,
+  nodes: readonly (Node | null | false)[],
+  look: SectionLook = {},
+): Node => ({ type: "section", title, nodes: present(nodes), ...look });
+/** Long, and of interest to few. */
+export const folded = (
+  title: Inline,
+  nodes: readonly (Node | null | false)[],
+  look: SectionLook = {},
+): Node => section(title, nodes, { ...look, isFolded: true });
+export const tabs = (label: string, all: readonly Tab[]): Node => ({ type: "tabs", label, tabs: all });
 
 /** Without those that a condition left out. */
 export const present = (nodes: readonly (Node | null | false)[]): readonly Node[] =>

@@ -1,8 +1,9 @@
 /** A document as the content of a page. */
 import { mayDo } from "#core/actor";
-import { anonymousVisit } from "../web/access.ts";
+import { anonymousVisit, type Visit } from "../web/access.ts";
 import {
   buttonForm,
+  confirmField,
   confirmForm,
   empty as emptyState,
   options,
@@ -32,16 +33,17 @@ export function documentHtml({ title, beside, hasOwnHeading, nodes }: Document, 
 }
 
 /** Of nodes that ask for nothing and lead nowhere in the page's own address. */
-export const nodesHtml = (nodes: readonly (Node | null)[]): Html =>
-  html`${nodes.map((one) => one && nodeHtml(one, unasked))}`;
-
-const unasked: Shown = { viewer: anonymousVisit, path: "", query: {}, operation: {} as AnyOperation };
+export const nodesHtml = (nodes: readonly (Node | null)[], viewer: Visit = anonymousVisit): Html =>
+  html`${nodes.map((one) => one && nodeHtml(one, { viewer, path: "", query: {}, operation: {} as AnyOperation }))}`;
 
 const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"`);
 
-function nodeHtml(node: Node, seen: Shown): Html {
+/** `level`: of the headings of its sections. */
+function nodeHtml(node: Node, seen: Shown, level = 2): Html {
   switch (node.type) {
     case "words": {
+      if (node.kind === "warning")
+        return html`<div class="warning" role="note"><p>${htmlOf(node.words)}</p></div>`;
       const kind = { lead: "lead", note: "small", plain: "" }[node.kind];
       return html`<p${classOf(kind)}>${htmlOf(node.words)}</p>`;
     }
@@ -64,13 +66,21 @@ function nodeHtml(node: Node, seen: Shown): Html {
     case "list":
       return html`<ul${classOf(node.kind)}>${node.items.map((one) => html`<li>${htmlOf(one)}</li>`)}</ul>`;
     case "section": {
+      const title = htmlOf(node.title);
+      const within = node.nodes.map((one) => nodeHtml(one, seen, level + 1));
+      if (node.isFolded)
+        return node.kind === undefined
+          ? html`<details class="listed"><summary>${title}</summary>${within}</details>`
+          : html`<details class="${node.kind}"><summary>${title}</summary><div>${within}</div></details>`;
       const id = node.id === undefined ? nothing : html` id="${node.id}"`;
-      return html`<section${id}><h2>${htmlOf(node.title)}</h2>${node.nodes.map((one) => nodeHtml(one, seen))}</section>`;
+      const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
+      return html`<section${id}${classOf(node.kind ?? "")}>${heading}${within}</section>`;
     }
-    case "fold":
-      return html`<details${classOf(node.kind)}><summary>${htmlOf(node.summary)}</summary><div>${node.nodes.map(
-        (one) => nodeHtml(one, seen),
-      )}</div></details>`;
+    case "tabs":
+      return html`<nav class="tabs" aria-label="${node.label}">${node.tabs.map(
+        ({ title, href, isCurrent }) =>
+          html`<a href="${href}"${isCurrent ? html` aria-current="true"` : nothing}>${htmlOf(title)}</a>`,
+      )}</nav>`;
     case "empty":
       return emptyState(node.what, html`${htmlOf(node.then)}`);
     case "actions": {
@@ -155,7 +165,7 @@ const slug = (text: string) => text.replace(/[^\w]+/g, "-").replace(/^-|-$/g, ""
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: string): Html {
   const { operation, title, words, label = operation.summary, path, values = {}, without = [] } = one;
   const fields = fieldsIn(operation.body!.schema).filter(
-    ({ name }) => !without.includes(name) && name !== "confirmation",
+    ({ name }) => !without.includes(name) && (name !== "confirmation" || fault !== undefined),
   );
   const to = formPath(operation, path);
   const hidden = without.flatMap((name) =>
@@ -163,15 +173,30 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, fault?: s
       ? []
       : [html`<input type="hidden" name="${name}" value="${textOf(values[name])}">`],
   );
-  return html`<section><h2>${title}</h2>${fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
-${words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`}
-<form class="ask-form" method="post" action="${to}">${formToken(viewer)}${hidden}${fields.map((field) => fieldHtml(field, slug(to), values[field.name]))}
-<button>${label}</button></form></section>`;
+  const shown = fields.map((field) =>
+    fieldHtml(field, { prefix: slug(to), value: values[field.name], choices: one.choices?.[field.name] }),
+  );
+  const typed = one.typed === undefined ? nothing : confirmField(slug(`${to}-confirmation`), one.typed);
+  const button = html`<button${classOf([one.kind ?? "", title === undefined ? "slim" : ""].join(" ").trim())}>${label}</button>`;
+  const alert = fault === undefined ? nothing : html`<p class="fault" role="alert">${fault}</p>`;
+  const small = words === undefined ? nothing : html`<p class="small">${htmlOf(words)}</p>`;
+  const body = (kind: string) =>
+    html`<form class="${kind}" method="post" action="${to}">${formToken(viewer)}${hidden}${shown}${typed}${button}</form>`;
+  if (title === undefined) return html`${small}${body("actions")}`;
+  return html`<section><h2>${title}</h2>${alert}${small}${body("form")}</section>`;
 }
 
-/** `prefix`: of the ids, which a page has once. */
-function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): Html {
-  const { name, label, words, choices, several, isNeeded, type, isLong, mostLength, example } = field;
+interface FieldLook {
+  /** Of the ids, which a page has once. */
+  readonly prefix: string;
+  readonly value?: unknown;
+  /** Where only the answer knows them. */
+  readonly choices?: Readonly<Record<string, string>> | undefined;
+}
+
+function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }: FieldLook): Html {
+  const { name, label, words, several, isNeeded, type, isLong, mostLength, example } = field;
+  const choices = found ?? (field.choices && Object.fromEntries(field.choices.map((one) => [one, one])));
   const id = `${prefix}-${name}`;
   const under = words === label || words === "" ? nothing : html`<span class="small">${words}</span>`;
   if (type === "boolean") {
@@ -187,7 +212,8 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
   const numeric = isNumber ? html` class="number" inputmode="decimal"` : nothing;
   const typed = html` autocomplete="off" spellcheck="false"`;
   const text = textOf(value, field);
-  if (several !== undefined) return boxesHtml(field, several, value);
+  if (several !== undefined)
+    return boxesHtml(field, value, found ?? Object.fromEntries(several.map((one) => [one, one])));
   const input =
     choices !== undefined
       ? html`<select ${shared}>${options(choicesOf(field, choices), text)}</select>`
@@ -198,15 +224,21 @@ function fieldHtml(field: Field, prefix: string, value: unknown = field.usual): 
 }
 
 /** The empty field says that none of them is ticked. */
-const boxesHtml = ({ name, label, words }: Field, several: readonly string[], value: unknown) =>
-  html`<fieldset><legend>${label}</legend><input type="hidden" name="${name}">${several.map((one) => {
-    const checked = Array.isArray(value) && value.includes(one) ? html` checked` : nothing;
-    return html`<label class="choice"><input type="checkbox" name="${name}.${one}" value="yes"${checked}>${one}</label>`;
-  })}${words === label ? nothing : html`<span class="small">${words}</span>`}</fieldset>`;
+const boxesHtml = (
+  { name, label, words }: Field,
+  value: unknown,
+  several: Readonly<Record<string, string>>,
+) =>
+  html`<fieldset><legend>${label}</legend><input type="hidden" name="${name}">${Object.entries(several).map(
+    ([one, said]) => {
+      const checked = Array.isArray(value) && value.includes(one) ? html` checked` : nothing;
+      return html`<label class="choice"><input type="checkbox" name="${name}.${one}" value="yes"${checked}>${said}</label>`;
+    },
+  )}${words === label ? nothing : html`<span class="small">${words}</span>`}</fieldset>`;
 
 /** With one that says nothing, where nothing has to be said. */
-function choicesOf({ isNeeded, usual }: Field, choices: readonly string[]) {
-  const named = choices.map((one) => [one, one] as const);
+function choicesOf({ isNeeded, usual }: Field, choices: Readonly<Record<string, string>>) {
+  const named = Object.entries(choices);
   return isNeeded || usual !== undefined ? named : [["", "–"] as const, ...named];
 }
 

@@ -170,24 +170,14 @@ export interface Table<Row> {
 }
 
 export type Node =
-  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain"; readonly words: Inline }
+  | { readonly type: "words"; readonly kind: "lead" | "note" | "plain" | "warning"; readonly words: Inline }
   | { readonly type: "facts"; readonly facts: readonly Fact[] }
   | { readonly type: "tiles"; readonly tiles: readonly Tile[]; readonly kind: string }
   // biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
   | Table<any>
   | { readonly type: "list"; readonly items: readonly Inline[]; readonly kind: string }
-  | {
-      readonly type: "section";
-      readonly title: Inline;
-      readonly nodes: readonly Node[];
-      readonly id?: string;
-    }
-  | {
-      readonly type: "fold";
-      readonly summary: Inline;
-      readonly nodes: readonly Node[];
-      readonly kind: string;
-    }
+  | ({ readonly type: "section"; readonly title: Inline; readonly nodes: readonly Node[] } & SectionLook)
+  | { readonly type: "tabs"; readonly label: string; readonly tabs: readonly Tab[] }
   | { readonly type: "empty"; readonly what: string; readonly then: Inline }
   | { readonly type: "actions"; readonly actions: readonly Action[] }
   | Form
@@ -196,6 +186,21 @@ export type Node =
   | { readonly type: "history"; readonly history: ChartHistory }
   | { readonly type: "picture"; readonly html: Html; readonly otherwise: string | Node };
 
+export interface SectionLook {
+  readonly id?: string;
+  /** Class of its element. */
+  readonly kind?: string;
+  /** Closed until it is opened, on pages. */
+  readonly isFolded?: boolean;
+}
+
+/** One of several views of the same thing. */
+export interface Tab {
+  readonly title: Inline;
+  readonly href: string;
+  readonly isCurrent: boolean;
+}
+
 export type Fact = readonly [name: string, value: Inline | boolean] | null | false;
 export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null | false;
 
@@ -203,22 +208,31 @@ export type Tile = readonly [name: string, figure: Inline, more?: Inline] | null
 export interface Form {
   readonly type: "form";
   readonly operation: AnyOperation;
-  readonly title: string;
+  /** Left out: it stands in a row, without a heading. */
+  readonly title?: string;
   readonly words?: Inline;
   readonly label?: string;
   readonly path?: Readonly<Record<string, string | number>>;
   /** What stands in the fields. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Fields that are not shown. */
+  /** Fields that are not shown; those with a value are sent along. */
   readonly without?: readonly string[];
+  /** What a field may have, and in which words, where only the answer knows. */
+  readonly choices?: Choices;
+  /** For what takes work away: it is done once this is typed. */
+  readonly typed?: string;
+  readonly kind?: "danger";
 }
+
+/** By the field's name the words of each value. */
+export type Choices = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** The fields of the question that narrow this answer, with a chip for each that does. */
 export interface Filters {
   readonly type: "filters";
   readonly names: readonly string[];
   /** Of values that are chosen from a list: their words, or the list itself where the schema has none. */
-  readonly choices?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly choices?: Choices;
   /** For who hears the page. */
   readonly label: string;
 }

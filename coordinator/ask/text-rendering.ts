@@ -27,7 +27,8 @@ function nodeText(node: Node, paper: TextPaper): string {
   switch (node.type) {
     case "words":
       // How a page is read, and what to press there, is no news on a terminal.
-      return node.kind === "note" ? "" : wrapped(textOf(node.words), paper);
+      if (node.kind === "note") return "";
+      return wrapped(`${node.kind === "warning" ? "WARNING: " : ""}${textOf(node.words)}`, paper);
     case "facts":
       return factsText(node.facts, paper);
     case "tiles":
@@ -42,14 +43,9 @@ function nodeText(node: Node, paper: TextPaper): string {
       return rowsText(node, paper);
     case "list":
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
-    case "fold":
     case "section": {
       const parts = node.nodes.map((one) => nodeText(one, paper)).filter((text) => text !== "");
-      return parts.length === 0
-        ? ""
-        : [painted("strong", textOf(node.type === "fold" ? node.summary : node.title), paper), ...parts].join(
-            "\n",
-          );
+      return parts.length === 0 ? "" : [painted("strong", textOf(node.title), paper), ...parts].join("\n");
     }
     case "empty":
       return wrapped(`${node.what} ${plainText(node.then instanceof Date ? "" : node.then)}`.trim(), paper);
@@ -64,6 +60,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "actions":
     case "form":
     case "filters":
+    case "tabs":
       return "";
   }
 }
@@ -130,7 +127,7 @@ export function hasRows({ nodes }: Document): boolean {
 // biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   return nodes.flatMap((node) => {
-    if (node.type === "section" || node.type === "fold") return tablesIn(node.nodes);
+    if (node.type === "section") return tablesIn(node.nodes);
     if (node.type === "picture" && typeof node.otherwise !== "string") return tablesIn([node.otherwise]);
     return node.type === "table" ? [node] : [];
   });

@@ -38,10 +38,13 @@ export function confirmForm(
   viewer: PageViewer,
   to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
 ): Html {
-  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label
- for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required
- maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
+  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}${confirmField(to.id, to.typed)}
+<button class="slim danger">${to.label}</button></form>`;
 }
+
+export const confirmField = (id: string, typed: string): Html =>
+  html`<label for="${id}">Type <code>${typed}</code> to confirm</label><input id="${id}" name="confirmation" required
+ maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false">`;
 
 export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
   return html`${values.map(
